@@ -1,0 +1,43 @@
+/** What no linter says of the contract: that it agrees with itself. */
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { http } from "#proto/google/api/annotations_pb.ts";
+import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import { error, operation } from "#proto/petstore/common/v1/http_pb.ts";
+import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+
+const services = [PetService, CategoryService, OrderService, InventoryService];
+const methods = services.flatMap((service): DescMethod[] => service.methods);
+
+describe.each(methods.map((method) => [method.name, method] as const))("%s", (name, method) => {
+  const rule = getOption(method, http);
+  const { errors, deprecation } = getOption(method, operation);
+
+  test("names only reasons of the catalogue", () => {
+    const known = ErrorReasonSchema.values.map(({ localName }) => localName);
+    for (const reason of errors) expect(known).toContain(reason);
+  });
+
+  test("has a path of its own, unless it is a batch", () => {
+    expect(rule.pattern.case !== undefined).toBe(!name.startsWith("BatchGet"));
+  });
+
+  test("says that it only reads if and only if it does", () => {
+    const reads = name.startsWith("BatchGet") || rule.pattern.case === "get";
+    expect(method.idempotency === Level.NO_SIDE_EFFECTS).toBe(reads);
+  });
+
+  test("is not gone before it is deprecated", () => {
+    if (deprecation) expect(Date.parse(deprecation.sunsetAt)).toBeGreaterThan(Date.parse(deprecation.deprecatedAt));
+    expect(deprecation !== undefined).toBe(name === "GetPet");
+  });
+});
+
+test("every reason has an HTTP status", () => {
+  for (const value of ErrorReasonSchema.values.slice(1))
+    expect(getOption(value, error).httpStatus, value.name).toBeGreaterThanOrEqual(400);
+});

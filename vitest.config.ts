@@ -1,0 +1,10 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["{proto,services,gateway,launcher,scripts,test}/**/*.test.ts"],
+    // Generous: the tests must pass on a slow machine, and none of them measures time.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
