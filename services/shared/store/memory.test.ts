@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { conformance } from "./conformance.ts";
+import { emptyData, openMemory } from "./memory.ts";
+import { keep, put, schema } from "./port.ts";
+
+conformance("the memory engine", async (clock) => {
+  const data = emptyData();
+  let store = openMemory({ data, clock });
+  return {
+    store,
+    async reopen() {
+      await store.close();
+      store = openMemory({ data, clock });
+      return store;
+    },
+    end: () => store.close(),
+  };
+});
+
+test("a decide that changes what it was given is found out", async () => {
+  const pets = await openMemory().collection(schema<{ _id: number; rev: number; tags: string[] }>()("pets", {}));
+  await pets.update(1, () => put({ _id: 1, tags: ["a"] }, 0));
+  await expect(pets.update(1, (doc) => keep(doc?.tags.push("b")))).rejects.toThrow(TypeError);
+});

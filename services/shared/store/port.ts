@@ -1,0 +1,132 @@
+/**
+ * The storage port. A change is a pure function from the stored document to its successor; everything else is reading.
+ *
+ * Every engine keeps these promises, and `conformance.ts` is their proof:
+ * - An answered write is on disk, and every read that starts later sees it.
+ * - `update` happens exactly once or not at all; when that can't be known it says so (`Unavailable.inDoubt`).
+ * - Documents go in and come out as copies: nobody can change a stored document by holding on to it.
+ */
+
+/** A safe integer, or a string that is not empty. Integers sort by value, strings by their UTF-8 bytes. */
+export type Id = number | string;
+
+/** What an indexed field may hold. Every value of one field has the same type. */
+export type Key = string | number | boolean;
+
+/** A stored document. Values are what BSON and JSON have in common, dates in milliseconds, and integers up to 2^53-1. */
+export interface Doc {
+  readonly _id: Id;
+  /** Set by the store: 1 at first, one more with every change. */
+  readonly rev: number;
+}
+
+/** A document on its way into the store, which sets `rev` itself. */
+export type Draft<T extends Doc> = Omit<T, "rev">;
+
+export type Decision<T extends Doc, R> =
+  | { readonly action: "keep"; readonly result: R }
+  | { readonly action: "put"; readonly doc: Draft<T>; readonly result: R };
+
+/** Leaves the document as it is. */
+export const keep = <R>(result: R) => ({ action: "keep", result }) as const;
+
+/** Stores `doc` as the successor; on an absent document this is the insert. */
+export const put = <D, R>(doc: D, result: R) => ({ action: "put", doc, result }) as const;
+
+/**
+ * Decides what becomes of a document. Pure and synchronous: no I/O, no clock, no randomness; it may run more than once
+ * for one call. `rev` is the revision that a `put` will carry. When it throws, nothing is stored and `update` rejects
+ * with what it threw.
+ */
+export type Decide<T extends Doc, R> = (doc: T | undefined, rev: number) => Decision<T, R>;
+
+/**
+ * Named lists of fields. An index holds the documents in which all of its fields are present, and is ordered by `_id`
+ * within equal values. There are no unique indexes: what must be unique is an `_id`.
+ */
+export type Indexes<T> = Readonly<Record<string, readonly (keyof T & string)[]>>;
+
+type Values<T, F extends keyof T> = {
+  readonly [K in F]: Extract<T[K], Key> | readonly Extract<T[K], Key>[];
+};
+
+/** One value, or any of several, for each field of one declared index. */
+export type Where<T, I extends Indexes<T>> = { [N in keyof I]: Values<T, I[N][number] & keyof T> }[keyof I];
+
+/** Declares a collection: its name and its indexes. The type parameter is the shape of its documents. */
+export interface Schema<T extends Doc, I extends Indexes<T>> {
+  readonly name: string;
+  readonly indexes: I;
+  /** Never set; it carries the type. */
+  readonly doc?: T;
+}
+export const schema =
+  <T extends Doc>() =>
+  <const I extends Indexes<T>>(name: string, indexes: I): Schema<T, I> => ({ name, indexes });
+
+export interface CallOptions {
+  /** When the caller gives up, on the store's clock (milliseconds). An engine that waits gives up before it. */
+  readonly deadline?: number | undefined;
+}
+
+export interface ListQuery<W> {
+  /** Absent: every document. */
+  readonly where?: W | undefined;
+  /** Only documents beyond this `_id`, in the direction of `order`. */
+  readonly after?: Id | undefined;
+  readonly limit: number;
+  /** By `_id`. */
+  readonly order: "asc" | "desc";
+}
+
+export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>> {
+  get(id: Id, options?: CallOptions): Promise<T | undefined>;
+  /** In the order asked; a missing document is absent, a repeated id is answered once. */
+  getMany(ids: readonly Id[], options?: CallOptions): Promise<T[]>;
+  list(query: ListQuery<Where<T, I>>, options?: CallOptions): Promise<T[]>;
+  update<R>(id: Id, decide: Decide<T, R>, options?: CallOptions): Promise<R>;
+  /** Removes the document if it is still at revision `rev`. For what expires; records become tombstones instead. */
+  remove(id: Id, rev: number, options?: CallOptions): Promise<void>;
+}
+
+export interface Store {
+  /** Opens a collection, and fills its new indexes. Asked again, the schema must be the same. */
+  collection<T extends Doc, const I extends Indexes<T>>(schema: Schema<T, I>): Promise<Collection<T, I>>;
+  /** 1, 2, 3 ... never the same twice; gaps are possible. */
+  nextId(sequence: string, options?: CallOptions): Promise<number>;
+  /** Resolves when the store can be read and written. */
+  ping(options?: CallOptions): Promise<void>;
+  /** Waits for what is under way, then closes. */
+  close(): Promise<void>;
+}
+
+/** The store could not answer in time or at all. */
+export class Unavailable extends Error {
+  override readonly name = "Unavailable";
+  /** True when a write may have happened all the same. */
+  readonly inDoubt: boolean;
+  constructor(inDoubt: boolean, cause?: unknown) {
+    super(inDoubt ? "the outcome of the write is unknown" : "the store is unavailable", { cause });
+    this.inDoubt = inDoubt;
+  }
+}
+
+/** Another process has the store open. */
+export class StoreLocked extends Error {
+  override readonly name = "StoreLocked";
+}
+
+/** The store was written by a newer petstore than this one. */
+export class NewerFormat extends Error {
+  override readonly name = "NewerFormat";
+}
+
+/** The place where the store lives can't be written: full, read-only or forbidden. */
+export class NotWritable extends Error {
+  override readonly name = "NotWritable";
+}
+
+/** What is stored is not what this version of the petstore can have written. */
+export class Corrupt extends Error {
+  override readonly name = "Corrupt";
+}
