@@ -1,0 +1,97 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { ConfigError, type Environment, isServiceName, origin, portOf, processNames, serviceConfig } from "./config.ts";
+
+const minimal = { INTERNAL_SECRET: "0123456789abcdef" };
+const config = (environment: Environment, name = "order" as const) =>
+  serviceConfig({ ...minimal, ...environment }, name, false);
+
+test("everything but the secret has a default", () => {
+  const { internalSecret, ...rest } = config({});
+  expect(internalSecret.reveal()).toBe("0123456789abcdef");
+  expect(rest).toEqual({
+    name: "order",
+    host: "127.0.0.1",
+    port: 8083,
+    urls: {
+      pet: "http://127.0.0.1:8081",
+      category: "http://127.0.0.1:8082",
+      order: "http://127.0.0.1:8083",
+      inventory: "http://127.0.0.1:8084",
+    },
+    logLevel: "info",
+    logFormat: "json",
+    dataDir: "data",
+    mongodbUri: undefined,
+    crashAt: undefined,
+  });
+});
+
+test("the processes' ports stand side by side", () => {
+  expect(processNames.map((name) => portOf(name, 9080))).toEqual([9080, 9081, 9082, 9083, 9084]);
+});
+
+test("PORT_BASE moves a service and its peers, PORT the service alone", () => {
+  expect(config({ PORT_BASE: "9080" })).toMatchObject({ port: 9083, urls: { pet: "http://127.0.0.1:9081" } });
+  expect(config({ PORT: "0" })).toMatchObject({ port: 0, urls: { order: "http://127.0.0.1:8083" } });
+});
+
+test("peers are where they are said to be", () => {
+  expect(config({ PET_URL: "http://pets.internal:80/" }).urls.pet).toBe("http://pets.internal");
+});
+
+test("the log is readable on a terminal, JSON otherwise, unless told", () => {
+  expect(serviceConfig(minimal, "pet", true).logFormat).toBe("pretty");
+  expect(serviceConfig({ ...minimal, LOG_FORMAT: "json" }, "pet", true).logFormat).toBe("json");
+});
+
+test("all wrong values are named at once, each with what is allowed", () => {
+  const wrong = { PORT: "http", PORT_BASE: "99999", LOG_LEVEL: "loud", PET_URL: "pets", INTERNAL_SECRET: "short" };
+  const act = () => serviceConfig(wrong, "pet", false);
+  expect(act).toThrow(ConfigError);
+  expect(act).toThrow(
+    [
+      "PORT=http is wrong: it must be a whole number from 0 to 65535.",
+      "PORT_BASE=99999 is wrong: it must be a whole number from 1024 to 65531.",
+      "PET_URL=pets is wrong: it must be an http or https address such as http://127.0.0.1:8081.",
+      "INTERNAL_SECRET is wrong: it must be at least 16 visible ASCII characters, such as `openssl rand -hex 32` prints.",
+      "LOG_LEVEL=loud is wrong: it must be trace or debug or info or warn or error or fatal or silent.",
+    ].join("\n"),
+  );
+});
+
+describe("listening beyond loopback", () => {
+  test.each(["0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org", "localhost.example.org"])(
+    "on %s is refused, with a way out",
+    (HOST) => {
+      expect(() => config({ HOST })).toThrow(/without credentials.*ALLOW_UNAUTHENTICATED=beyond-loopback/);
+    },
+  );
+  test("is possible in so many words only", () => {
+    expect(config({ HOST: "0.0.0.0", ALLOW_UNAUTHENTICATED: "beyond-loopback" }).host).toBe("0.0.0.0");
+    expect(() => config({ HOST: "0.0.0.0", ALLOW_UNAUTHENTICATED: "true" })).toThrow(
+      "ALLOW_UNAUTHENTICATED=true is wrong",
+    );
+  });
+  test.each(["127.0.0.1", "127.1.2.3", "::1", "localhost", "LOCALHOST"])("%s is loopback", (HOST) => {
+    expect(config({ HOST }).host).toBe(HOST);
+  });
+});
+
+test("no secret shows up in what is printed", () => {
+  const it = config({ MONGODB_URI: "mongodb://user:hunter2@db/x" });
+  expect(it.mongodbUri?.reveal()).toBe("mongodb://user:hunter2@db/x");
+  for (const text of [JSON.stringify(it), inspect(it, { depth: 9, showHidden: true }), `${it.mongodbUri}`]) {
+    expect(text).not.toMatch(/hunter2|0123456789abcdef/);
+  }
+  expect(() => config({ MONGODB_URI: "mysql://user:hunter2@db/x" })).toThrow(/^MONGODB_URI is wrong/);
+});
+
+test("a server on all addresses is reached by loopback", () => {
+  expect(origin("0.0.0.0", 80)).toBe("http://127.0.0.1:80");
+  expect(origin("::1", 80)).toBe("http://[::1]:80");
+});
+
+test("the gateway is no service", () => {
+  expect([...processNames, "cat", undefined].filter(isServiceName)).toEqual(["pet", "category", "order", "inventory"]);
+});

@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { run } from "./fixtures/run.ts";
+
+const script = join(import.meta.dirname, "fixtures/child.ts");
+const child = (behaviour: string, ipc = false, ...more: string[]) =>
+  run([script, "child", behaviour, ...more], {}, ipc);
+
+describe("a process alone", () => {
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
+    "%s closes what it opened, last first, and exits 0",
+    async (signal) => {
+      await using it = child("well");
+      await it.printed(/ready at/);
+      it.process.kill(signal);
+      expect(await it.ended).toBe(0);
+      const order = ["last opened", "first opened", "stopped"].map((words) => it.output().indexOf(words));
+      expect(order).toEqual(order.toSorted((a, b) => a - b));
+      expect(order).not.toContain(-1);
+    },
+  );
+
+  test("a second signal ends it at once", async () => {
+    await using it = child("stubborn");
+    await it.printed(/ready at/);
+    it.process.kill("SIGTERM");
+    await it.printed(/stopping/);
+    it.process.kill("SIGTERM");
+    expect(await it.ended).toBe(143);
+  });
+
+  test("a stop that hangs ends by itself", { timeout: 30_000 }, async () => {
+    await using it = child("stubborn");
+    await it.printed(/ready at/);
+    it.process.kill("SIGTERM");
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toContain("still not stopped");
+  });
+
+  test("a start that fails is one line, exit code 1, and closes what was open", async () => {
+    await using it = child("refuse");
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toMatch(/^the cellar is flooded$/m);
+    expect(it.output()).toContain("first opened is closed last");
+    expect(it.output()).not.toContain("    at ");
+  });
+
+  test("a mistake in the program shows its stack", async () => {
+    await using it = child("bug");
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toMatch(/TypeError: x is not a function\n {4}at /);
+  });
+
+  test("a taken port is one line that says what to do", async () => {
+    await using taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    await using it = child("taken", false, String(port));
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toMatch(new RegExp(`^Can't listen on 127\\.0\\.0\\.1:${port}: .*PORT_BASE=`, "m"));
+    expect(it.output()).not.toContain("    at ");
+  });
+
+  test("an uncaught error is logged once and ends it with code 1", async () => {
+    await using it = child("throw");
+    expect(await it.ended).toBe(1);
+    expect(it.output().match(/boom.*uncaught error|uncaught error.*boom/g)).toHaveLength(1);
+  });
+});
+
+describe("under the launcher", () => {
+  test("says that it is ready, leaves SIGINT and SIGHUP to the launcher, and stops when told", async () => {
+    await using it = child("well", true);
+    expect((await once(it.process, "message"))[0]).toEqual({ type: "ready", url: "http://127.0.0.1/child" });
+    it.process.kill("SIGINT");
+    it.process.kill("SIGHUP");
+    it.process.send({ type: "nothing" });
+    it.process.send({ type: "stop" });
+    expect(await it.ended).toBe(0);
+    expect(it.output()).toContain("the launcher says so");
+    expect(it.output()).not.toContain("SIGINT");
+  });
+
+  test("hears a stop that came before it was up", async () => {
+    await using it = child("well", true);
+    it.process.send({ type: "stop" });
+    expect(await it.ended).toBe(0);
+  });
+
+  test("tells why it can't start", async () => {
+    await using it = child("refuse", true);
+    expect((await once(it.process, "message"))[0]).toEqual({ type: "refused", message: "the cellar is flooded" });
+    expect(await it.ended).toBe(1);
+  });
+
+  test("shows the stack of a mistake in the program as well", async () => {
+    await using it = child("bug", true);
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toMatch(/TypeError: x is not a function\n {4}at /);
+  });
+
+  test("a stop in the middle of the start does not wait for the rest of it", async () => {
+    await using it = child("slow", true);
+    it.process.send({ type: "stop" });
+    expect(await it.ended).toBe(0);
+    expect(it.output()).not.toContain("ready at");
+  });
+
+  test("stops when the launcher is gone", async () => {
+    await using it = child("well", true);
+    await once(it.process, "message");
+    it.process.disconnect();
+    expect(await it.ended).toBe(0);
+    expect(it.output()).toContain("the launcher is gone");
+  });
+});

@@ -1,0 +1,101 @@
+/** From a process's first resource to its last: start, ready, stop, and what ends it in between. */
+import type { Logger } from "./log.ts";
+
+/** How long a stop may take before the process ends all the same. The launcher kills a second later. */
+const STOP_LIMIT_MS = 9000;
+
+export interface Running {
+  readonly log: Logger;
+  /** Where the process is reached. */
+  readonly url: string;
+}
+
+/** What a process tells the launcher that started it. */
+export type Report =
+  | { readonly type: "ready"; readonly url: string }
+  /** It can't start, and a restart won't help. */
+  | { readonly type: "refused"; readonly message: string };
+
+/** What the launcher tells a process. */
+export type Order = { readonly type: "stop" };
+
+/**
+ * Runs a process: `open` opens its resources one after the other and puts each on the stack; what was opened last is
+ * closed first. So a store opened before its server outlives the server's last request.
+ *
+ * A failure to start is one line and exit code 1. SIGTERM, SIGINT and SIGHUP stop the process with exit code 0, a second
+ * one ends it at once. Under the launcher, which starts processes with an IPC channel, SIGINT and SIGHUP are left to the
+ * launcher (a terminal sends them to the whole group), and the process stops when it says so or is gone. An uncaught
+ * error is logged and ends the process with exit code 1: its state can't be trusted any more.
+ */
+export async function runProcess(open: (stack: AsyncDisposableStack) => Promise<Running>): Promise<void> {
+  const stack = new AsyncDisposableStack();
+  let log: Logger | undefined;
+  const crash = (err: unknown) => {
+    if (log) log.fatal({ err }, "uncaught error, the process ends");
+    else say(err);
+    process.exit(1);
+  };
+  process.once("uncaughtException", crash).once("unhandledRejection", crash);
+
+  let stopping = false;
+  const stop = async (why: string, code: number) => {
+    if (stopping) process.exit(code);
+    stopping = true;
+    log?.info(`stopping: ${why}`);
+    setTimeout(() => {
+      log?.warn(`still not stopped after ${STOP_LIMIT_MS} ms, the process ends all the same`);
+      process.exit(1);
+    }, STOP_LIMIT_MS).unref();
+    // Also in the middle of a start, which then fails at the next thing it puts on the stack.
+    await stack.disposeAsync();
+    log?.info("stopped");
+    process.exit(0);
+  };
+  onEnd(stop);
+
+  try {
+    const running = await open(stack);
+    log = running.log;
+    if (stopping) return;
+    log.info(`ready at ${running.url}`);
+    await report({ type: "ready", url: running.url });
+  } catch (error) {
+    if (stopping) return;
+    await stack.disposeAsync().catch(() => {});
+    await refuse(error);
+  }
+}
+
+function onEnd(stop: (why: string, code: number) => void): void {
+  const launched = process.send !== undefined;
+  process.on("SIGTERM", () => stop("SIGTERM", 143));
+  process.on("SIGINT", () => launched || stop("SIGINT", 130));
+  process.on("SIGHUP", () => launched || stop("SIGHUP", 129));
+  process.on("message", (order: Order) => order.type === "stop" && stop("the launcher says so", 1));
+  process.on("disconnect", () => stop("the launcher is gone", 1));
+}
+
+async function refuse(error: unknown): Promise<never> {
+  const launched = process.connected;
+  if (launched) await report({ type: "refused", message: error instanceof Error ? error.message : `${error}` });
+  if (!launched || isBug(error)) say(error);
+  process.exit(1);
+}
+
+/** Resolves when it was sent, or when there is nobody to send it to. */
+function report(message: Report): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (process.send && process.connected) process.send(message, undefined, undefined, () => resolve());
+  else resolve();
+  return promise;
+}
+
+/** For a mistake in the program the stack is the message. */
+function say(error: unknown): void {
+  const words = isBug(error) ? error.stack : error instanceof Error ? error.message : error;
+  process.stderr.write(`${words}\n`);
+}
+
+const isBug = (error: unknown): error is Error =>
+  [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => error instanceof kind);

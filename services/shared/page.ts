@@ -1,0 +1,76 @@
+/** One page of a list (AIP-158), found by its place and not by its number: a deep page costs what the first one does. */
+import { createHash } from "node:crypto";
+import { DomainError } from "./errors.ts";
+import { type Stored, storedId } from "./record.ts";
+
+const MOST = 100;
+
+interface PageRequest {
+  readonly limit?: number | undefined;
+  readonly pageToken: string;
+  /** A field name, with "-" in front for descending order, which is the default. */
+  readonly orderBy?: string | undefined;
+}
+
+interface Place {
+  readonly after: number | undefined;
+  readonly limit: number;
+  readonly order: "asc" | "desc";
+}
+
+interface Source<T> {
+  /** Everything that the caller filters by, so that a token can be bound to it. */
+  readonly filter: readonly unknown[];
+  /** Only these; empty means all. */
+  readonly ids: readonly bigint[];
+  readonly getMany: (ids: readonly number[]) => Promise<T[]>;
+  /** Reads by index what all filters but `ids` let through. */
+  readonly list: (place: Place) => Promise<T[]>;
+  /** True for what all filters but `ids` let through. */
+  readonly matches: (doc: T) => boolean;
+}
+
+/** Reads one page. `nextPageToken` is empty unless another record follows. */
+export async function readPage<T extends Stored>(
+  { limit = MOST, pageToken, orderBy }: PageRequest,
+  { filter, ids, getMany, list, matches }: Source<T>,
+): Promise<{ docs: T[]; nextPageToken: string }> {
+  const size = Math.min(limit, MOST);
+  const order = orderBy && !orderBy.startsWith("-") ? "asc" : "desc";
+  const bound = fingerprint([order, ids.map(String).sort(), ...filter]);
+  const after = pageToken === "" ? undefined : readToken(pageToken, bound);
+  const found =
+    ids.length === 0
+      ? await list({ after, limit: size + 1, order })
+      : (await getMany(beyond(ids, order, after))).filter(matches);
+  const docs = found.slice(0, size);
+  const last = docs.at(-1);
+  return { docs, nextPageToken: last && found.length > size ? writeToken(last._id, bound) : "" };
+}
+
+function beyond(ids: readonly bigint[], order: "asc" | "desc", after: number | undefined): number[] {
+  const known = [...new Set(ids.map(storedId))].filter((id) => id !== undefined);
+  const sorted = known.sort((a, b) => (order === "asc" ? a - b : b - a));
+  return after === undefined ? sorted : sorted.filter((id) => (order === "asc" ? id > after : id < after));
+}
+
+const fingerprint = (value: unknown): string => {
+  const text = JSON.stringify(value, (_, member) => (typeof member === "bigint" ? String(member) : member));
+  return createHash("sha256").update(text).digest("base64url").slice(0, 12);
+};
+
+const writeToken = (after: number, bound: string): string => Buffer.from(`${after}.${bound}`).toString("base64url");
+
+function readToken(token: string, bound: string): number {
+  const text = Buffer.from(token, "base64url").toString();
+  const [, after, given] = /^([1-9]\d{0,15})\.([\w-]{12})$/.exec(text) ?? [];
+  const id = Number(after);
+  if (given === bound && Number.isSafeInteger(id) && writeToken(id, bound) === token) return id;
+  throw new DomainError(
+    "INVALID_PAGE_TOKEN",
+    given && given !== bound
+      ? "The token belongs to a list with other filters or another order. Start again without it."
+      : "This is not a token that the list gave out. Start again without it.",
+    { path: "page_token" },
+  );
+}

@@ -1,0 +1,30 @@
+import { describe, expect, test } from "vitest";
+import { checkMatch, nextVersion, storedId } from "./record.ts";
+
+describe("If-Match", () => {
+  const holds = (condition: string | undefined, version = 3) => {
+    try {
+      checkMatch(condition, version);
+      return true;
+    } catch (error) {
+      expect(error).toMatchObject({ reason: "ETAG_MISMATCH" });
+      return false;
+    }
+  };
+  test.each([undefined, "*", " * ", '"3"', '"1", "3"', 'W/"9", "3"', ',"3"'])("%s holds", (condition) => {
+    expect(holds(condition)).toBe(true);
+  });
+  test.each(['"2"', '"33"', 'W/"3"', '"1","2"', '"a,"', '"W/"'])("%s does not", (condition) => {
+    expect(holds(condition)).toBe(false);
+  });
+});
+
+test("ids that were never assigned name nothing", () => {
+  expect([1n, 2n ** 53n - 1n].map(storedId)).toEqual([1, Number.MAX_SAFE_INTEGER]);
+  expect([0n, -1n, 2n ** 53n, 2n ** 63n - 1n, -(2n ** 63n)].map(storedId)).toEqual(Array(5).fill(undefined));
+});
+
+test("a version moves if and only if the view does", () => {
+  expect(nextVersion(4, { a: [1] }, { a: [1] })).toBe(4);
+  expect(nextVersion(4, { a: [1] }, { a: [2] })).toBe(5);
+});

@@ -1,0 +1,53 @@
+import { isDeepStrictEqual } from "node:util";
+import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
+import { DomainError } from "./errors.ts";
+import type { Doc } from "./store/port.ts";
+
+/** What every stored record has, whatever it is about. */
+export interface Stored extends Doc {
+  readonly _id: number;
+  /** Moves if and only if the public view does: the entity tag. `rev` moves on every change. */
+  readonly version: number;
+  /** Present on what the outside may see. Lists read no other documents. */
+  readonly listed?: true;
+  /** Present on what is unfinished. Sweepers read no other documents. */
+  readonly todo?: true;
+  /** Version of the stored shape. */
+  readonly format: 1;
+}
+
+/** A pet's status as it is stored. */
+export type Status = "available" | "pending" | "sold";
+
+const statuses = {
+  available: PetStatus.AVAILABLE,
+  pending: PetStatus.PENDING,
+  sold: PetStatus.SOLD,
+} as const satisfies Record<Status, PetStatus>;
+
+export const toPetStatus = (status: Status): PetStatus => statuses[status];
+
+/** The enum must have been validated before. */
+export function fromPetStatus(status: PetStatus): Status {
+  for (const [name, value] of Object.entries(statuses)) if (value === status) return name as Status;
+  throw new TypeError(`${status} is no pet status`);
+}
+
+/** Identifiers are assigned below 2^53. Any other number may be asked for, but names nothing: undefined. */
+export const storedId = (id: bigint): number | undefined =>
+  id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : undefined;
+
+/** The version of a successor: moved on if the outside can tell the two apart. */
+export const nextVersion = <V>(version: number, before: V, after: V): number =>
+  isDeepStrictEqual(before, after) ? version : version + 1;
+
+/** A strong entity tag (RFC 9110, 8.8.3). */
+export const toEtag = (version: number): string => `"${version}"`;
+
+/** Refuses unless the condition (what If-Match takes; RFC 9110, 13.1.1) names this version. Weak tags never match. */
+export function checkMatch(condition: string | undefined, version: number): void {
+  if (condition === undefined || condition.trim() === "*") return;
+  const tags: readonly string[] = condition.match(/(W\/)?"[^"]*"/g) ?? [];
+  if (tags.includes(toEtag(version))) return;
+  throw new DomainError("ETAG_MISMATCH", `The record is at revision ${toEtag(version)} now. Read it and try again.`);
+}

@@ -1,0 +1,65 @@
+import type { Deps } from "../deps.ts";
+
+/** Headers that only processes of the petstore may set; the gateway's doors strip them from what comes from outside. */
+export const SECRET_HEADER = "x-petstore-secret";
+export const CALLER_HEADER = "x-petstore-caller";
+export const REQUEST_ID_HEADER = "x-request-id";
+
+/** The caller where no credentials are asked for. */
+export const ANONYMOUS = "anonymous";
+
+/** What work is done under: how long it may take, and in whose name it is logged. */
+export interface Budget {
+  /** When the caller gives up, on the process's clock (milliseconds). */
+  readonly deadline: number;
+  readonly requestId: string;
+}
+
+/** One RPC as its handler sees it. */
+export interface Call extends Budget {
+  readonly caller: string;
+  readonly headers: Headers;
+  /** Sent with the answer, not with an error. */
+  readonly responseHeaders: Headers;
+}
+
+const sane = /^[A-Za-z0-9._:/+=-]{1,128}$/;
+
+/** An identifier for a request that came without one, or for work that no request asked for. */
+export const newRequestId = (random: Deps["random"], kind = "r"): string =>
+  `${kind}-${Math.floor(random() * 2 ** 52)
+    .toString(36)
+    .padStart(11, "0")}`;
+
+interface Incoming {
+  readonly headers: Headers;
+  readonly timeoutMs: number | undefined;
+}
+
+/** `trusted` callers are processes of the petstore: they speak for the one who called them. */
+export function openCall(
+  { headers, timeoutMs }: Incoming,
+  { clock, random, maxTimeoutMs, trusted }: Pick<Deps, "clock" | "random"> & { maxTimeoutMs: number; trusted: boolean },
+): Call {
+  const requestId = headers.get(REQUEST_ID_HEADER);
+  return {
+    deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
+    requestId: requestId && sane.test(requestId) ? requestId : newRequestId(random),
+    caller: (trusted && headers.get(CALLER_HEADER)) || ANONYMOUS,
+    headers,
+    responseHeaders: new Headers(),
+  };
+}
+
+/** A budget for work that no request asked for. */
+export const background = ({ clock, random }: Pick<Deps, "clock" | "random">, kind: string, ms = 10_000): Budget => ({
+  deadline: clock() + ms,
+  requestId: newRequestId(random, kind),
+});
+
+/** Options for a call to another service: what remains of the budget, `limitMs` at most, and the same request id. */
+export const onward = (clock: Deps["clock"], { deadline, requestId }: Budget, limitMs = 1000) => ({
+  // Connect reads 0 as "no limit".
+  timeoutMs: Math.max(1, Math.min(limitMs, deadline - clock())),
+  headers: { [REQUEST_ID_HEADER]: requestId },
+});

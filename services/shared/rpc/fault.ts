@@ -1,0 +1,84 @@
+/** The one place that turns what a handler throws into an RPC error. */
+import { create, getOption } from "@bufbuild/protobuf";
+import { pathToString } from "@bufbuild/protobuf/reflect";
+import { type Violation, violationsToProto } from "@bufbuild/protovalidate";
+import { FieldPathElementSchema, ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
+import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
+import { DomainError, type Reason } from "../errors.ts";
+import { Unavailable } from "../store/port.ts";
+
+/** Who names the reasons in a google.rpc.ErrorInfo. */
+export const DOMAIN = "petstore";
+
+const IN_DOUBT = "The store did not answer: the write may or may not have happened. Read the record, or try again.";
+export const OUT_OF_TIME = "The time for the request ran out. A write may or may not have happened.";
+
+const codeByName = new Map(
+  Object.entries(Code)
+    .filter(([, value]) => typeof value === "number")
+    .map(([name, value]) => [name.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase(), value as Code]),
+);
+const prefix = ErrorReasonSchema.sharedPrefix?.toUpperCase() ?? "";
+const codes = new Map(
+  ErrorReasonSchema.values.map((value) => [
+    value.name.slice(prefix.length),
+    codeByName.get(getOption(value, errorKind).grpcCode) ?? Code.Unknown,
+  ]),
+);
+
+/** An RPC error that says all a caller should know. */
+export class Fault extends ConnectError {
+  readonly #fault = true;
+  // ConnectError takes any error of its shape for an instance, and would for its subclasses.
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && #fault in value && value.#fault;
+  }
+}
+
+/** An RPC error with a reason from the catalogue. The cause stays inside, for the log. */
+export function fault(reason: Reason, message: string, cause?: unknown, metadata: Record<string, string> = {}): Fault {
+  const info = { desc: ErrorInfoSchema, value: { reason, domain: DOMAIN, metadata } };
+  return new Fault(message, codes.get(reason) ?? Code.Unknown, undefined, [info], cause);
+}
+
+/** The RPC error for a request that breaks rules of its schema. */
+export function violationFault(violations: readonly Violation[]): Fault {
+  const message = violations.map(({ field, message }) => `${pathToString(field)}: ${message}`).join("; ");
+  const error = fault("VALIDATION_FAILED", message);
+  const [value, desc] = violationsToProto([...violations]);
+  error.details.push({ desc, value });
+  return error;
+}
+
+function domainFault({ reason, message, path, cause, metadata }: DomainError): Fault {
+  if (path === undefined) return fault(reason, message, cause, metadata);
+  const error = fault(reason, `${path}: ${message}`, cause, metadata);
+  const elements = path.split(".").map((fieldName) => create(FieldPathElementSchema, { fieldName }));
+  error.details.push({ desc: ViolationsSchema, value: { violations: [{ field: { elements }, message }] } });
+  return error;
+}
+
+/** The reason that one of the petstore's services gave for a failure; undefined when the failure is not one of theirs. */
+export const reasonOf = (error: ConnectError): { reason: string; metadata: Record<string, string> } | undefined =>
+  error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === DOMAIN);
+
+/**
+ * Turns anything that a handler threw into what the caller is told.
+ *
+ * A failed call to another service is "unavailable" whatever went wrong there: this service does not know what became of
+ * its request, and says so.
+ */
+export function toFault(thrown: unknown, requestId: string): Fault {
+  if (thrown instanceof Fault) return thrown;
+  if (thrown instanceof DomainError) return domainFault(thrown);
+  if (thrown instanceof Unavailable)
+    return fault("UNAVAILABLE", thrown.inDoubt ? IN_DOUBT : "The store can't be reached now. Try again.", thrown);
+  if (thrown instanceof ConnectError) {
+    if (thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
+    return fault("UNAVAILABLE", "Another service can't be reached now. Try again.", thrown);
+  }
+  return fault("INTERNAL", `Something went wrong in the petstore. Quote request ${requestId}.`, thrown);
+}

@@ -1,0 +1,34 @@
+import { ConnectError, type Transport } from "@connectrpc/connect";
+import { reasonOf } from "./fault.ts";
+import { isKeyed } from "./retry.ts";
+
+/** Tells a create with a key how much of the key's history its caller has seen; see `keys.ts`. */
+export const SEEN_HEADER = "x-petstore-key-seen";
+/** In the error's metadata: what to see before asking again. */
+export const FLOOR = "floor";
+
+const ROUNDS = 4;
+
+/**
+ * A message can arrive after its caller gave up. So a create with a key starts by having seen nothing; where the key has
+ * been freed by a refusal meanwhile, it is sent back without effect, and only a caller that still waits asks again.
+ */
+export function askingAgain(transport: Transport): Transport {
+  return {
+    ...transport,
+    async unary(method, signal, timeoutMs, init, input, contextValues) {
+      if (!isKeyed(method, input)) return transport.unary(method, signal, timeoutMs, init, input, contextValues);
+      const headers = new Headers(init);
+      headers.set(SEEN_HEADER, "0");
+      for (let round = 1; ; round++) {
+        try {
+          return await transport.unary(method, signal, timeoutMs, headers, input, contextValues);
+        } catch (error) {
+          const floor = error instanceof ConnectError ? reasonOf(error)?.metadata[FLOOR] : undefined;
+          if (floor === undefined || round === ROUNDS || signal?.aborted) throw error;
+          headers.set(SEEN_HEADER, floor);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { fault, reasonOf } from "./fault.ts";
+
+/** Codes by which Connect reports a connection that broke, a stream that was reset, or a reply cut short. */
+const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
+
+/**
+ * A service of ours gives a reason with every failure. A failure without one came from the way there or back, so nobody
+ * knows whether the call ran: that is "unavailable" (never 500 or 502 over HTTP), and marked as lost so that it is
+ * retried where it was noticed and nowhere else.
+ */
+export function knowingLostReplies(transport: Transport): Transport {
+  return {
+    ...transport,
+    async unary(method, signal, timeoutMs, headers, input, contextValues) {
+      try {
+        return await transport.unary(method, signal, timeoutMs, headers, input, contextValues);
+      } catch (thrown) {
+        const error = ConnectError.from(thrown);
+        if (signal?.aborted || reasonOf(error) || !broken.has(error.code)) throw error;
+        throw new LostReply(method.parent.name, error);
+      }
+    },
+  };
+}
+
+/** No answer came: the call may or may not have run. */
+export class LostReply extends ConnectError {
+  readonly #lost = true;
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && #lost in value && value.#lost;
+  }
+  constructor(service: string, cause: ConnectError) {
+    const { rawMessage, code, details } = fault("UNAVAILABLE", `${service} did not answer. Try again.`);
+    super(rawMessage, code, undefined, undefined, cause);
+    this.details = details;
+  }
+}

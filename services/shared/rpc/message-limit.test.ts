@@ -1,0 +1,42 @@
+import { Readable } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { limitMessages } from "./message-limit.ts";
+
+const LIMIT = 300;
+const message = (bytes: number): Buffer => {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(bytes, 1);
+  return Buffer.concat([prefix, Buffer.alloc(bytes, "x")]);
+};
+const pieces = (bytes: Buffer, size: number): Buffer[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
+const read = async (chunks: Buffer[], contentType: string) =>
+  Buffer.concat(await Array.fromAsync(limitMessages(Readable.from(chunks, { objectMode: false }), contentType, LIMIT)));
+
+describe.each([1, 3, 7, 1000])("in chunks of %i", (size) => {
+  test.each(["application/grpc", "application/grpc+proto", "application/grpc-web", "application/connect+json"])(
+    "%s: each message counts by itself",
+    async (type) => {
+      const body = Buffer.concat([message(LIMIT), message(0), message(LIMIT), message(5)]);
+      expect(await read(pieces(body, size), type)).toEqual(body);
+      const tooLarge = pieces(Buffer.concat([message(LIMIT), message(LIMIT + 1)]), size);
+      await expect(read(tooLarge, type)).rejects.toThrow("The message is larger than 300 bytes.");
+    },
+  );
+
+  test.each(["application/proto", "application/json", ""])("%s: the body is the message", async (type) => {
+    expect(await read(pieces(Buffer.alloc(LIMIT), size), type)).toHaveLength(LIMIT);
+    await expect(read(pieces(Buffer.alloc(LIMIT + 1), size), type)).rejects.toThrow("larger than 300 bytes");
+  });
+});
+
+test("a message that is announced as too large is refused before it comes", async () => {
+  const announced = message(2 ** 20).subarray(0, 5);
+  await expect(read([announced], "application/grpc")).rejects.toThrow("larger than 300 bytes");
+});
+
+test("what follows a refused message is read and dropped", async () => {
+  const source = Readable.from(pieces(message(10_000), 100), { objectMode: false });
+  await expect(Array.fromAsync(limitMessages(source, "application/grpc", LIMIT))).rejects.toThrow();
+  await new Promise((resolve) => source.once("end", resolve));
+});

@@ -1,0 +1,55 @@
+import type { Readable } from "node:stream";
+import { fault } from "./fault.ts";
+
+/** Each message of a gRPC, gRPC-Web or streaming Connect body follows one byte of flags and four of its length. */
+const PREFIX_BYTES = 5;
+
+/**
+ * The body of a request. Fails with PAYLOAD_TOO_LARGE as soon as a message is known to exceed the limit, or the whole
+ * body if its content type says that it is one bare message. The rest is read and dropped then, for some clients look
+ * for the answer only when they have sent everything.
+ */
+export async function* limitMessages(body: Readable, contentType: string, maxBytes: number): AsyncIterable<Uint8Array> {
+  const measure = /^application\/(grpc|connect\+)/i.test(contentType) ? largestMessage() : total();
+  try {
+    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+      if (measure(chunk) > maxBytes) throw fault("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
+      yield chunk;
+    }
+  } finally {
+    body.resume();
+  }
+}
+
+/** Bytes seen so far. */
+function total() {
+  let bytes = 0;
+  return (chunk: Uint8Array): number => {
+    bytes += chunk.length;
+    return bytes;
+  };
+}
+
+/** The largest length announced in a chunk. */
+function largestMessage() {
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  let prefixBytes = 0;
+  let messageBytesLeft = 0;
+  return (chunk: Uint8Array): number => {
+    let largest = 0;
+    for (let at = 0; at < chunk.length; ) {
+      if (messageBytesLeft > 0) {
+        const skipped = Math.min(messageBytesLeft, chunk.length - at);
+        messageBytesLeft -= skipped;
+        at += skipped;
+        continue;
+      }
+      prefix[prefixBytes++] = chunk[at++] as number;
+      if (prefixBytes < PREFIX_BYTES) continue;
+      prefixBytes = 0;
+      messageBytesLeft = prefix.readUInt32BE(1);
+      largest = Math.max(largest, messageBytesLeft);
+    }
+    return largest;
+  };
+}

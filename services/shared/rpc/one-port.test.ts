@@ -1,0 +1,257 @@
+import { once } from "node:events";
+import {
+  type ClientRequest,
+  request as http1Request,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
+import { type AddressInfo, connect as connectTcp, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createOnePortServer, defaultLimits } from "./one-port.ts";
+
+const echo: RequestListener = async (request, response) => {
+  const body = await text(request).catch(() => undefined);
+  if (body !== undefined) response.end(`${request.httpVersion} ${body.length}`);
+};
+
+async function started(handler: RequestListener = echo, limits: Partial<typeof defaultLimits> = {}) {
+  const server = createOnePortServer(handler, { ...defaultLimits, ...limits }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { server, port, url: `http://127.0.0.1:${port}` };
+}
+
+function http2(url: string): ClientHttp2Session {
+  const session = connectHttp2(url).on("error", () => {});
+  onTestFinished(() => session.destroy());
+  return session;
+}
+const post = (session: ClientHttp2Session) => session.request({ ":method": "POST" }).on("error", () => {});
+
+function tcp(port: number): Socket {
+  const socket = connectTcp(port, "127.0.0.1").on("error", () => {});
+  onTestFinished(() => void socket.destroy());
+  return socket;
+}
+/** Resolves when it is closed, whether or not by an error. */
+const closed = (emitter: Socket | ClientHttp2Session | ClientHttp2Stream | ClientRequest) =>
+  new Promise<void>((resolve) => {
+    if (emitter.destroyed) return resolve();
+    emitter.once("close", () => resolve());
+    if ("resume" in emitter) emitter.resume();
+  });
+const serverClosed = (server: Server) => new Promise<void>((resolve) => server.close(() => resolve()));
+
+describe("one port", () => {
+  test("speaks HTTP/1.1", async () => {
+    const { url } = await started();
+    const answer = await fetch(url, { method: "POST", body: "x".repeat(100_000) });
+    expect(await answer.text()).toBe("1.1 100000");
+  });
+
+  test("speaks HTTP/2", async () => {
+    const { url } = await started();
+    expect(await text(post(http2(url)).end("x".repeat(100_000)))).toBe("2.0 100000");
+  });
+
+  test.each([
+    ["HTTP/1.1", "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok", "1.1 2"],
+    // PUT and PATCH begin like the preface.
+    ["HTTP/1.1, PUT", "PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", "1.1 0"],
+    // An empty SETTINGS frame; the server's own settings come back.
+    ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", "\x04"],
+  ])("tells %s from single bytes", async (_, sent, expected) => {
+    const { port } = await started();
+    const socket = tcp(port).setNoDelay().setEncoding("latin1");
+    for (const byte of sent) {
+      socket.write(byte, "latin1");
+      await sleep(1);
+    }
+    let answer = "";
+    for await (const part of socket) {
+      answer += part;
+      if (answer.includes(expected)) break;
+    }
+    expect(answer).toContain(expected);
+  });
+});
+
+describe("limits", () => {
+  test.each([
+    ["nothing", ""],
+    ["the beginning of a preface", "PR"],
+  ])("a connection that sends %s is closed", async (_, sent) => {
+    const { port } = await started(echo, { sniffMs: 100 });
+    await closed(
+      tcp(port).on("connect", function (this: Socket) {
+        this.write(sent);
+      }),
+    );
+  });
+
+  test("a connection that ends before it says anything is closed", async () => {
+    const { port, server } = await started();
+    const socket = connectTcp({ port, host: "127.0.0.1", allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    socket.end();
+    await closed(socket.resume().on("end", () => socket.destroy()));
+    await serverClosed(server);
+  });
+
+  test("an HTTP/2 connection whose client has ended its side is closed", async () => {
+    const { port } = await started();
+    const socket = connectTcp({ port, host: "127.0.0.1", allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    socket.end("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+    await once(socket.resume(), "end");
+  });
+
+  test("an HTTP/1.1 request that never ends is answered 408", async () => {
+    const { port } = await started(echo, { requestMs: 100 });
+    const socket = tcp(port);
+    socket.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nhalf");
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  test("an HTTP/2 request that never ends is reset, its neighbours live", async () => {
+    const { url } = await started(echo, { requestMs: 300 });
+    const session = http2(url);
+    const half = post(session);
+    half.write("half");
+    await closed(half);
+    expect(half.rstCode).toBe(constants.NGHTTP2_CANCEL);
+    expect(await text(post(session).end("whole"))).toBe("2.0 5");
+  });
+
+  test("an answer may take longer than its request", async () => {
+    const { url } = await started(
+      async (request, response) => {
+        await text(request);
+        await sleep(400);
+        response.end("late");
+      },
+      { requestMs: 100 },
+    );
+    expect(await text(post(http2(url)).end("x"))).toBe("late");
+  });
+
+  test("an HTTP/2 connection without traffic is closed", async () => {
+    const { url } = await started(echo, { idleMs: 100 });
+    const session = http2(url);
+    const goaway = once(session, "goaway");
+    expect(await text(post(session).end())).toBe("2.0 0");
+    expect((await goaway)[0]).toBe(constants.NGHTTP2_NO_ERROR);
+    await closed(session);
+  });
+
+  test("HTTP/1.1 headers above the limit are answered 431", async () => {
+    const { url } = await started();
+    expect((await fetch(url, { headers: { x: "y".repeat(17 * 1024) } })).status).toBe(431);
+  });
+
+  test("HTTP/2 headers above the limit are answered 431", async () => {
+    const { url } = await started();
+    const session = http2(url);
+    const [headers] = await once(session.request({ x: "y".repeat(17 * 1024) }), "response");
+    expect(headers[":status"]).toBe(431);
+    expect(await text(post(session).end())).toBe("2.0 0");
+  });
+
+  test("a connection is told how many requests it may have at a time", async () => {
+    const { url } = await started();
+    const session = http2(url);
+    await once(session, "remoteSettings");
+    expect(session.remoteSettings).toMatchObject({ maxConcurrentStreams: 1000, maxHeaderListSize: 16 * 1024 });
+  });
+});
+
+describe("closing", () => {
+  /** Answers when `finish` is called. */
+  function held() {
+    const { promise: arrived, resolve } = Promise.withResolvers<ServerResponse>();
+    const handler = (request: IncomingMessage, response: ServerResponse) => {
+      request.resume();
+      resolve(response);
+    };
+    return { handler, arrived };
+  }
+
+  test("finishes a running HTTP/2 request, then the connection ends", async () => {
+    const { handler, arrived } = held();
+    const { server, url } = await started(handler);
+    const session = http2(url);
+    const answer = text(post(session).end());
+    const response = await arrived;
+    const goaway = once(session, "goaway");
+    const done = serverClosed(server);
+    await goaway;
+    response.end("finished");
+    expect(await answer).toBe("finished");
+    await Promise.all([done, closed(session)]);
+  });
+
+  test("finishes a running HTTP/1.1 request on a kept-alive connection, then that ends", async () => {
+    const { handler, arrived } = held();
+    const { server, url } = await started(handler);
+    const answer = fetch(url);
+    const response = await arrived;
+    const done = serverClosed(server);
+    response.end("finished");
+    expect(await (await answer).text()).toBe("finished");
+    await done;
+  });
+
+  test("a request that still comes on a kept-alive connection is answered, and is the last one there", async () => {
+    const { handler, arrived } = held();
+    const { server, port } = await started(handler);
+    const socket = tcp(port);
+    const answers = text(socket);
+    socket.write("GET /1 HTTP/1.1\r\nhost: a\r\n\r\n");
+    const response = await arrived;
+    const done = serverClosed(server);
+    server.on("request", (request, second) => request.url === "/2" && second.end("second"));
+    const came = once(server, "request");
+    socket.write("GET /2 HTTP/1.1\r\nhost: a\r\n\r\n");
+    await came;
+    response.end("first");
+    expect(await answers).toMatch(/first[\s\S]*connection: close[\s\S]*second/i);
+    await done;
+  });
+
+  test("does not wait for connections that have said nothing", async () => {
+    const { server, port } = await started();
+    const socket = tcp(port);
+    const accepted = once(server, "connection");
+    await accepted;
+    await Promise.all([serverClosed(server), closed(socket)]);
+  });
+
+  test("accepts nothing new", async () => {
+    const { server, url } = await started();
+    await serverClosed(server);
+    await expect(fetch(url)).rejects.toThrow();
+  });
+
+  test("cuts off what runs when told to", async () => {
+    const { handler, arrived } = held();
+    const { server, url } = await started(handler);
+    const session = http2(url);
+    const stream = post(session).end();
+    const request = http1Request(url)
+      .on("error", () => {})
+      .end();
+    await arrived;
+    const done = serverClosed(server);
+    server.closeAllConnections();
+    await Promise.all([done, closed(stream), closed(request)]);
+  });
+});

@@ -1,0 +1,104 @@
+/** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { DescService } from "@bufbuild/protobuf";
+import { type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import {
+  compressionBrotli,
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from "@connectrpc/connect-node";
+import { Health } from "#proto/health/v1/health_pb.ts";
+import { origin } from "../config.ts";
+import type { Logger } from "../log.ts";
+import { createHealth, type HealthState, serveHealth } from "./health.ts";
+import { listen } from "./listen.ts";
+import { limitMessages } from "./message-limit.ts";
+import { createOnePortServer, defaultLimits, type OnePortLimits } from "./one-port.ts";
+import { serveReflection } from "./reflection.ts";
+
+/** The largest message, in bytes, in either direction and also after decompression. */
+export const MESSAGE_LIMIT = 1024 * 1024;
+
+/** How long requests that run may go on once the server closes. */
+const GRACE_MS = 8000;
+
+export interface RpcServerOptions {
+  readonly host: string;
+  /** 0 lets the system choose one. */
+  readonly port: number;
+  readonly log: Logger;
+  /** Adds the handlers. */
+  readonly routes: (router: ConnectRouter) => void;
+  /** What health and reflection speak of. */
+  readonly services: readonly DescService[];
+  readonly interceptors?: readonly Interceptor[];
+  readonly limits?: OnePortLimits;
+}
+
+export interface RpcServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly health: HealthState;
+  /** Not ready, accepts nothing new, finishes what runs; cuts off what still runs after `graceMs`. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Resolves when the server takes calls. Throws `ListenError`. */
+export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
+  const { host, log, services, limits = defaultLimits } = options;
+  const health = createHealth(services.map(({ typeName }) => typeName));
+  // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
+  const router = createConnectRouter({
+    readMaxBytes: MESSAGE_LIMIT,
+    writeMaxBytes: MESSAGE_LIMIT,
+    acceptCompression: [compressionGzip, compressionBrotli],
+    interceptors: [...(options.interceptors ?? [])],
+  });
+  options.routes(router);
+  serveHealth(router, health);
+  serveReflection(router, [...services, Health]);
+
+  const server = createOnePortServer(createListener(router.handlers, log), limits);
+  const port = await listen(server, host, options.port);
+  health.set(true);
+  let closed: Promise<void> | undefined;
+  const close = (graceMs = GRACE_MS) => {
+    health.drain();
+    closed ??= closeServer(server, graceMs);
+    return closed;
+  };
+  return { url: origin(host, port), port, health, close, [Symbol.asyncDispose]: () => close() };
+}
+
+function createListener(handlers: readonly UniversalHandler[], log: Logger) {
+  const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const [path = ""] = (request.url ?? "").split("?", 1);
+    const handler = byPath.get(path);
+    if (!handler) {
+      request.resume();
+      response.writeHead(404, { "content-type": "text/plain" }).end("There is no such RPC here.\n");
+      return;
+    }
+    try {
+      const body = limitMessages(request, request.headers["content-type"] ?? "", MESSAGE_LIMIT);
+      const call = { ...universalRequestFromNodeRequest(request, response, undefined, undefined), body };
+      await universalResponseToNodeResponse(await handler(call), response);
+    } catch (err) {
+      // Errors of a handler are answers. What arrives here is a request that is no HTTP, or a client that has gone.
+      log.debug({ err, path }, "no answer could be sent");
+      response.destroy();
+    }
+  };
+}
+
+/** Finishes what runs on a server, for so many milliseconds at most. */
+export async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
+  server.close(() => resolve());
+  await promise;
+  clearTimeout(cutOff);
+}
