@@ -1,0 +1,34 @@
+import { create } from "@bufbuild/protobuf";
+import { type Category, CategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
+import { type Stored, toEtag } from "#shared/record.ts";
+import { schema } from "#shared/store/port.ts";
+
+/**
+ * A category as it is stored.
+ *
+ * ACTIVE -> DELETING (not decided: pets may still turn up) -> DELETED, or back to ACTIVE. VOID was never a category: its id
+ * was taken and given up. DELETED and VOID are tombstones without name and description.
+ */
+export interface CategoryDoc extends Stored {
+  readonly state: "ACTIVE" | "DELETING" | "DELETED" | "VOID";
+  readonly name: string;
+  readonly description?: string | undefined;
+  /** Number of the latest deletion, 0 when there was none. */
+  readonly op: number;
+}
+
+export const CATEGORIES = schema<CategoryDoc>()("categories", { listed: ["listed"], todo: ["todo"] });
+
+/** What a client says about a category, in a fixed order of members. */
+export interface CategoryParams {
+  readonly name: string;
+  readonly description?: string | undefined;
+}
+
+export const toCategory = (id: number, { name, description }: CategoryParams, version: number): Category =>
+  create(CategorySchema, {
+    id: BigInt(id),
+    name,
+    etag: toEtag(version),
+    ...(description === undefined ? {} : { description }),
+  });

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import type { CategoryDoc } from "./document.ts";
+import { beginDeletion, endDeletion, giveUp, insert, update } from "./rules.ts";
+
+const active: CategoryDoc = {
+  ...{ _id: 1, rev: 5, version: 3, state: "ACTIVE", listed: true, op: 0, format: 1 },
+  ...{ name: "dogs", description: "bark" },
+};
+const deleting: CategoryDoc = { ...active, state: "DELETING", op: 1, todo: true };
+const deleted: CategoryDoc = { _id: 1, rev: 7, version: 3, state: "DELETED", name: "", op: 1, format: 1 };
+const stored = (decision: { action: string; doc?: unknown }) => decision.doc as CategoryDoc | undefined;
+
+describe("creation", () => {
+  test("writes an active category at version 1, once", () => {
+    const first = insert(9, { name: "cats" })(undefined);
+    expect(stored(first)).toMatchObject({ _id: 9, state: "ACTIVE", version: 1, listed: true, name: "cats" });
+    expect(insert(1, { name: "cats" })(active)).toEqual({ action: "keep", result: active });
+  });
+  test("an id that was given up is never a category", () => {
+    const tomb = stored(giveUp(9)(undefined)) as CategoryDoc;
+    expect(tomb).toMatchObject({ state: "VOID" });
+    expect(tomb.listed).toBeUndefined();
+    expect(insert(9, { name: "cats" })(tomb)).toMatchObject({ action: "keep" });
+    expect(giveUp(1)(active)).toMatchObject({ action: "keep" });
+  });
+});
+
+describe("a change", () => {
+  test("moves the version if and only if the view changes", () => {
+    expect(stored(update(1n, { name: "hounds" }, undefined)(active))).toMatchObject({
+      name: "hounds",
+      version: 4,
+      description: "bark",
+    });
+    expect(update(1n, { name: "dogs" }, undefined)(active)).toMatchObject({ action: "keep", result: { version: 3 } });
+  });
+  test("an absent description is removed when it was asked for", () => {
+    expect(
+      stored(update(1n, { name: "dogs", description: undefined }, undefined)(active))?.description,
+    ).toBeUndefined();
+  });
+  test("needs the revision it was made for", () => {
+    expect(() => update(1n, { name: "x" }, '"2"')(active)).toThrow(
+      expect.objectContaining({ reason: "ETAG_MISMATCH" }),
+    );
+    expect(update(1n, { name: "x" }, '"3"')(active)).toMatchObject({ action: "put" });
+  });
+  test("waits for a deletion that is not decided", () => {
+    expect(update(1n, { name: "x" }, undefined)(deleting)).toEqual({ action: "keep", result: "busy" });
+  });
+  test.each([undefined, deleted])("of what is not there is not found, before the revision is looked at", (doc) => {
+    expect(() => update(1n, { name: "x" }, '"9"')(doc)).toThrow(
+      expect.objectContaining({ reason: "CATEGORY_NOT_FOUND" }),
+    );
+  });
+});
+
+describe("a deletion", () => {
+  test("has a number of its own, and the category stays visible until it is decided", () => {
+    const decision = beginDeletion(1n, undefined)({ ...active, op: 4 });
+    expect(decision).toMatchObject({
+      result: 5,
+      doc: { state: "DELETING", op: 5, todo: true, listed: true, version: 3 },
+    });
+  });
+  test("joins the one that is under way", () => {
+    expect(beginDeletion(1n, undefined)(deleting)).toEqual({ action: "keep", result: 1 });
+  });
+  test("needs the revision it was made for, and a category", () => {
+    expect(() => beginDeletion(1n, '"9"')(active)).toThrow(expect.objectContaining({ reason: "ETAG_MISMATCH" }));
+    expect(() => beginDeletion(1n, '"9"')(deleted)).toThrow(expect.objectContaining({ reason: "CATEGORY_NOT_FOUND" }));
+  });
+  test("ends as a tombstone, or steps back", () => {
+    expect(stored(endDeletion(1, true)(deleting))).toEqual({
+      _id: 1,
+      version: 3,
+      state: "DELETED",
+      name: "",
+      op: 1,
+      format: 1,
+    });
+    expect(stored(endDeletion(1, false)(deleting))).toMatchObject({
+      state: "ACTIVE",
+      op: 1,
+      todo: undefined,
+      name: "dogs",
+    });
+  });
+  test.each([
+    ["another deletion", 2, deleting],
+    ["a category that is active again", 1, active],
+    ["a category that is gone", 1, deleted],
+  ])("decides nothing for %s", (_, op, doc) => {
+    for (const gone of [true, false]) expect(endDeletion(op, gone)(doc)).toEqual({ action: "keep", result: false });
+  });
+});

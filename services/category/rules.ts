@@ -1,0 +1,65 @@
+/** What may become of a category. Each rule takes the stored document and decides; none does I/O. */
+import { DomainError } from "#shared/errors.ts";
+import { checkMatch, nextVersion } from "#shared/record.ts";
+import { type Decision, keep, put } from "#shared/store/port.ts";
+import type { CategoryDoc, CategoryParams } from "./document.ts";
+
+type Decide<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;
+
+/** True for what the outside may see. */
+const exists = (doc: CategoryDoc | undefined): doc is CategoryDoc =>
+  doc?.state === "ACTIVE" || doc?.state === "DELETING";
+
+export const categoryNotFound = (id: bigint | number) =>
+  new DomainError("CATEGORY_NOT_FOUND", `No category has the id ${id}.`);
+
+/** Writes a new category, unless its id is already written. */
+export const insert =
+  (id: number, params: CategoryParams): Decide<CategoryDoc> =>
+  (doc) => {
+    if (doc) return keep(doc);
+    const fresh = { ...params, _id: id, version: 1, state: "ACTIVE", listed: true, op: 0, format: 1 } as const;
+    return put(fresh, { ...fresh, rev: 1 });
+  };
+
+/** Writes a tombstone in place of a record that was never written. */
+export const giveUp =
+  (id: number): Decide<void> =>
+  (doc) =>
+    doc ? keep(undefined) : put(tombstone(id, "VOID", 1, 0), undefined);
+
+/** Changes what is given: an undefined member removes its field. "busy" while a deletion is undecided. */
+export const update =
+  (id: bigint, change: Partial<CategoryParams>, condition: string | undefined): Decide<CategoryDoc | "busy"> =>
+  (doc) => {
+    if (!exists(doc)) throw categoryNotFound(id);
+    if (doc.state === "DELETING") return keep("busy");
+    checkMatch(condition, doc.version);
+    const view = ({ name, description }: CategoryParams) => [name, description];
+    const next = { ...doc, ...change };
+    const version = nextVersion(doc.version, view(doc), view(next));
+    return version === doc.version ? keep(doc) : put({ ...next, version }, { ...next, version });
+  };
+
+/** Begins a deletion, or joins the one that is under way. Returns its number. */
+export const beginDeletion =
+  (id: bigint, condition: string | undefined): Decide<number> =>
+  (doc) => {
+    if (!exists(doc)) throw categoryNotFound(id);
+    checkMatch(condition, doc.version);
+    if (doc.state === "DELETING") return keep(doc.op);
+    const op = doc.op + 1;
+    return put({ ...doc, state: "DELETING", op, todo: true }, op);
+  };
+
+/** Decides deletion `op`. True for the one whose step was stored. */
+export const endDeletion =
+  (op: number, gone: boolean): Decide<boolean> =>
+  (doc) => {
+    if (doc?.state !== "DELETING" || doc.op !== op) return keep(false);
+    if (gone) return put(tombstone(doc._id, "DELETED", doc.version, op), true);
+    return put({ ...doc, state: "ACTIVE", todo: undefined }, true);
+  };
+
+const tombstone = (id: number, state: "DELETED" | "VOID", version: number, op: number) =>
+  ({ _id: id, version, state, name: "", op, format: 1 }) as const;

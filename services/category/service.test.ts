@@ -1,0 +1,131 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { beforeEach, describe, expect, test } from "vitest";
+import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import { startTestService, type TestService } from "#shared/fixtures/service.ts";
+import { reasonOf } from "#shared/rpc/fault.ts";
+import type { Peers } from "./deletion.ts";
+import { createCategoryService } from "./service.ts";
+
+let service: TestService;
+let pets: { membership: Membership; down: boolean; calls: string[] };
+beforeEach(async () => {
+  pets = { membership: Membership.NONE, down: false, calls: [] };
+  const answer = <T>(call: string, value: T): Promise<T> => {
+    pets.calls.push(call);
+    return pets.down ? Promise.reject(new ConnectError("down", Code.Unavailable)) : Promise.resolve(value);
+  };
+  const peer = {
+    closeCategory: ({ op }: { op: bigint }) => answer(`close ${op}`, { membership: pets.membership }),
+    openCategory: ({ op }: { op: bigint }) => answer(`open ${op}`, {}),
+  };
+  service = await startTestService((deps) => createCategoryService(deps, { pets: peer } as unknown as Peers));
+});
+const categories = () => service.client(CategoryService);
+const make = async (name = "dogs") => (await categories().createCategory({ category: { name } })).category?.id ?? 0n;
+const failure = async (call: Promise<unknown>) => {
+  const error = await call.then(() => undefined, ConnectError.from);
+  return error && reasonOf(error)?.reason;
+};
+const exists = async (id: bigint) => (await categories().listCategories({ id: [id] })).categories.length === 1;
+
+describe("DeleteCategory", () => {
+  test("closes the gate, finds nobody, and the category is gone", async () => {
+    const id = await make();
+    await categories().deleteCategory({ categoryId: id });
+    expect(pets.calls).toEqual(["close 1"]);
+    expect(await failure(categories().getCategory({ categoryId: id }))).toBe("CATEGORY_NOT_FOUND");
+    expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("CATEGORY_NOT_FOUND");
+    expect(await exists(id)).toBe(false);
+  });
+
+  test("with pets in it steps back first, then opens the gate", async () => {
+    const id = await make();
+    pets.membership = Membership.SOME;
+    expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("CATEGORY_IN_USE");
+    expect(pets.calls).toEqual(["close 1", "open 1"]);
+    expect((await categories().getCategory({ categoryId: id })).category?.etag).toBe('"1"');
+  });
+
+  test("decides nothing on an answer that was overtaken", async () => {
+    const id = await make();
+    pets.membership = Membership.STALE;
+    expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("UNAVAILABLE");
+    expect(await exists(id)).toBe(true);
+    pets.membership = Membership.NONE;
+    await service.sweep();
+    expect(await exists(id)).toBe(false);
+  });
+
+  test("that Pet did not answer is unknown, and finished later", async () => {
+    const id = await make();
+    pets.down = true;
+    expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("UNAVAILABLE");
+    expect(await failure(categories().updateCategory({ categoryId: id, category: { name: "x" } }))).toBe("UNAVAILABLE");
+    pets.down = false;
+    pets.membership = Membership.SOME;
+    const { category } = await categories().updateCategory({ categoryId: id, category: { name: "hounds" } });
+    expect(category).toMatchObject({ name: "hounds", etag: '"2"' });
+  });
+
+  test.each(["category.deleting", "category.closed", "category.active-again"])(
+    "survives a crash at %s",
+    async (point) => {
+      const id = await make();
+      pets.membership = Membership.SOME;
+      service.crashAt(point);
+      await failure(categories().deleteCategory({ categoryId: id }));
+      expect(service.reached).toContain(point);
+      service.crashAt(undefined);
+      await service.restart();
+      await service.sweep();
+      const state = await service.client(CategoryInternalService).getCategoryState({ categoryId: id });
+      expect(state).toMatchObject({ state: CategoryState.ACTIVE, op: 1n });
+      pets.membership = Membership.NONE;
+      await categories().deleteCategory({ categoryId: id });
+      expect(pets.calls.at(-1)).toBe("close 2");
+    },
+  );
+});
+
+describe("the rest", () => {
+  test("a replace without a description removes it, a mask keeps it", async () => {
+    const { category } = await categories().createCategory({ category: { name: "dogs", description: "bark" } });
+    const id = category?.id ?? 0n;
+    const masked = { categoryId: id, category: { name: "hounds" }, updateMask: { paths: ["name"] } };
+    expect((await categories().updateCategory(masked)).category).toMatchObject({ name: "hounds", description: "bark" });
+    const { category: replaced } = await categories().updateCategory({ categoryId: id, category: { name: "hounds" } });
+    expect(replaced?.description).toBeUndefined();
+    const empty = { categoryId: id, category: {}, updateMask: { paths: [] } };
+    expect((await categories().updateCategory(empty)).category?.etag).toBe(replaced?.etag);
+  });
+
+  test("a replay is the first answer, also when the category has changed or is gone", async () => {
+    const request = { category: { name: "dogs" }, requestId: "k" };
+    const first = await categories().createCategory(request);
+    await categories().updateCategory({ categoryId: first.category?.id ?? 0n, category: { name: "x" } });
+    expect(await categories().createCategory(request)).toEqual(first);
+    await categories().deleteCategory({ categoryId: first.category?.id ?? 0n });
+    let replayed: string | null = null;
+    const onHeader = (headers: Headers) => {
+      replayed = headers.get("idempotent-replayed");
+    };
+    expect(await categories().createCategory(request, { onHeader })).toEqual(first);
+    expect(replayed).toBe("true");
+  });
+
+  test("a batch comes in the order asked, each once, without those that are missing", async () => {
+    const [a, b] = [await make("a"), await make("b")];
+    const { categories: found } = await categories().batchGetCategories({ categoryId: [b, 99n, a, b, 2n ** 62n] });
+    expect(found.map(({ id }) => id)).toEqual([b, a]);
+  });
+
+  test.each([0n, -1n, 2n ** 53n, 2n ** 63n - 1n])("%i names nothing", async (categoryId) => {
+    expect(await failure(categories().getCategory({ categoryId }))).toBe("CATEGORY_NOT_FOUND");
+    expect(await failure(categories().deleteCategory({ categoryId }))).toBe("CATEGORY_NOT_FOUND");
+    expect(await failure(categories().updateCategory({ categoryId, category: { name: "x" } }))).toBe(
+      "CATEGORY_NOT_FOUND",
+    );
+  });
+});

@@ -1,0 +1,138 @@
+import type { NewCategory } from "#proto/petstore/category/v1/category_pb.ts";
+import { CategoryService, type UpdateCategoryRequest } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import type { Deps } from "#shared/deps.ts";
+import { DomainError } from "#shared/errors.ts";
+import { accepted, createKeys, type Fate, givenUp, KEYS } from "#shared/keys.ts";
+import type { ServiceModule } from "#shared/module.ts";
+import { readPage } from "#shared/page.ts";
+import { storedId } from "#shared/record.ts";
+import { type Budget, background } from "#shared/rpc/call.ts";
+import { implement } from "#shared/rpc/dispatcher.ts";
+import { sweeping } from "#shared/sweep.ts";
+import { driveDeletion, type Peers } from "./deletion.ts";
+import { CATEGORIES, type CategoryDoc, type CategoryParams, toCategory } from "./document.ts";
+import { beginDeletion, categoryNotFound, giveUp, insert, update } from "./rules.ts";
+
+/** How often a write meets a deletion that is not decided before it gives up. */
+const PATIENCE = 3;
+
+export async function createCategoryService(deps: Deps, peers: Peers): Promise<ServiceModule> {
+  const { store } = deps;
+  const categories = await store.collection(CATEGORIES);
+  const keys = createKeys(
+    await store.collection(KEYS),
+    {
+      nextId: (budget) => store.nextId("category", budget),
+      fate: async (id, budget) => fateOf(await categories.get(id, budget)),
+      giveUp: (id, budget) => categories.update(id, giveUp(id), budget),
+    },
+    deps,
+  );
+  const drive = (id: number, budget: Budget) => driveDeletion({ ...deps, ...peers, categories }, id, budget);
+  const toMessage = (doc: CategoryDoc) => toCategory(doc._id, doc, doc.version);
+  const isListed = (doc: CategoryDoc | undefined): doc is CategoryDoc => doc?.listed === true;
+
+  const publicService = implement(CategoryService, {
+    async listCategories(request, call) {
+      const { docs, nextPageToken } = await readPage<CategoryDoc>(request, {
+        filter: [],
+        ids: request.id,
+        getMany: (ids) => categories.getMany(ids, call),
+        list: (place) => categories.list({ ...place, where: { listed: true } }, call),
+        matches: isListed,
+      });
+      return { categories: docs.map(toMessage), nextPageToken };
+    },
+
+    async createCategory({ category, requestId }, call) {
+      const params = paramsOf(category);
+      return keys.create(call, { rpc: "CreateCategory", requestId, params }, async (id, params) => {
+        const doc = await categories.update(id, insert(id, params), call);
+        return doc.state === "VOID" ? givenUp : accepted({ category: toCategory(id, params, 1) });
+      });
+    },
+
+    async getCategory({ categoryId }, call) {
+      const id = storedId(categoryId);
+      const doc = id === undefined ? undefined : await categories.get(id, call);
+      if (!isListed(doc)) throw categoryNotFound(categoryId);
+      return { category: toMessage(doc) };
+    },
+
+    async batchGetCategories({ categoryId }, call) {
+      const ids = categoryId.map(storedId).filter((id) => id !== undefined);
+      return { categories: (await categories.getMany(ids, call)).filter(isListed).map(toMessage) };
+    },
+
+    async updateCategory(request, call) {
+      const id = storedId(request.categoryId);
+      if (id === undefined) throw categoryNotFound(request.categoryId);
+      const decide = update(request.categoryId, changeOf(request), request.etag);
+      for (let round = 0; round < PATIENCE; round++) {
+        const doc = await categories.update(id, decide, call);
+        if (doc !== "busy") return { category: toMessage(doc) };
+        await drive(id, call);
+      }
+      throw new DomainError("CONCURRENT_UPDATE", "The category is just being deleted. Try again.");
+    },
+
+    async deleteCategory({ categoryId, etag }, call) {
+      const id = storedId(categoryId);
+      if (id === undefined) throw categoryNotFound(categoryId);
+      const op = await categories.update(id, beginDeletion(categoryId, etag), call);
+      for (let round = 0; round < PATIENCE; round++) {
+        await drive(id, call);
+        const doc = await categories.get(id, call);
+        if (doc?.state === "DELETED") return {};
+        if (doc?.state === "ACTIVE" || (doc && doc.op > op))
+          throw new DomainError("CATEGORY_IN_USE", "Pets belong to the category. Move or delete them first.");
+      }
+      throw new DomainError("UNAVAILABLE", "The deletion could not be finished now. Try again.");
+    },
+  });
+
+  const internalService = implement(CategoryInternalService, {
+    async getCategoryState({ categoryId }, call) {
+      const id = storedId(categoryId);
+      const doc = id === undefined ? undefined : await categories.get(id, call);
+      if (doc?.state === "ACTIVE") return { state: CategoryState.ACTIVE, op: BigInt(doc.op) };
+      if (doc?.state === "DELETING") return { state: CategoryState.DELETING, op: BigInt(doc.op) };
+      return { state: CategoryState.DELETED };
+    },
+  });
+
+  return {
+    implementations: [publicService, internalService],
+    workers: [
+      sweeping(
+        {
+          name: "category.deletions",
+          everyMs: 2_000,
+          list: (batch, budget) => categories.list({ ...batch, where: { todo: true } }, budget),
+          work: ({ _id }, budget) => drive(_id, budget),
+        },
+        deps,
+      ),
+      {
+        name: "category.keys",
+        everyMs: 600_000,
+        sweep: (limit) => keys.sweep(limit, background(deps, "sweep")),
+      },
+    ],
+  };
+}
+
+function fateOf(doc: CategoryDoc | undefined): Fate {
+  if (!doc) return "missing";
+  return doc.state === "VOID" ? "given up" : "accepted";
+}
+
+const paramsOf = ({ name = "", description }: Partial<NewCategory> = {}): CategoryParams => ({ name, description });
+
+/** What the request changes: all members without a mask, else those that it names. */
+function changeOf({ category, updateMask }: UpdateCategoryRequest): Partial<CategoryParams> {
+  const params = paramsOf(category);
+  if (!updateMask) return params;
+  return Object.fromEntries(Object.entries(params).filter(([name]) => updateMask.paths.includes(name)));
+}

@@ -1,0 +1,185 @@
+import { setImmediate as idle } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { pino } from "pino";
+import { beforeEach, describe, expect, test } from "vitest";
+import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
+import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { startTestService, type TestService, testClock } from "#shared/fixtures/service.ts";
+import { createRelay } from "./relay.ts";
+import { createInventoryService, type Peers } from "./service.ts";
+
+const { AVAILABLE, PENDING, SOLD } = PetStatus;
+interface News {
+  readonly petId: bigint;
+  readonly status: PetStatus;
+  readonly statusRev: bigint;
+}
+
+/** A Pet that remembers what it was told, and can be down or slow. */
+let pet: { told: News[]; down: boolean; slow: Promise<void> | undefined; heard(petId: bigint): News | undefined };
+let service: TestService;
+beforeEach(async () => {
+  pet = { told: [], down: false, slow: undefined, heard: (id) => pet.told.findLast(({ petId }) => petId === id) };
+  const pets = {
+    async applyStatus(news: News) {
+      if (pet.down) throw new ConnectError("down", Code.Unavailable);
+      pet.told.push(news);
+      await pet.slow;
+      return {};
+    },
+  };
+  service = await startTestService((deps) => createInventoryService(deps, { pets } as unknown as Peers));
+});
+const internal = () => service.client(InventoryInternalService);
+const open = (petId: bigint) => internal().open({ petId, listing: AVAILABLE });
+const reserve = (petId: bigint) => internal().reserve({ petId, orderId: 1n, quantity: 1 });
+const set = (petId: bigint, quantity: number) =>
+  service.client(InventoryService).updateInventory({ petId, inventory: { quantity } });
+const told = () => pet.told.map(({ status }) => status);
+// Store and Pet answer without leaving the turn of the event loop: when the next one comes, the relay is at rest.
+
+/** A sweep tells only what is still to be told. */
+const sweep = async () => {
+  const before = pet.told.length;
+  await service.sweep();
+  return pet.told.slice(before);
+};
+
+describe("a status", () => {
+  test("is told at once, and once", async () => {
+    const { stock } = await open(1n);
+    await idle();
+    expect(pet.told).toEqual([{ petId: 1n, status: AVAILABLE, statusRev: stock?.statusRev }]);
+    await reserve(1n);
+    await idle();
+    expect(told()).toEqual([AVAILABLE, PENDING]);
+    await internal().commit({ petId: 1n, orderId: 1n });
+    await idle();
+    expect(told()).toEqual([AVAILABLE, PENDING, SOLD]);
+    await set(1n, 3);
+    await idle();
+    expect(told()).toEqual([AVAILABLE, PENDING, SOLD, AVAILABLE]);
+    await set(1n, 4);
+    expect(await sweep()).toEqual([]);
+  });
+
+  test("that can't be told now is told by the sweep, and the write does not suffer", async () => {
+    pet.down = true;
+    await open(1n);
+    await reserve(1n);
+    await service.sweep();
+    pet.down = false;
+    expect(await sweep()).toMatchObject([{ petId: 1n, status: PENDING }]);
+    expect(await sweep()).toEqual([]);
+  });
+
+  test("of one pet that fails does not hold up the others", async () => {
+    pet.down = true;
+    for (const petId of [1n, 2n]) await open(petId);
+    await service.sweep();
+    pet.down = false;
+    const { push } = pet.told;
+    pet.told.push = (news) => {
+      if (news.petId === 1n) throw new Error("broken");
+      return push.call(pet.told, news);
+    };
+    expect(await sweep()).toMatchObject([{ petId: 2n }]);
+  });
+
+  test("that changes while it is told is told again: it is not taken for known", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    pet.slow = promise;
+    await open(1n);
+    await idle();
+    expect(told()).toEqual([AVAILABLE]);
+    await reserve(1n);
+    expect(told()).toEqual([AVAILABLE]);
+    resolve();
+    await idle();
+    expect(told()).toEqual([AVAILABLE, PENDING]);
+    expect(await sweep()).toEqual([]);
+  });
+
+  test.each(["inventory.reserved", "inventory.status-due", "inventory.status-applied"])(
+    "is told after a crash at %s",
+    async (point) => {
+      await open(1n);
+      await idle();
+      expect(told()).toEqual([AVAILABLE]);
+      await service.sweep();
+      service.crashAt(point);
+      service.reached.clear();
+      await reserve(1n).catch(() => {});
+      await idle();
+      expect(service.reached).toContain(point);
+      service.crashAt(undefined);
+      await service.restart();
+      expect(await sweep()).toMatchObject([{ petId: 1n, status: PENDING }]);
+      expect(await sweep()).toEqual([]);
+    },
+  );
+});
+
+describe("a slow Pet", () => {
+  test("keeps no write waiting, and hears of many changes of one pet at once", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    pet.slow = promise;
+    await open(1n);
+    await idle();
+    expect(told()).toEqual([AVAILABLE]);
+    for (let i = 1n; i <= 10n; i++) {
+      await internal().reserve({ petId: 1n, orderId: i, quantity: 1 });
+      await internal().release({ petId: 1n, orderId: i });
+    }
+    await internal().setListing({ petId: 1n, op: 1n, listing: SOLD });
+    expect(told()).toEqual([AVAILABLE]);
+    resolve();
+    await idle();
+    expect(told()).toEqual([AVAILABLE, SOLD]);
+    expect(await sweep()).toEqual([]);
+  });
+
+  test("is told of so many pets at a time, and of all in the end", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    pet.slow = promise;
+    const ids = Array.from({ length: 50 }, (_, i) => BigInt(i + 1));
+    for (const petId of ids) await open(petId);
+    await idle();
+    expect(pet.told).toHaveLength(32);
+    resolve();
+    await idle();
+    expect(pet.told.map(({ petId }) => petId)).toEqual(ids);
+    expect(await sweep()).toEqual([]);
+  });
+
+  test("is not told again what it has just heard", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    pet.slow = promise;
+    await open(1n);
+    await idle();
+    await set(1n, 5);
+    resolve();
+    await idle();
+    expect(told()).toEqual([AVAILABLE]);
+  });
+
+  test("fills no memory: what is too much to wait is left to the sweep", async () => {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const read = new Set<number>();
+    const get = (id: number) => {
+      read.add(id);
+      return promise;
+    };
+    const { clock } = testClock();
+    const context = { clock, random: () => 0, log: pino({ level: "silent" }), point: () => {}, entries: { get } };
+    const relay = createRelay(context as unknown as Parameters<typeof createRelay>[0]);
+    for (let id = 1; id <= 20_000; id++) relay.kick(id);
+    expect(read.size).toBe(32);
+    resolve(undefined);
+    await idle();
+    expect(read.size).toBe(10_032);
+    relay.kick(20_000);
+    expect(read).toContain(20_000);
+  });
+});

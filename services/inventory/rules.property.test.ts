@@ -1,0 +1,103 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { DomainError } from "#shared/errors.ts";
+import type { Status } from "#shared/record.ts";
+import type { Decide } from "#shared/store/port.ts";
+import type { InventoryDoc } from "./document.ts";
+import {
+  commit,
+  type Ended,
+  MOST_UNITS,
+  markTold,
+  open,
+  release,
+  reserve,
+  retire,
+  setListing,
+  setQuantity,
+  statusOf,
+} from "./rules.ts";
+
+interface Operation {
+  readonly name: string;
+  readonly rule: Decide<InventoryDoc, unknown>;
+}
+
+// Few orders and units, so that operations meet.
+const order = fc.integer({ min: 1, max: 4 });
+const op = fc.integer({ min: 1, max: 6 });
+const listing = fc.constantFrom<Status>("available", "pending", "sold");
+const units = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.constantFrom(MOST_UNITS - 1, MOST_UNITS));
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  listing.map((l) => ({ name: `open ${l}`, rule: open(1, l) })),
+  fc.tuple(order, fc.integer({ min: 1, max: 3 })).map(([o, q]) => ({ name: `reserve ${o} ${q}`, rule: reserve(o, q) })),
+  order.map((o) => ({ name: `commit ${o}`, rule: commit(o) })),
+  order.map((o) => ({ name: `release ${o}`, rule: release(1, o) })),
+  units.map((n) => ({ name: `set ${n}`, rule: setQuantity(1n, n, undefined) })),
+  fc.tuple(op, listing).map(([n, l]) => ({ name: `list ${n} ${l}`, rule: setListing(n, l) })),
+  { weight: 1, arbitrary: op.map((n) => ({ name: `retire ${n}`, rule: retire(n) })) },
+  fc.integer({ min: 1, max: 9 }).map((rev) => ({ name: `told ${rev}`, rule: markTold(rev) })),
+);
+
+const sum = (doc: InventoryDoc) => Object.values(doc.resv).reduce((total, { q }) => total + q, 0);
+
+function checkEntry(doc: InventoryDoc): void {
+  const { quantity, reserved, sold, received } = doc;
+  expect(received).toBe(quantity + reserved + sold);
+  expect(reserved).toBe(sum(doc));
+  expect(Math.min(quantity, reserved, sold, received)).toBeGreaterThanOrEqual(0);
+  expect(quantity + reserved).toBeLessThanOrEqual(MOST_UNITS);
+  expect(doc.open).toBe(Object.keys(doc.resv).length);
+  expect(doc.holding).toBe(doc.open > 0 ? true : undefined);
+  expect(doc.listed).toBe(doc.state === "OPEN" ? true : undefined);
+  if (doc.state !== "STUB") expect(doc.status).toBe(statusOf(doc));
+  for (const settled of Object.keys(doc.done)) expect(doc.resv).not.toHaveProperty(settled);
+}
+
+function checkStep(before: InventoryDoc, after: InventoryDoc): void {
+  expect(after.floor).toBeGreaterThanOrEqual(before.floor);
+  if (before.state === "STUB") return;
+  const isNews = after.status !== before.status;
+  expect(after.statusRev).toBe(isNews ? after.rev : before.statusRev);
+  if (isNews) expect(after.dirty).toBe(true);
+  expect(after.version).toBe(before.version + (isNews || after.quantity !== before.quantity ? 1 : 0));
+  expect(after.sold).toBeGreaterThanOrEqual(before.sold);
+  if (before.state === "RETIRED") expect(after).toEqual({ ...before, rev: after.rev });
+}
+
+/** What an operation comes to: how it ended or why it was refused, and the successor if there is one. */
+function run({ rule }: Operation, doc: InventoryDoc | undefined) {
+  const rev = (doc?.rev ?? 0) + 1;
+  try {
+    const decision = rule(doc, rev);
+    const { outcome = "OK" } = (decision.result ?? {}) as Partial<Ended>;
+    return { outcome, put: decision.action === "put" ? { ...decision.doc, rev } : undefined };
+  } catch (error) {
+    if (error instanceof DomainError) return { outcome: error.reason, put: undefined };
+    throw error;
+  }
+}
+
+test("whatever happens in whatever order, the units add up and every operation keeps its answer", () => {
+  fc.assert(
+    fc.property(fc.array(operation, { maxLength: 60 }), (operations) => {
+      let doc: InventoryDoc | undefined;
+      const released = new Set<number>();
+      for (const operation of operations) {
+        const { outcome, put } = run(operation, doc);
+        if (put) {
+          checkEntry(put);
+          if (doc) checkStep(doc, put);
+        }
+        doc = put ?? doc;
+        // Asked again at once, it answers alike and changes nothing.
+        expect(run(operation, doc)).toEqual({ outcome, put: undefined });
+        const [name, about] = operation.name.split(" ");
+        if (name === "release") released.add(Number(about));
+        // An order that was released holds nothing, and never will.
+        for (const order of released) expect(doc?.resv ?? {}).not.toHaveProperty(String(order));
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});

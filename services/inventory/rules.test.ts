@@ -1,0 +1,309 @@
+import { describe, expect, test } from "vitest";
+import type { Status } from "#shared/record.ts";
+import type { Decide } from "#shared/store/port.ts";
+import type { InventoryDoc } from "./document.ts";
+import {
+  commit,
+  MOST_DONE,
+  MOST_OPEN_ORDERS,
+  MOST_UNITS,
+  markTold,
+  open,
+  release,
+  reserve,
+  retire,
+  setListing,
+  setQuantity,
+  statusOf,
+} from "./rules.ts";
+
+type Rule = Decide<InventoryDoc, unknown>;
+
+/** What rules make of an entry, one after another, as the store would keep it. */
+function made(start: InventoryDoc | undefined, ...rules: Rule[]): InventoryDoc {
+  let doc = start;
+  for (const rule of rules) {
+    const rev = (doc?.rev ?? 0) + 1;
+    const decision = rule(doc, rev);
+    if (decision.action === "put") doc = { ...decision.doc, rev };
+  }
+  return doc as InventoryDoc;
+}
+/** Decides on an entry without storing anything. */
+const on = <R>(doc: InventoryDoc | undefined, rule: Decide<InventoryDoc, R>) => rule(doc, (doc?.rev ?? 0) + 1);
+const outcome = (name: string) => ({ action: "keep", result: expect.objectContaining({ outcome: name }) });
+const reason = (name: string) => expect.objectContaining({ reason: name });
+
+const fresh = made(undefined, open(1, "available"));
+const stocked = made(fresh, setQuantity(1n, 10, undefined));
+const held = made(fresh, reserve(7, 1));
+const sold = made(held, commit(7));
+const stub = made(undefined, release(1, 7));
+const retired = made(fresh, retire(1));
+const listedAs = (listing: Status) => made(stocked, setListing(1, listing));
+
+describe("the status", () => {
+  test.each<[number, number, Status, Status]>([
+    [1, 0, "available", "available"],
+    [1, 3, "available", "available"],
+    [0, 1, "available", "pending"],
+    [0, 0, "available", "sold"],
+    [1, 0, "pending", "pending"],
+    [0, 1, "pending", "pending"],
+    [0, 0, "pending", "sold"],
+    [1, 0, "sold", "sold"],
+    [0, 1, "sold", "sold"],
+    [0, 0, "sold", "sold"],
+  ])("of %i units and %i open orders, listed as %s, is %s", (quantity, open, listing, status) => {
+    expect(statusOf({ quantity, open, listing })).toBe(status);
+  });
+
+  test("is news, at the revision of the change, if and only if it changes", () => {
+    expect(fresh).toMatchObject({ status: "available", statusRev: 1, dirty: true });
+    const told = made(fresh, markTold(1));
+    expect(told.dirty).toBeUndefined();
+    const restocked = made(told, setQuantity(1n, 5, undefined));
+    expect(restocked).toMatchObject({ rev: 3, statusRev: 1, status: "available" });
+    expect(restocked.dirty).toBeUndefined();
+    expect(made(restocked, reserve(7, 5))).toMatchObject({ rev: 4, statusRev: 4, status: "pending", dirty: true });
+  });
+
+  test("stays news until its own revision was told", () => {
+    const again = made(fresh, reserve(7, 1));
+    expect(on(again, markTold(fresh.statusRev))).toMatchObject({ action: "keep" });
+    expect(made(again, markTold(again.statusRev)).dirty).toBeUndefined();
+    expect(on(undefined, markTold(1))).toMatchObject({ action: "keep" });
+  });
+
+  test("that changes nothing is not news, but leaves older news to be told", () => {
+    expect(made(fresh, setQuantity(1n, 5, undefined))).toMatchObject({ statusRev: 1, dirty: true });
+  });
+});
+
+describe("Open", () => {
+  test.each<[Status, number, Status]>([
+    ["available", 1, "available"],
+    ["pending", 1, "pending"],
+    ["sold", 0, "sold"],
+  ])("of a pet listed as %s starts with %i", (listing, quantity, status) => {
+    const doc = made(undefined, open(1, listing));
+    const units = { quantity, received: quantity, reserved: 0, sold: 0, open: 0 };
+    expect(doc).toMatchObject({ ...units, listing, status, version: 1, listed: true, state: "OPEN" });
+  });
+  test("answers with what it stored", () => {
+    expect(on(stub, open(1, "pending"))).toMatchObject({
+      result: { outcome: "OK", entry: { status: "pending", statusRev: stub.rev + 1 } },
+    });
+  });
+  test("again changes nothing and answers with what is there now", () => {
+    expect(on(held, open(1, "sold"))).toEqual({ action: "keep", result: { outcome: "OK", entry: held } });
+  });
+  test("of a retired entry is refused", () => {
+    expect(on(retired, open(1, "available"))).toEqual(outcome("NOT_FOUND"));
+  });
+  test("keeps the fences of a stub", () => {
+    const opened = made(stub, open(1, "available"));
+    expect(opened).toMatchObject({ quantity: 1, version: 1, done: { 7: "X" } });
+    expect(on(opened, reserve(7, 1))).toEqual(outcome("FENCED"));
+    expect(made(opened, reserve(8, 1)).reserved).toBe(1);
+  });
+});
+
+describe("Reserve", () => {
+  test("takes the units", () => {
+    const doc = made(stocked, reserve(7, 4));
+    expect(doc).toMatchObject({ quantity: 6, reserved: 4, sold: 0, received: 10, open: 1, resv: { 7: { q: 4 } } });
+    expect(doc.holding).toBe(true);
+  });
+  test("again is the same, also when it was committed meanwhile", () => {
+    expect(on(held, reserve(7, 1))).toEqual(outcome("OK"));
+    expect(on(sold, reserve(7, 1))).toEqual(outcome("OK"));
+  });
+  test.each([undefined, stub, retired])("without an entry is not found", (doc) => {
+    expect(on(doc, reserve(7, 1))).toEqual(outcome("NOT_FOUND"));
+  });
+  test.each<Status>(["pending", "sold"])("of a pet listed as %s is refused", (listing) => {
+    expect(on(listedAs(listing), reserve(7, 1))).toEqual(outcome("NOT_AVAILABLE"));
+    expect(on(listedAs(listing), reserve(7, 99))).toEqual(outcome("NOT_AVAILABLE"));
+  });
+  test("without any stock is not available, with too little it is insufficient", () => {
+    expect(on(held, reserve(8, 1))).toEqual(outcome("NOT_AVAILABLE"));
+    expect(on(stocked, reserve(8, 11))).toEqual(outcome("INSUFFICIENT_STOCK"));
+    expect(on(stocked, reserve(8, 10))).toMatchObject({ action: "put" });
+  });
+  test("beyond the most open orders is refused, and too little stock is said first", () => {
+    const orders = Array.from({ length: MOST_OPEN_ORDERS }, (_, i) => reserve(i + 1, 1));
+    const full = made(fresh, setQuantity(1n, MOST_OPEN_ORDERS + 2, undefined), ...orders);
+    expect(full.open).toBe(1_000);
+    expect(on(full, reserve(2_000, 3))).toEqual(outcome("INSUFFICIENT_STOCK"));
+    expect(on(full, reserve(2_000, 1))).toEqual(outcome("TOO_MANY_OPEN_ORDERS"));
+    expect(on(full, reserve(1_000, 1))).toEqual(outcome("OK"));
+    expect(on(made(full, commit(1)), reserve(2_000, 1))).toMatchObject({ action: "put" });
+  });
+  test("of an order that was released is fenced, whatever the stock", () => {
+    expect(on(made(held, release(1, 7)), reserve(7, 1))).toEqual(outcome("FENCED"));
+    expect(on(made(held, release(1, 8)), reserve(8, 1))).toEqual(outcome("FENCED"));
+  });
+  test("that was refused leaves nothing behind", () => {
+    expect(made(stocked, reserve(7, 11))).toBe(stocked);
+  });
+});
+
+describe("Commit", () => {
+  test("turns the reservation into a sale", () => {
+    expect(sold).toMatchObject({ quantity: 0, reserved: 0, sold: 1, received: 1, open: 0, status: "sold" });
+    expect(sold).toMatchObject({ resv: {}, done: { 7: "C" } });
+    expect(sold.holding).toBeUndefined();
+  });
+  test("moves no version as long as nobody can tell", () => {
+    const doc = made(stocked, reserve(7, 1));
+    expect(made(doc, commit(7)).version).toBe(doc.version);
+  });
+  test.each([undefined, stub, fresh, sold, retired])("with nothing held is done", (doc) => {
+    expect(on(doc, commit(7))).toEqual(outcome("OK"));
+  });
+});
+
+describe("Release", () => {
+  test("gives the units back", () => {
+    const doc = made(held, release(1, 7));
+    expect(doc).toMatchObject({ quantity: 1, reserved: 0, sold: 0, open: 0, status: "available", done: { 7: "X" } });
+    expect(on(doc, release(1, 7))).toEqual(outcome("OK"));
+  });
+  test("never relists a pet", () => {
+    const doc = made(held, setListing(1, "sold"), release(1, 7));
+    expect(doc).toMatchObject({ quantity: 1, listing: "sold", status: "sold" });
+  });
+  test("of what is not held is a fence, and the outside sees nothing of it", () => {
+    const doc = made(held, release(1, 8));
+    expect(doc).toMatchObject({ quantity: 0, reserved: 1, done: { 8: "X" }, version: held.version });
+  });
+  test("before the entry exists leaves a stub, which is no entry", () => {
+    expect(stub).toMatchObject({ _id: 1, state: "STUB", done: { 7: "X" }, received: 0 });
+    expect(stub.listed).toBeUndefined();
+    expect(stub.dirty).toBeUndefined();
+    expect(made(stub, release(1, 8)).done).toEqual({ 7: "X", 8: "X" });
+    for (const rule of [setListing(1, "sold"), retire(1)]) expect(on(stub, rule)).toEqual(outcome("NOT_FOUND"));
+    expect(() => on(stub, setQuantity(1n, 1, undefined))).toThrow(reason("INVENTORY_NOT_FOUND"));
+  });
+  test("of a committed order or a retired entry is done", () => {
+    expect(on(sold, release(1, 7))).toEqual(outcome("OK"));
+    expect(on(retired, release(1, 7))).toEqual(outcome("OK"));
+  });
+});
+
+describe("settled orders", () => {
+  const many = (from: number, count: number) => Array.from({ length: count }, (_, i) => release(1, from + i));
+  const full = made(made(fresh, reserve(3, 1)), ...many(100, MOST_DONE));
+
+  test("are remembered up to a number", () => {
+    expect(Object.keys(full.done)).toHaveLength(1_024);
+    expect(full.floor).toBe(0);
+  });
+  test("leave oldest first, and the floor fences them", () => {
+    const doc = made(full, ...many(5_000, 2));
+    expect(Object.keys(doc.done)).toHaveLength(1_024);
+    expect(doc.floor).toBe(101);
+    const restocked = made(doc, setQuantity(1n, 5, undefined));
+    for (const late of [100, 101, 50]) expect(on(restocked, reserve(late, 1))).toEqual(outcome("FENCED"));
+    expect(on(restocked, reserve(4_000, 1))).toMatchObject({ action: "put" });
+    expect(on(restocked, release(1, 100))).toEqual(outcome("OK"));
+  });
+  test("are ordered by number and not by their digits", () => {
+    const doc = made(fresh, ...many(2 ** 32 + 90, MOST_DONE), release(1, 2 ** 32 + 5));
+    expect(doc.floor).toBe(2 ** 32 + 5);
+  });
+  test("below the floor can still be held, and settled", () => {
+    const doc = made(full, ...many(5_000, 2));
+    expect(on(doc, reserve(3, 1))).toEqual(outcome("OK"));
+    const settled = made(doc, commit(3));
+    expect(settled).toMatchObject({ sold: 1, reserved: 0, floor: 101 });
+    expect(on(settled, commit(3))).toEqual(outcome("OK"));
+  });
+  test("the floor never falls", () => {
+    const doc = made(full, ...many(5_000, 2), commit(3), release(1, 200));
+    expect(doc.floor).toBe(101);
+    expect(made(doc, retire(1)).floor).toBe(101);
+  });
+});
+
+describe("SetQuantity", () => {
+  test("counts what came in and what was written off", () => {
+    expect(stocked).toMatchObject({ quantity: 10, received: 10, version: 2 });
+    const doc = made(stocked, reserve(7, 4), setQuantity(1n, 1, undefined));
+    expect(doc).toMatchObject({ quantity: 1, reserved: 4, received: 5 });
+  });
+  test("above 0 relists a pet listed as sold, also when the quantity is the same", () => {
+    expect(made(listedAs("sold"), setQuantity(1n, 10, undefined))).toMatchObject({
+      ...{ listing: "available", status: "available", version: 4 },
+    });
+    expect(made(listedAs("sold"), setQuantity(1n, 0, undefined)).listing).toBe("sold");
+    expect(made(listedAs("pending"), setQuantity(1n, 5, undefined)).listing).toBe("pending");
+  });
+  test("that changes nothing leaves the version alone", () => {
+    for (const quantity of [10, undefined])
+      expect(on(stocked, setQuantity(1n, quantity, undefined))).toEqual({ action: "keep", result: { entry: stocked } });
+    expect(on(listedAs("sold"), setQuantity(1n, undefined, undefined))).toMatchObject({ action: "keep" });
+  });
+  test("needs an entry, then the revision it was made for, then room", () => {
+    for (const doc of [undefined, stub, retired])
+      expect(() => on(doc, setQuantity(1n, MOST_UNITS, '"9"'))).toThrow(reason("INVENTORY_NOT_FOUND"));
+    expect(() => on(held, setQuantity(1n, MOST_UNITS, '"9"'))).toThrow(reason("ETAG_MISMATCH"));
+    expect(() => on(held, setQuantity(1n, undefined, '"9"'))).toThrow(reason("ETAG_MISMATCH"));
+    expect(() => on(held, setQuantity(1n, MOST_UNITS, `"${held.version}"`))).toThrow(
+      expect.objectContaining({ reason: "VALIDATION_FAILED", path: "inventory.quantity" }),
+    );
+    expect(made(held, setQuantity(1n, MOST_UNITS - 1, undefined)).quantity).toBe(MOST_UNITS - 1);
+    expect(made(fresh, setQuantity(1n, MOST_UNITS, undefined)).quantity).toBe(MOST_UNITS);
+  });
+});
+
+describe("SetListing", () => {
+  test("changes the listing, never the quantity, and answers with the status that follows", () => {
+    const decision = on(stocked, setListing(1, "pending"));
+    expect(decision).toMatchObject({
+      doc: { listing: "pending", quantity: 10, received: 10 },
+      result: { outcome: "OK", entry: { status: "pending", statusRev: stocked.rev + 1 } },
+    });
+  });
+  test("available needs stock: units in open orders do not count", () => {
+    const doc = made(held, setListing(1, "available"));
+    expect(on(held, setListing(1, "available"))).toMatchObject({ result: { outcome: "INSUFFICIENT_STOCK" } });
+    expect(doc).toMatchObject({ listing: "available", version: held.version, statusRev: held.statusRev });
+  });
+  test("again is answered alike, though the stock has changed", () => {
+    const refused = made(held, setListing(1, "available"), release(1, 7));
+    expect(on(refused, setListing(1, "available"))).toEqual(outcome("INSUFFICIENT_STOCK"));
+    const done = made(stocked, setListing(1, "available"), setQuantity(1n, 0, undefined));
+    expect(on(done, setListing(1, "available"))).toEqual({ action: "keep", result: { outcome: "OK", entry: done } });
+  });
+  test("that was overtaken changes nothing", () => {
+    const doc = made(stocked, setListing(2, "sold"));
+    expect(on(doc, setListing(1, "available"))).toEqual(outcome("STALE"));
+  });
+  test("without an entry is not found", () => {
+    for (const doc of [undefined, retired]) expect(on(doc, setListing(9, "sold"))).toEqual(outcome("NOT_FOUND"));
+  });
+});
+
+describe("Retire", () => {
+  test("takes the entry away for good, and the ledger stays", () => {
+    const doc = made(sold, retire(1));
+    expect(doc).toMatchObject({ state: "RETIRED", sold: 1, received: 1, done: {} });
+    for (const mark of ["listed", "dirty", "holding"] as const) expect(doc[mark]).toBeUndefined();
+    for (const op of [1, 2]) expect(on(doc, retire(op))).toEqual(outcome("OK"));
+  });
+  test("waits for open orders, and the refusal stays the answer", () => {
+    expect(on(held, retire(1))).toMatchObject({ action: "put", result: { outcome: "OPEN_ORDERS" } });
+    const refused = made(held, retire(1), release(1, 7));
+    expect(refused).toMatchObject({ state: "OPEN", listed: true });
+    expect(on(refused, retire(1))).toEqual(outcome("OPEN_ORDERS"));
+    expect(made(refused, retire(2)).state).toBe("RETIRED");
+  });
+  test("that was overtaken does nothing", () => {
+    expect(on(made(fresh, setListing(2, "sold")), retire(1))).toEqual(outcome("STALE"));
+  });
+  test("without an entry is not found", () => {
+    expect(on(undefined, retire(1))).toEqual(outcome("NOT_FOUND"));
+  });
+});

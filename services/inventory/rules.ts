@@ -1,0 +1,190 @@
+/** What may become of an inventory entry. Each rule takes the stored document and decides; none does I/O. */
+import { DomainError } from "#shared/errors.ts";
+import { checkMatch, nextVersion, type Status } from "#shared/record.ts";
+import { type Decision, keep, put } from "#shared/store/port.ts";
+import type { Ending, InventoryDoc } from "./document.ts";
+
+type Decide<R> = (doc: InventoryDoc | undefined, rev: number) => Decision<InventoryDoc, R>;
+
+/** How an operation ended, and the entry as it left it. */
+export interface Ended {
+  readonly outcome: Ending;
+  /** Absent where there is no entry. */
+  readonly entry?: InventoryDoc | undefined;
+}
+
+export const MOST_OPEN_ORDERS = 1_000;
+/** Settled orders that an entry remembers one by one. */
+export const MOST_DONE = 1_024;
+/** Most units that can be in stock and in open orders together: what an int32 holds. */
+export const MOST_UNITS = 2 ** 31 - 1;
+
+export const isOpen = (doc: InventoryDoc | undefined): doc is InventoryDoc => doc?.state === "OPEN";
+
+export const inventoryNotFound = (petId: bigint | number) =>
+  new DomainError("INVENTORY_NOT_FOUND", `No pet with the id ${petId} has an inventory entry.`);
+
+const strictness = { available: 0, pending: 1, sold: 2 } as const satisfies Record<Status, number>;
+
+/** The stricter of what the stock says and how the pet is listed. */
+export function statusOf({ quantity, open, listing }: Pick<InventoryDoc, "quantity" | "open" | "listing">): Status {
+  const soldOut = open > 0 ? "pending" : "sold";
+  const stock = quantity > 0 ? "available" : soldOut;
+  return strictness[stock] > strictness[listing] ? stock : listing;
+}
+
+const ended = (outcome: Ending, entry?: InventoryDoc) => keep<Ended>({ outcome, entry });
+
+/** Stores the successor of an entry with all that follows from the change. */
+function become(doc: InventoryDoc, change: Partial<InventoryDoc>, rev: number, outcome: Ending = "OK") {
+  const changed = { ...doc, ...change, rev };
+  const status = statusOf(changed);
+  const news = status === doc.status ? {} : ({ status, statusRev: rev, dirty: true } as const);
+  const holding = changed.open > 0 ? (true as const) : undefined;
+  const version = nextVersion(doc.version, [doc.quantity, doc.status], [changed.quantity, status]);
+  const entry = { ...changed, ...news, holding, version };
+  return put(entry, { outcome, entry });
+}
+
+const nothing = {
+  quantity: 0,
+  reserved: 0,
+  sold: 0,
+  received: 0,
+  open: 0,
+  resv: {},
+  done: {},
+  floor: 0,
+  lastOp: { op: 0, outcome: "OK" },
+  listing: "sold",
+  status: "sold",
+  statusRev: 0,
+  version: 0,
+  format: 1,
+} as const;
+
+/** Opens the entry of a pet. A stub becomes one and keeps what it remembers. */
+export const open =
+  (petId: number, listing: Status): Decide<Ended> =>
+  (doc, rev) => {
+    if (doc?.state === "RETIRED") return ended("NOT_FOUND");
+    if (doc?.state === "OPEN") return ended("OK", doc);
+    const quantity = listing === "sold" ? 0 : 1;
+    const status = statusOf({ quantity, open: 0, listing });
+    const entry: InventoryDoc = {
+      ...(doc ?? { ...nothing, _id: petId }),
+      ...{ rev, version: 1, state: "OPEN", listed: true },
+      ...{ quantity, received: quantity, listing, status, statusRev: rev, dirty: true },
+    };
+    return put(entry, { outcome: "OK", entry });
+  };
+
+/** Takes the units of an order from the stock. An order that was settled before is a late attempt. */
+export const reserve =
+  (order: number, units: number): Decide<Ended> =>
+  (doc, rev) => {
+    if (!isOpen(doc)) return ended("NOT_FOUND");
+    if (doc.resv[order] || doc.done[order] === "C") return ended("OK", doc);
+    if (doc.done[order] === "X" || order <= doc.floor) return ended("FENCED", doc);
+    if (doc.listing !== "available" || doc.quantity === 0) return ended("NOT_AVAILABLE", doc);
+    if (doc.quantity < units) return ended("INSUFFICIENT_STOCK", doc);
+    if (doc.open >= MOST_OPEN_ORDERS) return ended("TOO_MANY_OPEN_ORDERS", doc);
+    const moved = { quantity: doc.quantity - units, reserved: doc.reserved + units, open: doc.open + 1 };
+    return become(doc, { ...moved, resv: { ...doc.resv, [order]: { q: units } } }, rev);
+  };
+
+/** Turns a reservation into a sale. Nothing held is nothing to do: it was settled before, or the entry is gone. */
+export const commit =
+  (order: number): Decide<Ended> =>
+  (doc, rev) => {
+    const held = doc?.resv[order];
+    if (!doc || !held) return ended("OK", doc);
+    const moved = { reserved: doc.reserved - held.q, sold: doc.sold + held.q, open: doc.open - 1 };
+    return become(doc, { ...moved, resv: without(doc.resv, order), ...settle(doc, order, "C") }, rev);
+  };
+
+/** Gives a reservation back, or fences it off where it has not arrived yet: also before the entry is opened. */
+export const release =
+  (petId: number, order: number): Decide<Ended> =>
+  (doc, rev) => {
+    const held = doc?.resv[order];
+    if (doc && held) {
+      const moved = { quantity: doc.quantity + held.q, reserved: doc.reserved - held.q, open: doc.open - 1 };
+      return become(doc, { ...moved, resv: without(doc.resv, order), ...settle(doc, order, "X") }, rev);
+    }
+    if (doc?.state === "RETIRED" || doc?.done[order] || order <= (doc?.floor ?? 0)) return ended("OK", doc);
+    const found: InventoryDoc = doc ?? { ...nothing, _id: petId, rev, state: "STUB" };
+    return put({ ...found, ...settle(found, order, "X") }, { outcome: "OK", entry: doc });
+  };
+
+/** Remembers a settled order. The oldest leave when they are too many, and the floor takes their place. */
+function settle({ done, floor }: Pick<InventoryDoc, "done" | "floor">, order: number, how: "C" | "X") {
+  const all: Record<string, "C" | "X"> = { ...done, [order]: how };
+  const orders = Object.keys(all).map(Number);
+  if (orders.length <= MOST_DONE) return { done: all, floor };
+  const leaving = orders.sort((a, b) => a - b).slice(0, -MOST_DONE);
+  for (const old of leaving) delete all[old];
+  return { done: all, floor: Math.max(floor, ...leaving) };
+}
+
+function without<T>(record: Readonly<Record<string, T>>, key: number): Record<string, T> {
+  const { [key]: _gone, ...rest } = record;
+  return rest;
+}
+
+/** Sets the stock; undefined leaves it. Stock above 0 relists a pet that was listed as sold. */
+export const setQuantity =
+  (petId: bigint, quantity: number | undefined, condition: string | undefined): Decide<{ entry: InventoryDoc }> =>
+  (doc, rev) => {
+    if (!isOpen(doc)) throw inventoryNotFound(petId);
+    checkMatch(condition, doc.version);
+    if (quantity === undefined) return keep({ entry: doc });
+    if (quantity + doc.reserved > MOST_UNITS) throw tooManyUnits(doc.reserved);
+    const listing = quantity > 0 && doc.listing === "sold" ? "available" : doc.listing;
+    if (quantity === doc.quantity && listing === doc.listing) return keep({ entry: doc });
+    return become(doc, { quantity, received: doc.received + quantity - doc.quantity, listing }, rev);
+  };
+
+const tooManyUnits = (reserved: number) =>
+  new DomainError(
+    "VALIDATION_FAILED",
+    `must be at most ${MOST_UNITS - reserved}, because open orders hold ${reserved} units`,
+    { path: "inventory.quantity" },
+  );
+
+/** Lists the pet. Units held by open orders do not count as stock. */
+export const setListing =
+  (op: number, listing: Status): Decide<Ended> =>
+  (doc, rev) => {
+    if (!isOpen(doc)) return ended("NOT_FOUND");
+    const before = endingOf(op, doc);
+    if (before) return ended(before, doc);
+    const outcome = listing === "available" && doc.quantity === 0 ? "INSUFFICIENT_STOCK" : "OK";
+    const change = outcome === "OK" ? { listing } : {};
+    return become(doc, { ...change, lastOp: { op, outcome } }, rev, outcome);
+  };
+
+/** Closes the entry for good, unless open orders hold units. No order can reserve any more, so the fences may go. */
+export const retire =
+  (op: number): Decide<Ended> =>
+  (doc, rev) => {
+    if (doc?.state === "RETIRED") return ended("OK");
+    if (!isOpen(doc)) return ended("NOT_FOUND");
+    const before = endingOf(op, doc);
+    if (before) return ended(before, doc);
+    if (doc.open > 0) return become(doc, { lastOp: { op, outcome: "OPEN_ORDERS" } }, rev, "OPEN_ORDERS");
+    const gone = { state: "RETIRED", listed: undefined, dirty: undefined, done: {} } as const;
+    return put({ ...doc, ...gone, lastOp: { op, outcome: "OK" } }, { outcome: "OK" });
+  };
+
+/** How operation `op` of the pet ended, if it or a later one was applied before. */
+function endingOf(op: number, { lastOp }: InventoryDoc): Ending | undefined {
+  if (op < lastOp.op) return "STALE";
+  return op === lastOp.op ? lastOp.outcome : undefined;
+}
+
+/** Pet knows the status of revision `statusRev`. A newer one is still to be told. */
+export const markTold =
+  (statusRev: number): Decide<void> =>
+  (doc) =>
+    doc?.dirty && doc.statusRev === statusRev ? put({ ...doc, dirty: undefined }, undefined) : keep(undefined);

@@ -1,0 +1,11 @@
+/** `node services/main.ts pet` runs one service: pet, category, order or inventory. */
+import { ConfigError, isServiceName, processNames, serviceConfig } from "#shared/config.ts";
+import { runProcess } from "#shared/lifecycle.ts";
+import { serve } from "./serve.ts";
+
+await runProcess(async (stack) => {
+  const name = process.argv[2];
+  if (!isServiceName(name))
+    throw new ConfigError([`Say which service to run: ${processNames.filter(isServiceName).join(", ")}.`]);
+  return serve(serviceConfig(process.env, name), stack);
+});

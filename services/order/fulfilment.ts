@@ -1,0 +1,94 @@
+/**
+ * Taking an order to where it can rest: Inventory reserves, commits or releases its units, and the order follows.
+ *
+ * What drives it on is what is stored, never what a caller sent. So the request, the next request that meets the order and
+ * the sweeper may all do it, at the same time too: Inventory gives one order the same answer again.
+ */
+import type { Client } from "@connectrpc/connect";
+import { type InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import type { Deps } from "#shared/deps.ts";
+import { DomainError } from "#shared/errors.ts";
+import type { Fate } from "#shared/keys.ts";
+import { type Budget, onward } from "#shared/rpc/call.ts";
+import type { OrderDoc, Orders } from "./document.ts";
+import { abort, commit, release, reserve, timeOut } from "./rules.ts";
+
+export interface Peers {
+  readonly inventory: Client<typeof InventoryInternalService>;
+}
+export type OrderContext = Pick<Deps, "clock" | "point"> & Peers & { readonly orders: Orders };
+
+const unfinished = () =>
+  new DomainError(
+    "UNAVAILABLE",
+    "The order could not be finished now; what was asked may still take effect. Read it, or try again.",
+  );
+
+/** How an order stands towards the key that it was placed under. */
+export function fateOf(doc: OrderDoc | undefined): Fate {
+  if (!doc) return "missing";
+  if (doc.state === "PLACED" || doc.state === "ABORTING") return "undecided";
+  if (doc.state !== "ABORTED") return "accepted";
+  return doc.refusal ? "refused" : "given up";
+}
+
+/** Takes an order to where it rests and returns it. It ends: every step leaves its state, and no arrow leads back. */
+export async function drive(context: OrderContext, order: OrderDoc, budget: Budget): Promise<OrderDoc> {
+  let doc = order;
+  while (doc.todo) {
+    const moved = await step(context, doc, budget);
+    if (!moved) throw unfinished();
+    doc = moved;
+  }
+  await context.point("order.settled");
+  return doc;
+}
+
+/** Gives up an order that nobody has decided in time, and takes one that is decided to its end. */
+export async function finish(context: OrderContext, { _id }: OrderDoc, budget: Budget): Promise<void> {
+  const doc = await context.orders.update(_id, timeOut(context.clock()), budget);
+  if (doc && doc.state !== "PLACED") await drive(context, doc, budget);
+}
+
+function step(context: OrderContext, doc: OrderDoc, budget: Budget): Promise<OrderDoc | undefined> {
+  if (doc.state === "PLACED") return askForUnits(context, doc, budget);
+  return doc.state === "COMMITTING" ? bookUnits(context, doc, budget) : returnUnits(context, doc, budget);
+}
+
+/** Only orders for a pet have steps to take. */
+const names = ({ _id, petId = 0 }: OrderDoc) => ({ orderId: BigInt(_id), petId: BigInt(petId) });
+
+async function askForUnits({ clock, point, orders, inventory }: OrderContext, doc: OrderDoc, budget: Budget) {
+  await point("order.placed");
+  const { outcome } = await inventory.reserve({ ...names(doc), quantity: doc.quantity ?? 1 }, onward(clock, budget));
+  await point("order.reserved-stock");
+  return orders.update(doc._id, verdicts[outcome] ?? undecided, budget);
+}
+
+const verdicts: Partial<Record<Outcome, typeof reserve>> = {
+  [Outcome.OK]: reserve,
+  [Outcome.NOT_FOUND]: abort("PET_NOT_FOUND"),
+  [Outcome.NOT_AVAILABLE]: abort("PET_NOT_AVAILABLE"),
+  [Outcome.INSUFFICIENT_STOCK]: abort("INSUFFICIENT_STOCK"),
+  [Outcome.TOO_MANY_OPEN_ORDERS]: abort("TOO_MANY_OPEN_ORDERS"),
+  // It was released before, so this reservation came too late.
+  [Outcome.FENCED]: abort(),
+};
+/** An answer that this version does not know is no evidence; the sweeper will give the order up. */
+const undecided: typeof reserve = () => {
+  throw unfinished();
+};
+
+async function bookUnits({ clock, point, orders, inventory }: OrderContext, doc: OrderDoc, budget: Budget) {
+  await point("order.committing");
+  await inventory.commit(names(doc), onward(clock, budget));
+  await point("order.committed-stock");
+  return orders.update(doc._id, commit, budget);
+}
+
+async function returnUnits({ clock, point, orders, inventory }: OrderContext, doc: OrderDoc, budget: Budget) {
+  await point("order.releasing");
+  await inventory.release(names(doc), onward(clock, budget));
+  await point("order.released-stock");
+  return orders.update(doc._id, release, budget);
+}

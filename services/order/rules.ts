@@ -1,0 +1,150 @@
+/**
+ * What may become of an order. Each rule takes the stored document and decides; none does I/O. All answer with the order
+ * as it is after the decision, also when another has moved it on before.
+ *
+ *     PLACED -> RESERVED -> COMMITTING -> COMPLETE       placed as complete: PLACED -> COMMITTING
+ *     PLACED -> ABORTING -> ABORTED                      refused, or given up
+ *     RESERVED -> CANCELLING -> CANCELLED
+ *
+ * An order without a pet takes nothing from the stock and skips the states that wait for it.
+ */
+import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
+import { DomainError } from "#shared/errors.ts";
+import { checkMatch, nextVersion } from "#shared/record.ts";
+import { type Decision, keep, put } from "#shared/store/port.ts";
+import type { Moment, OrderDoc, OrderParams, Refusal } from "./document.ts";
+
+type State = OrderDoc["state"];
+type Move<R = OrderDoc> = (doc: OrderDoc | undefined, rev: number) => Decision<OrderDoc, R>;
+
+/** How long a placed order may wait for Inventory before it is given up, in milliseconds. */
+export const PLACED_FOR_MS = 6_000;
+
+export const orderNotFound = (id: bigint | number) => new DomainError("ORDER_NOT_FOUND", `No order has the id ${id}.`);
+
+export function refusalError(refusal: Refusal, { petId = 0n, quantity = 1 }: Partial<Order> = {}): DomainError {
+  const messages: Record<Refusal, string> = {
+    PET_NOT_FOUND: `No pet has the id ${petId}.`,
+    PET_NOT_AVAILABLE: `Pet ${petId} is not available now. Order it when its status is available again.`,
+    INSUFFICIENT_STOCK: `Pet ${petId} has fewer than ${quantity} units in stock. Order less.`,
+    TOO_MANY_OPEN_ORDERS: `Pet ${petId} has as many open orders as it can have. Complete or delete some first.`,
+  };
+  return new DomainError(refusal, messages[refusal]);
+}
+
+const VISIBLE: ReadonlySet<State> = new Set<State>(["RESERVED", "COMMITTING", "COMPLETE"]);
+const FINISHED: ReadonlySet<State> = new Set<State>(["RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]);
+
+/** The order in a state, with all that follows from the state. */
+function become(doc: OrderDoc, state: State): Decision<OrderDoc, OrderDoc> {
+  if (state === "ABORTED" || state === "CANCELLED") {
+    const { _id, rev, version, refusal } = doc;
+    const tombstone = { _id, rev, version, state, refusal, format: 1 } as const;
+    return put(tombstone, tombstone);
+  }
+  const next: OrderDoc = {
+    ...doc,
+    state,
+    listed: VISIBLE.has(state) || undefined,
+    todo: !FINISHED.has(state) || undefined,
+    done: doc.complete === true,
+    placedAt: state === "PLACED" ? doc.placedAt : undefined,
+  };
+  return put(next, next);
+}
+
+/** An arrow starts from its state and nothing else. */
+const arrow =
+  (from: State, move: (doc: OrderDoc) => Decision<OrderDoc, OrderDoc>): Move<OrderDoc | undefined> =>
+  (doc) =>
+    doc?.state === from ? move(doc) : keep(doc);
+
+/** An order as it first is: one for a pet has a quantity and is complete or not. */
+export const asPlaced = ({ petId, quantity, complete, shipDate }: OrderParams): OrderParams =>
+  petId === undefined
+    ? { quantity, complete, shipDate }
+    : { petId, quantity: quantity ?? 1, complete: complete ?? false, shipDate };
+
+/** Places an order, unless its id is already written. `now` is in milliseconds since 1970. */
+export const insert =
+  (id: number, params: OrderParams, now: number): Move =>
+  (doc, rev) => {
+    if (doc) return keep(doc);
+    const order = { ...asPlaced(params), _id: id, rev, version: 1, state: "PLACED", placedAt: now, format: 1 } as const;
+    if (order.petId !== undefined) return become(order, "PLACED");
+    return become(order, order.complete ? "COMPLETE" : "RESERVED");
+  };
+
+/** Writes a tombstone in place of an order that was never placed. */
+export const giveUp =
+  (id: number): Move =>
+  (doc, rev) =>
+    doc ? keep(doc) : become({ _id: id, rev, version: 1, state: "ABORTED", format: 1 }, "ABORTED");
+
+/** Inventory holds the units for the order. */
+export const reserve = arrow("PLACED", (doc) => become(doc, doc.complete ? "COMMITTING" : "RESERVED"));
+
+/** Inventory does not hold the units; without a refusal, the order is given up. Answered only when it is sure to stay so. */
+export const abort = (refusal?: Refusal) => arrow("PLACED", (doc) => become({ ...doc, refusal }, "ABORTING"));
+
+/** Gives up an order that has waited too long. */
+export const timeOut = (now: number) =>
+  arrow("PLACED", (doc) => (now - (doc.placedAt ?? 0) < PLACED_FOR_MS ? keep(doc) : become(doc, "ABORTING")));
+
+/** Inventory has booked the units as sold. */
+export const commit = arrow("COMMITTING", (doc) => become(doc, "COMPLETE"));
+
+/** Inventory has the units back, or never gave them. */
+export const release: Move<OrderDoc | undefined> = (doc) => {
+  if (doc?.state === "ABORTING") return become(doc, "ABORTED");
+  return doc?.state === "CANCELLING" ? become(doc, "CANCELLED") : keep(doc);
+};
+
+/** What a request says. Absent means unchanged; a `shipDate` that is there but undefined is removed. */
+export interface Change {
+  readonly petId?: bigint | undefined;
+  readonly quantity?: number | undefined;
+  readonly complete?: boolean | undefined;
+  readonly shipDate?: Moment | undefined;
+}
+
+/** Changes the ship date, completes the order, or both. */
+export const update =
+  (id: bigint, change: Change, condition: string | undefined): Move =>
+  (doc) => {
+    if (!doc?.listed) throw orderNotFound(id);
+    checkMatch(condition, doc.version);
+    checkFixed(doc, change);
+    const completes = change.complete === true && !doc.complete;
+    const shipDate = "shipDate" in change ? change.shipDate : doc.shipDate;
+    const next = { ...doc, complete: completes || doc.complete, shipDate };
+    const version = nextVersion(doc.version, [doc.complete, doc.shipDate], [next.complete, next.shipDate]);
+    if (version === doc.version) return keep(doc);
+    if (!completes) return become({ ...next, version }, doc.state);
+    return become({ ...next, version }, doc.petId === undefined ? "COMPLETE" : "COMMITTING");
+  };
+
+/** Only a value that differs is a change. */
+function checkFixed(doc: OrderDoc, { petId, quantity, complete }: Change): void {
+  if (complete === false && doc.complete)
+    throw new DomainError("ORDER_COMPLETE", "The order is complete and can't be opened again.");
+  const otherPet = petId !== undefined && (doc.petId === undefined || petId !== BigInt(doc.petId));
+  const otherQuantity = quantity !== undefined && quantity !== doc.quantity;
+  if (otherPet || otherQuantity)
+    throw new DomainError(
+      "ORDER_FIXED",
+      `The ${otherPet ? "pet" : "quantity"} of an order is fixed once it is placed. Place another order instead.`,
+    );
+}
+
+/** Cancels an open order, or joins the cancellation that is under way: from there on the order is out of sight. */
+export const cancel =
+  (id: bigint, condition: string | undefined): Move =>
+  (doc) => {
+    if (doc?.state === "CANCELLING") return keep(doc);
+    if (!doc?.listed) throw orderNotFound(id);
+    checkMatch(condition, doc.version);
+    if (doc.state !== "RESERVED")
+      throw new DomainError("ORDER_COMPLETE", "The order is complete and can't be deleted any more.");
+    return become(doc, doc.petId === undefined ? "CANCELLED" : "CANCELLING");
+  };

@@ -1,0 +1,155 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { beforeEach, describe, expect, test } from "vitest";
+import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import { failure, forPet, startOrders } from "./fixtures/orders.ts";
+
+let shop: Awaited<ReturnType<typeof startOrders>>;
+beforeEach(async () => {
+  shop = await startOrders();
+});
+
+describe("UpdateOrder", () => {
+  test("to complete is answered after Inventory has booked it; repeating it changes nothing", async () => {
+    const id = await shop.make();
+    const { order } = await shop.complete(id);
+    expect(order).toMatchObject({ ...forPet, complete: true, etag: '"2"' });
+    expect(shop.stock.sold).toEqual(new Set([id]));
+    expect((await shop.complete(id)).order).toEqual(order);
+    expect(shop.stock.asked).toEqual(["reserve", "commit"]);
+  });
+
+  test("that Inventory did not hear of is unknown, decided all the same, and driven on by a repeat", async () => {
+    const id = await shop.make();
+    shop.stock.down = { call: "commit" };
+    expect(await failure(shop.complete(id))).toBe("UNAVAILABLE");
+    expect(await shop.get(id)).toMatchObject({ complete: true, etag: '"2"' });
+    expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_COMPLETE");
+    shop.stock.down = undefined;
+    expect((await shop.complete(id)).order?.etag).toBe('"2"');
+    expect(shop.stock.sold).toEqual(new Set([id]));
+  });
+
+  test("that Inventory did not hear of is finished by the sweeper", async () => {
+    const id = await shop.make();
+    shop.stock.down = { call: "commit" };
+    await failure(shop.complete(id));
+    shop.stock.down = undefined;
+    await shop.service.sweep();
+    expect(shop.stock.sold).toEqual(new Set([id]));
+    expect((await shop.get(id))?.etag).toBe('"2"');
+  });
+
+  test("without a mask removes an absent ship date and leaves the rest; with one it does what the mask names", async () => {
+    const shipDate = timestampFromMs(1_000);
+    const id = await shop.make({ ...forPet, shipDate });
+    const masked = (paths: string[], order: object) =>
+      shop.orders.updateOrder({ orderId: id, order, updateMask: { paths } });
+    expect((await masked([], { complete: true })).order).toMatchObject({ complete: false, etag: '"1"' });
+    expect((await masked(["complete"], { complete: false })).order).toMatchObject({ shipDate, etag: '"1"' });
+    expect((await masked(["ship_date"], {})).order?.shipDate).toBeUndefined();
+    await masked(["ship_date"], { shipDate });
+    const { order } = await shop.orders.updateOrder({ orderId: id, order: {} });
+    expect(order?.shipDate).toBeUndefined();
+    expect(order).toMatchObject({ ...forPet, complete: false, etag: '"4"' });
+  });
+
+  test("changes neither pet nor quantity, and ignores those that the mask leaves out", async () => {
+    const id = await shop.make();
+    const change = (order: object, paths?: string[]) =>
+      shop.orders.updateOrder({ orderId: id, order, ...(paths && { updateMask: { paths } }) });
+    expect(await failure(change({ petId: 8n }))).toBe("ORDER_FIXED");
+    expect(await failure(change({ quantity: 3 }, ["quantity"]))).toBe("ORDER_FIXED");
+    expect(await failure(change({ petId: 8n, quantity: 3 }, ["ship_date"]))).toBeUndefined();
+    expect(await failure(change(forPet))).toBeUndefined();
+    await shop.complete(id);
+    expect(await failure(change({ petId: 8n, complete: false }))).toBe("ORDER_COMPLETE");
+    expect((await change({ shipDate: timestampFromMs(1) })).order).toMatchObject({ complete: true, etag: '"3"' });
+  });
+});
+
+describe("DeleteOrder", () => {
+  test("gives the units back; the order is gone", async () => {
+    const id = await shop.make();
+    await shop.orders.deleteOrder({ orderId: id, etag: '"1"' });
+    expect(shop.stock.held.size).toBe(0);
+    expect(await shop.listed()).toEqual([]);
+    expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_NOT_FOUND");
+    expect(await shop.fateOf(id)).toBe(OrderFate.OVER);
+  });
+
+  test("without a pet asks nobody", async () => {
+    await shop.orders.deleteOrder({ orderId: await shop.make({}) });
+    expect(shop.stock.asked).toEqual([]);
+    expect(await shop.listed()).toEqual([]);
+  });
+
+  test("that Inventory did not hear of hides the order; repeated, it succeeds whatever revision it names", async () => {
+    const id = await shop.make();
+    shop.stock.down = { call: "release" };
+    expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
+    expect(await failure(shop.orders.getOrder({ orderId: id }))).toBe("ORDER_NOT_FOUND");
+    expect(await failure(shop.complete(id))).toBe("ORDER_NOT_FOUND");
+    expect(await shop.fateOf(id)).toBe(OrderFate.LIVE);
+    shop.stock.down = undefined;
+    await shop.orders.deleteOrder({ orderId: id, etag: '"9"' });
+    expect(shop.stock.held.size).toBe(0);
+    expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_NOT_FOUND");
+  });
+
+  test("of a complete order is refused", async () => {
+    const id = await shop.make({ ...forPet, complete: true });
+    expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_COMPLETE");
+    expect(await failure(shop.orders.deleteOrder({ orderId: id, etag: '"9"' }))).toBe("ETAG_MISMATCH");
+  });
+});
+
+describe("reading", () => {
+  test("filters by pet and by completeness, where absent counts as false", async () => {
+    const none = await shop.make({});
+    const open = await shop.make();
+    const done = await shop.make({ ...forPet, complete: true });
+    const other = await shop.make({ petId: 8n });
+    expect(await shop.listed()).toEqual([other, done, open, none]);
+    expect(await shop.listed({ complete: false })).toEqual([other, open, none]);
+    expect(await shop.listed({ petId: 7n })).toEqual([done, open]);
+    expect(await shop.listed({ petId: 7n, complete: true, orderBy: "id" })).toEqual([done]);
+    expect(await shop.listed({ id: [open, none, 99n], petId: 7n })).toEqual([open]);
+    expect(await shop.listed({ id: [open, done], complete: true })).toEqual([done]);
+    for (const petId of [0n, -1n, 2n ** 53n]) {
+      expect(await shop.listed({ petId })).toEqual([]);
+      expect(await shop.listed({ petId, id: [none, open] })).toEqual([]);
+    }
+  });
+
+  test("goes on where the page before ended, with the same filters only", async () => {
+    const ids = [await shop.make(), await shop.make(), await shop.make()].reverse();
+    const first = await shop.orders.listOrders({ limit: 2, petId: 7n });
+    const pageToken = first.nextPageToken;
+    expect(first.orders.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    expect(await shop.listed({ limit: 2, petId: 7n, pageToken })).toEqual(ids.slice(2));
+    expect(await failure(shop.orders.listOrders({ pageToken, petId: 7n, complete: false }))).toBe("INVALID_PAGE_TOKEN");
+  });
+
+  test("a batch comes in the order asked, each once, without those that nobody sees", async () => {
+    const [a, b, cancelled] = [await shop.make(), await shop.make({}), await shop.make()];
+    await shop.orders.deleteOrder({ orderId: cancelled });
+    const { orders: found } = await shop.orders.batchGetOrders({ orderId: [b, cancelled, 99n, a, b, 2n ** 62n] });
+    expect(found.map(({ id }) => id)).toEqual([b, a]);
+    expect(await shop.listed({ id: [b, cancelled, a] })).toEqual([b, a]);
+  });
+
+  test.each([0n, -1n, 99n, 2n ** 53n, 2n ** 63n - 1n])("%i names nothing", async (orderId) => {
+    expect(await failure(shop.orders.getOrder({ orderId }))).toBe("ORDER_NOT_FOUND");
+    expect(await failure(shop.orders.deleteOrder({ orderId }))).toBe("ORDER_NOT_FOUND");
+    expect(await failure(shop.complete(orderId))).toBe("ORDER_NOT_FOUND");
+  });
+
+  test("GetOrderStates answers for each in the order asked, and knows nothing of an order it has not", async () => {
+    const [open, gone, done] = [await shop.make(), await shop.make(), await shop.make({ ...forPet, complete: true })];
+    await shop.orders.deleteOrder({ orderId: gone });
+    const orderId = [gone, 99n, open, gone, done, 2n ** 62n];
+    const { fates } = await shop.internal.getOrderStates({ orderId });
+    const { OVER, LIVE, UNSPECIFIED } = OrderFate;
+    expect(fates).toEqual([OVER, UNSPECIFIED, LIVE, OVER, LIVE, UNSPECIFIED]);
+  });
+});

@@ -1,0 +1,155 @@
+import { OrderFate, OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
+import {
+  type ListOrdersRequest,
+  OrderService,
+  type UpdateOrderRequest,
+} from "#proto/petstore/order/v1/order_service_pb.ts";
+import type { Deps } from "#shared/deps.ts";
+import { accepted, createKeys, givenUp, KEYS, refused } from "#shared/keys.ts";
+import type { ServiceModule } from "#shared/module.ts";
+import { readPage } from "#shared/page.ts";
+import { storedId } from "#shared/record.ts";
+import { background } from "#shared/rpc/call.ts";
+import { implement } from "#shared/rpc/dispatcher.ts";
+import { sweeping } from "#shared/sweep.ts";
+import { ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./document.ts";
+import { drive, fateOf, finish, type OrderContext, type Peers } from "./fulfilment.ts";
+import { asPlaced, type Change, cancel, giveUp, insert, orderNotFound, refusalError, update } from "./rules.ts";
+
+/** Longest that placing an order may take, in milliseconds: well before the sweeper gives the order up. */
+const PLACING_MS = 3_000;
+/** Stands for a pet's id that is too high to be one. */
+const NO_PET = 0;
+
+export async function createOrderService(deps: Deps, { inventory }: Peers): Promise<ServiceModule> {
+  const { store, clock } = deps;
+  const orders = await store.collection(ORDERS);
+  const context: OrderContext = { ...deps, orders, inventory };
+  const keys = createKeys(
+    await store.collection(KEYS),
+    {
+      nextId: (budget) => store.nextId("order", budget),
+      fate: async (id, budget) => fateOf(await orders.get(id, budget)),
+      giveUp: async (id, budget) => void (await orders.update(id, giveUp(id), budget)),
+    },
+    deps,
+  );
+  const toMessage = (doc: OrderDoc) => toOrder(doc._id, doc, doc.version);
+  const isListed = (doc: OrderDoc | undefined): doc is OrderDoc => doc?.listed === true;
+
+  const publicService = implement(OrderService, {
+    async listOrders(request, call) {
+      const { docs, nextPageToken } = await readPage<OrderDoc>(request, {
+        filter: [request.petId, request.complete],
+        ids: request.id,
+        getMany: (ids) => orders.getMany(ids, call),
+        list: (place) => orders.list({ ...place, where: whereOf(request) }, call),
+        matches: (doc) => isListed(doc) && matches(request, doc),
+      });
+      return { orders: docs.map(toMessage), nextPageToken };
+    },
+
+    async createOrder({ order, requestId }, call) {
+      const placing = { ...call, deadline: Math.min(call.deadline, clock() + PLACING_MS) };
+      const params = paramsOf(order);
+      return keys.create(placing, { rpc: "CreateOrder", requestId, params }, async (id, params) => {
+        if (params.petId === NO_PET) return refused(refusalError("PET_NOT_FOUND", order));
+        const placed = await orders.update(id, insert(id, params, clock()), placing);
+        const doc = await drive(context, placed, placing);
+        if (fateOf(doc) === "accepted") return accepted({ order: toOrder(id, asPlaced(params), 1) });
+        return doc.refusal ? refused(refusalError(doc.refusal, order)) : givenUp;
+      });
+    },
+
+    async getOrder({ orderId }, call) {
+      const id = storedId(orderId);
+      const doc = id === undefined ? undefined : await orders.get(id, call);
+      if (!isListed(doc)) throw orderNotFound(orderId);
+      return { order: toMessage(doc) };
+    },
+
+    async batchGetOrders({ orderId }, call) {
+      const ids = orderId.map(storedId).filter((id) => id !== undefined);
+      return { orders: (await orders.getMany(ids, call)).filter(isListed).map(toMessage) };
+    },
+
+    async updateOrder(request, call) {
+      const change = changeOf(request);
+      const id = storedId(request.orderId);
+      if (id === undefined) throw orderNotFound(request.orderId);
+      const doc = await orders.update(id, update(request.orderId, change, request.etag), call);
+      await drive(context, doc, call);
+      return { order: toMessage(doc) };
+    },
+
+    async deleteOrder({ orderId, etag }, call) {
+      const id = storedId(orderId);
+      if (id === undefined) throw orderNotFound(orderId);
+      await drive(context, await orders.update(id, cancel(orderId, etag), call), call);
+      return {};
+    },
+  });
+
+  const internalService = implement(OrderInternalService, {
+    async getOrderStates({ orderId }, call) {
+      const ids = orderId.map(storedId).filter((id) => id !== undefined);
+      const docs = await orders.getMany(ids, call);
+      const fates = new Map(docs.map((doc) => [BigInt(doc._id), reservationFate(doc)]));
+      return { fates: orderId.map((id) => fates.get(id) ?? OrderFate.UNSPECIFIED) };
+    },
+  });
+
+  return {
+    implementations: [publicService, internalService],
+    workers: [
+      sweeping(
+        {
+          name: "order.unfinished",
+          everyMs: 2_000,
+          list: (batch, budget) => orders.list({ ...batch, where: { todo: true } }, budget),
+          work: (doc, budget) => finish(context, doc, budget),
+        },
+        deps,
+      ),
+      {
+        name: "order.keys",
+        everyMs: 600_000,
+        sweep: (limit) => keys.sweep(limit, background(deps, "sweep")),
+      },
+    ],
+  };
+}
+
+const reservationFate = ({ state }: OrderDoc): OrderFate =>
+  state === "ABORTED" || state === "CANCELLED" ? OrderFate.OVER : OrderFate.LIVE;
+
+function whereOf({ petId, complete: done }: ListOrdersRequest) {
+  const listed = true as const;
+  // An id beyond 2^53-1 matches nothing, and neither does -1.
+  const pet = petId === undefined ? undefined : (storedId(petId) ?? -1);
+  if (pet === undefined) return done === undefined ? { listed } : { listed, done };
+  return done === undefined ? { listed, petId: pet } : { listed, petId: pet, done };
+}
+
+const matches = ({ petId, complete }: ListOrdersRequest, doc: OrderDoc): boolean =>
+  (petId === undefined || (doc.petId !== undefined && petId === BigInt(doc.petId))) &&
+  (complete === undefined || complete === doc.done);
+
+const paramsOf = ({ petId, quantity, complete, shipDate }: Partial<Order> = {}): OrderParams => ({
+  petId: petId === undefined ? undefined : (storedId(petId) ?? NO_PET),
+  quantity,
+  complete,
+  shipDate: toMoment(shipDate),
+});
+
+/** What the request changes: all that it gives and the ship date without a mask, else what the mask names. */
+function changeOf({ order, updateMask }: UpdateOrderRequest): Change {
+  const asked = (field: string) => !updateMask || updateMask.paths.includes(field);
+  return {
+    petId: asked("pet_id") ? order?.petId : undefined,
+    quantity: asked("quantity") ? order?.quantity : undefined,
+    complete: asked("complete") ? order?.complete : undefined,
+    ...(asked("ship_date") ? { shipDate: toMoment(order?.shipDate) } : {}),
+  };
+}

@@ -1,0 +1,95 @@
+import { create } from "@bufbuild/protobuf";
+import { type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
+import { type Status, type Stored, toEtag, toPetStatus } from "#shared/record.ts";
+import { type Collection, type Doc, schema } from "#shared/store/port.ts";
+
+/** A change of a pet that other services have a say in: written down first, then carried out by whoever meets it. */
+export interface Intent {
+  /** Names the operation at Inventory. */
+  readonly op: number;
+  readonly name?: string | undefined;
+  readonly categoryId?: number | undefined;
+  readonly listing?: Status | undefined;
+  readonly delete?: true | undefined;
+}
+
+export type Refusal = "CATEGORY_NOT_FOUND" | "INSUFFICIENT_STOCK" | "PET_HAS_OPEN_ORDERS" | "CONCURRENT_UPDATE";
+
+/** How an intent ended. Kept in the document, so that all who drove it answer alike. */
+export interface IntentEnd {
+  readonly op: number;
+  readonly refusal?: Refusal | undefined;
+  /** The pet as the change left it; absent after a refusal or a deletion. */
+  readonly shown?: PetView | undefined;
+}
+
+/** What the outside sees of a pet. */
+export interface PetView {
+  readonly name: string;
+  readonly categoryId: number;
+  readonly status: Status;
+  readonly version: number;
+}
+
+/**
+ * A pet as it is stored.
+ *
+ * CREATING (counts as a member of its category, not listed) -> ACTIVE -> DELETED; or CREATING -> VOID: refused, or its id
+ * was given up. VOID and DELETED are tombstones.
+ */
+export interface PetDoc extends Stored, PetView {
+  readonly state: "CREATING" | "ACTIVE" | "VOID" | "DELETED";
+  /** The category, as long as the pet keeps it from being deleted. */
+  readonly member?: number | undefined;
+  /** The category that an intent moves the pet to: it must not be deleted meanwhile either. */
+  readonly joining?: number | undefined;
+  /** How the pet was listed at its creation. */
+  readonly listing: Status;
+  /** Revision of `status` at Inventory: older news never replaces newer. */
+  readonly statusRev: number;
+  /** Status in the answer to the creation. */
+  readonly firstStatus?: Status | undefined;
+  /** Number of the latest operation. */
+  readonly op: number;
+  readonly intent?: Intent | undefined;
+  readonly last?: IntentEnd | undefined;
+  /** Why a VOID pet was refused; absent when it was given up. */
+  readonly refusal?: Refusal | undefined;
+}
+
+export const PETS = schema<PetDoc>()("pets", {
+  listed: ["listed"],
+  category: ["listed", "categoryId"],
+  status: ["listed", "status"],
+  categoryStatus: ["listed", "categoryId", "status"],
+  member: ["member"],
+  joining: ["joining"],
+  todo: ["todo"],
+});
+export type Pets = Collection<PetDoc, (typeof PETS)["indexes"]>;
+
+/** Whether pets may join a category. There is none until a deletion of the category makes one. */
+export interface GateDoc extends Doc {
+  readonly _id: number;
+  readonly closed: boolean;
+  /** The deletion that closed it last. */
+  readonly op: number;
+}
+export const GATES = schema<GateDoc>()("gates", {});
+export type Gates = Collection<GateDoc, (typeof GATES)["indexes"]>;
+
+/** What a client says about a new pet, in a fixed order of members. */
+export interface PetParams {
+  readonly name: string;
+  readonly categoryId: number;
+  readonly listing?: Status | undefined;
+}
+
+export const toPet = (id: number, { name, categoryId, status, version }: PetView): Pet =>
+  create(PetSchema, {
+    id: BigInt(id),
+    name,
+    categoryId: BigInt(categoryId),
+    status: toPetStatus(status),
+    etag: toEtag(version),
+  });

@@ -1,0 +1,108 @@
+/**
+ * Which categories pets may join. Category owns whether a category exists; Pet owns the gate. A pet first claims its place
+ * (a CREATING pet or an intent counts as a member) and then looks at the gate; a deletion first closes the gate and then
+ * looks for members. So one of the two always sees the other.
+ */
+import type { Client } from "@connectrpc/connect";
+import {
+  type CategoryInternalService,
+  CategoryState,
+} from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import type { Deps } from "#shared/deps.ts";
+import { type Budget, onward } from "#shared/rpc/call.ts";
+import { keep, put } from "#shared/store/port.ts";
+import type { Gates, Pets } from "./document.ts";
+
+/** How long a write waits for a category whose deletion is not decided, and how often it looks. */
+const PATIENCE_MS = 1_000;
+const LOOK_MS = 25;
+/** Categories remembered as existing. Forgetting one costs a call. */
+const REMEMBERED = 100_000;
+
+export type Verdict = "go" | "gone" | "deleting";
+
+interface Context extends Pick<Deps, "clock" | "sleep" | "point"> {
+  readonly pets: Pets;
+  readonly gates: Gates;
+  readonly categories: Client<typeof CategoryInternalService>;
+}
+
+export function createGatekeeper({ clock, sleep, point, pets, gates, categories }: Context) {
+  /** Categories that were seen to exist. When one is deleted, its gate says so. */
+  const seen = new Set<number>();
+
+  const stateOf = async (id: number, budget: Budget) => {
+    const { state, op } = await categories.getCategoryState({ categoryId: BigInt(id) }, onward(clock, budget));
+    return { state, op: Number(op) };
+  };
+
+  /** Looks at the gate, and behind it when it is closed. */
+  async function look(id: number, budget: Budget): Promise<Verdict> {
+    const gate = await gates.get(id, budget);
+    if (!gate?.closed) return "go";
+    const { state, op } = await stateOf(id, budget);
+    if (state === CategoryState.DELETED) return "gone";
+    if (state === CategoryState.DELETING || op !== gate.op) return "deleting";
+    // The deletion that closed it was given up, and whoever was to open it has not come to it.
+    await point("gate.left-closed");
+    await open(id, op, budget);
+    return "go";
+  }
+
+  const open = (id: number, op: number, budget: Budget) =>
+    gates.update(
+      id,
+      (gate) => (gate?.closed && gate.op === op ? put({ ...gate, closed: false }, undefined) : keep(undefined)),
+      budget,
+    );
+
+  /** Asks again until the deletion is decided or the time is up. */
+  async function wait(ask: () => Promise<Verdict>, { deadline }: Budget): Promise<Verdict> {
+    const until = Math.min(clock() + PATIENCE_MS, deadline - LOOK_MS);
+    for (;;) {
+      const verdict = await ask();
+      if (verdict !== "deleting" || clock() + LOOK_MS > until) return verdict;
+      await sleep(LOOK_MS);
+    }
+  }
+
+  return {
+    /** Asks before anything is written: does the category exist, and does it stay? */
+    admit: (id: number, budget: Budget): Promise<Verdict> =>
+      wait(async () => {
+        if (seen.has(id) || (await gates.get(id, budget))) return look(id, budget);
+        if ((await stateOf(id, budget)).state === CategoryState.DELETED) return "gone";
+        if (seen.size >= REMEMBERED) seen.clear();
+        seen.add(id);
+        return "go";
+      }, budget),
+
+    /** Asks after the claim: from here on only the gate decides. */
+    pass: (id: number, budget: Budget): Promise<Verdict> => wait(() => look(id, budget), budget),
+
+    open,
+
+    /** Closes the gate for deletion `op` and says who is inside. */
+    async close(id: number, op: number, budget: Budget): Promise<Membership> {
+      const closed = await gates.update(
+        id,
+        (gate) => {
+          if (!gate) return put({ _id: id, closed: true, op }, true);
+          return op > gate.op ? put({ ...gate, closed: true, op }, true) : keep(op === gate.op && gate.closed);
+        },
+        budget,
+      );
+      if (!closed) return Membership.STALE;
+      await point("gate.closed");
+      const one = { limit: 1, order: "asc" } as const;
+      const inside = await Promise.all([
+        pets.list({ where: { member: id }, ...one }, budget),
+        pets.list({ where: { joining: id }, ...one }, budget),
+      ]);
+      return inside.flat().length > 0 ? Membership.SOME : Membership.NONE;
+    },
+  };
+}
+
+export type Gatekeeper = ReturnType<typeof createGatekeeper>;

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import type { Status } from "#shared/record.ts";
+import type { PetDoc } from "./document.ts";
+import {
+  activate,
+  applyDeletion,
+  applyIntent,
+  applyStatus,
+  beginDeletion,
+  beginUpdate,
+  dropIntent,
+  insert,
+  insertVoid,
+  refuse,
+} from "./rules.ts";
+
+const active: PetDoc = {
+  ...{ _id: 1, rev: 5, version: 3, state: "ACTIVE", listed: true, op: 4, format: 1 },
+  ...{ name: "Rex", categoryId: 7, member: 7, status: "available", statusRev: 10, listing: "available" },
+};
+const moving: PetDoc = {
+  ...active,
+  ...{ op: 5, todo: true, joining: 8, intent: { op: 5, name: "Max", categoryId: 8, listing: "sold" } },
+};
+const creating: PetDoc = {
+  ...active,
+  state: "CREATING",
+  listed: undefined,
+  version: 1,
+  statusRev: 0,
+  op: 0,
+  todo: true,
+};
+const deleted: PetDoc = { ...active, state: "DELETED", listed: undefined, member: undefined };
+const voided: PetDoc = { ...deleted, state: "VOID" };
+const stock = (status: Status, statusRev: number) => ({ status, statusRev });
+const doc = (decision: { action: string }) => (decision as { doc?: PetDoc }).doc as PetDoc;
+const reason = (name: string) => expect.objectContaining({ reason: name });
+const untouched = expect.objectContaining({ action: "keep" });
+
+describe("creation", () => {
+  test("counts as a member of its category before it is listed", () => {
+    const fresh = doc(insert(1, { name: "Rex", categoryId: 7 })(undefined));
+    expect(fresh).toMatchObject({ state: "CREATING", member: 7, version: 1, listing: "available", todo: true });
+    expect(fresh.listed).toBeUndefined();
+  });
+  test("never writes over what is there", () => {
+    for (const present of [active, voided]) {
+      expect(insert(1, { name: "x", categoryId: 1 })(present)).toEqual(untouched);
+      expect(insertVoid(1)(present)).toEqual(untouched);
+    }
+  });
+  test("ends with the status that Inventory told, at version 1", () => {
+    expect(doc(activate(stock("sold", 3))(creating))).toMatchObject({
+      ...{ state: "ACTIVE", listed: true, todo: undefined, version: 1 },
+      ...{ status: "sold", statusRev: 3, firstStatus: "sold" },
+    });
+  });
+  test("keeps a newer status that came before its end", () => {
+    const told = doc(applyStatus(1n, stock("pending", 9))(creating));
+    expect(told).toMatchObject({ state: "CREATING", version: 1 });
+    expect(doc(activate(stock("available", 3))(told))).toMatchObject({ status: "pending", firstStatus: "pending" });
+  });
+  test("is refused for good only when its category is gone, and leaves a tombstone", () => {
+    expect(doc(refuse(creating))).toMatchObject({ state: "VOID", refusal: "CATEGORY_NOT_FOUND", name: "" });
+    expect(doc(refuse(creating)).member).toBeUndefined();
+    expect(refuse(active)).toEqual(untouched);
+  });
+});
+
+describe("a change", () => {
+  test("of the name alone is done in one step", () => {
+    expect(beginUpdate(1n, { name: "Max", categoryId: 7 }, '"3"', undefined)(active)).toMatchObject({
+      action: "put",
+      doc: { name: "Max", version: 4, op: 4 },
+      result: { kind: "done", view: { name: "Max", version: 4 } },
+    });
+  });
+  test("of nothing changes nothing", () => {
+    expect(beginUpdate(1n, {}, undefined, undefined)(active)).toEqual(untouched);
+    expect(beginUpdate(1n, { name: "Rex", categoryId: 7 }, undefined, undefined)(active)).toEqual(untouched);
+  });
+  test("of category or status is written down first, and counts in the new category", () => {
+    const begun = beginUpdate(1n, { categoryId: 8 }, undefined, undefined)(active);
+    expect(begun).toMatchObject({ result: { kind: "intent", op: 5 } });
+    expect(doc(begun)).toMatchObject({
+      joining: 8,
+      member: 7,
+      op: 5,
+      todo: true,
+      version: 3,
+      intent: { op: 5, categoryId: 8 },
+    });
+    expect(doc(beginUpdate(1n, { listing: "available" }, undefined, undefined)(active)).joining).toBeUndefined();
+  });
+  test("waits for an unfinished intent, also when only the name changes: before If-Match is judged", () => {
+    const busy = { action: "keep", result: { kind: "busy", op: 5 } };
+    expect(beginUpdate(1n, { name: "x" }, '"99"', undefined)(moving)).toEqual(busy);
+    expect(beginDeletion(1n, '"99"')(moving)).toEqual(busy);
+  });
+  test("is judged in this order: pet, revision, category", () => {
+    const change = (condition?: string) => beginUpdate(1n, { categoryId: 8 }, condition, "CATEGORY_NOT_FOUND");
+    expect(() => change('"9"')(undefined)).toThrow(reason("PET_NOT_FOUND"));
+    expect(() => change('"9"')(active)).toThrow(reason("ETAG_MISMATCH"));
+    expect(() => change()(active)).toThrow(reason("CATEGORY_NOT_FOUND"));
+  });
+  test("that stays in its category does not care whether others exist", () => {
+    expect(beginUpdate(1n, { name: "x", categoryId: 7 }, undefined, "CATEGORY_NOT_FOUND")(active)).toMatchObject({
+      action: "put",
+    });
+  });
+  test.each([creating, deleted, voided])("of a pet that is $state is not found", (pet) => {
+    expect(() => beginUpdate(1n, {}, undefined, undefined)(pet)).toThrow(reason("PET_NOT_FOUND"));
+    expect(() => beginDeletion(1n, undefined)(pet)).toThrow(reason("PET_NOT_FOUND"));
+  });
+});
+
+describe("an intent", () => {
+  test("is applied whole, with the status that came of it", () => {
+    const applied = doc(applyIntent(5, stock("sold", 11))(moving));
+    const shown = { name: "Max", categoryId: 8, status: "sold", version: 4 };
+    expect(applied).toMatchObject({ ...shown, member: 8, statusRev: 11, last: { op: 5, shown } });
+    expect([applied.intent, applied.joining, applied.todo]).toEqual([undefined, undefined, undefined]);
+  });
+  test("never takes an older status for a newer one", () => {
+    expect(doc(applyIntent(5, stock("sold", 9))(moving))).toMatchObject({ status: "available", statusRev: 10 });
+  });
+  test("that is refused leaves the pet as it was, and says why to all who drove it", () => {
+    const dropped = doc(dropIntent(5, "INSUFFICIENT_STOCK")(moving));
+    expect(dropped).toMatchObject({
+      name: "Rex",
+      categoryId: 7,
+      version: 3,
+      last: { op: 5, refusal: "INSUFFICIENT_STOCK" },
+    });
+    expect([dropped.intent, dropped.joining, dropped.todo]).toEqual([undefined, undefined, undefined]);
+  });
+  test("to delete ends as a tombstone that belongs to no category", () => {
+    const gone = doc(applyDeletion(5)({ ...moving, intent: { op: 5, delete: true } }));
+    expect(gone).toMatchObject({ state: "DELETED", last: { op: 5 }, statusRev: 10 });
+    expect([gone.listed, gone.member, gone.joining, gone.todo, gone.intent]).toEqual(Array(5).fill(undefined));
+  });
+  test.each([4, 6])("other than the one in the pet (%i) does nothing", (op) => {
+    for (const rule of [applyIntent(op, undefined), applyDeletion(op), dropIntent(op, "INSUFFICIENT_STOCK")])
+      expect(rule(moving)).toEqual(untouched);
+  });
+});
+
+describe("a status from Inventory", () => {
+  test("is taken over when it is newer, and moves the version when it is another", () => {
+    expect(doc(applyStatus(1n, stock("pending", 11))(active))).toMatchObject({
+      status: "pending",
+      statusRev: 11,
+      version: 4,
+    });
+    expect(doc(applyStatus(1n, stock("available", 11))(active))).toMatchObject({ statusRev: 11, version: 3 });
+  });
+  test.each([10, 9])("that is no news (revision %i) changes nothing", (rev) => {
+    expect(applyStatus(1n, stock("pending", rev))(active)).toEqual(untouched);
+  });
+  test.each([deleted, voided])("is welcome at a pet that is $state, and changes nothing", (pet) => {
+    expect(applyStatus(1n, stock("pending", 99))(pet)).toEqual(untouched);
+  });
+  test("of a pet that was never written is an error, for it may yet be", () => {
+    expect(() => applyStatus(1n, stock("pending", 1))(undefined)).toThrow(reason("PET_NOT_FOUND"));
+  });
+});

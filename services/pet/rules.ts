@@ -1,0 +1,156 @@
+/** What may become of a pet. Each rule takes the stored document and decides; none does I/O. */
+import { DomainError } from "#shared/errors.ts";
+import { checkMatch, nextVersion, type Status } from "#shared/record.ts";
+import { type Decision, keep, put } from "#shared/store/port.ts";
+import type { Intent, PetDoc, PetParams, PetView, Refusal } from "./document.ts";
+
+type Decide<R> = (doc: PetDoc | undefined) => Decision<PetDoc, R>;
+
+/** The status that follows from stock and listing, as Inventory told it. */
+export interface Stock {
+  readonly status: Status;
+  readonly statusRev: number;
+}
+
+/** How a write begins: done at once, in the way of an unfinished one, or as an intent that is to be carried out. */
+export type Begun =
+  | { readonly kind: "done"; readonly view: PetView }
+  | { readonly kind: "busy"; readonly op: number }
+  | { readonly kind: "intent"; readonly op: number };
+
+export const petNotFound = (id: bigint | number) => new DomainError("PET_NOT_FOUND", `No pet has the id ${id}.`);
+
+const messages: Record<Refusal, string> = {
+  CATEGORY_NOT_FOUND: "No category has this id.",
+  INSUFFICIENT_STOCK: "A pet without stock can't be listed as available. Set its inventory quantity above 0.",
+  PET_HAS_OPEN_ORDERS: "Open orders hold units of the pet. Complete or delete them first.",
+  CONCURRENT_UPDATE: "The category is just being deleted. Try again.",
+};
+export const refusalError = (refusal: Refusal) => new DomainError(refusal, messages[refusal]);
+
+const viewOf = ({ name, categoryId, status, version }: PetView): PetView => ({ name, categoryId, status, version });
+
+/** The successor of a pet that the outside can see, at its new version. */
+function show(doc: PetDoc, change: Partial<PetDoc>): PetDoc {
+  const next = { ...doc, ...change };
+  const members = (d: PetDoc) => [d.name, d.categoryId, d.status];
+  return { ...next, version: nextVersion(doc.version, members(doc), members(next)) };
+}
+
+/** Takes over a status if it is news. */
+const newer = (doc: PetDoc, stock: Stock | undefined): Partial<Stock> =>
+  stock && stock.statusRev > doc.statusRev ? { status: stock.status, statusRev: stock.statusRev } : {};
+
+/** Writes a pet that is to be created, unless its id is already written. */
+export const insert =
+  (id: number, { name, categoryId, listing = "available" }: PetParams): Decide<void> =>
+  (doc) => {
+    if (doc) return keep(undefined);
+    const status = { status: listing, statusRev: 0, listing };
+    const fresh = { _id: id, version: 1, state: "CREATING", name, categoryId, member: categoryId, ...status } as const;
+    return put({ ...fresh, op: 0, todo: true, format: 1 }, undefined);
+  };
+
+/** Writes a tombstone in place of a pet that was never written: refused, or given up. */
+export const insertVoid =
+  (id: number, refusal?: Refusal): Decide<void> =>
+  (doc) => {
+    if (doc) return keep(undefined);
+    const nothing = { name: "", categoryId: 0, status: "sold", statusRev: 0, listing: "sold" } as const;
+    return put({ _id: id, version: 1, state: "VOID", ...nothing, op: 0, refusal, format: 1 }, undefined);
+  };
+
+/** A pet whose category is gone is refused for good. */
+export const refuse: Decide<void> = (doc) =>
+  doc?.state === "CREATING"
+    ? put(tombstone(doc, "VOID", { refusal: "CATEGORY_NOT_FOUND" }), undefined)
+    : keep(undefined);
+
+/** The entry at Inventory is open: the pet is there. */
+export const activate =
+  (stock: Stock): Decide<void> =>
+  (doc) => {
+    if (doc?.state !== "CREATING") return keep(undefined);
+    const news = newer(doc, stock);
+    const firstStatus = news.status ?? doc.status;
+    return put({ ...doc, ...news, firstStatus, state: "ACTIVE", listed: true, todo: undefined }, undefined);
+  };
+
+interface Change {
+  readonly name?: string | undefined;
+  readonly categoryId?: number | undefined;
+  readonly listing?: Status | undefined;
+}
+
+/**
+ * Begins a change. A new name alone is done in one step, but waits like the others for an unfinished intent, or If-Match
+ * would have been judged on a pet that is about to change. `refusal` is what Category said of the category asked for.
+ */
+export const beginUpdate =
+  (id: bigint, change: Change, condition: string | undefined, refusal: Refusal | undefined): Decide<Begun> =>
+  (doc) => {
+    if (doc?.state !== "ACTIVE") throw petNotFound(id);
+    if (doc.intent) return keep({ kind: "busy", op: doc.intent.op });
+    checkMatch(condition, doc.version);
+    const moves = change.categoryId !== undefined && change.categoryId !== doc.categoryId;
+    if (moves && refusal) throw refusalError(refusal);
+    if (moves || change.listing !== undefined) return putIntent(doc, change, moves ? change.categoryId : undefined);
+    const next = show(doc, { name: change.name ?? doc.name });
+    const begun = { kind: "done", view: viewOf(next) } as const;
+    return next.version === doc.version ? keep(begun) : put(next, begun);
+  };
+
+/** Begins a deletion. */
+export const beginDeletion =
+  (id: bigint, condition: string | undefined): Decide<Begun> =>
+  (doc) => {
+    if (doc?.state !== "ACTIVE") throw petNotFound(id);
+    if (doc.intent) return keep({ kind: "busy", op: doc.intent.op });
+    checkMatch(condition, doc.version);
+    return putIntent(doc, { delete: true }, undefined);
+  };
+
+function putIntent(doc: PetDoc, change: Omit<Intent, "op">, joining: number | undefined): Decision<PetDoc, Begun> {
+  const op = doc.op + 1;
+  return put({ ...doc, op, intent: { ...change, op }, joining, todo: true }, { kind: "intent", op });
+}
+
+/** Carries an intent out: all that it says and the status that Inventory answered, in one change. */
+export const applyIntent =
+  (op: number, stock: Stock | undefined): Decide<void> =>
+  (doc) => {
+    if (doc?.intent?.op !== op) return keep(undefined);
+    const { name = doc.name, categoryId = doc.categoryId } = doc.intent;
+    const next = show(doc, { name, categoryId, member: categoryId, ...newer(doc, stock) });
+    return put({ ...next, ...settled, last: { op, shown: viewOf(next) } }, undefined);
+  };
+
+export const applyDeletion =
+  (op: number): Decide<void> =>
+  (doc) =>
+    doc?.intent?.op === op ? put(tombstone(doc, "DELETED", { last: { op } }), undefined) : keep(undefined);
+
+/** Drops an intent that was refused. */
+export const dropIntent =
+  (op: number, refusal: Refusal): Decide<void> =>
+  (doc) =>
+    doc?.intent?.op === op ? put({ ...doc, ...settled, last: { op, refusal } }, undefined) : keep(undefined);
+
+const settled = { intent: undefined, joining: undefined, todo: undefined } as const;
+
+/** Takes over a status that Inventory reports, if it is news. A pet that is gone has no use for it. */
+export const applyStatus =
+  (id: bigint, stock: Stock): Decide<void> =>
+  (doc) => {
+    if (!doc) throw petNotFound(id);
+    const news = newer(doc, stock);
+    if (doc.state === "VOID" || doc.state === "DELETED" || news.status === undefined) return keep(undefined);
+    return put(doc.state === "CREATING" ? { ...doc, ...news } : show(doc, news), undefined);
+  };
+
+/** What remains of a pet: its id is never used again, and late messages find out that it is gone. */
+function tombstone(doc: PetDoc, state: "VOID" | "DELETED", end: Pick<PetDoc, "refusal" | "last">): PetDoc {
+  const { _id, rev, version, status, statusRev, listing, firstStatus, op } = doc;
+  const kept = { _id, rev, version, status, statusRev, listing, firstStatus, op };
+  return { ...kept, state, name: "", categoryId: 0, format: 1, ...end };
+}

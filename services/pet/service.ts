@@ -1,0 +1,200 @@
+import type { Client } from "@connectrpc/connect";
+import type { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import type { NewPet } from "#proto/petstore/pet/v1/pet_pb.ts";
+import { type ListPetsRequest, PetService, type UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import type { Deps } from "#shared/deps.ts";
+import { DomainError } from "#shared/errors.ts";
+import { accepted, createKeys, KEYS } from "#shared/keys.ts";
+import type { ServiceModule } from "#shared/module.ts";
+import { readPage } from "#shared/page.ts";
+import { fromPetStatus, storedId } from "#shared/record.ts";
+import { type Budget, background, type Call } from "#shared/rpc/call.ts";
+import { implement } from "#shared/rpc/dispatcher.ts";
+import type { Decide } from "#shared/store/port.ts";
+import { sweeping } from "#shared/sweep.ts";
+import { driveCreation, fateOf, type PetContext, unfinished } from "./creation.ts";
+import { GATES, type IntentEnd, PETS, type PetDoc, type PetParams, type Refusal, toPet } from "./document.ts";
+import { createGatekeeper } from "./gate.ts";
+import { driveIntent } from "./intent.ts";
+import {
+  applyStatus,
+  type Begun,
+  beginDeletion,
+  beginUpdate,
+  insert,
+  insertVoid,
+  petNotFound,
+  refusalError,
+} from "./rules.ts";
+
+/** How often a write meets another's unfinished intent before it gives up. */
+const PATIENCE = 3;
+/** Stands for a category's id that is too high to be one. It is refused before it is stored. */
+const NO_CATEGORY = 0;
+
+export interface Peers extends Pick<PetContext, "inventory"> {
+  readonly categories: Client<typeof CategoryInternalService>;
+}
+
+export async function createPetService(deps: Deps, { inventory, categories }: Peers): Promise<ServiceModule> {
+  const { store } = deps;
+  const pets = await store.collection(PETS);
+  const gates = await store.collection(GATES);
+  const gatekeeper = createGatekeeper({ ...deps, pets, gates, categories });
+  const context: PetContext = { ...deps, pets, gatekeeper, inventory };
+  const keys = createKeys(
+    await store.collection(KEYS),
+    {
+      nextId: (budget) => store.nextId("pet", budget),
+      fate: async (id, budget) => fateOf(await pets.get(id, budget)),
+      giveUp: (id, budget) => pets.update(id, insertVoid(id), budget),
+    },
+    deps,
+  );
+  const toMessage = (doc: PetDoc) => toPet(doc._id, doc);
+  const isListed = (doc: PetDoc | undefined): doc is PetDoc => doc?.listed === true;
+
+  /** What stands against pets joining the category, asked before anything is written. */
+  async function refusalOf(categoryId: bigint, budget: Budget): Promise<Refusal | undefined> {
+    const id = storedId(categoryId);
+    const verdict = id === undefined ? "gone" : await gatekeeper.admit(id, budget);
+    if (verdict === "go") return undefined;
+    return verdict === "gone" ? "CATEGORY_NOT_FOUND" : "CONCURRENT_UPDATE";
+  }
+
+  /** Begins a write, after finishing the one that is in its way, and takes it to its end. */
+  async function write(id: number, begin: Decide<PetDoc, Begun>, call: Call): Promise<IntentEnd> {
+    for (let round = 0; round < PATIENCE; round++) {
+      const begun = await pets.update(id, begin, call);
+      if (begun.kind === "done") return { op: 0, shown: begun.view };
+      const end = await driveIntent(context, id, begun.op, call);
+      if (begun.kind === "busy") continue;
+      if (!end) throw unfinished();
+      if (end.refusal) throw refusalError(end.refusal);
+      return end;
+    }
+    throw new DomainError("CONCURRENT_UPDATE", "Other writes to the pet are just being finished. Try again.");
+  }
+
+  const publicService = implement(PetService, {
+    async listPets(request, call) {
+      const { docs, nextPageToken } = await readPage<PetDoc>(request, {
+        filter: [request.categoryId, [...request.status].sort()],
+        ids: request.id,
+        getMany: (ids) => pets.getMany(ids, call),
+        list: (place) => pets.list({ ...place, where: whereOf(request) }, call),
+        matches: (doc) => isListed(doc) && matches(request, doc),
+      });
+      return { pets: docs.map(toMessage), nextPageToken };
+    },
+
+    async createPet({ pet, requestId }, call) {
+      const params = paramsOf(pet);
+      const refusal = await refusalOf(pet?.categoryId ?? 0n, call);
+      if (refusal && requestId === undefined) throw refusalError(refusal);
+      return keys.create(call, { rpc: "CreatePet", requestId, params }, async (id, params) => {
+        await pets.update(id, refusal ? insertVoid(id, refusal) : insert(id, params), call);
+        const ended = await driveCreation(context, id, call);
+        if (ended.fate !== "accepted") return ended;
+        const { firstStatus = "available" } = ended.answer;
+        return accepted({ pet: toPet(id, { ...params, status: firstStatus, version: 1 }) });
+      });
+    },
+
+    async getPet({ petId }, call) {
+      const id = storedId(petId);
+      const doc = id === undefined ? undefined : await pets.get(id, call);
+      if (!isListed(doc)) throw petNotFound(petId);
+      return { pet: toMessage(doc) };
+    },
+
+    async batchGetPets({ petId }, call) {
+      const ids = petId.map(storedId).filter((id) => id !== undefined);
+      return { pets: (await pets.getMany(ids, call)).filter(isListed).map(toMessage) };
+    },
+
+    async updatePet(request, call) {
+      const id = storedId(request.petId);
+      if (id === undefined) throw petNotFound(request.petId);
+      const { categoryId, ...change } = changeOf(request);
+      const refusal = categoryId === undefined ? undefined : await refusalOf(categoryId, call);
+      const asked = categoryId === undefined ? change : { ...change, categoryId: storedId(categoryId) ?? NO_CATEGORY };
+      const { shown } = await write(id, beginUpdate(request.petId, asked, request.etag, refusal), call);
+      if (!shown) throw unfinished();
+      return { pet: toPet(id, shown) };
+    },
+
+    async deletePet({ petId, etag }, call) {
+      const id = storedId(petId);
+      if (id === undefined) throw petNotFound(petId);
+      await write(id, beginDeletion(petId, etag), call);
+      return {};
+    },
+  });
+
+  const internalService = implement(PetInternalService, {
+    async applyStatus({ petId, status, statusRev }, call) {
+      const stock = { status: fromPetStatus(status), statusRev: Number(statusRev) };
+      await pets.update(Number(petId), applyStatus(petId, stock), call);
+      return {};
+    },
+    closeCategory: async ({ categoryId, op }, call) => ({
+      membership: await gatekeeper.close(Number(categoryId), Number(op), call),
+    }),
+    async openCategory({ categoryId, op }, call) {
+      await gatekeeper.open(Number(categoryId), Number(op), call);
+      return {};
+    },
+  });
+
+  return {
+    implementations: [publicService, internalService],
+    workers: [
+      sweeping(
+        {
+          name: "pet.unfinished",
+          everyMs: 2_000,
+          list: (batch, budget) => pets.list({ ...batch, where: { todo: true } }, budget),
+          work: ({ _id, intent }, budget) =>
+            intent ? driveIntent(context, _id, intent.op, budget) : driveCreation(context, _id, budget),
+        },
+        deps,
+      ),
+      {
+        name: "pet.keys",
+        everyMs: 600_000,
+        sweep: (limit) => keys.sweep(limit, background(deps, "sweep")),
+      },
+    ],
+  };
+}
+
+function whereOf({ categoryId, status }: ListPetsRequest) {
+  const listed = true as const;
+  // An id beyond 2^53-1 matches nothing, and neither does -1.
+  const category = categoryId === undefined ? undefined : (storedId(categoryId) ?? -1);
+  const statuses = status.map(fromPetStatus);
+  if (category === undefined) return statuses.length === 0 ? { listed } : { listed, status: statuses };
+  return statuses.length === 0 ? { listed, categoryId: category } : { listed, categoryId: category, status: statuses };
+}
+
+const matches = ({ categoryId, status }: ListPetsRequest, doc: PetDoc): boolean =>
+  (categoryId === undefined || categoryId === BigInt(doc.categoryId)) &&
+  (status.length === 0 || status.map(fromPetStatus).includes(doc.status));
+
+const paramsOf = ({ name = "", categoryId = 0n, status }: Partial<NewPet> = {}): PetParams => ({
+  name,
+  categoryId: storedId(categoryId) ?? NO_CATEGORY,
+  listing: status === undefined ? undefined : fromPetStatus(status),
+});
+
+/** What the request changes: all that it gives without a mask, else what the mask names. */
+function changeOf({ pet, updateMask }: UpdatePetRequest) {
+  const asked = (field: string) => !updateMask || updateMask.paths.includes(field);
+  return {
+    name: asked("name") ? pet?.name : undefined,
+    categoryId: asked("category_id") ? pet?.categoryId : undefined,
+    listing: asked("status") && pet?.status !== undefined ? fromPetStatus(pet.status) : undefined,
+  };
+}

@@ -1,0 +1,99 @@
+/** Puts one service together: store, peers, handlers, server, workers. */
+import { createClient } from "@connectrpc/connect";
+import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import { realTime } from "#shared/clock.ts";
+import type { ServiceConfig, ServiceName } from "#shared/config.ts";
+import type { Deps } from "#shared/deps.ts";
+import type { Running } from "#shared/lifecycle.ts";
+import { createLogger } from "#shared/log.ts";
+import type { ServiceModule } from "#shared/module.ts";
+import { createServiceTransport } from "#shared/rpc/client.ts";
+import { createDispatcher } from "#shared/rpc/dispatcher.ts";
+import { envelopeRoutes } from "#shared/rpc/envelope-server.ts";
+import { startRpcServer } from "#shared/rpc/server.ts";
+import { openStore } from "#shared/store/open.ts";
+import { every } from "#shared/workers.ts";
+
+/** Work that one run of a worker does at most. */
+const BATCH = 100;
+
+/** Opens a service, ready to take calls; the stack closes it. */
+export async function serve(config: ServiceConfig, stack: AsyncDisposableStack): Promise<Running> {
+  const { name, host, port, logLevel, logFormat } = config;
+  const secret = config.internalSecret.reveal();
+  const log = createLogger({ service: name, level: logLevel, format: logFormat });
+  const onFatal = (err: unknown) => {
+    log.fatal({ err }, "the store can't be trusted any more, the process ends");
+    process.exit(1);
+  };
+  const store = await openStore({ ...config, service: name }, { clock: realTime.clock, onFatal });
+  stack.defer(() => store.close());
+
+  const transportTo = (peer: ServiceName) => {
+    const transport = createServiceTransport({ baseUrl: config.urls[peer], secret, ...realTime });
+    stack.defer(() => transport.close());
+    return transport;
+  };
+  const deps: Deps = { store, log, ...realTime, point: pointOf(config) };
+  const service = await create[name](deps, transportTo);
+  const dispatcher = createDispatcher(service.implementations, { deps, secret });
+
+  // Workers finish what the last process left before they come to rest, and stop before the store is closed.
+  const workers = stack.use(new AsyncDisposableStack());
+  for (const { name, everyMs, sweep } of service.workers) workers.use(every(everyMs, name, () => sweep(BATCH), deps));
+
+  const server = await startRpcServer({
+    host,
+    port,
+    log,
+    services: dispatcher.services,
+    routes: (router) => {
+      dispatcher.routes(router);
+      envelopeRoutes(router, dispatcher);
+    },
+  });
+  stack.use(server);
+  return { log, url: server.url };
+}
+
+type Create = (
+  deps: Deps,
+  transportTo: (peer: ServiceName) => ReturnType<typeof createServiceTransport>,
+) => Promise<ServiceModule>;
+
+/** Each service with the peers it calls. Loaded when it is run: one process is one service. */
+const create: Record<ServiceName, Create> = {
+  async pet(deps, transportTo) {
+    const { createPetService } = await import("./pet/service.ts");
+    return createPetService(deps, {
+      inventory: createClient(InventoryInternalService, transportTo("inventory")),
+      categories: createClient(CategoryInternalService, transportTo("category")),
+    });
+  },
+  async category(deps, transportTo) {
+    const { createCategoryService } = await import("./category/service.ts");
+    return createCategoryService(deps, { pets: createClient(PetInternalService, transportTo("pet")) });
+  },
+  async order(deps, transportTo) {
+    const { createOrderService } = await import("./order/service.ts");
+    return createOrderService(deps, { inventory: createClient(InventoryInternalService, transportTo("inventory")) });
+  },
+  async inventory(deps, transportTo) {
+    const { createInventoryService } = await import("./inventory/service.ts");
+    return createInventoryService(deps, {
+      pets: createClient(PetInternalService, transportTo("pet")),
+      orders: createClient(OrderInternalService, transportTo("order")),
+    });
+  },
+};
+
+/** In tests of crashes, a point at which the process dies as if the power went. */
+function pointOf({ crashAt }: ServiceConfig): Deps["point"] {
+  if (crashAt === undefined) return () => {};
+  return (name) => {
+    if (name === crashAt) process.kill(process.pid, "SIGKILL");
+  };
+}
