@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { getOption, isFieldSet } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
-import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { Violation } from "@bufbuild/protovalidate";
 import { field as fieldOption } from "#proto/petstore/common/v1/http_pb.ts";
 
@@ -12,6 +12,9 @@ interface Masked {
   /** The request's field that holds the resource. */
   readonly resource: DescField & { fieldKind: "message" };
 }
+
+/** True where absent differs from empty or zero. */
+const hasPresence = ({ presence }: DescField): boolean => presence !== FeatureSet_FieldPresence.IMPLICIT;
 
 /** The update mask that a request carries; undefined when it has none, which means "all fields". */
 export function maskOf(schema: DescMessage, request: Message): Masked | undefined {
@@ -39,7 +42,7 @@ export function maskViolations({ maskField, paths, resource }: Masked, request: 
       const known = resource.message.fields.filter((f) => !getOption(f, fieldOption).outputOnly).map((f) => f.name);
       return [new Violation(`must name fields among ${known.join(", ")}`, "field_mask.in", [maskField], [], false)];
     }
-    if (value && !isFieldSet(value, field) && !getOption(field, fieldOption).clearable)
+    if (value && hasPresence(field) && !isFieldSet(value, field) && !getOption(field, fieldOption).clearable)
       return [new Violation("must have a value", "required", [resource, field], [], false)];
     return [];
   });

@@ -1,0 +1,197 @@
+/** What an operator or a later step plugs in: identity, permission, sunset, a base path, other plugins. */
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterEach, expect, test } from "vitest";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import type { GatewayOptions } from "./app.ts";
+import { startGateway } from "./testing.ts";
+import { Refusal } from "./transcoder/refusal.ts";
+
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+afterEach(() => gateway?.app.close());
+
+let callers: (string | null)[] = [];
+const implementation = {
+  getPet(request: { petId: bigint }, context: { requestHeader: Headers }) {
+    callers.push(context.requestHeader.get("x-petstore-caller"));
+    return { pet: { id: request.petId, name: "Rex", etag: '"1"' } };
+  },
+};
+
+async function start(options: Partial<GatewayOptions>) {
+  callers = [];
+  gateway = await startGateway(PetService, implementation as never, options);
+  return async (path: string, init?: RequestInit) => {
+    const seen = await gateway.call(path, init);
+    return {
+      ...seen,
+      code: seen.text.startsWith("{") ? (JSON.parse(seen.text).code as string | undefined) : undefined,
+    };
+  };
+}
+
+test("by default the caller is anonymous, whatever the request says", async () => {
+  const call = await start({});
+  await call("/pets/1", { headers: { "x-petstore-caller": "root", "x-petstore-secret": "x" } });
+  expect(callers).toEqual(["anonymous"]);
+});
+
+test("identity and permission come after the route and the sizes, before everything else", async () => {
+  const call = await start({
+    identify: ({ headers }) => {
+      if (!headers.authorization) throw new Refusal("UNAUTHENTICATED", "Who are you?");
+      return headers.authorization;
+    },
+    authorize: (caller, { id }) => {
+      if (id !== "getPet") throw new Refusal("PERMISSION_DENIED", `${caller} may not ${id}.`);
+    },
+  });
+  const odd = { accept: "text/html", "x-server-timeout": "x" };
+  expect(await call("/nowhere", { headers: odd })).toMatchObject({ code: "ROUTE_NOT_FOUND" });
+  expect(await call("/pets", { headers: odd, method: "PUT" })).toMatchObject({ code: "METHOD_NOT_ALLOWED" });
+  expect(await call(`/pets?${"x".repeat(9000)}`, { headers: odd })).toMatchObject({ code: "URI_TOO_LONG" });
+  expect(await call("/pets/x", { headers: odd })).toMatchObject({ code: "UNAUTHENTICATED", status: 401 });
+  const known = { ...odd, authorization: "ann" };
+  expect(await call("/pets", { headers: known })).toMatchObject({ code: "PERMISSION_DENIED", status: 403 });
+  expect(await call("/pets/x", { headers: known })).toMatchObject({ code: "NOT_ACCEPTABLE" });
+  expect(await call("/pets/1", { headers: { authorization: "ann" } })).toMatchObject({ status: 200 });
+  expect(callers).toEqual(["ann"]);
+});
+
+test("dates of the end can be overridden, also to the end itself", async () => {
+  const [deprecatedAt, sunsetAt] = [Date.UTC(2020, 0, 1), Date.UTC(2021, 0, 1)];
+  const policy = { deprecatedAt, sunsetAt };
+  const past = await start({ deprecation: policy });
+  const goesOn = await past("/pets/1");
+  expect(goesOn.status).toBe(200);
+  expect(goesOn.headers.get("deprecation")).toBe("@1577836800");
+  expect(goesOn.headers.get("sunset")).toBe("Fri, 01 Jan 2021 00:00:00 GMT");
+  await gateway.app.close();
+
+  const gone = await start({ deprecation: { ...policy, goneAfterSunset: true }, clock: () => sunsetAt });
+  const ended = await gone("/pets/7");
+  expect(ended).toMatchObject({ status: 410, code: "ENDPOINT_SUNSET" });
+  expect(ended.headers.get("sunset")).toBe("Fri, 01 Jan 2021 00:00:00 GMT");
+  expect(ended.headers.get("link")).toBe('</pets?id=7>; rel="successor-version"');
+  await gateway.app.close();
+
+  const notYet = await start({ deprecation: { ...policy, goneAfterSunset: true }, clock: () => sunsetAt - 1 });
+  expect(await notYet("/pets/1")).toMatchObject({ status: 200 });
+});
+
+test("a sunset before the deprecation does not start", async () => {
+  await expect(start({ deprecation: { sunsetAt: 0 } })).rejects.toThrow(/The sunset \(1970-.*\) must not be before/);
+});
+
+test("a base path", async () => {
+  const call = await start({ basePath: "/api/v1" });
+  expect(await call("/pets/1")).toMatchObject({ code: "ROUTE_NOT_FOUND" });
+  const { status, headers } = await call("/api/v1/pets/1");
+  expect(status).toBe(200);
+  expect(headers.get("link")).toBe('</api/v1/pets?id=1>; rel="successor-version"');
+  expect((await call("/api/v1/pets", { method: "OPTIONS" })).headers.get("allow")).toBe("GET, HEAD, OPTIONS, POST");
+});
+
+test("routes of plugins get OPTIONS, 405, HEAD and the error exit for free, and keep their own body parsers", async () => {
+  const call = await start({
+    plugins: [
+      async (app) => {
+        app.get("/healthz", async () => ({ status: "ok" }));
+        app.post("/echo/:what", async ({ body }) => body);
+        app.get("/crash", async () => {
+          throw new Error("/srv/secret");
+        });
+      },
+    ],
+  });
+  expect(await call("/healthz")).toMatchObject({ status: 200, text: '{"status":"ok"}' });
+  expect(await call("/healthz", { method: "HEAD" })).toMatchObject({ status: 200, text: "" });
+  const wrong = await call("/healthz", { method: "POST" });
+  expect([wrong.status, wrong.code, wrong.headers.get("allow")]).toEqual([
+    405,
+    "METHOD_NOT_ALLOWED",
+    "GET, HEAD, OPTIONS",
+  ]);
+  expect((await call("/echo/x", { method: "OPTIONS" })).headers.get("allow")).toBe("OPTIONS, POST");
+  const body = '{"a":1}';
+  const echo = await call("/echo/x", { method: "POST", body, headers: { "content-type": "application/json" } });
+  expect(echo.text).toBe(body);
+  const crash = await call("/crash");
+  expect([crash.status, crash.code, crash.text.includes("secret")]).toEqual([500, "INTERNAL", false]);
+  expect(crash.headers.get("x-request-id")).not.toBeNull();
+});
+
+test("hooks for every request see refused ones too", async () => {
+  const call = await start({
+    everywhere: async (app) => {
+      app.addHook("onRequest", async (_request, reply) => {
+        reply.header("x-everywhere", "yes");
+      });
+    },
+  });
+  for (const path of ["/pets/1", "/pets/x", "/nowhere"])
+    expect((await call(path)).headers.get("x-everywhere")).toBe("yes");
+});
+
+test("a call gets what is left of the request's time, in whole milliseconds", async () => {
+  const given: (number | undefined)[] = [];
+  let now = 0;
+  const transport = {
+    async unary(_method: unknown, _signal: unknown, timeoutMs: number | undefined): Promise<never> {
+      given.push(timeoutMs);
+      throw new Error();
+    },
+  };
+  const call = await start({
+    services: [{ desc: PetService, transport: transport as never }],
+    clock: () => now,
+    identify: () => {
+      now += 1000;
+      return "slow";
+    },
+  });
+  await call("/pets/1");
+  await call("/pets/1", { headers: { "x-server-timeout": "1.0015" } });
+  await call("/pets/1", { headers: { "x-server-timeout": "0.5" } });
+  expect(given).toEqual([9000, 2, 1]);
+});
+
+test("what arrives while the gateway closes is not refused", async () => {
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let arrivals = 0;
+  await start({
+    identify: async () => {
+      arrivals += 1;
+      await gate;
+      return "late";
+    },
+  });
+  const socket = connect(gateway.port, "127.0.0.1");
+  const answers = text(socket);
+  const request = "GET /pets/1 HTTP/1.1\r\nHost: x\r\n\r\n";
+  socket.write(request);
+  await expect.poll(() => arrivals, { timeout: 10_000 }).toBe(1);
+  const closed = gateway.app.close();
+  await expect.poll(() => gateway.app.server.listening, { timeout: 10_000 }).toBe(false);
+  socket.write(request);
+  await expect.poll(() => arrivals, { timeout: 10_000 }).toBe(2);
+  open();
+  await closed;
+  expect(await answers).toMatch(/^HTTP\/1.1 200 /);
+});
+
+test("one line of log for each request, without its query", async () => {
+  const call = await start({});
+  gateway.log.length = 0;
+  const { headers } = await call("/pets/1?token=secret");
+  await expect.poll(() => gateway.log.length, { timeout: 10_000 }).toBe(1);
+  expect(JSON.parse(gateway.log[0] as string)).toMatchObject({
+    requestId: headers.get("x-request-id"),
+    method: "GET",
+    path: "/pets/1",
+    status: 200,
+  });
+});

@@ -1,0 +1,154 @@
+/** Builds the gateway: what every request goes through, the operations of the services, and the plugins beside them. */
+import type { Duplex } from "node:stream";
+import type { DescEnum, DescService } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import accepts from "@fastify/accepts";
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from "fastify";
+import type { Logger } from "pino";
+import { ANONYMOUS, CALLER_HEADER, newRequestId, REQUEST_ID_HEADER } from "#shared/rpc/call.ts";
+import { createErrorExit, errorBody } from "./errors.ts";
+import { saneRequestId } from "./transcoder/headers.ts";
+import { wantsProblem } from "./transcoder/media.ts";
+import { type Operation, operationsOf } from "./transcoder/operations.ts";
+import { isWellEncoded, splitTarget } from "./transcoder/path.ts";
+import { Refusal } from "./transcoder/refusal.ts";
+import type { RetirementPolicy } from "./transcoder/retirement.ts";
+import { registerOperations, type TranscoderOptions } from "./transcoder/routes.ts";
+import { checkSizes, parserLimit, type SizeLimits } from "./transcoder/sizes.ts";
+import { answerUnrouted } from "./transcoder/unrouted.ts";
+import { refusalOfParser, takeOddRequests, writeResponse } from "./transcoder/wire.ts";
+
+/** Version of the HTTP interface, sent with every answer. */
+export const API_VERSION = "1.0.0";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** In whose name the request is made. */
+    caller: string;
+  }
+}
+
+export interface GatewayOptions {
+  readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
+  /** The catalogue of error codes: an enum whose values carry the option `error`. */
+  readonly reasons: DescEnum;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly limits: SizeLimits & TranscoderOptions["limits"];
+  /** In front of every path, such as "/api"; empty for none. */
+  readonly basePath: string;
+  readonly deprecation?: RetirementPolicy;
+  /** Says who is calling, or throws a Refusal. By default nobody is asked. */
+  readonly identify?: (request: FastifyRequest) => Promise<string> | string;
+  /** Throws a Refusal when the caller may not do this. By default everybody may do everything. */
+  readonly authorize?: (caller: string, operation: Operation) => Promise<void> | void;
+  /** What concerns every answer, whichever route it comes from, such as CORS. */
+  readonly everywhere?: (app: FastifyInstance) => Promise<void>;
+  /** What the gateway serves beside the operations: its document, health, the door for RPCs. */
+  readonly plugins?: readonly ((app: FastifyInstance) => Promise<void>)[];
+}
+
+/** The gateway, ready but not listening. @throws Error when an annotation of a service can't be served */
+export async function buildGateway(options: GatewayOptions): Promise<FastifyInstance> {
+  const { log, clock, random, limits, basePath, identify = () => ANONYMOUS, authorize = () => {} } = options;
+  const failureOf = createErrorExit(options.reasons);
+
+  const app: FastifyInstance = fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    // One line for each request, when its answer is out.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
+    genReqId: ({ headers }) => saneRequestId(headers[REQUEST_ID_HEADER]) ?? newRequestId(random),
+    http: {
+      maxHeaderSize: parserLimit(limits),
+      headersTimeout: limits.requestMs,
+      connectionsCheckingInterval: Math.min(1000, limits.requestMs),
+      requireHostHeader: false, // checked below, so that the answer is a record
+    },
+    requestTimeout: limits.requestMs,
+    bodyLimit: limits.bodyBytes,
+    return503OnClosing: false, // what arrives while the gateway closes is still served
+    routerOptions: { maxParamLength: parserLimit(limits) },
+    rewriteUrl: ({ url = "/" }) => routable(url),
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply as never),
+    clientErrorHandler: (error, socket) => {
+      log.debug({ err: error }, "not an HTTP request");
+      refuse(refusalOfParser(error, limits), socket);
+    },
+  });
+  app.setErrorHandler(sendError);
+  app.decorateRequest("arrivedAt", 0);
+  app.decorateRequest("caller", "");
+  takeOddRequests(app, refuse);
+  await app.register(accepts);
+
+  app.addHook("onRequest", async (request, reply) => {
+    request.arrivedAt = clock();
+    reply.headers({ [REQUEST_ID_HEADER]: request.id, "api-version": API_VERSION });
+  });
+  await options.everywhere?.(app);
+  answerUnrouted(app);
+  app.addHook("onRequest", async (request) => {
+    checkSizes(request, limits);
+    if (request.headers.host === undefined && request.raw.httpVersion === "1.1")
+      throw new Refusal("INVALID_HEADER", "Host: must be given");
+  });
+  app.addHook("onResponse", async ({ method, originalUrl, log: line }, reply) =>
+    line.info({
+      method,
+      path: splitTarget(originalUrl).path,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+    }),
+  );
+
+  const shared = {
+    basePath,
+    limits,
+    clock,
+    retirement: options.deprecation ?? {},
+    authorize: async (request: FastifyRequest, operation: Operation) => {
+      request.caller = await identify(request);
+      await authorize(request.caller, operation);
+    },
+    callHeaders: ({ id, caller }: FastifyRequest) => ({ [REQUEST_ID_HEADER]: id, [CALLER_HEADER]: caller }),
+  };
+  for (const { desc, transport } of options.services) {
+    const operations = operationsOf(desc);
+    await app.register((scope) => registerOperations(scope, { ...shared, operations, transport }));
+  }
+  for (const plugin of options.plugins ?? []) await app.register(plugin);
+  return app;
+
+  /** For what never became a request. */
+  function refuse(refusal: Refusal, socket: Duplex) {
+    const requestId = newRequestId(random);
+    const { record, headers } = failureOf(refusal, requestId);
+    const { type, body } = errorBody(record, false);
+    const common = { [REQUEST_ID_HEADER]: requestId, "api-version": API_VERSION, "content-type": type };
+    writeResponse(socket, { status: record.status, headers: { ...common, ...headers }, body });
+  }
+
+  function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
+    const { record, headers } = failureOf(error, request.id);
+    const level = record.status < 500 || reply.raw.destroyed ? "debug" : record.status <= 502 ? "error" : "warn";
+    request.log[level]({ err: error }, record.code);
+    const { type, body } = errorBody(record, wantsProblem(request));
+    return reply.code(record.status).headers(headers).type(type).send(body);
+  }
+}
+
+/** A target that the router can always read: without scheme and host, and with percent signs that mean no character. */
+function routable(target: string): string {
+  const { path, query } = splitTarget(target);
+  return `${isWellEncoded(path) ? path : path.replaceAll("%", "%25")}${query === "" ? "" : `?${query}`}`;
+}

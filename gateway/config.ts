@@ -1,0 +1,105 @@
+/**
+ * What the gateway reads from its environment, in two pure steps: `readEnvironment` judges each variable by itself,
+ * `gatewayConfig` builds the configuration and judges what concerns several variables together.
+ */
+import {
+  ConfigError,
+  duration,
+  type Environment,
+  instant,
+  integer,
+  type Kind,
+  list,
+  oneOf,
+  optional,
+  type ProcessConfig,
+  processConfig,
+  processSettings,
+  readEnvironment,
+  url,
+  withDefault,
+} from "#shared/config.ts";
+import { MAX_MESSAGE_BYTES } from "#shared/rpc/client.ts";
+import type { RetirementPolicy } from "./transcoder/retirement.ts";
+
+/** How large a request may be and how long it may take. */
+export interface Limits {
+  readonly bodyBytes: number;
+  /** Nesting of a JSON body; the outermost value counts as 1. */
+  readonly jsonDepth: number;
+  readonly urlBytes: number;
+  readonly headerBytes: number;
+  /** One message of Connect or gRPC-Web. */
+  readonly rpcBytes: number;
+  /** Time for one request, and the most that `X-Server-Timeout` can ask for. */
+  readonly requestMs: number;
+}
+
+export interface GatewayConfig extends ProcessConfig {
+  readonly name: "gateway";
+  /** In front of every path: "" or such as "/api", without a slash at the end. */
+  readonly basePath: string;
+  /** Web pages that may call from a browser: origins, or "*" for all. Empty means none. */
+  readonly corsOrigins: readonly string[];
+  readonly authMode: "none";
+  readonly limits: Limits;
+  /** When deprecated operations end, where that differs from the contract. */
+  readonly deprecation: RetirementPolicy;
+}
+
+const basePath: Kind<string> = {
+  allowed: "a path such as /api or /petstore/v1, without a slash at the end",
+  parse: (text) => (text === "/" ? "" : /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(text) ? text : undefined),
+};
+
+const corsOrigin: Kind<string> = {
+  allowed: "the origin of a web page such as https://shop.example, or * for all",
+  parse: (text) => (text === "*" ? text : url.parse(text)),
+};
+
+const gatewaySettings = {
+  HTTP_BASE_PATH: withDefault(basePath, ""),
+  CORS_ORIGINS: withDefault(list(corsOrigin), []),
+  AUTH_MODE: withDefault(oneOf("none"), "none"),
+  MAX_BODY_BYTES: withDefault(integer(1, 16 * 1024 * 1024), 64 * 1024),
+  MAX_JSON_DEPTH: withDefault(integer(1, 1000), 16),
+  MAX_URL_BYTES: withDefault(integer(256, 64 * 1024), 8 * 1024),
+  MAX_HEADER_BYTES: withDefault(integer(1024, 256 * 1024), 16 * 1024),
+  // The services take no more, so a higher limit here would promise what they refuse.
+  MAX_RPC_BYTES: withDefault(integer(1024, MAX_MESSAGE_BYTES), MAX_MESSAGE_BYTES),
+  MAX_REQUEST_TIME: withDefault(duration("100ms", "10s"), 10_000),
+  DEPRECATED_AT: optional(instant),
+  SUNSET_AT: optional(instant),
+  AFTER_SUNSET: withDefault(oneOf("answer", "gone"), "answer"),
+};
+
+/** The configuration of the gateway. `terminal` says whether the log goes to one. Throws `ConfigError`. */
+export function gatewayConfig(environment: Environment, terminal = process.stdout.isTTY === true): GatewayConfig {
+  const values = readEnvironment(environment, { ...processSettings, ...gatewaySettings });
+  if (values.DEPRECATED_AT !== undefined && values.SUNSET_AT !== undefined && values.SUNSET_AT < values.DEPRECATED_AT) {
+    throw new ConfigError([
+      `SUNSET_AT=${environment.SUNSET_AT} is before DEPRECATED_AT=${environment.DEPRECATED_AT}: ` +
+        "an operation must be deprecated before it ends.",
+    ]);
+  }
+  return {
+    ...processConfig(values, "gateway", terminal),
+    name: "gateway",
+    basePath: values.HTTP_BASE_PATH,
+    corsOrigins: values.CORS_ORIGINS,
+    authMode: values.AUTH_MODE,
+    limits: {
+      bodyBytes: values.MAX_BODY_BYTES,
+      jsonDepth: values.MAX_JSON_DEPTH,
+      urlBytes: values.MAX_URL_BYTES,
+      headerBytes: values.MAX_HEADER_BYTES,
+      rpcBytes: values.MAX_RPC_BYTES,
+      requestMs: values.MAX_REQUEST_TIME,
+    },
+    deprecation: {
+      deprecatedAt: values.DEPRECATED_AT,
+      sunsetAt: values.SUNSET_AT,
+      goneAfterSunset: values.AFTER_SUNSET === "gone",
+    },
+  };
+}

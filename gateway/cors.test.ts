@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { fault } from "#shared/rpc/fault.ts";
+import { cors } from "./cors.ts";
+import { startGateway } from "./testing.ts";
+
+const implementation = {
+  getPet() {
+    throw fault("PET_NOT_FOUND", "There is no pet 404.");
+  },
+};
+
+describe("pages of other origins", () => {
+  const origin = "https://shop.example";
+  const preflight = {
+    method: "OPTIONS",
+    headers: { origin, "access-control-request-method": "PUT", "access-control-request-headers": "if-match" },
+  };
+  let open: Awaited<ReturnType<typeof startGateway>>;
+  let shut: typeof open;
+  beforeAll(async () => {
+    open = await startGateway(PetService, implementation as never, { everywhere: cors([origin]) });
+    shut = await startGateway(PetService, implementation as never, { everywhere: cors([]) });
+  });
+  afterAll(() => Promise.all([open.app.close(), shut.app.close()]));
+
+  test("may call, from origins that are configured, and see the headers", async () => {
+    const asked = await open.call("/pets/1", preflight);
+    expect([asked.status, asked.headers.get("access-control-allow-origin")]).toEqual([204, origin]);
+    expect(asked.headers.get("access-control-allow-methods")).toContain("PUT");
+    expect(asked.headers.get("access-control-allow-headers")?.toLowerCase()).toContain("if-match");
+    const called = await open.call("/pets/404", { headers: { origin } });
+    expect([called.status, called.headers.get("access-control-allow-origin")]).toEqual([404, origin]);
+    const exposed = called.headers.get("access-control-expose-headers")?.toLowerCase().split(", ");
+    expect(exposed).toEqual(
+      expect.arrayContaining(["etag", "location", "link", "sunset", "grpc-status", "retry-after"]),
+    );
+  });
+
+  test("may not call from others", async () => {
+    const { headers } = await open.call("/pets/1", { headers: { origin: "https://evil.example" } });
+    expect(headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  test("leave OPTIONS by itself as it is", async () => {
+    const { status, headers } = await open.call("/pets/1", { method: "OPTIONS" });
+    expect([status, headers.get("allow")]).toEqual([204, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"]);
+  });
+
+  test("are told nothing when no origin is configured", async () => {
+    const asked = await shut.call("/pets/1", preflight);
+    const called = await shut.call("/pets/1", { headers: { origin } });
+    for (const { headers } of [asked, called])
+      expect([...headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+  });
+});

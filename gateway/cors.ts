@@ -1,0 +1,56 @@
+/** Lets web pages of other origins call both doors from a browser. */
+import { cors as connectCors } from "@connectrpc/connect";
+import fastifyCors, { type FastifyCorsOptions } from "@fastify/cors";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+const REQUEST_HEADERS = [
+  "Accept",
+  "Authorization",
+  "Idempotency-Key",
+  "If-Match",
+  "If-None-Match",
+  "Prefer",
+  "X-Request-Id",
+  "X-Server-Timeout",
+  ...connectCors.allowedHeaders,
+];
+
+const RESPONSE_HEADERS = [
+  "Accept-Patch",
+  "Allow",
+  "API-Version",
+  "Deprecation",
+  "ETag",
+  "Idempotent-Replayed",
+  "Link",
+  "Location",
+  "Retry-After",
+  "Sunset",
+  "X-Request-Id",
+  ...connectCors.exposedHeaders,
+];
+
+const PREFLIGHT_SECONDS = 7200; // what Chromium keeps at most
+
+/** `origins` holds origins, or "*" for all. With none, no answer says anything about other origins. */
+export const cors =
+  (origins: readonly string[]) =>
+  async (app: FastifyInstance): Promise<void> => {
+    if (origins.length === 0) return;
+    const options: FastifyCorsOptions = {
+      origin: [...origins],
+      methods: METHODS,
+      allowedHeaders: REQUEST_HEADERS,
+      exposedHeaders: RESPONSE_HEADERS,
+      maxAge: PREFLIGHT_SECONDS,
+    };
+    // An OPTIONS that is no preflight is answered as if there were no CORS.
+    await app.register(fastifyCors, {
+      delegator: (request, done) => done(null, { ...options, preflight: isPreflight(request) }),
+    });
+  };
+
+const isPreflight = ({ headers }: FastifyRequest): boolean =>
+  headers.origin !== undefined && headers["access-control-request-method"] !== undefined;

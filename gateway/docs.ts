@@ -1,0 +1,73 @@
+/** `/openapi.json`, and `/docs`, the reference page made from it. The page loads nothing from other hosts. */
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import type { FastifyInstance } from "fastify";
+
+// The package brings the files of Swagger UI along; its own page can't show a document that is made already.
+const uiFiles = join(dirname(createRequire(import.meta.url).resolve("@fastify/swagger-ui")), "static");
+
+const CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'", // Swagger UI sets styles on elements
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+// Addresses are relative to /docs, so that they are right behind any prefix.
+const page = (title: string) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="docs/favicon-32x32.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`;
+
+const start = `SwaggerUIBundle({
+  url: "openapi.json",
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  displayRequestDuration: true,
+  validatorUrl: null, // the default sends the document to another host
+});
+`;
+
+const assets = {
+  "swagger-ui.css": "text/css; charset=utf-8",
+  "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+  "favicon-32x32.png": "image/png",
+};
+
+export interface DocsOptions {
+  readonly basePath: string;
+  readonly title: string;
+  /** The OpenAPI document as JSON text. */
+  readonly document: string;
+}
+
+export const docs =
+  ({ basePath, title, document }: DocsOptions) =>
+  async (app: FastifyInstance): Promise<void> => {
+    const serve = (path: string, type: string, content: string | Buffer) =>
+      app.get(basePath + path, async (_, reply) =>
+        reply.headers({ "content-security-policy": CSP, "x-content-type-options": "nosniff" }).type(type).send(content),
+      );
+    serve("/openapi.json", "application/json", document);
+    serve("/docs", "text/html; charset=utf-8", page(title));
+    serve("/docs/start.js", "text/javascript; charset=utf-8", start);
+    for (const [name, type] of Object.entries(assets))
+      serve(`/docs/${name}`, type, await readFile(join(uiFiles, name)));
+  };

@@ -1,0 +1,120 @@
+/** The one exit for whatever can go wrong: anything that was thrown becomes a record `{code, message, status}`. */
+import { STATUS_CODES } from "node:http";
+import { type DescEnum, getOption } from "@bufbuild/protobuf";
+import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
+import { reasonOf } from "#shared/rpc/fault.ts";
+import { JSON_TYPE, PROBLEM_TYPE } from "./transcoder/media.ts";
+import { Refusal } from "./transcoder/refusal.ts";
+import { UpstreamFailure } from "./transcoder/upstream.ts";
+import { refusalOf } from "./transcoder/violations.ts";
+
+/** What callers see of a failure. */
+export interface ErrorRecord {
+  readonly code: string;
+  readonly message: string;
+  /** The HTTP status. */
+  readonly status: number;
+}
+
+/** A failure on its way out. */
+export interface Failure {
+  readonly record: ErrorRecord;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Where callers go on when nothing better is known, in seconds. */
+const RETRY_AFTER = "1";
+
+/**
+ * Makes the exit for a catalogue of reasons: an enum whose values carry the option `error`. What was thrown with a reason
+ * that the catalogue does not know is not passed on.
+ */
+export function createErrorExit(reasons: DescEnum): (thrown: unknown, requestId: string) => Failure {
+  const prefix = reasons.sharedPrefix?.length ?? 0;
+  const statuses = new Map(
+    reasons.values.map((value) => [value.name.slice(prefix).toUpperCase(), getOption(value, errorKind).httpStatus]),
+  );
+  return (thrown, requestId) => {
+    const refusal = toRefusal(thrown, (code) => Boolean(statuses.get(code)));
+    const { code } = refusal;
+    const status = statuses.get(code) ?? 500;
+    const message =
+      status === 500 ? `Something went wrong in the petstore. Quote request ${requestId}.` : refusal.message;
+    const retry: Record<string, string> = status === 429 || status === 503 ? { "retry-after": RETRY_AFTER } : {};
+    return { record: { code, message, status }, headers: { ...retry, ...refusal.headers } };
+  };
+}
+
+/** The body of an error. A problem (RFC 9457) has the members of the record beside its own. */
+export function errorBody({ code, message, status }: ErrorRecord, asProblem: boolean): { type: string; body: string } {
+  if (!asProblem) return { type: JSON_TYPE, body: JSON.stringify({ code, message, status }) };
+  const problem = { type: "about:blank", title: STATUS_CODES[status], detail: message, status, code, message };
+  return { type: PROBLEM_TYPE, body: JSON.stringify(problem) };
+}
+
+function toRefusal(thrown: unknown, isKnown: (code: string) => boolean): Refusal {
+  const refusal =
+    thrown instanceof Refusal ? thrown : thrown instanceof UpstreamFailure ? fromUpstream(thrown) : fromFastify(thrown);
+  if (isKnown(refusal.code)) return refusal;
+  return thrown instanceof UpstreamFailure ? UPSTREAM_ERROR : INTERNAL;
+}
+
+const INTERNAL = new Refusal("INTERNAL", "");
+const UPSTREAM_ERROR = new Refusal("UPSTREAM_ERROR", "A service gave an answer that can't be understood.");
+const UNAVAILABLE = new Refusal("UNAVAILABLE", "A service can't be reached now. A write may or may not have happened.");
+const OUT_OF_TIME = new Refusal(
+  "DEADLINE_EXCEEDED",
+  "The time for the request ran out. A write may or may not have happened.",
+);
+
+function fromUpstream({ cause, operation }: UpstreamFailure): Refusal {
+  // The answer came, so a write was done; only 503 and 504 admit that.
+  if (!(cause instanceof ConnectError)) return operation.verb === "GET" ? UPSTREAM_ERROR : UNAVAILABLE;
+  const info = reasonOf(cause);
+  if (!info) return withoutReason(cause.code);
+  const retryAfter = cause.metadata.get("retry-after");
+  const headers: Record<string, string> = retryAfter && /^\d+$/.test(retryAfter) ? { "retry-after": retryAfter } : {};
+  const violations = cause.findDetails(ViolationsSchema).flatMap((detail) => detail.violations);
+  const located = refusalOf(operation, violations);
+  const code = info.reason === "VALIDATION_FAILED" && located ? located.code : info.reason;
+  return new Refusal(code, located?.message ?? cause.rawMessage, headers);
+}
+
+/** Services give a reason with every failure, so this one came from the way there or back. */
+function withoutReason(code: Code): Refusal {
+  switch (code) {
+    case Code.Unavailable:
+    case Code.Aborted: // the connection was reset
+    case Code.Canceled:
+    case Code.ResourceExhausted: // an answer that is too large, perhaps
+      return UNAVAILABLE;
+    case Code.DeadlineExceeded:
+      return OUT_OF_TIME;
+    case Code.Internal:
+    case Code.DataLoss:
+      return INTERNAL;
+    default:
+      return UPSTREAM_ERROR;
+  }
+}
+
+const byFastifyCode: Record<string, Refusal> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: new Refusal("PAYLOAD_TOO_LARGE", "The body is too large."),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: new Refusal(
+    "UNSUPPORTED_MEDIA_TYPE",
+    "The Content-Type of the body is not supported.",
+  ),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: new Refusal("INVALID_HEADER", "Content-Length: must be the length of the body"),
+  FST_ERR_BAD_URL: new Refusal("ROUTE_NOT_FOUND", "There is nothing at this path."),
+  FST_ERR_MAX_PARAM_LENGTH: new Refusal("URI_TOO_LONG", "The request target is too long."),
+  ECONNRESET: new Refusal("INVALID_HEADER", "The request ended before its body was complete."),
+};
+
+function fromFastify(thrown: unknown): Refusal {
+  const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
+  const known = byFastifyCode[String(code)];
+  if (known) return known;
+  return statusCode === 404 ? (byFastifyCode.FST_ERR_BAD_URL as Refusal) : INTERNAL;
+}

@@ -1,0 +1,73 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+
+type Env = Record<string, string>;
+
+/** Runs the gateway until `until` is in its output, or until it ends by itself. */
+async function run(env: Env, until?: string) {
+  const child = spawn(process.execPath, ["gateway/main.ts"], {
+    env: { PATH: process.env.PATH, INTERNAL_SECRET: "a-secret-of-the-petstore", LOG_FORMAT: "json", PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const stderr = text(child.stderr);
+  let stdout = "";
+  for await (const chunk of child.stdout) {
+    stdout += chunk;
+    if (until !== undefined && stdout.includes(until)) break;
+  }
+  return { child, stdout, stderr };
+}
+
+/** What it says when it refuses to start. */
+async function refusal(env: Env): Promise<string> {
+  const { child, stderr } = await run(env);
+  if (child.exitCode === null) await once(child, "exit");
+  expect(child.exitCode).toBe(1);
+  return (await stderr).trim();
+}
+
+test("starts without its services, says where it is, and stops when told to", async () => {
+  const { child, stdout } = await run({ HTTP_BASE_PATH: "/api" }, "ready at");
+  const [base] = /http:\/\/127\.0\.0\.1:\d+\/api/.exec(stdout) ?? [];
+  try {
+    const status = async (path: string) => (await fetch(`${base}${path}`, { headers: { connection: "close" } })).status;
+    expect(await status("/healthz")).toBe(200);
+    expect(await status("/readyz")).toBe(503);
+    expect(await status("/docs")).toBe(200);
+    expect(await status("/pets/1")).toBe(503);
+    const document = await (await fetch(`${base}/openapi.json`)).json();
+    expect(document).toMatchObject({ servers: [{ url: "/api" }], info: { version: "1.0.0" } });
+  } finally {
+    child.kill("SIGTERM");
+  }
+  expect(await once(child, "exit")).toEqual([0, null]);
+}, 60_000);
+
+test("a wrong value is one line", async () => {
+  expect(await refusal({ MAX_JSON_DEPTH: "deep" })).toBe(
+    "MAX_JSON_DEPTH=deep is wrong: it must be a whole number from 1 to 1000.",
+  );
+}, 60_000);
+
+test("a sunset before the deprecation that the contract names is one line", async () => {
+  expect(await refusal({ SUNSET_AT: "2026-10-31" })).toBe(
+    "The sunset (2026-10-31T00:00:00.000Z) must not be before the deprecation (2026-11-01T00:00:00.000Z). " +
+      "Change SUNSET_AT or DEPRECATED_AT.",
+  );
+}, 60_000);
+
+test("a port that is taken is one line", async () => {
+  const other = createServer();
+  await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
+  const { port } = other.address() as { port: number };
+  try {
+    const line = await refusal({ PORT: String(port) });
+    expect(line).toContain(`port ${port} is taken`);
+    expect(line).not.toContain("\n");
+  } finally {
+    other.close();
+  }
+}, 60_000);

@@ -1,0 +1,6 @@
+/** `node gateway/main.ts` runs the gateway. */
+import { runProcess } from "#shared/lifecycle.ts";
+import { gatewayConfig } from "./config.ts";
+import { serve } from "./serve.ts";
+
+await runProcess((stack) => serve(gatewayConfig(process.env), stack));

@@ -1,0 +1,96 @@
+/** From the rules of buf.validate to keywords of JSON Schema. What has no keyword is left to the description. */
+import { type DescExtension, type DescFile, getOption, type Message } from "@bufbuild/protobuf";
+import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import {
+  type FieldRules,
+  file_buf_validate_validate,
+  predefined,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { JsonObject } from "./json.ts";
+
+const atLeast = (value: unknown): JsonObject => ({ minimum: value as number | bigint });
+const atMost = (value: unknown): JsonObject => ({ maximum: value as number | bigint });
+
+/** Rules are spelled alike for every type that has them, so they are told apart by name alone. */
+const keywords: Readonly<Record<string, (value: unknown) => JsonObject>> = {
+  const: (value) => ({ const: value as string }),
+  in: (values) => ({ enum: values as string[] }),
+  gte: atLeast,
+  lte: atMost,
+  gt: (value) => (typeof value === "bigint" ? atLeast(value + 1n) : { exclusiveMinimum: value as number }),
+  lt: (value) => (typeof value === "bigint" ? atMost(value - 1n) : { exclusiveMaximum: value as number }),
+  len: (value) => ({ minLength: Number(value), maxLength: Number(value) }),
+  min_len: (value) => ({ minLength: Number(value) }),
+  max_len: (value) => ({ maxLength: Number(value) }),
+  pattern: (value) => ({ pattern: value as string }),
+  min_items: (value) => ({ minItems: Number(value) }),
+  max_items: (value) => ({ maxItems: Number(value) }),
+  unique: (value) => ({ uniqueItems: value as boolean }),
+  min_pairs: (value) => ({ minProperties: Number(value) }),
+  max_pairs: (value) => ({ maxProperties: Number(value) }),
+};
+
+/** Keywords for a field's value; those for the items of a list are not among them. */
+export function ruleKeywords({ type, cel }: FieldRules, rulesFiles: readonly DescFile[]): JsonObject {
+  if (type.case === undefined) return withPatterns({}, cel.map(patternOf));
+  const rules = reflect(descOf(type.value), type.value);
+  // Of an enum and of what is no JSON number or string, other rules make the schema.
+  const given = type.case === "enum" || type.case === "timestamp" ? [] : rules.fields.filter((f) => rules.isSet(f));
+  const own = given.flatMap((field) => {
+    const value = plain(rules.get(field));
+    return keywords[field.name]?.(isInteger(type.case) && typeof value === "number" ? BigInt(value) : value) ?? [];
+  });
+  const patterns = [...cel.map(patternOf), ...predefinedRules(rules, rulesFiles).map(patternOf)];
+  return withPatterns(Object.assign({}, ...own), patterns);
+}
+
+/** Every file that these files are built on, and they themselves. */
+export function filesBelow(files: readonly DescFile[]): DescFile[] {
+  const found = new Set<DescFile>();
+  const visit = (file: DescFile) => {
+    if (found.has(file)) return;
+    found.add(file);
+    file.dependencies.forEach(visit);
+  };
+  files.forEach(visit);
+  return [...found];
+}
+
+const ruleTypes = new Map(file_buf_validate_validate.messages.map((desc) => [desc.typeName, desc]));
+
+function descOf(rules: Message) {
+  const desc = ruleTypes.get(rules.$typeName);
+  if (!desc) throw new Error(`${rules.$typeName} is unknown`);
+  return desc;
+}
+
+const isInteger = (type: string): boolean => /int|fixed/.test(type);
+
+const plain = (value: unknown): unknown =>
+  typeof value === "object" && value !== null && Symbol.iterator in value ? [...(value as Iterable<unknown>)] : value;
+
+interface Rule {
+  readonly expression: string;
+}
+
+/** The CEL rules behind those extensions of a rules message that are set. */
+function predefinedRules(rules: ReflectMessage, files: readonly DescFile[]): readonly Rule[] {
+  const set = (extension: DescExtension) => rules.message.$unknown?.some(({ no }) => no === extension.number);
+  return files
+    .flatMap(({ extensions }) => extensions)
+    .filter((extension) => extension.extendee.typeName === rules.desc.typeName && set(extension))
+    .flatMap((extension) => getOption(extension, predefined).cel);
+}
+
+/** A rule that is nothing but a match is a pattern. RE2's syntax, where JSON Schema has it too, means the same. */
+function patternOf({ expression }: Rule): string | undefined {
+  const literal = /^this\.matches\('((?:[^'\\]|\\.)*)'\)$/.exec(expression)?.[1];
+  return literal?.replace(/\\(.)/g, "$1");
+}
+
+function withPatterns(schema: JsonObject, found: readonly (string | undefined)[]): JsonObject {
+  const patterns = found.filter((pattern) => pattern !== undefined);
+  if (patterns.length === 0) return schema;
+  if (patterns.length === 1 && schema.pattern === undefined) return { ...schema, pattern: patterns[0] };
+  return { ...schema, allOf: patterns.map((pattern) => ({ pattern })) };
+}

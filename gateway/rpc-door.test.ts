@@ -1,0 +1,205 @@
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Code, ConnectError, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
+import { connectNodeAdapter, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import * as web from "@connectrpc/connect-web";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Health } from "#proto/health/v1/health_pb.ts";
+import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { Secret } from "#shared/config.ts";
+import { fault, reasonOf } from "#shared/rpc/fault.ts";
+import { rpcDoor } from "./rpc-door.ts";
+import { sendRaw, startGateway, testLimits } from "./testing.ts";
+import { Refusal } from "./transcoder/refusal.ts";
+
+const SECRET = "a-secret-of-the-petstore";
+const KIB = 1024;
+let service: Server;
+let seen: IncomingHttpHeaders = {};
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
+
+const implementation = {
+  getPet: ({ petId }: { petId: bigint }) => {
+    if (petId === 404n) throw fault("PET_NOT_FOUND", "There is no pet 404.");
+    return { pet: { id: petId, name: "Rex", categoryId: 1n } };
+  },
+  createPet: ({ pet }: { pet?: { name?: string } | undefined }) => ({
+    pet: { id: 9007199254740993n, name: pet?.name ?? "" },
+  }),
+};
+
+const start = (url: string, more: Partial<Parameters<typeof rpcDoor>[0]> = {}) =>
+  startGateway(
+    PetService,
+    {},
+    {
+      basePath: "/api",
+      plugins: [
+        rpcDoor({
+          basePath: "/api",
+          services: [{ desc: PetService, url }],
+          limits: { rpcBytes: 64 * KIB, requestMs: testLimits.requestMs },
+          secret: new Secret(SECRET),
+          ...more,
+        }),
+      ],
+    },
+  );
+
+beforeAll(async () => {
+  const routes = (router: ConnectRouter) => {
+    router.service(PetService, implementation);
+    router.service(Health, {});
+    router.service(PetInternalService, {});
+  };
+  const handle = connectNodeAdapter({ routes });
+  service = createServer((request, response) => {
+    seen = request.headers;
+    handle(request, response);
+  });
+  await new Promise<void>((done) => service.listen(0, "127.0.0.1", done));
+  gateway = await start(`http://127.0.0.1:${portOf(service)}`);
+});
+afterAll(async () => {
+  await gateway.app.close();
+  service.closeAllConnections();
+  await new Promise((done) => service.close(done));
+});
+
+const transports: Record<string, (baseUrl: string) => Transport> = {
+  "Connect, binary": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true }),
+  "Connect, JSON": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
+  "Connect by GET": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true }),
+  "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+  "Connect in a browser": (baseUrl) => web.createConnectTransport({ baseUrl }),
+  "gRPC-Web in a browser": (baseUrl) => web.createGrpcWebTransport({ baseUrl }),
+};
+
+const rejection = async (call: Promise<unknown>) =>
+  ConnectError.from(
+    await call.then(
+      () => expect.fail("no error"),
+      (error) => error,
+    ),
+  );
+
+describe.each(Object.entries(transports))("%s", (_, transportTo) => {
+  const client = () => createClient(PetService, transportTo(`${gateway.base}/api`));
+
+  test("reads and writes, with identifiers beyond 2^53", async () => {
+    expect((await client().getPet({ petId: 9007199254740993n })).pet?.id).toBe(9007199254740993n);
+    expect((await client().createPet({ pet: { name: "Rex" } })).pet).toMatchObject({
+      id: 9007199254740993n,
+      name: "Rex",
+    });
+  });
+
+  test("passes errors on with their reason", async () => {
+    const error = await rejection(client().getPet({ petId: 404n }));
+    expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "There is no pet 404."]);
+    expect(reasonOf(error)?.reason).toBe("PET_NOT_FOUND");
+  });
+
+  test("says in the protocol's own form that a message is too large", async () => {
+    const error = await rejection(client().createPet({ pet: { name: "x".repeat(65 * KIB) } }));
+    expect([error.code, reasonOf(error)?.reason]).toEqual([Code.ResourceExhausted, "PAYLOAD_TOO_LARGE"]);
+  });
+
+  test("says in the protocol's own form that the service is down", async () => {
+    const unused = createServer();
+    await new Promise<void>((done) => unused.listen(0, "127.0.0.1", done));
+    const url = `http://127.0.0.1:${portOf(unused)}`;
+    await new Promise((done) => unused.close(done));
+    const down = await start(url);
+    try {
+      const error = await rejection(createClient(PetService, transportTo(`${down.base}/api`)).getPet({ petId: 1n }));
+      expect([error.code, reasonOf(error)?.reason]).toEqual([Code.Unavailable, "UNAVAILABLE"]);
+      expect(error.message).not.toContain("127.0.0.1");
+    } finally {
+      await down.app.close();
+    }
+  });
+});
+
+const GET_PET = "/api/petstore.pet.v1.PetService/GetPet";
+const post = (body = '{"petId":"7"}', headers: Record<string, string> = {}): RequestInit => ({
+  method: "POST",
+  body,
+  headers: { "content-type": "application/json", ...headers },
+});
+
+test("takes over a sane request id, and answers with it and the version of the interface", async () => {
+  const { status, headers } = await gateway.call(GET_PET, post(undefined, { "x-request-id": "abc-1" }));
+  expect([status, headers.get("x-request-id"), headers.get("api-version")]).toEqual([200, "abc-1", "1.0.0"]);
+  expect(seen["x-request-id"]).toBe("abc-1");
+});
+
+test("headers that only the petstore may set are its own", async () => {
+  const forged = { "x-petstore-secret": "guess", "x-petstore-caller": "admin", "x-petstore-key-seen": "9" };
+  await gateway.call(GET_PET, post(undefined, forged));
+  expect(seen).toMatchObject({ "x-petstore-secret": SECRET, "x-petstore-caller": "anonymous" });
+  expect(seen).not.toHaveProperty("x-petstore-key-seen");
+});
+
+test("a caller that is known is told to the service, and one that is refused never reaches it", async () => {
+  const url = `http://127.0.0.1:${portOf(service)}`;
+  const identify = ({ headers }: { headers: IncomingHttpHeaders }) => {
+    if (headers["x-test-user"] !== "ada") throw new Refusal("PERMISSION_DENIED", "Only for Ada.");
+    return "ada";
+  };
+  const known = await start(url, { identify });
+  try {
+    await known.call(GET_PET, post(undefined, { "x-test-user": "ada" }));
+    expect(seen["x-petstore-caller"]).toBe("ada");
+    seen = {};
+    expect((await known.call(GET_PET, post())).status).toBe(403);
+    expect(seen).toEqual({});
+  } finally {
+    await known.app.close();
+  }
+});
+
+test.each([
+  "/api/grpc.health.v1.Health/Check",
+  `/api/${PetInternalService.typeName}/${PetInternalService.methods[0]?.name}`,
+  "/api/petstore.pet.v1.PetService/Nothing",
+  "/api/petstore.pet.v1.PetService/GetPet/",
+  "/petstore.pet.v1.PetService/GetPet",
+])("%s can't be reached", async (path) => {
+  seen = {};
+  const { status, text } = await gateway.call(path, post("{}"));
+  expect([status, JSON.parse(text).code]).toEqual([404, "ROUTE_NOT_FOUND"]);
+  expect(seen).toEqual({});
+});
+
+test("only what has no side effects can be called by GET", async () => {
+  const write = await gateway.call("/api/petstore.pet.v1.PetService/CreatePet?encoding=json&message=%7B%7D");
+  expect([write.status, JSON.parse(write.text).code]).toEqual([405, "METHOD_NOT_ALLOWED"]);
+  expect(write.headers.get("allow")).toBe("OPTIONS, POST");
+  const read = await gateway.call(GET_PET, { method: "PUT", body: "{}" });
+  expect([read.status, read.headers.get("allow")]).toEqual([405, "GET, OPTIONS, POST"]);
+});
+
+test("plain gRPC is told where to go", async () => {
+  const { status, text } = await gateway.call(GET_PET, post("", { "content-type": "application/grpc+proto" }));
+  expect([status, JSON.parse(text).code]).toEqual([415, "UNSUPPORTED_MEDIA_TYPE"]);
+});
+
+test("a body without a length is cut off at the limit", async () => {
+  const chunk = "x".repeat(16 * KIB);
+  const chunks = Array.from({ length: 5 }, () => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join("");
+  const head = `POST ${GET_PET} HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const answer = await sendRaw(gateway.port, `${head}${chunks}0\r\n\r\n`, { end: false });
+  expect(answer).toMatch(/^HTTP\/1\.1 429 /);
+  expect(answer).toContain('"code":"resource_exhausted"');
+});
+
+test("a caller that waits for 100 Continue is served", async () => {
+  const body = '{"petId":"7"}';
+  const head = `POST ${GET_PET} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nConnection: close\r\n`;
+  const answer = await sendRaw(gateway.port, `${head}Content-Length: ${body.length}\r\n\r\n${body}`, { end: false });
+  expect(answer).toContain("HTTP/1.1 200 OK");
+});

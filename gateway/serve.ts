@@ -1,0 +1,68 @@
+/** Puts the gateway together: transports, both doors, the document, health. */
+import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import { realTime } from "#shared/clock.ts";
+import { ConfigError, origin } from "#shared/config.ts";
+import type { Running } from "#shared/lifecycle.ts";
+import { createLogger } from "#shared/log.ts";
+import { createServiceTransport } from "#shared/rpc/client.ts";
+import { listen } from "#shared/rpc/listen.ts";
+import { buildGateway } from "./app.ts";
+import type { GatewayConfig } from "./config.ts";
+import { cors } from "./cors.ts";
+import { docs } from "./docs.ts";
+import { health } from "./health.ts";
+import { jsonText } from "./openapi/json.ts";
+import { petstoreDocument, TITLE } from "./openapi/petstore.ts";
+import { rpcDoor } from "./rpc-door.ts";
+import { publicServices } from "./services.ts";
+import { operationsOf } from "./transcoder/operations.ts";
+import { effectiveDates } from "./transcoder/retirement.ts";
+
+/** Opens the gateway, ready to take requests; the stack closes it. */
+export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
+  const { basePath, limits, internalSecret: secret, deprecation } = config;
+  checkRetirement(config);
+  const log = createLogger({ service: config.name, level: config.logLevel, format: config.logFormat });
+  const services = publicServices.map(({ name, desc }) => {
+    const url = config.urls[name];
+    const transport = createServiceTransport({ baseUrl: url, secret: secret.reveal(), ...realTime });
+    stack.defer(() => transport.close());
+    return { name, desc, url, transport };
+  });
+  let accepting = true;
+  const app = await buildGateway({
+    services,
+    reasons: ErrorReasonSchema,
+    log,
+    ...realTime,
+    limits,
+    basePath,
+    deprecation,
+    everywhere: cors(config.corsOrigins),
+    plugins: [
+      docs({ basePath, title: TITLE, document: jsonText(petstoreDocument(config)) }),
+      health({ basePath, services, isAccepting: () => accepting }),
+      rpcDoor({ basePath, services, limits, secret }),
+    ],
+  });
+  stack.defer(() => app.close());
+  await app.ready();
+  const port = await listen(app.server, config.host, config.port);
+  stack.defer(() => {
+    accepting = false;
+  });
+  return { log, url: origin(config.host, port) + basePath };
+}
+
+/** Dates from the environment have to go together with those of the contract. */
+function checkRetirement({ deprecation }: GatewayConfig): void {
+  const { deprecatedAt, sunsetAt } = deprecation;
+  if (deprecatedAt === undefined && sunsetAt === undefined) return;
+  for (const { retirement } of publicServices.flatMap(({ desc }) => operationsOf(desc))) {
+    try {
+      if (retirement) effectiveDates(retirement, deprecation);
+    } catch (error) {
+      throw new ConfigError([`${(error as Error).message} Change SUNSET_AT or DEPRECATED_AT.`]);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+/** From the answer of an RPC to an HTTP response. */
+import type { Message } from "@bufbuild/protobuf";
+import { type EntityTags, isNotModified } from "./conditional.ts";
+import { fieldWriter, messageWriter } from "./encode.ts";
+import type { Operation } from "./operations.ts";
+import { splitTarget } from "./path.ts";
+import { formatQuery, parseQuery } from "./query.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text; undefined when the status allows no body. */
+  readonly body: string | undefined;
+}
+
+interface Asked {
+  readonly target: string;
+  /** What the caller holds already; undefined when it did not say. */
+  readonly ifNoneMatch: EntityTags | undefined;
+}
+
+/** Whether the operation reads one record that has an entity tag, so that a read can be conditional. */
+export const isConditional = ({ verb, responseHeaders }: Operation): boolean =>
+  verb === "GET" && responseHeaders.some(({ name }) => name === "ETag");
+
+/** Compiles what an operation answers with. `metadata` are the headers of the RPC's answer. */
+export function answerer(operation: Operation, basePath: string) {
+  const { response, responseHeaders, successStatus, location, paging, method } = operation;
+  const write = response ? fieldWriter(response) : messageWriter(method.output);
+  const recordOf = (message: Message): Message =>
+    response?.fieldKind === "message" ? (field(message, response.localName) as Message) : message;
+
+  return (message: Message, metadata: Headers, { target, ifNoneMatch }: Asked): Answer => {
+    const headers: Record<string, string> = {};
+    const record = recordOf(message);
+    if (record) {
+      for (const {
+        name,
+        field: { localName },
+      } of responseHeaders) {
+        const value = String(field(record, localName) ?? "");
+        if (value !== "") headers[name.toLowerCase()] = value;
+      }
+      if (location) headers.location = basePath + location(record);
+    }
+    if (metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
+    const token = paging && field(message, paging.nextPageToken.localName);
+    if (token) headers.link = `<${nextTarget(target, paging.pageToken.jsonName, String(token))}>; rel="next"`;
+    if (ifNoneMatch && headers.etag !== undefined && isNotModified(ifNoneMatch, headers.etag))
+      return { status: 304, headers, body: undefined };
+    return { status: successStatus, headers, body: successStatus === 204 ? undefined : write(message) };
+  };
+}
+
+const field = (message: Message, localName: string): unknown =>
+  (message as unknown as Record<string, unknown>)[localName];
+
+/** The same request for the next page: every parameter stays but the token. */
+function nextTarget(target: string, parameter: string, token: string): string {
+  const { path, query } = splitTarget(target);
+  const others = parseQuery(query).filter(([name]) => name !== parameter);
+  return `${path}?${formatQuery([...others, [parameter, token]])}`;
+}

@@ -1,0 +1,66 @@
+/** What representations a request brings and what it takes. */
+import type { IncomingHttpHeaders } from "node:http";
+import { MIMEType } from "node:util";
+import type {} from "@fastify/accepts"; // what it adds to requests
+import type { FastifyRequest } from "fastify";
+import { Refusal } from "./refusal.ts";
+
+export const JSON_TYPE = "application/json";
+export const PROBLEM_TYPE = "application/problem+json";
+const MERGE_PATCH_TYPE = "application/merge-patch+json";
+export const ACCEPT_PATCH = { "accept-patch": `${MERGE_PATCH_TYPE}, ${JSON_TYPE}` };
+
+// Who takes problems takes JSON; a charset says nothing about JSON, but some ask for it.
+const OFFERS = [JSON_TYPE, PROBLEM_TYPE, `${JSON_TYPE}; charset=utf-8`];
+
+/** @throws Refusal NOT_ACCEPTABLE when the header Accept leaves no JSON. */
+export function checkAccept(request: FastifyRequest): void {
+  if (request.headers.accept && !request.accepts().type(OFFERS))
+    throw new Refusal("NOT_ACCEPTABLE", `The answer is ${JSON_TYPE}; the header Accept does not allow it.`);
+}
+
+/** Whether errors are wanted as problems (RFC 9457): the type is named, a wildcard is not enough. */
+export const wantsProblem = (request: FastifyRequest): boolean =>
+  request.headers.accept !== undefined &&
+  [request.accepts().types()].flat().some((type) => String(type).toLowerCase() === PROBLEM_TYPE);
+
+/**
+ * Checks that a body is JSON in UTF-8, not compressed. A request that may yet turn out to have no body at all is let
+ * through without a type: `checkUntyped` judges it when its body is known.
+ *
+ * @throws Refusal UNSUPPORTED_MEDIA_TYPE
+ */
+export function checkContentType(headers: IncomingHttpHeaders, isPatch: boolean): void {
+  const types = isPatch ? [JSON_TYPE, MERGE_PATCH_TYPE] : [JSON_TYPE];
+  const refuse = (message: string) =>
+    new Refusal(
+      "UNSUPPORTED_MEDIA_TYPE",
+      `${message}; send ${types.join(" or ")} in UTF-8.`,
+      isPatch ? ACCEPT_PATCH : {},
+    );
+  const codings = (headers["content-encoding"] ?? "").split(",").map((coding) => coding.trim().toLowerCase());
+  if (codings.some((coding) => coding !== "" && coding !== "identity")) throw refuse("The body must not be compressed");
+  const given = headers["content-type"];
+  if (given === undefined) {
+    if (Number(headers["content-length"] ?? 0) > 0) throw refuse("The body has no Content-Type");
+    return;
+  }
+  const type = parseType(given);
+  if (!type || !types.includes(type.essence)) throw refuse("The Content-Type of the body is not supported");
+  const charset = type.params.get("charset") ?? "utf-8";
+  if (charset.toLowerCase() !== "utf-8") throw refuse("The charset of the body is not supported");
+}
+
+/** A body that came in chunks and without a type. */
+export function checkUntyped(headers: IncomingHttpHeaders, body: Uint8Array, isPatch: boolean): void {
+  if (headers["content-type"] === undefined && body.length > 0)
+    checkContentType({ ...headers, "content-length": String(body.length) }, isPatch);
+}
+
+function parseType(text: string): MIMEType | undefined {
+  try {
+    return new MIMEType(text);
+  } catch {
+    return undefined;
+  }
+}

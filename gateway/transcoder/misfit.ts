@@ -1,0 +1,31 @@
+/** A value that does not fit its field, on its way up through the values that hold it; each adds its own step. */
+export class Misfit extends Error {
+  override readonly name = "Misfit";
+  readonly code: "VALIDATION_FAILED" | "UNKNOWN_FIELD";
+  #path = "";
+
+  /** `problem` completes a sentence that begins with the field's name: "must be an integer". */
+  constructor(problem: string, code: "VALIDATION_FAILED" | "UNKNOWN_FIELD" = "VALIDATION_FAILED") {
+    super(problem);
+    this.code = code;
+  }
+
+  /** "categoryId: must be an integer", or "The body must be an object" where no step leads to the value. */
+  get sentence(): string {
+    return this.#path === "" ? `The body ${this.message}` : `${this.#path}: ${this.message}`;
+  }
+
+  under(step: string): this {
+    this.#path = this.#path === "" || this.#path.startsWith("[") ? step + this.#path : `${step}.${this.#path}`;
+    return this;
+  }
+}
+
+/** Runs `read`; a misfit in it is told as one under `step`, a member's name or an index in brackets. */
+export function under<T>(step: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof Misfit ? error.under(step) : error;
+  }
+}

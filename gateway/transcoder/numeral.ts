@@ -1,0 +1,22 @@
+/** The mathematical value of JSON's numbers, exact however they are written. */
+
+const PARTS = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+// No integer that a field can hold has more digits (2^64-1 has 20); beyond, size is all that matters.
+const MANY_DIGITS = 40;
+
+/**
+ * The integer that a JSON number stands for: 1 for `1.0` and `10e-1`, 0 for `-0`; undefined for `1.5`. Numbers of more
+ * than 40 digits come back as 10^40 or -10^40: no field holds either.
+ */
+export function toInteger(numeral: string): bigint | undefined {
+  if (/^-?\d{1,15}$/.test(numeral)) return BigInt(Number(numeral)); // the common case
+  const [, sign, whole = "", fraction = "", exponent = "0"] = PARTS.exec(numeral) as RegExpExecArray;
+  const significant = (whole + fraction).replace(/^0+/, "");
+  const digits = significant.replace(/0+$/, "");
+  if (digits === "") return 0n;
+  const zeros = Number(exponent) - fraction.length + (significant.length - digits.length);
+  if (zeros < 0) return undefined;
+  const size = digits.length + zeros > MANY_DIGITS ? 10n ** BigInt(MANY_DIGITS) : BigInt(digits + "0".repeat(zeros));
+  return sign ? -size : size;
+}

@@ -1,0 +1,46 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+
+/** One part of a path between slashes: fixed text, or a field that a request fills in. */
+export type Segment = { readonly literal: string } | { readonly field: DescField };
+
+/**
+ * Reads a path template of google.api.http. Of its grammar, fixed segments and `{field}` are served.
+ *
+ * @throws Error when the template uses more than that, or names a field that the message does not have.
+ */
+export function parseTemplate(template: string, message: DescMessage): Segment[] {
+  if (!template.startsWith("/")) throw new Error(`the path "${template}" must start with a slash`);
+  return template
+    .slice(1)
+    .split("/")
+    .map((part) => {
+      const name = /^\{(\w+)\}$/.exec(part)?.[1];
+      if (name !== undefined) return { field: fieldNamed(name, message) };
+      if (/^[\w.~-]+$/.test(part)) return { literal: part };
+      throw new Error(`the path "${template}" has a segment "${part}" that is neither plain text nor {field}`);
+    });
+}
+
+/** The template as callers know it: fields by their JSON names, as in "/pets/{petId}". */
+export const showTemplate = (segments: readonly Segment[]): string =>
+  segments.map((segment) => `/${"field" in segment ? `{${segment.field.jsonName}}` : segment.literal}`).join("");
+
+/** Compiles a link such as "/pets?id={pet_id}" to a function that fills it in from a message. */
+export function linkTo(template: string, message: DescMessage): (from: object) => string {
+  const parts = template.split(/\{(\w+)\}/).map((part, i) => (i % 2 ? fieldNamed(part, message) : part));
+  return (from) =>
+    parts
+      .map((part) =>
+        typeof part === "string"
+          ? part
+          : encodeURIComponent(String((from as Record<string, unknown>)[part.localName] ?? "")),
+      )
+      .join("");
+}
+
+function fieldNamed(name: string, message: DescMessage): DescField {
+  const field = message.fields.find((candidate) => candidate.name === name);
+  if (!field) throw new Error(`{${name}} is no field of ${message.typeName}`);
+  if (field.fieldKind !== "scalar" || field.oneof) throw new Error(`{${name}} must be a scalar outside a oneof`);
+  return field;
+}

@@ -1,0 +1,127 @@
+/** What is hardly HTTP, over raw sockets: every answer is a record all the same. */
+import { connect } from "node:net";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { recordIn, sendRaw, startGateway, testLimits } from "./testing.ts";
+
+let creations = 0;
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+beforeAll(async () => {
+  const implementation = {
+    listPets: () => ({ pets: [], nextPageToken: "t" }),
+    createPet: () => ({ pet: { id: BigInt(++creations) } }),
+  };
+  gateway = await startGateway(PetService, implementation, { limits: { ...testLimits, requestMs: 1000 } });
+}, 60_000);
+afterAll(() => gateway.app.close());
+
+const raw = (text: string | Buffer, options?: { end: boolean }) => sendRaw(gateway.port, text, options);
+const head = "Host: x\r\nConnection: close\r\n";
+const post = (headers: string, body: string) =>
+  `POST /pets HTTP/1.1\r\n${head}Content-Type: application/json\r\n${headers}\r\n${body}`;
+
+async function expectRecord(answer: string, status: number, code: string) {
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  const lower = answer.toLowerCase();
+  for (const name of ["x-request-id", "api-version", "content-type: application/json", "content-length"])
+    expect(lower).toContain(name);
+  const record = recordIn(answer) as Record<string, unknown>;
+  expect(Object.keys(record)).toEqual(["code", "message", "status"]);
+  expect(record).toMatchObject({ code, status });
+}
+
+test.each([
+  ["no HTTP at all", "hello\r\n\r\n"],
+  ["a TLS handshake", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
+  ["an unknown method", `BREW /pets HTTP/1.1\r\n${head}\r\n`],
+  ["another version", `GET /pets HTTP/9.9\r\n${head}\r\n`],
+  ["a space in the target", `GET /pets ?x HTTP/1.1\r\n${head}\r\n`],
+  ["no Host", "GET /pets HTTP/1.1\r\nConnection: close\r\n\r\n"],
+  ["a header name with a space", `GET /pets HTTP/1.1\r\n${head}a b: c\r\n\r\n`],
+  ["a NUL in a header", `GET /pets HTTP/1.1\r\n${head}X: a\0b\r\n\r\n`],
+  ["a bare CR in a header", `GET /pets HTTP/1.1\r\n${head}X-Request-Id: a\rSet-Cookie: b\r\n\r\n`],
+  ["two lengths", post("Content-Length: 2\r\nContent-Length: 3\r\n", "{}")],
+  ["a length and chunks", post("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")],
+  ["a length that is no number", post("Content-Length: x\r\n", "{}")],
+  ["a broken chunk", post("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n0\r\n\r\n")],
+  ["a body that ends early", post("Content-Length: 50\r\n", '{"name":"a",')],
+  ["headers that end early", "GET /pets HTTP/1.1\r\nHost: x"],
+])("INVALID_HEADER: %s", async (_what, text) => {
+  await expectRecord(await raw(Buffer.from(text, "latin1")), 400, "INVALID_HEADER");
+  expect(creations).toBe(0);
+});
+
+test("targets and headers that are too large for the parser itself", async () => {
+  await expectRecord(await raw(`GET /${"x".repeat(60_000)} HTTP/1.1\r\n${head}\r\n`), 414, "URI_TOO_LONG");
+  await expectRecord(
+    await raw(`GET /pets HTTP/1.1\r\n${head}X: ${"x".repeat(60_000)}\r\n\r\n`),
+    431,
+    "HEADERS_TOO_LARGE",
+  );
+  await expectRecord(
+    await raw(`GET /pets HTTP/1.1\r\n${head}${"X: y\r\n".repeat(3000)}\r\n`),
+    431,
+    "HEADERS_TOO_LARGE",
+  );
+});
+
+test("a request that arrives too slowly", async () => {
+  await expectRecord(await raw("GET /pets HTTP/1.1\r\nHost", { end: false }), 504, "DEADLINE_EXCEEDED");
+  await expectRecord(await raw(post("Content-Length: 50\r\n", "{"), { end: false }), 504, "DEADLINE_EXCEEDED");
+  expect(creations).toBe(0);
+}, 60_000);
+
+test("a body that is larger than allowed is not waited for", async () => {
+  const answer = await raw(post("Content-Length: 99999999\r\n", "{"), { end: false });
+  await expectRecord(answer, 413, "PAYLOAD_TOO_LARGE");
+});
+
+test("CONNECT, Upgrade and Expect", async () => {
+  await expectRecord(await raw(`CONNECT other.example:443 HTTP/1.1\r\n${head}\r\n`), 404, "ROUTE_NOT_FOUND");
+  const upgrade = "GET /pets HTTP/1.1\r\nHost: x\r\nConnection: upgrade, close\r\nUpgrade: websocket\r\n\r\n";
+  expect(await raw(upgrade)).toMatch(/^HTTP\/1.1 200 /);
+  expect(await raw(`GET /pets HTTP/1.1\r\n${head}Expect: tea\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
+});
+
+test("a caller that resets the connection harms nobody else", async () => {
+  await new Promise<void>((resolve) => {
+    const socket = connect(gateway.port, "127.0.0.1", () => {
+      socket.write(post("Content-Length: 50\r\n", "{"), () => {
+        socket.resetAndDestroy();
+        resolve();
+      });
+    });
+  });
+  expect((await gateway.call("/pets")).status).toBe(200);
+});
+
+test("a query can't break out of the Link header that repeats it", async () => {
+  const { status, headers } = await gateway.call("/pets?x=%0d%0aSet-Cookie:%20a=b&y=%3E;%20rel=%22z%22,%C3%A9");
+  expect(status).toBe(200);
+  expect(headers.get("link")).toBe(
+    '</pets?x=%0D%0ASet-Cookie%3A%20a%3Db&y=%3E%3B%20rel%3D%22z%22%2C%C3%A9&pageToken=t>; rel="next"',
+  );
+  expect(headers.get("set-cookie")).toBeNull();
+});
+
+const bytes = fc.uint8Array({ maxLength: 200 }).map((value) => Buffer.from(value));
+const requests = fc.oneof(
+  bytes,
+  bytes.map((noise) => Buffer.concat([Buffer.from("GET /pets?"), noise, Buffer.from(` HTTP/1.1\r\n${head}\r\n`)])),
+  bytes.map((noise) => Buffer.concat([Buffer.from(`GET /pets HTTP/1.1\r\n${head}`), noise, Buffer.from("\r\n\r\n")])),
+  bytes.map((noise) => Buffer.concat([Buffer.from(post(`Content-Length: ${noise.length}\r\n`, "")), noise])),
+);
+
+test("whatever arrives, the answer is a record of a fault of the caller, or a success", async () => {
+  await fc.assert(
+    fc.asyncProperty(requests, async (request) => {
+      const answer = await raw(request);
+      if (answer === "") return; // too little to be a request
+      const status = Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1]);
+      expect(status).toBeLessThan(500);
+      if (status >= 400) expect(recordIn(answer)).toMatchObject({ status, code: expect.any(String) });
+    }),
+    { numRuns: 300 },
+  );
+}, 60_000);
