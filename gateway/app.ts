@@ -99,8 +99,9 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   answerUnrouted(app);
   app.addHook("onRequest", async (request) => {
     checkSizes(request, limits);
-    if (request.headers.host === undefined && request.raw.httpVersion === "1.1")
-      throw new Refusal("INVALID_HEADER", "Host: must be given");
+    const { length: hosts = 0 } = request.raw.headersDistinct.host ?? [];
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === "1.1"))
+      throw new Refusal("INVALID_HEADER", "Host: must be given once");
   });
   app.addHook("onResponse", async ({ method, originalUrl, log: line }, reply) =>
     line.info({

@@ -18,6 +18,9 @@ import { publicServices } from "./services.ts";
 import { operationsOf } from "./transcoder/operations.ts";
 import { effectiveDates } from "./transcoder/retirement.ts";
 
+/** How long requests that run may go on once the gateway closes. */
+const GRACE_MS = 8_000;
+
 /** Opens the gateway, ready to take requests; the stack closes it. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
   const { basePath, limits, internalSecret: secret, deprecation } = config;
@@ -45,7 +48,11 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
       rpcDoor({ basePath, services, limits, secret }),
     ],
   });
-  stack.defer(() => app.close());
+  stack.defer(async () => {
+    const cutOff = setTimeout(() => app.server.closeAllConnections(), GRACE_MS);
+    await app.close();
+    clearTimeout(cutOff);
+  });
   await app.ready();
   const port = await listen(app.server, config.host, config.port);
   stack.defer(() => {

@@ -15,10 +15,13 @@ import { createDispatcher } from "#shared/rpc/dispatcher.ts";
 import { envelopeRoutes } from "#shared/rpc/envelope-server.ts";
 import { startRpcServer } from "#shared/rpc/server.ts";
 import { openStore } from "#shared/store/open.ts";
+import type { Store } from "#shared/store/port.ts";
 import { every } from "#shared/workers.ts";
 
 /** Work that one run of a worker does at most. */
 const BATCH = 100;
+/** How often the process asks its own store whether it is still ready. */
+const READINESS_MS = 2_000;
 
 /** Opens a service, ready to take calls; the stack closes it. */
 export async function serve(config: ServiceConfig, stack: AsyncDisposableStack): Promise<Running> {
@@ -56,8 +59,17 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack):
     },
   });
   stack.use(server);
+  const followStore = async () => server.health.set(await canServe(store));
+  stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));
   return { log, url: server.url };
 }
+
+/** Asks nothing of other services: they call each other both ways, and would wait for one another. */
+const canServe = (store: Store): Promise<boolean> =>
+  store.ping({ deadline: realTime.clock() + 1_000 }).then(
+    () => true,
+    () => false,
+  );
 
 type Create = (
   deps: Deps,

@@ -228,6 +228,7 @@ test("a service that the gateway has never heard of is described as well", async
     docs: {},
     files: filesBelow([service.file]),
     examples: {},
+    patchExamples: {},
     retirement: {},
   };
   const about = { title: "Library", version: "1.0.0", description: "Books", basePath: "", requestMs: 10_000 };

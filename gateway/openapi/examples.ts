@@ -8,5 +8,15 @@ export const examples: Sources["examples"] = {
   "petstore.pet.v1.Pet": [{ id: 1, name: "Rex", categoryId: 1, status: "available" }],
   "petstore.inventory.v1.InventoryUpdate": [{ quantity: 10 }],
   "petstore.inventory.v1.InventoryItem": [{ petId: 1, quantity: 10, status: "available" }],
-  "petstore.order.v1.Order": [{ petId: 1, quantity: 2, shipDate: "2030-06-01T12:00:00Z", complete: false }],
+  "petstore.order.v1.Order": [
+    { petId: 1, quantity: 1, shipDate: "2030-06-01T12:00:00Z", complete: false },
+    { shipDate: "2030-06-01T12:00:00Z" },
+  ],
+};
+
+export const patchExamples: Sources["patchExamples"] = {
+  "petstore.category.v1.NewCategory": [{ description: null }],
+  "petstore.pet.v1.NewPet": [{ name: "Rex the Second" }],
+  "petstore.inventory.v1.InventoryUpdate": [{ quantity: 10 }],
+  "petstore.order.v1.Order": [{ shipDate: "2030-07-01T12:00:00Z" }, { complete: true }],
 };

@@ -16,10 +16,19 @@ export function parametersOf(operation: Operation, schemas: Schemas): JsonObject
       ...(field === operation.paging?.pageToken ? { description: NEXT_PAGE } : {}),
     }),
   );
-  const inHeader = operation.requestHeaders.map(({ name, field }) => parameter(name, "header", field, schemas, {}));
+  const inHeader = operation.requestHeaders.map(({ name, field }) =>
+    withExamples(parameter(name, "header", field, schemas, {}), HEADER_EXAMPLES[name]),
+  );
   const common = [...(isConditional(operation) ? ["IfNoneMatch"] : []), "Prefer", "ServerTimeout", "RequestId"];
   return [...inPath, ...inQuery, ...inHeader, ...common.map((name) => ({ $ref: `#/components/parameters/${name}` }))];
 }
+
+const HEADER_EXAMPLES: Readonly<Record<string, readonly string[]>> = { "If-Match": ["*", '"2"'] };
+
+const withExamples = (described: JsonObject, examples: readonly string[] | undefined): JsonObject => ({
+  ...described,
+  schema: { ...(described.schema as JsonObject), examples },
+});
 
 const NEXT_PAGE =
   'Where to go on: the header `Link` (rel="next") of the page before is the whole address with this parameter in it. ' +
@@ -62,7 +71,7 @@ export const commonParameters = ({ requestMs }: { readonly requestMs: number }):
   IfNoneMatch: header(
     "If-None-Match",
     "Entity tags that the caller holds, or `*`. When the record's is among them, the answer is 304 (RFC 9110, 13.1.2).",
-    { pattern: ENTITY_TAGS },
+    { pattern: ENTITY_TAGS, examples: ['"2"'] },
   ),
   Prefer: header(
     "Prefer",

@@ -6,7 +6,7 @@ import type { GatewayConfig } from "../config.ts";
 import { publicServices } from "../services.ts";
 import { operationsOf } from "../transcoder/operations.ts";
 import { openApiDocument } from "./document.ts";
-import { examples } from "./examples.ts";
+import { examples, patchExamples } from "./examples.ts";
 import type { JsonObject } from "./json.ts";
 import { filesBelow } from "./rules.ts";
 
@@ -26,6 +26,7 @@ export function petstoreDocument({
       docs,
       files: filesBelow(services.map(({ file }) => file)),
       examples,
+      patchExamples,
       retirement: deprecation,
     },
     { title: TITLE, version: API_VERSION, description: describe(limits), basePath, requestMs: limits.requestMs },

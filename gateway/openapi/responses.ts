@@ -1,5 +1,6 @@
 /** What an operation answers: statuses, headers and bodies. */
 import type { DescField } from "@bufbuild/protobuf";
+import { errorBody } from "../errors.ts";
 import { isConditional } from "../transcoder/answer.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../transcoder/media.ts";
 import type { Operation } from "../transcoder/operations.ts";
@@ -88,13 +89,20 @@ export const commonFailures = (all: readonly [status: number, reasons: readonly 
   );
 
 function failureResponse(status: number, reasons: readonly Reason[], more: readonly string[]): JsonObject {
-  const schema = (record: string) => ({
-    allOf: [refer("schemas", record)],
-    properties: { status: { const: status }, code: { enum: reasons.map(({ code }) => code) } },
+  const content = (record: string, asProblem: boolean) => ({
+    schema: {
+      allOf: [refer("schemas", record)],
+      properties: { status: { const: status }, code: { enum: reasons.map(({ code }) => code) } },
+    },
+    examples: Object.fromEntries(reasons.map((reason) => [reason.code, { value: exampleOf(reason, asProblem) }])),
   });
   return {
     description: reasons.map(({ code, meaning }) => `- \`${code}\`: ${meaning}`).join("\n"),
     headers: headers(...ALWAYS, ...(status === 503 ? ["Retry-After"] : []), ...more),
-    content: { [JSON_TYPE]: { schema: schema("Error") }, [PROBLEM_TYPE]: { schema: schema("Problem") } },
+    content: { [JSON_TYPE]: content("Error", false), [PROBLEM_TYPE]: content("Problem", true) },
   };
 }
+
+/** As the gateway itself writes it; real messages also say where. */
+const exampleOf = ({ code, status, meaning }: Reason, asProblem: boolean): JsonObject =>
+  JSON.parse(errorBody({ code, message: meaning, status }, asProblem).body);

@@ -4,7 +4,7 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { enumNames } from "../transcoder/enums.ts";
 import { headerOf, isClearable, isOutputOnly } from "../transcoder/fields.ts";
-import type { Json, JsonObject } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 import { ruleKeywords } from "./rules.ts";
 import type { Sources } from "./sources.ts";
 import { enumSchema, isTimestamp, nullable, scalarSchema, timestampSchema } from "./values.ts";
@@ -27,7 +27,9 @@ export interface Schemas {
   components(): JsonObject;
 }
 
-export function createSchemas({ docs, files, examples }: Pick<Sources, "docs" | "files" | "examples">): Schemas {
+type Described = Pick<Sources, "docs" | "files" | "examples" | "patchExamples">;
+
+export function createSchemas({ docs, files, examples, patchExamples }: Described): Schemas {
   const named = new Map<string, { of: string; schema: () => JsonObject }>();
   const inputs = new Set<DescMessage>();
 
@@ -50,7 +52,7 @@ export function createSchemas({ docs, files, examples }: Pick<Sources, "docs" | 
         type: "object",
         properties: properties(desc, (member) => field(member, direction)),
         required: names(required),
-        examples: examplesOf(desc),
+        examples: examples[desc.typeName],
       });
     });
   }
@@ -64,7 +66,7 @@ export function createSchemas({ docs, files, examples }: Pick<Sources, "docs" | 
       properties: properties(desc, (member) =>
         isClearable(member) ? nullable(field(member, "input")) : field(member, "input"),
       ),
-      examples: examplesOf(desc),
+      examples: patchExamples[desc.typeName],
     }));
 
   function field(desc: DescField, direction: Direction): JsonObject {
@@ -103,8 +105,6 @@ export function createSchemas({ docs, files, examples }: Pick<Sources, "docs" | 
     const name = desc.kind === "field" ? `${desc.parent.typeName}.${desc.name}` : desc.typeName;
     return { description: docs[name], ...schema };
   };
-
-  const examplesOf = (desc: DescMessage): readonly Json[] | undefined => examples[desc.typeName];
 
   const object = (fields: readonly DescField[]): JsonObject => ({
     type: "object",

@@ -14,5 +14,7 @@ export interface Sources {
   readonly files: readonly DescFile[];
   /** Examples by the full name of a message, as JSON on the wire. */
   readonly examples: Readonly<Record<string, readonly Json[]>>;
+  /** Examples of merge patches, likewise. */
+  readonly patchExamples: Readonly<Record<string, readonly Json[]>>;
   readonly retirement: RetirementPolicy;
 }

@@ -36,7 +36,7 @@ export async function runProcess(open: (stack: AsyncDisposableStack) => Promise<
     else say(err);
     process.exit(1);
   };
-  process.once("uncaughtException", crash).once("unhandledRejection", crash);
+  process.once("uncaughtException", crash); // unhandled rejections among them
 
   let stopping = false;
   const stop = async (why: string, code: number) => {

@@ -30,6 +30,19 @@ describe("JSON", () => {
     expect(records[0].time).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
   });
 
+  test("tells what an error says and its causes, and not what else hangs on it", () => {
+    const { log, lines } = logged();
+    const cause = Object.assign(new Error("refused"), { code: "ECONNREFUSED", request: { body: "x".repeat(10_000) } });
+    log.warn({ err: Object.assign(new Error("down", { cause }), { descriptor: { huge: true } }) }, "failed");
+    const [line = ""] = lines();
+    expect(JSON.parse(line).err).toEqual({
+      type: "Error",
+      message: "down",
+      stack: expect.stringContaining("log.test.ts"),
+      cause: { type: "Error", message: "refused", code: "ECONNREFUSED", stack: expect.any(String) },
+    });
+  });
+
   test("leaves out what is below the level", () => {
     const { log, lines } = logged({ level: "warn" });
     log.info("no");

@@ -31,6 +31,7 @@ export function createLogger({ service, level, format, destination }: LoggerOpti
       base: { service, pid: process.pid },
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
       redact: { paths: redacted, censor: "[secret]" },
     },
     format === "json"
@@ -43,4 +44,12 @@ export function createLogger({ service, level, format, destination }: LoggerOpti
           ...(destination ? { destination, colorize: false } : { destination: 1, sync: true }),
         }),
   );
+}
+
+/** What an error says, whatever else hangs on it: errors of RPCs carry whole descriptors. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message, stack, cause } = error;
+  const code = (error as { code?: unknown }).code;
+  return { type: name, message, code, stack, ...(cause === undefined ? {} : { cause: describeError(cause) }) };
 }

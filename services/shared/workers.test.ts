@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { every } from "./workers.ts";
 
 /** A worker whose pauses end when the test says so. */
-function worker(task: (signal: AbortSignal) => Promise<unknown>, random = () => 0.5) {
+function worker(task: () => Promise<unknown>, random = () => 0.5) {
   const pauses: { ms: number; end: () => void }[] = [];
   const logged: string[] = [];
   const log = pino({ level: "info" }, { write: (line) => void logged.push(JSON.parse(line).msg) });
@@ -38,61 +38,45 @@ test("pauses a quarter more or less", async () => {
   expect([await pausesWith(() => 0), await pausesWith(() => 0.5)]).toEqual([[750], [1000]]);
 });
 
-describe("waking", () => {
-  test("ends the pause", async () => {
-    let runs = 0;
-    const { it } = worker(async () => runs++);
-    await turn();
-    it.wake();
-    await turn();
-    expect(runs).toBe(2);
+test("one run at a time", async () => {
+  let most = 0;
+  let running = 0;
+  const { pauses } = worker(async () => {
+    most = Math.max(most, ++running);
+    await delay(5);
+    running--;
   });
-
-  test("during a run makes for one more, never for two at a time", async () => {
-    let runs = 0;
-    let running = 0;
-    let most = 0;
-    const { it } = worker(async () => {
-      runs++;
-      most = Math.max(most, ++running);
-      await delay(20);
-      running--;
-    });
-    await turn();
-    it.wake();
-    it.wake();
-    await delay(80);
-    expect([runs, most]).toEqual([2, 1]);
-  });
+  for (let i = 0; i < 3; i++) {
+    await delay(10);
+    pauses.at(-1)?.end();
+  }
+  expect(most).toBe(1);
 });
 
-test("a failure is logged when it is new, and recovery too; the worker goes on", async () => {
-  const outcomes = [true, false, false, true, false];
+test("one failure is nothing, a second in a row is told once, and recovery too; the worker goes on", async () => {
+  const outcomes = [false, true, false, false, false, true, false];
   const { pauses, logged } = worker(async () => {
     if (!outcomes.shift()) throw new Error("peer is down");
   });
-  for (let i = 0; i < 4; i++) {
+  for (let i = 0; i < 6; i++) {
     await turn();
     pauses.at(-1)?.end();
   }
   await turn();
-  expect(logged).toEqual([
-    "sweeper failed and will be tried again",
-    "sweeper works again",
-    "sweeper failed and will be tried again",
-  ]);
+  expect(logged).toEqual(["sweeper failed again and will be tried further", "sweeper works again"]);
 });
 
-test("ends after the run that is under way, whose signal is aborted", async () => {
-  let aborted = false;
+test("ends after the run that is under way", async () => {
+  const held = Promise.withResolvers<void>();
   let finished = false;
-  const { it, pauses } = worker(async (signal) => {
-    await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    aborted = signal.aborted;
-    await delay(20);
+  const { it, pauses } = worker(async () => {
+    await held.promise;
     finished = true;
   });
+  const ended = it[Symbol.asyncDispose]();
   await turn();
-  await it[Symbol.asyncDispose]();
-  expect([aborted, finished, pauses.length]).toEqual([true, true, 0]);
+  expect(finished).toBe(false);
+  held.resolve();
+  await ended;
+  expect([finished, pauses.length]).toEqual([true, 0]);
 });

@@ -19,6 +19,9 @@ const echo: RequestListener = async (request, response) => {
   if (body !== undefined) response.end(`${request.httpVersion} ${body.length}`);
 };
 
+/** Milliseconds: longer than any test. */
+const never = 2 ** 30;
+
 async function started(handler: RequestListener = echo, limits: Partial<typeof defaultLimits> = {}) {
   const server = createOnePortServer(handler, { ...defaultLimits, ...limits }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -99,7 +102,7 @@ describe("limits", () => {
   });
 
   test("a connection that ends before it says anything is closed", async () => {
-    const { port, server } = await started();
+    const { port, server } = await started(echo, { sniffMs: never });
     const socket = connectTcp({ port, host: "127.0.0.1", allowHalfOpen: true });
     onTestFinished(() => void socket.destroy());
     socket.end();
@@ -202,6 +205,7 @@ describe("closing", () => {
   test("finishes a running HTTP/1.1 request on a kept-alive connection, then that ends", async () => {
     const { handler, arrived } = held();
     const { server, url } = await started(handler);
+    server.keepAliveTimeout = never;
     const answer = fetch(url);
     const response = await arrived;
     const done = serverClosed(server);
@@ -228,7 +232,7 @@ describe("closing", () => {
   });
 
   test("does not wait for connections that have said nothing", async () => {
-    const { server, port } = await started();
+    const { server, port } = await started(echo, { sniffMs: never });
     const socket = tcp(port);
     const accepted = once(server, "connection");
     await accepted;

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { launcherConfig } from "./config.ts";
+
+test("the processes share a secret that is new each time, unless one is set", () => {
+  const secret = () => launcherConfig({}, false).environment.INTERNAL_SECRET;
+  expect(secret()).toMatch(/^[0-9a-f]{64}$/);
+  expect(secret()).not.toBe(secret());
+  const own = { INTERNAL_SECRET: "0123456789abcdef" };
+  expect(launcherConfig(own, false).environment).toMatchObject(own);
+});
+
+test("on a terminal they log warnings and worse, unless told otherwise", () => {
+  const level = (LOG_LEVEL: string | undefined, terminal: boolean) =>
+    launcherConfig({ LOG_LEVEL }, terminal).environment.LOG_LEVEL;
+  expect([level(undefined, true), level(undefined, false), level("debug", true)]).toEqual(["warn", undefined, "debug"]);
+});
+
+test("what is for one process alone is not handed on", () => {
+  const { environment } = launcherConfig({ PORT: "1", PET_URL: "http://a", PORT_BASE: "9080", PATH: "/bin" }, false);
+  expect(environment).toMatchObject({ PORT_BASE: "9080", PATH: "/bin" });
+  expect(Object.keys(environment)).not.toContain("PORT");
+  expect(Object.keys(environment)).not.toContain("PET_URL");
+});
+
+test("the data directory is of no concern with MongoDB", () => {
+  expect(launcherConfig({ DATA_DIR: "here" }, false).dataDir).toBe("here");
+  expect(launcherConfig({ MONGODB_URI: "mongodb://localhost" }, false).dataDir).toBeUndefined();
+});

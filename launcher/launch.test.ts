@@ -1,0 +1,135 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { type Run, run } from "#shared/fixtures/run.ts";
+
+const script = join(import.meta.dirname, "fixtures/launch.ts");
+const timeout = 60_000;
+
+const dataDir = await mkdtemp(join(tmpdir(), "launcher-"));
+afterAll(() => rm(dataDir, { recursive: true }));
+
+const launched = (programs: readonly string[], env: Record<string, string> = {}): Run =>
+  run([script, ...programs], { DATA_DIR: dataDir, ...env });
+
+/** The process of a child, as its log tells it. */
+const pidOf = async (it: Run, name: string, nth = 1): Promise<number> => {
+  const line = `"service":"${name}","pid":(\\d+),"msg":"ready at[\\s\\S]*?`.repeat(nth);
+  return Number((await it.printed(new RegExp(line))).at(-1));
+};
+
+describe("a start", () => {
+  test("shows every address, the docs and three commands once all are ready", { timeout }, async () => {
+    await using it = launched(["gateway:well", "pet:well", "category:well", "order:well", "inventory:well"]);
+    await it.printed(/Ctrl-C stops everything/);
+    for (const name of ["gateway", "pet", "category", "order", "inventory"]) {
+      expect(it.output()).toMatch(new RegExp(`^  ${name} +http://127\\.0\\.0\\.1/${name} `, "m"));
+    }
+    expect(it.output()).toContain("http://127.0.0.1/gateway/docs");
+    expect(it.output()).toContain(
+      `  curl -X POST http://127.0.0.1/gateway/categories -H 'content-type: application/json' -d '{"name":"dog"}'\n`,
+    );
+    expect(it.output().match(/^ {2}curl /gm)).toHaveLength(3);
+  });
+
+  test("shows no colours when nobody looks", { timeout }, async () => {
+    await using it = launched(["gateway:well"]);
+    await it.printed(/is ready/);
+    expect(it.output()).not.toContain("\u001b");
+  });
+
+  test("that one process refuses is one line, ends the others and exits 1", { timeout }, async () => {
+    await using it = launched(["gateway:well", "pet:refuse"]);
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toMatch(/^The petstore can't start\. pet: the cellar is flooded$/m);
+    expect(it.output()).not.toContain("is ready");
+    expect(it.output()).not.toContain("    at ");
+  });
+
+  test("tells what it waits for", { timeout }, async () => {
+    await using it = launched(["gateway:well", "pet:slow"]);
+    await it.printed(/^waiting for pet \.\.\.$/m);
+  });
+
+  test("names every wrong variable at once, before anything runs", { timeout }, async () => {
+    await using it = launched(["gateway:well"], { PORT_BASE: "eighty", LOG_LEVEL: "loud" });
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toMatch(/PORT_BASE=eighty is wrong[\s\S]*LOG_LEVEL=loud is wrong/);
+    expect(it.output()).not.toContain("ready at");
+  });
+
+  test("refuses a data directory that can't be written", { timeout }, async () => {
+    const file = join(dataDir, "file");
+    await writeFile(file, "no directory");
+    await using it = launched(["gateway:well"], { DATA_DIR: join(file, "data") });
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toMatch(/can't start\. DATA_DIR=\S+ can't be written \(ENOTDIR\)/);
+    expect(existsSync(join(file, "data"))).toBe(false);
+  });
+});
+
+describe("while it runs", () => {
+  test("a crashed process is started again, and people are told", { timeout }, async () => {
+    await using it = launched(["gateway:well", "pet:well"]);
+    await it.printed(/is ready/);
+    process.kill(await pidOf(it, "pet"), "SIGKILL");
+    await it.printed(/^pet ended \(SIGKILL\); starting it again in 0\.5 s$/m);
+    await it.printed(/^pet is back at http:/m);
+    process.kill(await pidOf(it, "pet", 2), "SIGKILL");
+    await it.printed(/^pet ended \(SIGKILL\); starting it again in 1 s$/m);
+  });
+});
+
+describe("the end", () => {
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s stops all and exits 0", { timeout }, async (signal) => {
+    await using it = launched(["gateway:well", "pet:well"]);
+    await it.printed(/is ready/);
+    it.process.kill(signal);
+    expect(await it.ended).toBe(0);
+    expect(it.output()).toContain(`${signal}: stopping`);
+    expect(it.output().match(/"msg":"stopped"/g)).toHaveLength(2);
+    expect(it.output().indexOf('"gateway"', it.output().indexOf("stopping:"))).toBeLessThan(
+      it.output().lastIndexOf('"pet"'),
+    );
+  });
+
+  test("Ctrl-C while a crashed process waits for its turn", { timeout }, async () => {
+    await using it = launched(["gateway:well"]);
+    await it.printed(/is ready/);
+    process.kill(await pidOf(it, "gateway"), "SIGKILL");
+    await it.printed(/starting it again/);
+    it.process.kill("SIGINT");
+    expect(await it.ended).toBe(0);
+    expect(it.output()).not.toContain("is back");
+  });
+
+  test("what doesn't stop is killed", { timeout }, async () => {
+    await using it = launched(["pet:stubborn"]);
+    await it.printed(/is ready/);
+    process.kill(await pidOf(it, "pet"), "SIGSTOP");
+    it.process.kill("SIGTERM");
+    expect(await it.ended).toBe(0);
+    expect(it.output()).toContain("not ended within 10 s: killing");
+  });
+
+  test("asked twice, it kills", { timeout }, async () => {
+    await using it = launched(["pet:stubborn"]);
+    await it.printed(/is ready/);
+    it.process.kill("SIGINT");
+    await it.printed(/the launcher says so/);
+    it.process.kill("SIGINT");
+    expect(await it.ended).toBe(0);
+    expect(it.output()).toContain("asked twice");
+  });
+
+  test("the processes end when the launcher is killed", { timeout }, async () => {
+    await using it = launched(["gateway:well", "pet:well"]);
+    await it.printed(/is ready/);
+    it.process.kill("SIGKILL");
+    // Ended means here that nobody holds the output open any more.
+    expect(await it.ended).toBe("SIGKILL");
+    expect(it.output().match(/the launcher is gone/g)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,77 @@
+/** Runs the five processes of the petstore as one: all are started at once, and all end together. */
+import { join } from "node:path";
+import { ConfigError, type ProcessName, processNames } from "#shared/config.ts";
+import { checkDataDir, launcherConfig } from "./config.ts";
+import { paint, say, welcome } from "./screen.ts";
+import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
+
+/** A stop takes no longer: what has not ended by then is killed. */
+const STOP_LIMIT_MS = 10_000;
+
+/** People are told what is missing whenever so much time has passed. */
+const PROGRESS_MS = 2000;
+
+const root = join(import.meta.dirname, "..");
+const petstore: readonly Program[] = processNames.map((name: ProcessName) => ({
+  name,
+  args: name === "gateway" ? [join(root, "gateway/main.ts")] : [join(root, "services/main.ts"), name],
+}));
+
+/** Starts the programs, and ends this process when they have ended: with 0 after a stop, with 1 if one can't start. */
+export async function launch(programs: readonly Program[] = petstore): Promise<void> {
+  const startedAt = performance.now();
+  const children: Child[] = [];
+  const { stop, isStopping } = createStop(children);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => void stop(`${signal}: stopping`, 0));
+  }
+  try {
+    const { environment, dataDir } = launcherConfig();
+    if (dataDir !== undefined) await checkDataDir(dataDir);
+    for (const program of programs) children.push(supervise(program, { environment, say }));
+    const urls = await allReady(children);
+    if (!isStopping()) say(welcome(urls, (performance.now() - startedAt) / 1000, dataDir));
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof ChildDied)) throw error;
+    await stop(`${paint("red", "The petstore can't start.")} ${error.message}`, 1);
+  }
+}
+
+async function allReady(children: readonly Child[]): Promise<ReadonlyMap<string, string>> {
+  const urls = new Map<string, string>();
+  const missing = () => children.filter(({ name }) => !urls.has(name)).map(({ name }) => name);
+  const progress = setInterval(() => say(`waiting for ${missing().join(", ")} ...`), PROGRESS_MS);
+  try {
+    await Promise.all(children.map(async ({ name, ready }) => urls.set(name, await ready)));
+    return urls;
+  } finally {
+    clearInterval(progress);
+  }
+}
+
+/** `stop` ends all children and then this process. Called again, it kills what still runs. */
+function createStop(children: readonly Child[]) {
+  let stopping = false;
+  const killAll = (why: string) => {
+    say(why);
+    for (const child of children) child.kill();
+  };
+  const stop = async (why: string, code: number): Promise<void> => {
+    if (stopping) return killAll("asked twice: killing what still runs");
+    stopping = true;
+    say(why);
+    setTimeout(
+      () => killAll(`not ended within ${STOP_LIMIT_MS / 1000} s: killing what still runs`),
+      STOP_LIMIT_MS,
+    ).unref();
+    // A terminal or a service manager may have told the children too: what ends now has not crashed.
+    for (const child of children) child.leave();
+    // The gateway first: its last requests need the services.
+    const isGateway = (child: Child) => child.name === "gateway";
+    await Promise.all(children.filter(isGateway).map((child) => child.stop()));
+    await Promise.all(children.filter((child) => !isGateway(child)).map((child) => child.stop()));
+    if (code === 0) say("stopped");
+    process.exit(code);
+  };
+  return { stop, isStopping: () => stopping };
+}

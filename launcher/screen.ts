@@ -1,0 +1,42 @@
+/** What the launcher tells people. It speaks on standard error: standard output belongs to the processes' logs. */
+import { styleText } from "node:util";
+import { processNames } from "#shared/config.ts";
+
+type Style = Parameters<typeof styleText>[0];
+
+/** One line or several. */
+export const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+// styleText leaves colours out when the stream is no terminal, or NO_COLOR is set.
+export const paint = (style: Style, text: string): string => styleText(style, text, { stream: process.stderr });
+
+/** Where everything is, and what to try. */
+export function welcome(urls: ReadonlyMap<string, string>, seconds: number, dataDir: string | undefined): string {
+  const gateway = urls.get("gateway") ?? "";
+  const row = (name: string, url: string, what: string) =>
+    `  ${paint("bold", name.padEnd(11))}${url.padEnd(29)}${what}`;
+  const rows = processNames.map((name) =>
+    row(
+      name,
+      urls.get(name) ?? "",
+      name === "gateway" ? "HTTP and JSON, Connect, gRPC-Web" : "gRPC, gRPC-Web, Connect",
+    ),
+  );
+  const post = (path: string, body: object) =>
+    `  curl -X POST ${gateway}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+  return [
+    "",
+    paint("green", `The petstore is ready (${seconds.toFixed(1)} s).`),
+    "",
+    ...rows,
+    row("docs", `${gateway}/docs`, "every operation, described"),
+    "",
+    "Try:",
+    post("/categories", { name: "dog" }),
+    post("/pets", { name: "Rex", categoryId: 1 }),
+    `  curl ${gateway}/pets`,
+    "",
+    `Data is in ${dataDir ?? "MongoDB"}. Ctrl-C stops everything.`,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { ChildDied, supervise } from "./supervisor.ts";
+
+const script = join(import.meta.dirname, "../services/shared/fixtures/child.ts");
+
+function supervised(behaviour: string, pauses = { firstMs: 10, longestMs: 40 }) {
+  const said: string[] = [];
+  let told = Promise.withResolvers<void>();
+  const say = (line: string) => {
+    said.push(line);
+    told.resolve();
+    told = Promise.withResolvers();
+  };
+  const child = supervise({ name: "quiet", args: [script, "quiet", behaviour] }, { environment: {}, say, pauses });
+  onTestFinished(async () => {
+    child.kill();
+    await child.stop();
+  });
+  /** Resolves when so many lines were said. */
+  const lines = async (count: number) => {
+    while (said.length < count) await told.promise;
+    return said.slice(0, count);
+  };
+  return { child, lines };
+}
+
+test("a child that dies at start says why, and is not started again", async () => {
+  const { child, lines } = supervised("refuse");
+  await expect(child.ready).rejects.toThrow(new ChildDied("quiet: the cellar is flooded"));
+  await child.stop();
+  expect(await lines(0)).toEqual([]);
+});
+
+test("pauses grow up to a limit while a child keeps crashing", async () => {
+  const { child, lines } = supervised("throw"); // is ready, then crashes
+  expect(await child.ready).toBe("http://127.0.0.1/quiet");
+  const pauses = (await lines(9)).filter((line) => line.includes("ended"));
+  expect(pauses).toEqual(
+    [10, 20, 40, 40, 40].map((ms) => `quiet ended (exit code 1); starting it again in ${ms / 1000} s`),
+  );
+});
+
+test("a stop does not wait for a pause to end", async () => {
+  const long = 2 ** 30;
+  const { child, lines } = supervised("throw", { firstMs: long, longestMs: long });
+  await lines(1);
+  await child.stop();
+});

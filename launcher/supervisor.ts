@@ -1,0 +1,112 @@
+/** Keeps child processes running: starts them, starts them again when they crash, stops them. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Environment } from "#shared/config.ts";
+import type { Order, Report } from "#shared/lifecycle.ts";
+
+/** Before a crashed child is started again; doubles with each crash. */
+const defaultPauses = { firstMs: 500, longestMs: 10_000 };
+
+/** A child that was ready for so long gets a short pause again when it crashes. */
+const STEADY_MS = 30_000;
+
+export interface Program {
+  readonly name: string;
+  /** Arguments of Node: the script and its own. */
+  readonly args: readonly string[];
+}
+
+export interface Child {
+  readonly name: string;
+  /** Where it is reached, once it said so. Rejects with `ChildDied` if it ends before. */
+  readonly ready: Promise<string>;
+  /** From now on it is not started again. */
+  leave(): void;
+  /** Asks it to stop and resolves when it has. It is not started again. */
+  stop(): Promise<void>;
+  /** Ends it at once (SIGKILL). */
+  kill(): void;
+}
+
+/** A child ended before it was ready. The message says why, as far as it is known. */
+export class ChildDied extends Error {
+  override readonly name = "ChildDied";
+}
+
+export interface Surroundings {
+  readonly environment: Environment;
+  /** Tells people, in one line. */
+  readonly say: (line: string) => void;
+  readonly pauses?: typeof defaultPauses;
+}
+
+/** Starts a program, and starts it again whenever it ends after it was ready once. */
+export function supervise(program: Program, surroundings: Surroundings): Child {
+  const { say, pauses = defaultPauses } = surroundings;
+  const firstReady = Promise.withResolvers<string>();
+  const stopping = new AbortController();
+  let current: ChildProcess | undefined;
+
+  async function runOnce(again: boolean): Promise<{ why: string; steady: boolean }> {
+    let readyAt: number | undefined;
+    let refusal: string | undefined;
+    const child = spawn(process.execPath, program.args, {
+      env: { ...surroundings.environment },
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
+    current = child;
+    child.on("message", (report: Report) => {
+      if (report.type === "refused") refusal = report.message;
+      if (report.type !== "ready") return;
+      readyAt = performance.now();
+      firstReady.resolve(report.url);
+      if (again) say(`${program.name} is back at ${report.url}`);
+    });
+    const why = await ended(child);
+    current = undefined;
+    return {
+      why: refusal ?? why,
+      steady: readyAt !== undefined && performance.now() - readyAt > STEADY_MS,
+    };
+  }
+
+  async function run(): Promise<void> {
+    let pauseMs = pauses.firstMs;
+    let wasReady = false;
+    firstReady.promise.then(
+      () => (wasReady = true),
+      () => {},
+    );
+    for (let again = false; !stopping.signal.aborted; again = true) {
+      const { why, steady } = await runOnce(again);
+      if (stopping.signal.aborted) return;
+      if (!wasReady) return firstReady.reject(new ChildDied(`${program.name}: ${why}`));
+      if (steady) pauseMs = pauses.firstMs;
+      say(`${program.name} ended (${why}); starting it again in ${pauseMs / 1000} s`);
+      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {});
+      pauseMs = Math.min(pauseMs * 2, pauses.longestMs);
+    }
+  }
+
+  const running = run();
+  return {
+    name: program.name,
+    ready: firstReady.promise,
+    leave: () => stopping.abort(),
+    async stop() {
+      stopping.abort();
+      const order: Order = { type: "stop" };
+      if (current?.connected) current.send(order, () => {});
+      await running;
+    },
+    kill: () => void current?.kill("SIGKILL"),
+  };
+}
+
+/** Resolves, in words, when a child has ended. */
+async function ended(child: ChildProcess): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  child.once("error", (error) => resolve(error.message));
+  child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
+  return promise;
+}

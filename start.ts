@@ -1,0 +1,4 @@
+/** `npm start`: runs the whole petstore on this machine until Ctrl-C. */
+import { launch } from "./launcher/launch.ts";
+
+await launch();
