@@ -1,13 +1,22 @@
 import { create } from "@bufbuild/protobuf";
-import { type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
+import { type NewPet, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import { type Status, type Stored, toEtag, toPetStatus } from "#shared/record.ts";
 import { type Collection, type Doc, schema } from "#shared/store/port.ts";
+
+/**
+ * What is a pet's own affair: stored as a client said it, under the names of the contract. A further field of this kind
+ * is added to the contract and here, and nowhere else.
+ */
+export interface PetFacts {
+  readonly name: string;
+}
+export const factsOf = ({ name = "" }: Partial<NewPet> = {}): PetFacts => ({ name });
 
 /** A change of a pet that other services have a say in: written down first, then carried out by whoever meets it. */
 export interface Intent {
   /** Names the operation at Inventory. */
   readonly op: number;
-  readonly name?: string | undefined;
+  readonly facts?: Partial<PetFacts> | undefined;
   readonly categoryId?: number | undefined;
   readonly listing?: Status | undefined;
   readonly delete?: true | undefined;
@@ -25,7 +34,7 @@ export interface IntentEnd {
 
 /** What the outside sees of a pet. */
 export interface PetView {
-  readonly name: string;
+  readonly facts: PetFacts;
   readonly categoryId: number;
   readonly status: Status;
   readonly version: number;
@@ -80,15 +89,15 @@ export type Gates = Collection<GateDoc, (typeof GATES)["indexes"]>;
 
 /** What a client says about a new pet, in a fixed order of members. */
 export interface PetParams {
-  readonly name: string;
+  readonly facts: PetFacts;
   readonly categoryId: number;
   readonly listing?: Status | undefined;
 }
 
-export const toPet = (id: number, { name, categoryId, status, version }: PetView): Pet =>
+export const toPet = (id: number, { facts, categoryId, status, version }: PetView): Pet =>
   create(PetSchema, {
+    ...facts,
     id: BigInt(id),
-    name,
     categoryId: BigInt(categoryId),
     status: toPetStatus(status),
     etag: toEtag(version),

@@ -16,11 +16,11 @@ import {
 
 const active: PetDoc = {
   ...{ _id: 1, rev: 5, version: 3, state: "ACTIVE", listed: true, op: 4, format: 1 },
-  ...{ name: "Rex", categoryId: 7, member: 7, status: "available", statusRev: 10, listing: "available" },
+  ...{ facts: { name: "Rex" }, categoryId: 7, member: 7, status: "available", statusRev: 10, listing: "available" },
 };
 const moving: PetDoc = {
   ...active,
-  ...{ op: 5, todo: true, joining: 8, intent: { op: 5, name: "Max", categoryId: 8, listing: "sold" } },
+  ...{ op: 5, todo: true, joining: 8, intent: { op: 5, facts: { name: "Max" }, categoryId: 8, listing: "sold" } },
 };
 const creating: PetDoc = {
   ...active,
@@ -40,13 +40,13 @@ const untouched = expect.objectContaining({ action: "keep" });
 
 describe("creation", () => {
   test("counts as a member of its category before it is listed", () => {
-    const fresh = doc(insert(1, { name: "Rex", categoryId: 7 })(undefined));
+    const fresh = doc(insert(1, { facts: { name: "Rex" }, categoryId: 7 })(undefined));
     expect(fresh).toMatchObject({ state: "CREATING", member: 7, version: 1, listing: "available", todo: true });
     expect(fresh.listed).toBeUndefined();
   });
   test("never writes over what is there", () => {
     for (const present of [active, voided]) {
-      expect(insert(1, { name: "x", categoryId: 1 })(present)).toEqual(untouched);
+      expect(insert(1, { facts: { name: "x" }, categoryId: 1 })(present)).toEqual(untouched);
       expect(insertVoid(1)(present)).toEqual(untouched);
     }
   });
@@ -62,23 +62,23 @@ describe("creation", () => {
     expect(doc(activate(stock("available", 3))(told))).toMatchObject({ status: "pending", firstStatus: "pending" });
   });
   test("is refused for good only when its category is gone, and leaves a tombstone", () => {
-    expect(doc(refuse(creating))).toMatchObject({ state: "VOID", refusal: "CATEGORY_NOT_FOUND", name: "" });
+    expect(doc(refuse(creating))).toMatchObject({ state: "VOID", refusal: "CATEGORY_NOT_FOUND", facts: { name: "" } });
     expect(doc(refuse(creating)).member).toBeUndefined();
     expect(refuse(active)).toEqual(untouched);
   });
 });
 
 describe("a change", () => {
-  test("of the name alone is done in one step", () => {
-    expect(beginUpdate(1n, { name: "Max", categoryId: 7 }, '"3"', undefined)(active)).toMatchObject({
+  test("of facts alone is done in one step", () => {
+    expect(beginUpdate(1n, { facts: { name: "Max" }, categoryId: 7 }, '"3"', undefined)(active)).toMatchObject({
       action: "put",
-      doc: { name: "Max", version: 4, op: 4 },
-      result: { kind: "done", view: { name: "Max", version: 4 } },
+      doc: { facts: { name: "Max" }, version: 4, op: 4 },
+      result: { kind: "done", view: { facts: { name: "Max" }, version: 4 } },
     });
   });
   test("of nothing changes nothing", () => {
     expect(beginUpdate(1n, {}, undefined, undefined)(active)).toEqual(untouched);
-    expect(beginUpdate(1n, { name: "Rex", categoryId: 7 }, undefined, undefined)(active)).toEqual(untouched);
+    expect(beginUpdate(1n, { facts: { name: "Rex" }, categoryId: 7 }, undefined, undefined)(active)).toEqual(untouched);
   });
   test("of category or status is written down first, and counts in the new category", () => {
     const begun = beginUpdate(1n, { categoryId: 8 }, undefined, undefined)(active);
@@ -93,9 +93,9 @@ describe("a change", () => {
     });
     expect(doc(beginUpdate(1n, { listing: "available" }, undefined, undefined)(active)).joining).toBeUndefined();
   });
-  test("waits for an unfinished intent, also when only the name changes: before If-Match is judged", () => {
+  test("waits for an unfinished intent, also when only facts change: before If-Match is judged", () => {
     const busy = { action: "keep", result: { kind: "busy", op: 5 } };
-    expect(beginUpdate(1n, { name: "x" }, '"99"', undefined)(moving)).toEqual(busy);
+    expect(beginUpdate(1n, { facts: { name: "x" } }, '"99"', undefined)(moving)).toEqual(busy);
     expect(beginDeletion(1n, '"99"')(moving)).toEqual(busy);
   });
   test("is judged in this order: pet, revision, category", () => {
@@ -105,7 +105,9 @@ describe("a change", () => {
     expect(() => change()(active)).toThrow(reason("CATEGORY_NOT_FOUND"));
   });
   test("that stays in its category does not care whether others exist", () => {
-    expect(beginUpdate(1n, { name: "x", categoryId: 7 }, undefined, "CATEGORY_NOT_FOUND")(active)).toMatchObject({
+    expect(
+      beginUpdate(1n, { facts: { name: "x" }, categoryId: 7 }, undefined, "CATEGORY_NOT_FOUND")(active),
+    ).toMatchObject({
       action: "put",
     });
   });
@@ -118,7 +120,7 @@ describe("a change", () => {
 describe("an intent", () => {
   test("is applied whole, with the status that came of it", () => {
     const applied = doc(applyIntent(5, stock("sold", 11))(moving));
-    const shown = { name: "Max", categoryId: 8, status: "sold", version: 4 };
+    const shown = { facts: { name: "Max" }, categoryId: 8, status: "sold", version: 4 };
     expect(applied).toMatchObject({ ...shown, member: 8, statusRev: 11, last: { op: 5, shown } });
     expect([applied.intent, applied.joining, applied.todo]).toEqual([undefined, undefined, undefined]);
   });
@@ -128,7 +130,7 @@ describe("an intent", () => {
   test("that is refused leaves the pet as it was, and says why to all who drove it", () => {
     const dropped = doc(dropIntent(5, "INSUFFICIENT_STOCK")(moving));
     expect(dropped).toMatchObject({
-      name: "Rex",
+      facts: { name: "Rex" },
       categoryId: 7,
       version: 3,
       last: { op: 5, refusal: "INSUFFICIENT_STOCK" },

@@ -2,7 +2,15 @@
 import { DomainError } from "#shared/errors.ts";
 import { checkMatch, nextVersion, type Status } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
-import type { Intent, PetDoc, PetParams, PetView, Refusal } from "./document.ts";
+import {
+  factsOf,
+  type Intent,
+  type PetDoc,
+  type PetFacts,
+  type PetParams,
+  type PetView,
+  type Refusal,
+} from "./document.ts";
 
 type Decide<R> = (doc: PetDoc | undefined) => Decision<PetDoc, R>;
 
@@ -28,12 +36,12 @@ const messages: Record<Refusal, string> = {
 };
 export const refusalError = (refusal: Refusal) => new DomainError(refusal, messages[refusal]);
 
-const viewOf = ({ name, categoryId, status, version }: PetView): PetView => ({ name, categoryId, status, version });
+const viewOf = ({ facts, categoryId, status, version }: PetView): PetView => ({ facts, categoryId, status, version });
 
 /** The successor of a pet that the outside can see, at its new version. */
 function show(doc: PetDoc, change: Partial<PetDoc>): PetDoc {
   const next = { ...doc, ...change };
-  const members = (d: PetDoc) => [d.name, d.categoryId, d.status];
+  const members = (d: PetDoc) => [d.facts, d.categoryId, d.status];
   return { ...next, version: nextVersion(doc.version, members(doc), members(next)) };
 }
 
@@ -43,11 +51,11 @@ const newer = (doc: PetDoc, stock: Stock | undefined): Partial<Stock> =>
 
 /** Writes a pet that is to be created, unless its id is already written. */
 export const insert =
-  (id: number, { name, categoryId, listing = "available" }: PetParams): Decide<void> =>
+  (id: number, { facts, categoryId, listing = "available" }: PetParams): Decide<void> =>
   (doc) => {
     if (doc) return keep(undefined);
     const status = { status: listing, statusRev: 0, listing };
-    const fresh = { _id: id, version: 1, state: "CREATING", name, categoryId, member: categoryId, ...status } as const;
+    const fresh = { _id: id, version: 1, state: "CREATING", facts, categoryId, member: categoryId, ...status } as const;
     return put({ ...fresh, op: 0, todo: true, format: 1 }, undefined);
   };
 
@@ -56,7 +64,7 @@ export const insertVoid =
   (id: number, refusal?: Refusal): Decide<void> =>
   (doc) => {
     if (doc) return keep(undefined);
-    const nothing = { name: "", categoryId: 0, status: "sold", statusRev: 0, listing: "sold" } as const;
+    const nothing = { facts: factsOf(), categoryId: 0, status: "sold", statusRev: 0, listing: "sold" } as const;
     return put({ _id: id, version: 1, state: "VOID", ...nothing, op: 0, refusal, format: 1 }, undefined);
   };
 
@@ -77,13 +85,13 @@ export const activate =
   };
 
 interface Change {
-  readonly name?: string | undefined;
+  readonly facts?: Partial<PetFacts> | undefined;
   readonly categoryId?: number | undefined;
   readonly listing?: Status | undefined;
 }
 
 /**
- * Begins a change. A new name alone is done in one step, but waits like the others for an unfinished intent, or If-Match
+ * Begins a change. New facts alone are done in one step, but wait like the others for an unfinished intent, or If-Match
  * would have been judged on a pet that is about to change. `refusal` is what Category said of the category asked for.
  */
 export const beginUpdate =
@@ -95,7 +103,7 @@ export const beginUpdate =
     const moves = change.categoryId !== undefined && change.categoryId !== doc.categoryId;
     if (moves && refusal) throw refusalError(refusal);
     if (moves || change.listing !== undefined) return putIntent(doc, change, moves ? change.categoryId : undefined);
-    const next = show(doc, { name: change.name ?? doc.name });
+    const next = show(doc, { facts: { ...doc.facts, ...change.facts } });
     const begun = { kind: "done", view: viewOf(next) } as const;
     return next.version === doc.version ? keep(begun) : put(next, begun);
   };
@@ -120,8 +128,8 @@ export const applyIntent =
   (op: number, stock: Stock | undefined): Decide<void> =>
   (doc) => {
     if (doc?.intent?.op !== op) return keep(undefined);
-    const { name = doc.name, categoryId = doc.categoryId } = doc.intent;
-    const next = show(doc, { name, categoryId, member: categoryId, ...newer(doc, stock) });
+    const { facts, categoryId = doc.categoryId } = doc.intent;
+    const next = show(doc, { facts: { ...doc.facts, ...facts }, categoryId, member: categoryId, ...newer(doc, stock) });
     return put({ ...next, ...settled, last: { op, shown: viewOf(next) } }, undefined);
   };
 
@@ -152,5 +160,5 @@ export const applyStatus =
 function tombstone(doc: PetDoc, state: "VOID" | "DELETED", end: Pick<PetDoc, "refusal" | "last">): PetDoc {
   const { _id, rev, version, status, statusRev, listing, firstStatus, op } = doc;
   const kept = { _id, rev, version, status, statusRev, listing, firstStatus, op };
-  return { ...kept, state, name: "", categoryId: 0, format: 1, ...end };
+  return { ...kept, state, facts: factsOf(), categoryId: 0, format: 1, ...end };
 }

@@ -1,7 +1,8 @@
+import type { DescField } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { NewPet } from "#proto/petstore/pet/v1/pet_pb.ts";
+import { type NewPet, NewPetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import { type ListPetsRequest, PetService, type UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
 import { DomainError } from "#shared/errors.ts";
@@ -14,7 +15,17 @@ import { implement } from "#shared/rpc/dispatcher.ts";
 import type { Decide } from "#shared/store/port.ts";
 import { sweeping } from "#shared/sweep.ts";
 import { driveCreation, fateOf, type PetContext, unfinished } from "./creation.ts";
-import { GATES, type IntentEnd, PETS, type PetDoc, type PetParams, type Refusal, toPet } from "./document.ts";
+import {
+  factsOf,
+  GATES,
+  type IntentEnd,
+  PETS,
+  type PetDoc,
+  type PetFacts,
+  type PetParams,
+  type Refusal,
+  toPet,
+} from "./document.ts";
 import { createGatekeeper } from "./gate.ts";
 import { driveIntent } from "./intent.ts";
 import {
@@ -183,18 +194,20 @@ const matches = ({ categoryId, status }: ListPetsRequest, doc: PetDoc): boolean 
   (categoryId === undefined || categoryId === BigInt(doc.categoryId)) &&
   (status.length === 0 || status.map(fromPetStatus).includes(doc.status));
 
-const paramsOf = ({ name = "", categoryId = 0n, status }: Partial<NewPet> = {}): PetParams => ({
-  name,
+const paramsOf = ({ categoryId = 0n, status, ...pet }: Partial<NewPet> = {}): PetParams => ({
+  facts: factsOf(pet),
   categoryId: storedId(categoryId) ?? NO_CATEGORY,
   listing: status === undefined ? undefined : fromPetStatus(status),
 });
 
 /** What the request changes: all that it gives without a mask, else what the mask names. */
 function changeOf({ pet, updateMask }: UpdatePetRequest) {
-  const asked = (field: string) => !updateMask || updateMask.paths.includes(field);
+  const asked = ({ name }: DescField) => !updateMask || updateMask.paths.includes(name);
+  const { field } = NewPetSchema;
+  const facts = Object.entries(factsOf(pet)).filter(([name]) => asked(field[name as keyof PetFacts]));
   return {
-    name: asked("name") ? pet?.name : undefined,
-    categoryId: asked("category_id") ? pet?.categoryId : undefined,
-    listing: asked("status") && pet?.status !== undefined ? fromPetStatus(pet.status) : undefined,
+    facts: Object.fromEntries(facts),
+    categoryId: asked(field.categoryId) ? pet?.categoryId : undefined,
+    listing: asked(field.status) && pet?.status !== undefined ? fromPetStatus(pet.status) : undefined,
   };
 }
