@@ -34,7 +34,8 @@ const messages: Record<Refusal, string> = {
   PET_HAS_OPEN_ORDERS: "Open orders hold units of the pet. Complete or delete them first.",
   CONCURRENT_UPDATE: "The category is just being deleted. Try again.",
 };
-export const refusalError = (refusal: Refusal) => new DomainError(refusal, messages[refusal]);
+export const refusalError = (refusal: Refusal) =>
+  new DomainError(refusal, messages[refusal], refusal === "CATEGORY_NOT_FOUND" ? { path: "pet.category_id" } : {});
 
 const viewOf = ({ facts, categoryId, status, version }: PetView): PetView => ({ facts, categoryId, status, version });
 

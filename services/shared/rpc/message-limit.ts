@@ -1,4 +1,6 @@
 import type { Readable } from "node:stream";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
 import { fault } from "./fault.ts";
 
 /** Each message of a gRPC, gRPC-Web or streaming Connect body follows one byte of flags and four of its length. */
@@ -13,13 +15,27 @@ export async function* limitMessages(body: Readable, contentType: string, maxByt
   const measure = /^application\/(grpc|connect\+)/i.test(contentType) ? largestMessage() : total();
   try {
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
-      if (measure(chunk) > maxBytes) throw fault("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
+      if (measure(chunk) > maxBytes) throw tooLarge(maxBytes);
       yield chunk;
     }
   } finally {
     body.resume();
   }
 }
+
+/** A way to unpack messages that fails with PAYLOAD_TOO_LARGE when one turns out to exceed the limit. */
+export const limitUnpacked = (compression: Compression): Compression => ({
+  ...compression,
+  async decompress(bytes, maxBytes) {
+    try {
+      return await compression.decompress(bytes, maxBytes);
+    } catch (error) {
+      throw ConnectError.from(error).code === Code.ResourceExhausted ? tooLarge(maxBytes) : error;
+    }
+  },
+});
+
+const tooLarge = (maxBytes: number) => fault("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
 
 /** Bytes seen so far. */
 function total() {

@@ -14,7 +14,7 @@ import { origin } from "../config.ts";
 import type { Logger } from "../log.ts";
 import { createHealth, type HealthState, serveHealth } from "./health.ts";
 import { listen } from "./listen.ts";
-import { limitMessages } from "./message-limit.ts";
+import { limitMessages, limitUnpacked } from "./message-limit.ts";
 import { createOnePortServer, defaultLimits, type OnePortLimits } from "./one-port.ts";
 import { serveReflection } from "./reflection.ts";
 
@@ -53,7 +53,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const router = createConnectRouter({
     readMaxBytes: MESSAGE_LIMIT,
     writeMaxBytes: MESSAGE_LIMIT,
-    acceptCompression: [compressionGzip, compressionBrotli],
+    acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked),
     interceptors: [...(options.interceptors ?? [])],
   });
   options.routes(router);

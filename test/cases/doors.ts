@@ -1,0 +1,121 @@
+/** The two doors that every case goes through, and what is true of every answer, whatever the case. */
+import { request as httpRequest } from "node:http";
+import { create, toJson } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { expect } from "vitest";
+import { reasonOf } from "#shared/rpc/fault.ts";
+import { codeName, type Failure, type HttpAnswer, type HttpCall, type RpcAnswer, type RpcCall } from "./case.ts";
+
+export interface HttpSeen {
+  readonly status: number;
+  /** In lower case; several lines of one name are joined by ", ". */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** Sends a request as it is told, without any of the improvements that `fetch` makes. */
+export async function sendHttp(base: string, { method, path, headers = {}, body }: HttpCall): Promise<HttpSeen> {
+  const bytes = body === undefined || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const typed = bytes === undefined || "content-type" in headers ? headers : { ...headers, "content-type": JSON_TYPE };
+  const length =
+    bytes === undefined || "transfer-encoding" in headers ? {} : { "content-length": Buffer.byteLength(bytes) };
+  const { hostname, port } = new URL(base);
+  const { promise, resolve, reject } = Promise.withResolvers<HttpSeen>();
+  const outgoing = httpRequest(
+    { hostname, port, method, path, headers: present({ ...typed, ...length }) },
+    (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.once("error", reject).once("end", () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: Object.fromEntries(
+            Object.entries(response.headersDistinct).map(([name, values = []]) => [name, values.join(", ")]),
+          ),
+          text,
+        }),
+      );
+    },
+  );
+  outgoing.once("error", reject).end(bytes);
+  return promise;
+}
+
+const JSON_TYPE = "application/json";
+
+/** An empty content-type stands for none. */
+const present = (headers: object) =>
+  Object.fromEntries(Object.entries(headers).filter(([name, value]) => name !== "content-type" || value !== ""));
+
+/** What is true of every HTTP answer. */
+export function checkEveryAnswer({ status, headers, text }: HttpSeen): void {
+  expect(headers["x-request-id"]).toMatch(/^[A-Za-z0-9._:/+=-]{1,128}$/);
+  expect(headers["api-version"]).toBe("1.0.0");
+  if (status === 204 || status === 304) expect(text).toBe("");
+  if (status >= 400) checkTellsNoSecrets(text);
+}
+
+/** No stack, no path of the machine, no text of a driver, no class of an error, no address of a process. */
+export function checkTellsNoSecrets(text: string): void {
+  expect(text).not.toMatch(/\bat .+:\d+:\d+|node_modules|node:|\.[jt]s\b|\/(home|work|tmp|usr|srv)\//);
+  expect(text).not.toMatch(/sqlite|mongo|bson|fastify|undici|connectrpc|ECONN|FST_|ERR_|E\d{5}/i);
+  expect(text).not.toMatch(/\b\w+Error\b|127\.0\.0\.1|undefined|\[object /);
+}
+
+export function checkHttpAnswer(seen: HttpSeen, { status, headers = {}, body }: HttpAnswer): void {
+  expect({ status: seen.status, text: seen.text }).toMatchObject({ status });
+  checkHeaders(seen.headers, headers);
+  if (body === undefined) expect(seen.text).toBe("");
+  else {
+    expect(seen.headers["content-type"]).toMatch(/^application\/json/);
+    expect(JSON.parse(seen.text)).toEqual(body);
+  }
+}
+
+export function checkHttpFailure(seen: HttpSeen, { http = "0 INTERNAL", says = "", headers = {} }: Failure): void {
+  const [status, code] = http.split(" ");
+  const { message, ...record } = JSON.parse(seen.text) as Record<string, unknown>;
+  expect({ ...record, message }).toEqual({ code, status: Number(status), message });
+  expect(seen.status).toBe(Number(status));
+  expect(message).toEqual(expect.stringContaining(says));
+  expect(seen.headers["content-type"]).toMatch(/^application\/json/);
+  checkHeaders(seen.headers, headers);
+}
+
+export type RpcSeen = { readonly message: object; readonly headers: Headers } | ConnectError;
+
+export async function sendRpc(transport: Transport, { method, request }: RpcCall): Promise<RpcSeen> {
+  try {
+    const { message, header } = await transport.unary(
+      method,
+      undefined,
+      20_000,
+      undefined,
+      create(method.input, request as never),
+    );
+    return { message: toJson(method.output, message, { alwaysEmitImplicit: true }) as object, headers: header };
+  } catch (error) {
+    return ConnectError.from(error);
+  }
+}
+
+export function checkRpcAnswer(seen: RpcSeen, { message, headers = {} }: RpcAnswer): void {
+  if (seen instanceof ConnectError) throw seen;
+  expect(seen.message).toEqual(message);
+  checkHeaders(Object.fromEntries(seen.headers), headers);
+}
+
+export function checkRpcFailure(seen: RpcSeen, { rpc, says = "" }: Failure): void {
+  if (!(seen instanceof ConnectError)) throw new Error(`no error, but ${JSON.stringify(seen.message)}`);
+  expect(`${codeName(seen.code, Code)} ${reasonOf(seen)?.reason}`, seen.message).toBe(rpc);
+  expect(seen.rawMessage).toContain(says);
+  checkTellsNoSecrets(seen.rawMessage);
+}
+
+function checkHeaders(seen: Readonly<Record<string, string>>, expected: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(expected))
+    expect({ [name]: seen[name] ?? null }).toEqual({ [name]: value });
+}
