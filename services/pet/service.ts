@@ -115,7 +115,7 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
 
     async getPet({ petId }, call) {
       const id = storedId(petId);
-      const doc = id === undefined ? undefined : await pets.get(id, call);
+      const doc = id === undefined ? undefined : await pets.get(id, { deadline: call.deadline, latest: true });
       if (!isListed(doc)) throw petNotFound(petId);
       return { pet: toMessage(doc) };
     },

@@ -116,7 +116,7 @@ export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: 
   /** Finds the record that the key stands for, or makes it stand for `id`. */
   async function claim<P extends object>(use: KeyUse<P>, id: number, budget: Budget) {
     for (let round = 0; round < ROUNDS; round++) {
-      const doc = await keys.get(use.key, budget);
+      const doc = await keys.get(use.key, { deadline: budget.deadline, latest: true });
       if (doc?.id === undefined) {
         if (doc) checkFloor(use, doc.floor, id);
         if (await take(use, undefined, id, budget)) return { id, params: use.params, joined: false };
@@ -182,7 +182,7 @@ export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: 
       for (let hour = last; hour > last - SWEPT_HOURS && removed < limit; hour -= 100) {
         const hours = Array.from({ length: 100 }, (_, i) => hour - i);
         const old = await keys.list({ where: { hour: hours }, limit: limit - removed, order: "asc" }, budget);
-        for (const { _id, rev } of old) await keys.remove(_id, rev, budget);
+        for (const { _id } of old) await keys.remove(_id, (doc) => doc.hour <= last, budget);
         removed += old.length;
       }
       return removed;

@@ -2,9 +2,12 @@
 import { deserialize, serialize } from "bson";
 import { Corrupt, type Decide, type Doc, type Id } from "./port.ts";
 
-/** MongoDB's limits, kept by every engine so that data can move between them. */
-const MAX_BYTES = 16 * 1024 * 1024;
+/** MongoDB's limits, kept by every engine so that data can move between them, less the room for `OF_THE_ENGINE`. */
+const MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024;
 const MAX_DEPTH = 100;
+
+/** How the names of fields begin that an engine keeps beside those of the document. */
+const OF_THE_ENGINE = "_";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -22,7 +25,12 @@ export function compareIds(a: Id, b: Id): number {
 
 /** Throws a TypeError or RangeError for a document that can't come back as it went in. */
 export function encode(doc: Fields): Uint8Array {
-  for (const [name, value] of Object.entries(doc)) checkField(name, value, name, 1);
+  for (const [name, value] of Object.entries(doc)) {
+    if (name.startsWith(OF_THE_ENGINE) && name !== "_id") {
+      throw new TypeError(`${name}: only _id may begin with ${OF_THE_ENGINE}.`);
+    }
+    checkField(name, value, name, 1);
+  }
   const bytes = serializeBounded(doc);
   if (bytes === undefined || bytes.length > MAX_BYTES) {
     throw new RangeError(`Document ${String(doc._id)} is larger than 16 MiB, which is the limit.`);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openEmbedded } from "./embedded.ts";
-import { type Doc, schema } from "./port.ts";
+import { isComplete, record } from "./fixtures/crash-writer.ts";
 
 const CHILD = join(import.meta.dirname, "embedded.crash-child.ts");
 
@@ -23,41 +23,6 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** The answered writes of all runs. */
-function record() {
-  const inserted = new Set<number>();
-  const removing = new Set<number>();
-  const removed = new Set<number>();
-  let counted = 0;
-  let took = 0;
-  return {
-    add(line: string) {
-      const [what, text] = line.split(" ");
-      const value = Number(text);
-      if (what === "inserted") inserted.add(value);
-      if (what === "removing") removing.add(value);
-      if (what === "removed") removed.add(value);
-      if (what === "counted") counted = Math.max(counted, value);
-      if (what === "took") took = Math.max(took, value);
-    },
-    nextFree: () => Math.max(0, ...inserted) + 1000,
-
-    async verify() {
-      const store = await openEmbedded(path, { clock: () => 0, onFatal: () => expect.unreachable() });
-      const rows = await store.collection(schema<Doc & { filler: string }>()("rows", { filler: ["filler"] }));
-      const counters = await store.collection(schema<Doc & { count: number }>()("counters", {}));
-      const found = new Set((await rows.list({ limit: 1e6, order: "asc" })).map((row) => Number(row._id)));
-      expect([...inserted.difference(removing).difference(found)]).toEqual([]);
-      expect([...removed.intersection(found)]).toEqual([]);
-      expect((await counters.get(1))?.count).toBeGreaterThanOrEqual(counted);
-      expect(await store.nextId("rows")).toBeGreaterThan(took);
-      await store.close();
-    },
-  };
-}
-
-const complete = (line: string) => /^(inserted|removing|removed|counted|took) \d+$/.test(line);
-
 /** Starts the child, under a limit of the size of its files (in blocks of 512 bytes) if one is given. */
 function start(first: number, fileLimit: number | "unlimited") {
   const command = 'ulimit -f "$0" && exec "$@"';
@@ -66,6 +31,12 @@ function start(first: number, fileLimit: number | "unlimited") {
   });
   child = process_;
   return { process: process_, exit: once(process_, "close"), lines: createInterface({ input: process_.stdout }) };
+}
+
+async function expectNothingLost(answered: ReturnType<typeof record>): Promise<void> {
+  const store = await openEmbedded(path, { clock: () => 0, onFatal: () => expect.unreachable() });
+  expect(await answered.lost(store)).toEqual([]);
+  await store.close();
 }
 
 test("killed while it writes, six times: nothing answered is lost", { timeout: 120_000 }, async () => {
@@ -83,9 +54,9 @@ test("killed while it writes, six times: nothing answered is lost", { timeout: 1
       if (lines.length === enough) run.process.kill("SIGKILL");
     }
     expect(await run.exit).toEqual([null, "SIGKILL"]);
-    for (const line of lines.filter(complete)) answered.add(line);
+    for (const line of lines.filter(isComplete)) answered.add(line);
     expect(lines.length).toBeGreaterThanOrEqual(enough);
-    await answered.verify();
+    await expectNothingLost(answered);
   }
 });
 
@@ -97,12 +68,12 @@ test("the disk is full while it writes: it says so once, answers nothing more, l
   const lines: string[] = [];
   for await (const line of run.lines) lines.push(line);
   await run.exit;
-  const last = lines.filter((line) => !complete(line));
+  const last = lines.filter((line) => !isComplete(line));
   expect(last).toEqual(["fatal", ...Array<string>(8).fill("doubted 1"), "afterwards Unavailable"]);
-  expect(lines.slice(lines.indexOf("fatal")).filter(complete)).toEqual([]);
-  for (const line of lines.filter(complete)) answered.add(line);
+  expect(lines.slice(lines.indexOf("fatal")).filter(isComplete)).toEqual([]);
+  for (const line of lines.filter(isComplete)) answered.add(line);
   expect(answered.nextFree()).toBeGreaterThan(1100);
-  await answered.verify();
+  await expectNothingLost(answered);
 });
 
 test("the disk is full when it starts: one line that says what to do", { timeout: 60_000 }, async () => {

@@ -106,9 +106,10 @@ function localCollection<T extends Doc, I extends Indexes<T>>(
         }
         return result;
       }),
-    remove: (id, rev, options) =>
+    remove: (id, isOver, options) =>
       run(options, () => {
-        if (read(id)?.rev === rev) table.delete(id);
+        const stored = read(id);
+        if (stored && isOver(present(stored))) table.delete(id);
       }),
   };
 }

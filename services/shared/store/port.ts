@@ -2,7 +2,8 @@
  * The storage port. A change is a pure function from the stored document to its successor; everything else is reading.
  *
  * Every engine keeps these promises, and `conformance.ts` is their proof:
- * - An answered write is on disk, and every read that starts later sees it.
+ * - An answered write is on disk, and every read of the same process that starts later sees it (`GetOptions.latest` for
+ *   those of others).
  * - `update` happens exactly once or not at all; when that can't be known it says so (`Unavailable.inDoubt`).
  * - Documents go in and come out as copies: nobody can change a stored document by holding on to it.
  */
@@ -69,6 +70,14 @@ export interface CallOptions {
   readonly deadline?: number | undefined;
 }
 
+export interface GetOptions extends CallOptions {
+  /**
+   * Sees what any process was answered, even while the database changes its primary. Other reads see at least what this
+   * process was told before. No different where one server holds the data.
+   */
+  readonly latest?: boolean;
+}
+
 export interface ListQuery<W> {
   /** Absent: every document. */
   readonly where?: W | undefined;
@@ -80,13 +89,16 @@ export interface ListQuery<W> {
 }
 
 export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>> {
-  get(id: Id, options?: CallOptions): Promise<T | undefined>;
+  get(id: Id, options?: GetOptions): Promise<T | undefined>;
   /** In the order asked; a missing document is absent, a repeated id is answered once. */
   getMany(ids: readonly Id[], options?: CallOptions): Promise<T[]>;
   list(query: ListQuery<Where<T, I>>, options?: CallOptions): Promise<T[]>;
   update<R>(id: Id, decide: Decide<T, R>, options?: CallOptions): Promise<R>;
-  /** Removes the document if it is still at revision `rev`. For what expires; records become tombstones instead. */
-  remove(id: Id, rev: number, options?: CallOptions): Promise<void>;
+  /**
+   * Removes the document if there is one and `isOver` says so, which is pure like a `Decide`. For what expires; records
+   * become tombstones instead. It is not told by a revision, for an `_id` that comes back starts at 1 again.
+   */
+  remove(id: Id, isOver: (doc: T) => boolean, options?: CallOptions): Promise<void>;
 }
 
 export interface Store {

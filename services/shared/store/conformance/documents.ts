@@ -1,7 +1,7 @@
 /** Reading and removing single documents. */
 import { expect } from "vitest";
 import { put, Unavailable } from "../port.ts";
-import { idsOf, it, type OpenSubject, range, save, wrong } from "./subject.ts";
+import { idsOf, isAt, it, type OpenSubject, range, save, wrong } from "./subject.ts";
 
 const tagsOf = (doc: unknown) => (doc as { extra: { tags: string[] } }).extra.tags;
 
@@ -50,7 +50,7 @@ export function documents(open: OpenSubject): void {
   it(open, "remove takes the document away, and it may come back at revision 1", async ({ pets }) => {
     await save(pets, { _id: 1, name: "Rex", flag: true });
     await save(pets, { _id: 1, name: "Max", flag: true });
-    await pets.remove(1, 2);
+    await pets.remove(1, isAt(2));
     expect(await pets.get(1)).toBeUndefined();
     expect(await pets.list({ where: { flag: true }, limit: 9, order: "asc" })).toEqual([]);
     expect(await pets.update(1, (doc, rev) => put({ _id: 1, name: "Rex" }, [doc, rev]))).toEqual([undefined, 1]);
@@ -59,10 +59,23 @@ export function documents(open: OpenSubject): void {
   it(open, "remove leaves a document that has moved on, and one that is not there", async ({ pets }) => {
     await save(pets, { _id: 1, name: "Rex" });
     await save(pets, { _id: 1, name: "Max" });
-    await pets.remove(1, 1);
-    await pets.remove(1, 3);
-    await pets.remove(2, 1);
+    await pets.remove(1, isAt(1));
+    await pets.remove(1, isAt(3));
+    await pets.remove(2, isAt(1));
     expect(await pets.get(1)).toEqual({ _id: 1, name: "Max", rev: 2 });
+  });
+
+  it(open, "remove judges what is stored, not what was seen before", async ({ pets }) => {
+    await save(pets, { _id: 1, name: "old" });
+    const [seen] = await pets.list({ limit: 1, order: "asc" });
+    await pets.remove(1, isAt(1));
+    await save(pets, { _id: 1, name: "new" });
+    expect((await pets.get(1))?.rev).toBe(seen?.rev);
+    const judged: unknown[] = [];
+    await pets.remove(1, (doc) => judged.push(doc) > 0 && doc.name === "old");
+    await pets.remove(2, (doc) => judged.push(doc) > 0);
+    expect(judged).toEqual([{ _id: 1, name: "new", rev: 1 }]);
+    expect(await pets.get(1)).toEqual({ _id: 1, name: "new", rev: 1 });
   });
 
   it(open, "what is no _id is a TypeError everywhere, and nothing happens", async ({ pets }) => {
@@ -71,7 +84,7 @@ export function documents(open: OpenSubject): void {
       await expect(pets.getMany([1, id])).rejects.toThrow(TypeError);
       await expect(pets.list({ after: id ?? Number.NaN, limit: 1, order: "asc" })).rejects.toThrow(TypeError);
       await expect(pets.update(id, () => put({ _id: id, name: "Rex" }, 0))).rejects.toThrow(TypeError);
-      await expect(pets.remove(id, 1)).rejects.toThrow(TypeError);
+      await expect(pets.remove(id, isAt(1))).rejects.toThrow(TypeError);
     }
     expect(await pets.list({ limit: 9, order: "asc" })).toEqual([]);
   });
@@ -87,7 +100,7 @@ export function documents(open: OpenSubject): void {
       () => pets.getMany([1], late),
       () => pets.list({ limit: 1, order: "asc" }, late),
       () => pets.update(1, (doc) => put({ _id: 1, name: "Max" }, decided.push(doc)), late),
-      () => pets.remove(1, 1, late),
+      () => pets.remove(1, isAt(1), late),
       () => store.nextId("late", late),
       () => store.ping(late),
     ]) {

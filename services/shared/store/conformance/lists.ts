@@ -1,7 +1,7 @@
 /** Lists by index: which documents, in which order, page by page. */
 import { expect } from "vitest";
 import { type ListQuery, put, type Where } from "../port.ts";
-import { type Bench, idsOf, it, type OpenSubject, type PETS, type Pet, range, save, wrong } from "./subject.ts";
+import { type Bench, idsOf, isAt, it, type OpenSubject, type PETS, type Pet, range, save, wrong } from "./subject.ts";
 
 const STATUSES = ["available", "pending", "sold"] as const;
 type PetQuery = ListQuery<Where<Pet, typeof PETS.indexes>>;
@@ -148,7 +148,7 @@ export function lists(open: OpenSubject): void {
       if (page.length < 5) break;
       const last = seen.at(-1) ?? 0;
       await save(pets, { ...stocked(newcomer), _id: newcomer++, flag: true });
-      await pets.remove(last, 1);
+      await pets.remove(last, isAt(1));
       await pets.update(last - 2, (doc) => put({ ...doc, _id: last - 2, name: "moved", flag: false }, 0));
       await pets.update(last - 4, (doc) => put({ ...doc, _id: last - 4, name: "touched", flag: true }, 0));
     }

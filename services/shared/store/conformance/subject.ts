@@ -59,6 +59,9 @@ export function it(open: OpenSubject, promise: string, run: (bench: Bench) => Pr
 export const save = <T extends Doc>(collection: Pick<Collection<T>, "update">, draft: Draft<T>): Promise<number> =>
   collection.update(draft._id, (_, rev) => put(draft, rev));
 
+/** For `remove`: if the document is at this revision. */
+export const isAt = (rev: number) => (doc: Doc) => doc.rev === rev;
+
 export const idsOf = (docs: readonly Doc[]) => docs.map((doc) => doc._id);
 
 /** What TypeScript would refuse, for a test that it is refused at run time as well. */

@@ -58,6 +58,15 @@ export function updates(open: OpenSubject): void {
     expect(await pets.list({ limit: 9, order: "asc" })).toEqual([{ _id: 1, name: "Rex", rev: 1 }]);
   });
 
+  it(open, "a field that begins like an engine's own is a TypeError", async ({ pets }) => {
+    await save(pets, { _id: 1, name: "Rex" });
+    for (const field of ["_marks", "_", "__proto__"]) {
+      const draft = JSON.parse(`{"_id": 1, "name": "Max", "${field}": 1}`);
+      await expect(pets.update(1, () => put(draft, 0))).rejects.toThrow(TypeError);
+    }
+    expect(await pets.list({ limit: 9, order: "asc" })).toEqual([{ _id: 1, name: "Rex", rev: 1 }]);
+  });
+
   it(open, "a decision that is none, such as a promise, is a TypeError that says so", async ({ pets }) => {
     const none = [async () => put({ _id: 1, name: "Rex" }, 0), () => ({ action: "drop", doc: { _id: 1 } })];
     for (const decide of none.map(wrong)) await expect(pets.update(1, decide)).rejects.toThrow(/keep.* or put/);
