@@ -32,7 +32,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack):
     log.fatal({ err }, "the store can't be trusted any more, the process ends");
     process.exit(1);
   };
-  const store = await openStore({ ...config, service: name }, { clock: realTime.clock, onFatal });
+  const store = await openStore({ ...config, service: name }, { ...realTime, log, onFatal });
   stack.defer(() => store.close());
 
   const transportTo = (peer: ServiceName) => {

@@ -3,7 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Binary, serialize } from "bson";
+import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { realTime } from "../clock.ts";
+import { ConfigError } from "../environment.ts";
 import { openEmbedded } from "./embedded.ts";
 import { openFile, readFailure } from "./embedded-file.ts";
 import { openStore } from "./open.ts";
@@ -152,15 +155,21 @@ describe("a file that can't be read", () => {
 });
 
 describe("openStore", () => {
+  const storeOptions = { ...realTime, ...options, log: pino({ level: "silent" }) };
+
   test("keeps each service's store in a file of its own below DATA_DIR", async () => {
-    const stores = await Promise.all(["pet", "order"].map((service) => openStore({ service, dataDir: dir }, options)));
+    const stores = await Promise.all(
+      ["pet", "order"].map((service) => openStore({ service, dataDir: dir }, storeOptions)),
+    );
     for (const store of stores) await store.close();
     for (const name of ["pet", "order"]) openFile(join(dir, `${name}.db`)).close();
   });
 
-  test("says that there is no MongoDB engine yet", async () => {
+  test("keeps them in MongoDB when there is a URI", async () => {
     const { Secret } = await import("../environment.ts");
-    const config = { service: "pet", dataDir: dir, mongodbUri: new Secret("mongodb://localhost") };
-    await expect(openStore(config, options)).rejects.toThrow(/MONGODB_URI.*no MongoDB engine yet/);
+    const config = { service: "pet", dataDir: dir, mongodbUri: new Secret("mongodb://me:hunter2@:1/") };
+    const error = await openStore(config, storeOptions).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(`${error}`).toMatch(/MONGODB_URI is not a connection string(?!.*hunter2)/);
   });
 });

@@ -1,10 +1,13 @@
 /** Random histories: whatever is asked in whatever order, each engine answers like a plain Map. */
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { mongodMissing, startReplicaSet } from "../../../test/mongod.ts";
 import { openEmbedded } from "./embedded.ts";
+import { dropDatabase, openForTest } from "./fixtures/mongo.ts";
 import { emptyData, openMemory } from "./memory.ts";
 import { type Doc, type Id, keep, put, type Store, schema } from "./port.ts";
 
@@ -99,8 +102,15 @@ function model() {
   };
 }
 
-/** Runs a history. Between two reopenings everything is asked at once, without waiting for answers. */
-async function play(open: () => Promise<Store>, history: readonly Operation[]): Promise<unknown[]> {
+/**
+ * Runs a history. An engine in this process takes what is asked in that order, so between two reopenings everything is
+ * asked at once; of one that is not, each answer is waited for.
+ */
+async function play(
+  open: () => Promise<Store>,
+  history: readonly Operation[],
+  pace: "at once" | "one by one" = "at once",
+): Promise<unknown[]> {
   let store = await open();
   let rows = await store.collection(ROWS);
   const ask = async (op: Operation): Promise<unknown> => {
@@ -122,7 +132,7 @@ async function play(open: () => Promise<Store>, history: readonly Operation[]): 
       case "list":
         return rows.list(op.query as Parameters<typeof rows.list>[0]);
       case "remove":
-        return rows.remove(op.id, op.rev);
+        return rows.remove(op.id, (row) => row.rev === op.rev);
       case "nextId":
         return store.nextId("rows");
       case "reopen":
@@ -131,6 +141,7 @@ async function play(open: () => Promise<Store>, history: readonly Operation[]): 
   const answers: Promise<unknown>[] = [];
   for (const op of history) {
     answers.push(ask(op));
+    if (pace === "one by one") await answers.at(-1);
     if (op.do !== "reopen") continue;
     await store.close();
     store = await open();
@@ -162,4 +173,17 @@ test("the embedded engine answers every history like a Map", { timeout: 120_000 
     }
   };
   await fc.assert(fc.asyncProperty(history, check), { numRuns: 100 });
+});
+
+test.skipIf(mongodMissing)("the MongoDB engine answers every history like a Map", { timeout: 300_000 }, async () => {
+  await using set = await startReplicaSet();
+  const check = async (ops: Operation[]) => {
+    const service = randomBytes(6).toString("hex");
+    try {
+      expect(await play(() => openForTest(set.uri, service), ops, "one by one")).toEqual(expected(ops));
+    } finally {
+      await dropDatabase(set.uri, `petstore_${service}`);
+    }
+  };
+  await fc.assert(fc.asyncProperty(history, check), { numRuns: 50 });
 });

@@ -1,6 +1,6 @@
 /** The one place that chooses an engine. Each is loaded only when it is used. */
 import { join } from "node:path";
-import type { Clock } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { Secret } from "../environment.ts";
 import type { Store } from "./port.ts";
 
@@ -10,19 +10,20 @@ export interface StoreConfig {
   readonly mongodbUri?: Secret | undefined;
 }
 
-export interface StoreOptions {
-  readonly clock: Clock;
+export interface StoreOptions extends Pick<Deps, "clock" | "random" | "sleep" | "log"> {
   /** The store can no longer be trusted: log the error and end the process. Called at most once. */
   readonly onFatal: (error: unknown) => void;
 }
 
 /**
- * The store of one service. Rejects with `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`, whose messages are
- * for the operator.
+ * The store of one service: in MongoDB, waiting for it if need be, when there is a URI, else in a file of `dataDir`.
+ * Rejects with `ConfigError`, `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`, whose messages are for the
+ * operator.
  */
 export async function openStore(config: StoreConfig, options: StoreOptions): Promise<Store> {
   if (config.mongodbUri !== undefined) {
-    throw new Error("MONGODB_URI is set, but this version has no MongoDB engine yet: unset it to use DATA_DIR.");
+    const { openMongo } = await import("./mongo.ts");
+    return openMongo(config.mongodbUri.reveal(), config.service, options);
   }
   const { openEmbedded } = await import("./embedded.ts");
   return openEmbedded(join(config.dataDir, `${config.service}.db`), options);

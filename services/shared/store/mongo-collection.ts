@@ -1,0 +1,112 @@
+/** A collection of the port in MongoDB. */
+import type { IndexDescription } from "mongodb";
+import { checkId, type Fields } from "./document.ts";
+import { createChanges } from "./mongo-change.ts";
+import { type Database, find, type Raw } from "./mongo-database.ts";
+import { createLanes } from "./mongo-lanes.ts";
+import { type Limit, persist, type Timing } from "./mongo-limit.ts";
+import { type Change, readStored } from "./mongo-marks.ts";
+import { idOf, pointReads } from "./mongo-reads.ts";
+import { type CallOptions, type Collection, Corrupt, type Doc, type Id, type Indexes } from "./port.ts";
+import { checkQuery, type Declaration, indexedFields, type Scan } from "./query.ts";
+
+/** Runs a call of the port within its time, unless the store is closed. */
+export type Run = <R>(options: CallOptions | undefined, call: (limit: Limit) => Promise<R>) => Promise<R>;
+
+export interface CollectionOptions {
+  readonly declaration: Declaration;
+  readonly database: Database;
+  readonly timing: Timing;
+  readonly nextChange: () => Change;
+  readonly run: Run;
+  /** Told of documents that can't be read and are left out of a list. */
+  readonly onCorrupt: (error: Corrupt) => void;
+}
+
+const keyOf = (fields: readonly string[]) => Object.fromEntries([...fields, "_id"].map((field) => [field, 1 as const]));
+
+/** Indexes hold the documents in which all of their fields are present, and know no uniqueness. */
+export const indexDescriptions = ({ indexes }: Declaration): IndexDescription[] =>
+  Object.values(indexes).map((fields) => ({
+    key: keyOf(fields),
+    partialFilterExpression: Object.fromEntries(fields.map((field) => [field, { $exists: true }])),
+  }));
+
+export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: CollectionOptions): Collection<T, I> {
+  const { declaration, database, timing, nextChange, run, onCorrupt } = options;
+  const { name } = declaration;
+  const raw: Raw = database.db.collection(name);
+  const reads = pointReads(database, raw);
+  const keys = indexedFields(declaration);
+  const { change, remove } = createChanges<T>({ name, keys, database, raw, reads, timing, nextChange });
+  const lanes = createLanes(change);
+
+  const docOf = (bytes: Uint8Array): T => readStored<T>(bytes, name).doc;
+
+  /** Poison harms only itself: whoever asks for it by `_id` is told, and lists go on without it. */
+  function readable(bytes: Uint8Array): T[] {
+    try {
+      return [docOf(bytes)];
+    } catch (error) {
+      if (!(error instanceof Corrupt)) throw error;
+      onCorrupt(error);
+      return [];
+    }
+  }
+
+  return {
+    get: (id, options) =>
+      run(options, async (limit) => {
+        checkId(id);
+        const bytes = await persist(limit, timing, () => reads.read(id, options?.latest));
+        return bytes && docOf(bytes);
+      }),
+    getMany: (ids, options) =>
+      run(options, async (limit) => {
+        for (const id of ids) checkId(id);
+        const asked = [...new Set(ids)];
+        const found = await persist(limit, timing, () => Promise.all(asked.map((id) => reads.read(id))));
+        return found.filter((bytes) => bytes !== undefined).map(docOf);
+      }),
+    list: (query, options) =>
+      run(options, async (limit) => {
+        const scan = checkQuery(declaration, query);
+        const found: T[] = [];
+        for (let after = scan.after; found.length < scan.limit; ) {
+          const page = await persist(limit, timing, () => listBytes(database, raw, { ...scan, after }));
+          found.push(...page.flatMap(readable));
+          const last = page.at(-1);
+          if (!last || page.length < scan.limit) break;
+          after = idOf(last);
+        }
+        return found.slice(0, scan.limit);
+      }),
+    update: (id, decide, options) =>
+      run(options, async (limit) => {
+        checkId(id);
+        return lanes.update(id, decide, limit);
+      }),
+    remove: (id, isOver, options) =>
+      run(options, async (limit) => {
+        checkId(id);
+        return lanes.alone(id, () => remove(id, isOver, limit));
+      }),
+  };
+}
+
+function listBytes(database: Database, raw: Raw, { match, after, limit, order }: Scan): Promise<Uint8Array[]> {
+  // A hint can't be followed by a query that nothing can match.
+  if (match?.values.some((values) => values.length === 0)) return Promise.resolve([]);
+  const isBeyond: { _id?: Fields & Record<string, Id> } =
+    after === undefined ? {} : { _id: order === "asc" ? { $gt: after } : { $lt: after } };
+  const fields = match?.fields.map((field, i) => [field, { $in: match.values[i] }]) ?? [];
+  const options = {
+    hint: keyOf(match?.fields ?? []),
+    sort: { _id: order === "asc" ? 1 : -1 },
+    limit: Math.min(limit, 2 ** 31 - 2),
+    batchSize: Math.min(limit, 2 ** 31 - 2) + 1,
+  };
+  return database.inSession((session) =>
+    find(raw, { ...Object.fromEntries(fields), ...isBeyond }, { ...options, session }),
+  );
+}

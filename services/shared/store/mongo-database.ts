@@ -1,0 +1,48 @@
+/** The database as the rest of the engine sees it: bytes by `_id`, every call in the process's causal history. */
+import { type ClientSession, type Collection, type Db, type MongoClient, ReadConcern, type Timestamp } from "mongodb";
+import type { Fields } from "./document.ts";
+import type { Id } from "./port.ts";
+
+/** Fields of any name; only the `_id` has a type. */
+export type Raw = Collection<{ _id: Id }>;
+
+export interface Database {
+  readonly db: Db;
+  /**
+   * Runs calls in a session of their own, after all that the process has seen or written. Two writes of one session can't
+   * overtake one another: the server refuses the earlier one once it knows the later.
+   */
+  inSession<R>(calls: (session: ClientSession) => Promise<R>): Promise<R>;
+  /** Whether another server may have become the primary without the one that is asked knowing it. */
+  hasSeveralMembers(): boolean;
+}
+
+export function openDatabase(client: MongoClient, name: string, hasSeveralMembers: () => boolean): Database {
+  const db = client.db(name, {
+    readPreference: "primary",
+    readConcern: new ReadConcern("majority"),
+    writeConcern: { w: "majority", journal: true },
+  });
+  let seen: Timestamp | undefined;
+  return {
+    db,
+    hasSeveralMembers,
+    async inSession(calls) {
+      const session = client.startSession({ causalConsistency: true });
+      if (seen) session.advanceOperationTime(seen);
+      try {
+        return await calls(session);
+      } finally {
+        const { operationTime } = session;
+        if (operationTime && (!seen || operationTime.greaterThan(seen))) seen = operationTime;
+        await session.endSession();
+      }
+    },
+  };
+}
+
+/** Bytes, for a document that can't be read must not hide its neighbours. */
+export async function find(raw: Raw, filter: Fields, options: object): Promise<Uint8Array[]> {
+  const found: unknown[] = await raw.find(filter, { ...options, raw: true }).toArray();
+  return found as Uint8Array[];
+}

@@ -1,0 +1,63 @@
+/** How long a call may go on, and trying again until then. */
+import { MongoError } from "mongodb";
+import type { Deps } from "../deps.ts";
+import { type CallOptions, Unavailable } from "./port.ts";
+
+/** The patience of a call without a deadline. */
+const PATIENCE_MS = 30_000;
+/** The caller hears of it so much before it gives up by itself. */
+const MARGIN_MS = 20;
+/** The longest pause after a failure, and after losing a race for a document. */
+const FAILED_MS = 256;
+const LOST_MS = 16;
+
+/** The time of one call, and what can be said when it is over. */
+export interface Limit {
+  readonly isOver: boolean;
+  /** Set when a write of the call is sent: from then on it may have happened. */
+  inDoubt: boolean;
+  /** What went wrong last. */
+  failure: unknown;
+}
+
+export type Timing = Pick<Deps, "clock" | "random" | "sleep">;
+
+/** Rejects with `Unavailable` when the time is over before `work` has answered. */
+export function withinLimit<R>({ deadline }: CallOptions, clock: Deps["clock"], work: (limit: Limit) => Promise<R>) {
+  const left = deadline === undefined ? PATIENCE_MS : deadline - clock();
+  if (left <= 0) return Promise.reject(new Unavailable(false, new Error("the deadline had passed at the start")));
+  const limit = { isOver: false, inDoubt: false, failure: undefined as unknown };
+  const { promise, resolve, reject } = Promise.withResolvers<R>();
+  const timer = setTimeout(
+    () => {
+      limit.isOver = true;
+      reject(new Unavailable(limit.inDoubt, limit.failure ?? new Error("the database did not answer in time")));
+    },
+    Math.max(1, left - MARGIN_MS),
+  );
+  work(limit)
+    .then(resolve, reject)
+    .finally(() => clearTimeout(timer));
+  return promise;
+}
+
+/** Waits a random time that grows with each round, so that racing processes separate. */
+export const pause = (round: number, why: "failed" | "lost", { random, sleep }: Timing): Promise<void> =>
+  sleep(random() * Math.min(2 ** round, why === "failed" ? FAILED_MS : LOST_MS));
+
+/**
+ * Tries again as long as the database is what fails. Which of its errors will pass can't be told for sure, and a mistake
+ * of ours is no `MongoError`.
+ */
+export async function persist<R>(limit: Limit, timing: Timing, attempt: () => Promise<R>): Promise<R> {
+  for (let round = 0; ; round++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof MongoError)) throw error;
+      limit.failure = error;
+    }
+    if (limit.isOver) throw new Unavailable(limit.inDoubt, limit.failure);
+    await pause(round, "failed", timing);
+  }
+}

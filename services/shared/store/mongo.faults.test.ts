@@ -1,0 +1,205 @@
+/** Answers that are lost, writes that come late, documents that are poison: what the engine makes of them. */
+import { once } from "node:events";
+import { connect } from "node:net";
+import { deserialize, serialize } from "bson";
+import type { Document } from "mongodb";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/mongod.ts";
+import { range } from "./conformance/subject.ts";
+import { openForTest, withDatabase } from "./fixtures/mongo.ts";
+import { type Collection, Corrupt, type Doc, put, type Store, schema, Unavailable } from "./port.ts";
+
+interface Counter extends Doc {
+  readonly count: number;
+  readonly even?: boolean;
+}
+const COUNTERS = schema<Counter>()("counters", { even: ["even"] });
+type Counters = Collection<Counter, typeof COUNTERS.indexes>;
+
+/** Writes that are made and then reported as failed, in a way that the driver does not repeat by itself. */
+const MADE = { writeConcernError: { code: 64, errmsg: "waiting for replication timed out" } };
+/** Writes that are refused before they are made. */
+const REFUSED = { errorCode: 50 };
+
+describe.skipIf(mongodMissing)("the MongoDB engine", () => {
+  let set: ReplicaSet;
+  let service: string;
+  let store: Store;
+  let counters: Counters;
+  let tests = 0;
+  beforeAll(async () => {
+    set = await startReplicaSet({ arguments: ["--setParameter", "enableTestCommands=1"] });
+  });
+  beforeEach(async () => {
+    service = `faults${tests++}`;
+    store = await openForTest(set.uri, service);
+    counters = await store.collection(COUNTERS);
+  });
+  afterEach(async () => {
+    await fail("off");
+    await store?.close();
+  });
+  afterAll(() => set?.stop());
+
+  const inDatabase = <R>(look: Parameters<typeof withDatabase<R>>[2]) =>
+    withDatabase(set.uri, `petstore_${service}`, look);
+  const fail = (mode: object | string, data: Document = {}) =>
+    withDatabase(set.uri, "admin", (db) =>
+      db.command({ configureFailPoint: "failCommand", mode, data: { appName: "petstore", ...data } }),
+    );
+  const add = (id: number, at: Counters = counters) =>
+    at.update(id, (doc, rev) => put({ _id: id, count: (doc?.count ?? 0) + 1 }, rev));
+
+  /** What the driver would not send: a text that is no UTF-8. */
+  async function insertInvalidText(doc: Document): Promise<void> {
+    const command = { insert: "counters", documents: [doc], $db: `petstore_${service}` };
+    const body = Buffer.from(serialize(command));
+    body.writeUInt8(0xff, body.indexOf(doc.text));
+    const header = Buffer.alloc(21);
+    header.writeInt32LE(header.length + body.length, 0);
+    header.writeInt32LE(2013, 12); // OP_MSG
+    const socket = connect((await set.primary()).port, "127.0.0.1");
+    socket.write(Buffer.concat([header, body]));
+    const [reply] = await once(socket, "data");
+    socket.destroy();
+    expect(deserialize(reply.subarray(header.length))).toMatchObject({ ok: 1, n: 1 });
+  }
+
+  test.each([
+    ["made", MADE],
+    ["refused", REFUSED],
+  ])("increments that were %s and reported as failed all count once", { timeout: 120_000 }, async (_, data) => {
+    const other = await openForTest(set.uri, service);
+    const others = await other.collection(COUNTERS);
+    await fail({ activationProbability: 0.4 }, { failCommands: ["insert", "update"], ...data });
+    const revs: number[] = [];
+    const run = async (at: Counters) => {
+      for (let i = 0; i < 25; i++) revs.push(...(await Promise.all(range(4).map(() => add(1, at)))));
+    };
+    await Promise.all([run(counters), run(others)]);
+    await fail("off");
+    expect(await counters.get(1)).toEqual({ _id: 1, rev: 200, count: 200 });
+    expect(revs.toSorted((a, b) => a - b)).toEqual(range(200, 1));
+    await other.close();
+  });
+
+  test("a write whose outcome can't be found out before the deadline is in doubt; one that was not sent is not", async () => {
+    await add(1);
+    const closing = { failCommands: ["update", "find"], closeConnection: true };
+    await fail("alwaysOn", closing);
+    const impatient = () =>
+      counters
+        .update(1, (doc) => put({ _id: 1, count: (doc?.count ?? 0) + 1 }, 0), { deadline: deadline(500) })
+        .catch((reason: unknown) => reason);
+    const unsent = await impatient();
+    expect(unsent).toBeInstanceOf(Unavailable);
+    expect(unsent).toMatchObject({ inDoubt: false });
+
+    // Only the first read comes through.
+    await fail({ skip: 1 }, closing);
+    const doubtful = await impatient();
+    expect(doubtful).toBeInstanceOf(Unavailable);
+    expect(doubtful).toMatchObject({ inDoubt: true });
+  });
+
+  test("an insert that comes late does not bring back what was removed meanwhile", { timeout: 120_000 }, async () => {
+    // Longer than the driver waits: it repeats the insert once, then the engine does.
+    await fail({ times: 2 }, { failCommands: ["insert"], blockConnection: true, blockTimeMS: 12_000 });
+    await add(1);
+    await counters.remove(1, () => true);
+    // The server works off both late ones before it can be told so.
+    await fail("off");
+    await new Promise((resolve) => setTimeout(resolve, 15_000));
+    expect(await counters.get(1)).toBeUndefined();
+  });
+
+  test("a removal that was made and reported as failed is settled", async () => {
+    await add(1);
+    await fail({ times: 1 }, { failCommands: ["delete"], ...MADE });
+    await counters.remove(1, () => true);
+    expect(await add(1)).toBe(1);
+  });
+
+  test("numbers whose answer is lost are gaps, and never come twice", async () => {
+    await fail({ activationProbability: 0.4 }, { failCommands: ["findAndModify"], ...MADE });
+    const ids: number[] = [];
+    for (let i = 0; i < 25; i++) ids.push(...(await Promise.all(range(4).map(() => store.nextId("ids")))));
+    expect(new Set(ids).size).toBe(100);
+    expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+    expect(ids.at(-1)).toBeGreaterThan(100);
+  });
+
+  test("a poison document harms only itself", async () => {
+    await Promise.all(range(6, 1).map((id) => counters.update(id, () => put({ _id: id, count: 1, even: true }, 0))));
+    await inDatabase(async (db) => {
+      const raw = db.collection<{ _id: number; rev?: unknown; even: boolean }>("counters");
+      await raw.replaceOne({ _id: 2 }, { even: true });
+      await raw.replaceOne({ _id: 3 }, { even: true, rev: "one" });
+      await raw.deleteOne({ _id: 4 });
+    });
+    await insertInvalidText({ _id: 4, rev: 1, count: 1, even: true, _marks: [], text: "xyz" });
+    const ids = range(6, 1);
+    const seen = await Promise.allSettled(ids.map((id) => counters.get(id)));
+    expect(seen.map((one) => one.status === "fulfilled" || one.reason instanceof Corrupt)).toEqual(ids.map(() => true));
+    expect(seen.flatMap((one) => (one.status === "fulfilled" ? one.value?._id : []))).toEqual([1, 5, 6]);
+    for (const id of [2, 3, 4]) {
+      await expect(add(id)).rejects.toThrow(Corrupt);
+      await expect(counters.remove(id, () => true)).rejects.toThrow(Corrupt);
+    }
+    const page = await counters.list({ where: { even: true }, limit: 2, order: "asc" });
+    expect(page.map((doc) => doc._id)).toEqual([1, 5]);
+    const all = await counters.list({ limit: 99, order: "desc" });
+    expect(all.map((doc) => doc._id)).toEqual([6, 5, 1]);
+  });
+
+  describe("what is asked for in one turn travels together", () => {
+    const sent = async (command: string): Promise<number> => {
+      const { metrics } = await withDatabase(set.uri, "admin", (db) => db.command({ serverStatus: 1 }));
+      return Number(metrics.commands[command].total);
+    };
+    const counting = async (command: string, work: () => Promise<unknown>): Promise<number> => {
+      const before = await sent(command);
+      await work();
+      return (await sent(command)) - before;
+    };
+    /** The server reads and counts for itself now and then. */
+    const few = 10;
+
+    test("reads", async () => {
+      const reads = () => Promise.all(range(200).map((id) => counters.get(id)));
+      expect(await counting("find", reads)).toBeLessThan(few);
+    });
+    test("updates of one document", async () => {
+      expect(await counting("update", () => Promise.all(range(200).map(() => add(1))))).toBeLessThan(few);
+    });
+    test("numbers of a sequence", async () => {
+      const numbers = () => Promise.all(range(200).map(() => store.nextId("ids")));
+      expect(await counting("findAndModify", numbers)).toBeLessThan(few);
+    });
+  });
+
+  test("a list reads the documents of its page and no others", async () => {
+    const save = (id: number) => counters.update(id, () => put({ _id: id, count: 1, even: id % 2 === 0 }, 0));
+    await Promise.all(range(100).map(save));
+    const profile = await inDatabase(async (db) => {
+      await db.command({ profile: 2 });
+      await counters.list({ where: { even: true }, after: 20, limit: 5, order: "asc" });
+      await counters.list({ where: { even: [true, false] }, after: 20, limit: 5, order: "desc" });
+      await counters.list({ after: 20, limit: 5, order: "asc" });
+      await db.command({ profile: 0 });
+      return db
+        .collection("system.profile")
+        .find({ op: "query", ns: `petstore_${service}.counters` })
+        .toArray();
+    });
+    expect(profile).toHaveLength(3);
+    for (const { planSummary, docsExamined, keysExamined } of profile) {
+      expect(planSummary).toMatch(/^IXSCAN/);
+      expect(docsExamined).toBe(5);
+      expect(keysExamined).toBeLessThan(12);
+    }
+  });
+});
+
+/** So many milliseconds from now on the clock of `openForTest`. */
+const deadline = (ms: number) => Math.floor(performance.timeOrigin + performance.now()) + ms;

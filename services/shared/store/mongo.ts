@@ -1,0 +1,134 @@
+/**
+ * The engine on MongoDB: any number of processes may share its data. What is answered has reached the disks of a majority
+ * of the replica set.
+ */
+import { randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import type { MongoClient, TopologyDescription } from "mongodb";
+import type { Deps } from "../deps.ts";
+import { checkId } from "./document.ts";
+import { indexDescriptions, mongoCollection, type Run } from "./mongo-collection.ts";
+import { connect, createClient } from "./mongo-connect.ts";
+import { openDatabase } from "./mongo-database.ts";
+import { persist, withinLimit } from "./mongo-limit.ts";
+import { createSequences } from "./mongo-sequences.ts";
+import { type Collection, type Doc, type Indexes, NewerFormat, type Schema, type Store, Unavailable } from "./port.ts";
+import { checkDeclaration, type Declaration } from "./query.ts";
+
+export type MongoOptions = Pick<Deps, "clock" | "random" | "sleep" | "log">;
+
+/** Goes up when an older petstore could no longer read what a newer one writes. */
+const FORMAT = 1;
+
+/**
+ * Opens the database of one service, `<database of the URI, or petstore>_<service>`, and waits for MongoDB if need be.
+ * Throws `ConfigError` or `NewerFormat`, with a message for the operator.
+ */
+export async function openMongo(uri: string, service: string, options: MongoOptions): Promise<Store> {
+  const { clock, log } = options;
+  const client = createClient(uri);
+  const database = openDatabase(client, `${prefixOf(uri)}_${service}`, followMembers(client));
+  const about = database.db.collection<{ _id: string; format: number }>("_petstore");
+
+  /** Also finds out whether the user may write. */
+  const checkFormat = async () => {
+    const claim = { $setOnInsert: { format: FORMAT } };
+    const found = await about.findOneAndUpdate({ _id: "format" }, claim, { upsert: true, returnDocument: "after" });
+    if ((found?.format ?? 0) <= FORMAT) return;
+    throw new NewerFormat(
+      `The database ${database.db.databaseName} was written by a newer petstore: upgrade this one.`,
+    );
+  };
+  try {
+    await connect(client, checkFormat, options);
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+
+  let closed = false;
+  const underWay = new Set<Promise<unknown>>();
+  const run: Run = (callOptions = {}, call) => {
+    if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
+    const answer = withinLimit(callOptions, clock, call);
+    const over = answer.catch(() => {}).finally(() => underWay.delete(over));
+    underWay.add(over);
+    return answer;
+  };
+
+  const process = randomBytes(9).toString("base64url");
+  let changes = 0;
+  const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
+  const nextId = createSequences(database, options);
+
+  async function openCollection(declaration: Declaration): Promise<unknown> {
+    checkDeclaration(declaration);
+    await buildIndexes(uri, database.db.databaseName, declaration, options);
+    return mongoCollection({
+      declaration,
+      database,
+      timing: options,
+      nextChange: () => ({ by: process, number: ++changes }),
+      run,
+      onCorrupt: (err) => log.error({ err }, "a document that can't be read is left out of a list"),
+    });
+  }
+
+  return {
+    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes }: Schema<T, I>) {
+      if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
+      const declaration: Declaration = { name, indexes };
+      const known = opened.get(name) ?? { declaration, collection: openCollection(declaration) };
+      opened.set(name, known);
+      if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;
+      return Promise.reject(new TypeError(`The collection ${name} is already open with other indexes.`));
+    },
+    nextId: (sequence, callOptions) =>
+      run(callOptions, async (limit) => {
+        checkId(sequence);
+        return nextId(sequence, limit);
+      }),
+    ping: (callOptions) =>
+      run(callOptions, async (limit) => {
+        const level = database.hasSeveralMembers() ? "linearizable" : "majority";
+        await persist(limit, options, () => about.findOne({ _id: "format" }, { readConcern: { level } }));
+      }),
+    async close() {
+      closed = true;
+      while (underWay.size > 0) await Promise.all(underWay);
+      await client.close();
+    },
+  };
+}
+
+/** In a client of its own, for that may take longer than any answer should. */
+async function buildIndexes(uri: string, database: string, declaration: Declaration, options: MongoOptions) {
+  const indexes = indexDescriptions(declaration);
+  if (indexes.length === 0) return;
+  const client = createClient(uri, { socketTimeoutMS: 0 });
+  try {
+    const collection = client
+      .db(database, { writeConcern: { w: "majority", journal: true } })
+      .collection(declaration.name);
+    // Not of all members: one that is down must not hold up a start.
+    const build = () => collection.createIndexes(indexes, { commitQuorum: "majority" });
+    await connect(client, build, options);
+  } finally {
+    await client.close();
+  }
+}
+
+function prefixOf(uri: string): string {
+  const [, database] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];
+  return database === undefined ? "petstore" : decodeURIComponent(database);
+}
+
+/** A router knows its members by itself, so it counts as many. */
+function followMembers(client: MongoClient): () => boolean {
+  let several = true;
+  client.on("topologyDescriptionChanged", ({ newDescription }: { newDescription: TopologyDescription }) => {
+    const servers = [...newDescription.servers.values()].filter(({ type }) => type !== "Unknown");
+    if (servers.length > 0) several = servers.some(({ type, allHosts }) => type === "Mongos" || allHosts.length > 1);
+  });
+  return () => several;
+}
