@@ -11,6 +11,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { type ProcessName, portOf, processNames, type ServiceName } from "#shared/config.ts";
 import type { Order, Report } from "#shared/lifecycle.ts";
+import { startReplicaSet } from "./mongod.ts";
 
 type Env = Readonly<Record<string, string>>;
 
@@ -30,6 +31,7 @@ export interface PetstoreOptions {
 export interface Petstore extends AsyncDisposable {
   /** Where the gateway is, without a slash at the end and without a base path. */
   readonly http: string;
+  /** Where the embedded store keeps its files. */
   readonly dataDir: string;
   url(name: ProcessName): string;
   /** gRPC to the service itself. */
@@ -50,23 +52,44 @@ export interface Petstore extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts the five processes on an empty store, and resolves when the gateway finds all of them ready. */
+/**
+ * Starts the five processes on an empty store, and resolves when the gateway finds all of them ready. The store is the
+ * embedded one, or with PETSTORE_TEST_STORE=mongodb a replica set that lives as long as the petstore.
+ */
 export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
+  const stack = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), "petstore-"));
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }));
+  try {
+    return await startOn({ dataDir, env: { ...(await mongodb(stack)), ...options.env } }, options, stack);
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+async function mongodb(stack: AsyncDisposableStack): Promise<Env> {
+  if (process.env.PETSTORE_TEST_STORE !== "mongodb") return {};
+  return { MONGODB_URI: stack.use(await startReplicaSet()).uri };
+}
+
+async function startOn(
+  store: { readonly dataDir: string; readonly env: Env },
+  options: PetstoreOptions,
+  stack: AsyncDisposableStack,
+): Promise<Petstore> {
   for (;;) {
     const portBase = await freePorts();
-    const running = createProcesses({ portBase, dataDir, env: options.env ?? {} });
+    const running = createProcesses({ ...store, portBase });
     try {
       await Promise.all(processNames.map((name) => running.start(name, options.services?.[name])));
       await allReady(`http://127.0.0.1:${portBase}${options.env?.HTTP_BASE_PATH ?? ""}`);
-      return petstore(running, { portBase, dataDir });
+      stack.defer(() => running.stop());
+      return petstore(running, { portBase, dataDir: store.dataDir }, stack);
     } catch (error) {
       await running.stop();
       // Between looking and listening another test may have taken a port.
-      if (!/port \d+ is taken/.test(`${error}`)) {
-        await rm(dataDir, { recursive: true, force: true });
-        throw error;
-      }
+      if (!/port \d+ is taken/.test(`${error}`)) throw error;
     }
   }
 }
@@ -74,6 +97,7 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
 function petstore(
   running: ReturnType<typeof createProcesses>,
   { portBase, dataDir }: { portBase: number; dataDir: string },
+  stack: AsyncDisposableStack,
 ): Petstore {
   const url = (name: ProcessName) => `http://127.0.0.1:${portOf(name, portBase)}`;
   const sessions = new Map<string, Http2SessionManager>();
@@ -86,8 +110,7 @@ function petstore(
   const door = createConnectTransport({ baseUrl: url("gateway"), httpVersion: "1.1" });
   const stop = async () => {
     for (const session of sessions.values()) session.abort();
-    await running.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    await stack.disposeAsync();
   };
   return {
     http: url("gateway"),
