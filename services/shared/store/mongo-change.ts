@@ -72,8 +72,8 @@ export function createChanges<T extends Doc>({ name, keys, database, raw, reads,
         const known = sent && outcome(mark, sent.base, stored);
         if (sent && known === "made") return sent.settle;
         if (inDoubt && known === "unknown") throw new Unavailable(true);
-        // Sent together they stay together, or the mark would stand for two different changes.
-        if (!sent) updates = updates.filter(({ limit }) => !limit.isOver);
+        // As long as they may have been made together they stay together, whether anybody still waits or not.
+        if (!inDoubt) updates = updates.filter(({ limit }) => !limit.isOver);
         const { next, settle } = fold(id, stored?.doc, updates);
         if (!next && (latest || !database.hasSeveralMembers())) return settle;
         // Without a write nothing proves that what was read is the latest state: read again in a way that does.
