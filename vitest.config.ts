@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { mongodReporter } from "./test/mongod-reporter.ts";
 
 export default defineConfig({
   test: {
@@ -6,5 +7,6 @@ export default defineConfig({
     // Generous: the tests must pass on a slow machine, and none of them measures time.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    reporters: ["default", mongodReporter()],
   },
 });
