@@ -11,7 +11,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { type ProcessName, portOf, processNames, type ServiceName } from "#shared/config.ts";
 import type { Order, Report } from "#shared/lifecycle.ts";
-import { startReplicaSet } from "./mongod.ts";
+import { openPlace } from "./mongodb.ts";
 
 type Env = Readonly<Record<string, string>>;
 
@@ -54,7 +54,7 @@ export interface Petstore extends AsyncDisposable {
 
 /**
  * Starts the five processes on an empty store, and resolves when the gateway finds all of them ready. The store is the
- * embedded one, or with PETSTORE_TEST_STORE=mongodb a replica set that lives as long as the petstore.
+ * embedded one, or with PETSTORE_TEST_STORE=mongodb a place in MongoDB that lives as long as the petstore.
  */
 export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
   const stack = new AsyncDisposableStack();
@@ -70,7 +70,7 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
 
 async function mongodb(stack: AsyncDisposableStack): Promise<Env> {
   if (process.env.PETSTORE_TEST_STORE !== "mongodb") return {};
-  return { MONGODB_URI: stack.use(await startReplicaSet()).uri };
+  return { MONGODB_URI: stack.use(await openPlace()).uri };
 }
 
 async function startOn(

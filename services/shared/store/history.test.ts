@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mongodMissing, startReplicaSet } from "../../../test/mongod.ts";
+import { mongodbMissing, openPlace } from "../../../test/mongodb.ts";
 import { openEmbedded } from "./embedded.ts";
 import { dropDatabase, openForTest } from "./fixtures/mongo.ts";
 import { emptyData, openMemory } from "./memory.ts";
@@ -175,14 +175,14 @@ test("the embedded engine answers every history like a Map", { timeout: 120_000 
   await fc.assert(fc.asyncProperty(history, check), { numRuns: 100 });
 });
 
-test.skipIf(mongodMissing)("the MongoDB engine answers every history like a Map", { timeout: 300_000 }, async () => {
-  await using set = await startReplicaSet();
+test.skipIf(mongodbMissing)("the MongoDB engine answers every history like a Map", { timeout: 300_000 }, async () => {
+  await using place = await openPlace();
   const check = async (ops: Operation[]) => {
     const service = randomBytes(6).toString("hex");
     try {
-      expect(await play(() => openForTest(set.uri, service), ops, "one by one")).toEqual(expected(ops));
+      expect(await play(() => openForTest(place.uri, service), ops, "one by one")).toEqual(expected(ops));
     } finally {
-      await dropDatabase(set.uri, `petstore_${service}`);
+      await dropDatabase(place.uri, service);
     }
   };
   await fc.assert(fc.asyncProperty(history, check), { numRuns: 50 });

@@ -1,29 +1,29 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
-import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/mongod.ts";
+import { mongodbMissing, openPlace, type Place } from "../../../test/mongodb.ts";
 import { conformance } from "./conformance.ts";
 import { dropDatabase, openForTest } from "./fixtures/mongo.ts";
 
-describe.skipIf(mongodMissing)("on one member", () => {
-  let set: ReplicaSet;
+describe.skipIf(mongodbMissing)("on MongoDB", () => {
+  let place: Place;
   beforeAll(async () => {
-    set = await startReplicaSet();
+    place = await openPlace();
   });
-  afterAll(() => set?.stop());
+  afterAll(() => place?.stop());
 
   conformance("the MongoDB engine", async (clock) => {
     const service = randomBytes(6).toString("hex");
-    let store = await openForTest(set.uri, service, { clock });
+    let store = await openForTest(place.uri, service, { clock });
     return {
       store,
       async reopen() {
         await store.close();
-        store = await openForTest(set.uri, service, { clock });
+        store = await openForTest(place.uri, service, { clock });
         return store;
       },
       async end() {
         await store.close();
-        await dropDatabase(set.uri, `petstore_${service}`);
+        await dropDatabase(place.uri, service);
       },
     };
   });

@@ -21,13 +21,13 @@ export type MongoOptions = Pick<Deps, "clock" | "random" | "sleep" | "log">;
 const FORMAT = 1;
 
 /**
- * Opens the database of one service, `<database of the URI, or petstore>_<service>`, and waits for MongoDB if need be.
+ * Opens the database of one service, and waits for MongoDB if need be.
  * Throws `ConfigError` or `NewerFormat`, with a message for the operator.
  */
 export async function openMongo(uri: string, service: string, options: MongoOptions): Promise<Store> {
   const { clock, log } = options;
   const client = createClient(uri);
-  const database = openDatabase(client, `${prefixOf(uri)}_${service}`, followMembers(client));
+  const database = openDatabase(client, databaseName(uri, service), followMembers(client));
   const about = database.db.collection<{ _id: string; format: number }>("_petstore");
 
   /** Also finds out whether the user may write. */
@@ -118,9 +118,10 @@ async function buildIndexes(uri: string, database: string, declaration: Declarat
   }
 }
 
-function prefixOf(uri: string): string {
-  const [, database] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];
-  return database === undefined ? "petstore" : decodeURIComponent(database);
+/** `<database of the URI, or petstore>_<service>` */
+export function databaseName(uri: string, service: string): string {
+  const [, database = "petstore"] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];
+  return `${decodeURIComponent(database)}_${service}`;
 }
 
 /** A router knows its members by itself, so it counts as many. */
