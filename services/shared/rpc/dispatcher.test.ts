@@ -118,6 +118,11 @@ describe("errors", () => {
     expect(fault.rawMessage).not.toContain("/home");
   });
 
+  test("a store that would not begin because the time was over is out of time, not out of reach", () => {
+    expect(reasonOf(toFault(new Unavailable(false), "r-1", true))?.reason).toBe("DEADLINE_EXCEEDED");
+    expect(reasonOf(toFault(new Unavailable(false), "r-1", false))?.reason).toBe("UNAVAILABLE");
+  });
+
   test("a bug is logged with its cause and told without it", async () => {
     const { failure, lines } = invoke(() => {
       throw new TypeError("secret/path exploded");

@@ -102,7 +102,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       const message = await inTime(run(method, request, call), call.deadline - started);
       return { message, headers: call.responseHeaders };
     } catch (thrown) {
-      failure = toFault(thrown, call.requestId);
+      failure = toFault(thrown, call.requestId, deps.clock() >= call.deadline);
       throw failure;
     } finally {
       const entry = { rpc: methodName(method), requestId: call.requestId, ms: Math.round(deps.clock() - started) };

@@ -71,9 +71,11 @@ export const reasonOf = (error: ConnectError): { reason: string; metadata: Recor
  * A failed call to another service is "unavailable" whatever went wrong there: this service does not know what became of
  * its request, and says so.
  */
-export function toFault(thrown: unknown, requestId: string): Fault {
+export function toFault(thrown: unknown, requestId: string, isLate = false): Fault {
   if (thrown instanceof Fault) return thrown;
   if (thrown instanceof DomainError) return domainFault(thrown);
+  // The store refuses to begin what nobody waits for any more.
+  if (thrown instanceof Unavailable && isLate) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
   if (thrown instanceof Unavailable)
     return fault("UNAVAILABLE", thrown.inDoubt ? IN_DOUBT : "The store can't be reached now. Try again.", thrown);
   if (thrown instanceof ConnectError) {
