@@ -52,7 +52,7 @@ describe("a lost reply", () => {
       const { transport } = scripted(new ConnectError("read ECONNRESET at /x", code));
       const error = (await call(knowingLostReplies(transport), deleteCategory)) as ConnectError;
       expect([error.code, reasonOf(error)?.reason]).toEqual([Code.Unavailable, "UNAVAILABLE"]);
-      expect(error.rawMessage).toBe("CategoryService did not answer. Try again.");
+      expect(error.rawMessage).toMatch(/^CategoryService did not answer\. A write may or may not have happened/);
     },
   );
 

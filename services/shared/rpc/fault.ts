@@ -13,8 +13,10 @@ import { Unavailable } from "../store/port.ts";
 /** Who names the reasons in a google.rpc.ErrorInfo. */
 export const DOMAIN = "petstore";
 
-const IN_DOUBT = "The store did not answer: the write may or may not have happened. Read the record, or try again.";
-export const OUT_OF_TIME = "The time for the request ran out. A write may or may not have happened.";
+/** For a write whose outcome nobody knows. */
+export const IN_DOUBT =
+  "A write may or may not have happened: look, or ask again, which is safe with an idempotency key.";
+export const OUT_OF_TIME = `The time for the request ran out. ${IN_DOUBT}`;
 
 const codeByName = new Map(
   Object.entries(Code)
@@ -77,10 +79,14 @@ export function toFault(thrown: unknown, requestId: string, isLate = false): Fau
   // The store refuses to begin what nobody waits for any more.
   if (thrown instanceof Unavailable && isLate) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
   if (thrown instanceof Unavailable)
-    return fault("UNAVAILABLE", thrown.inDoubt ? IN_DOUBT : "The store can't be reached now. Try again.", thrown);
+    return fault(
+      "UNAVAILABLE",
+      thrown.inDoubt ? `The store did not answer. ${IN_DOUBT}` : "The store can't be reached now. Try again.",
+      thrown,
+    );
   if (thrown instanceof ConnectError) {
     if (thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
-    return fault("UNAVAILABLE", "Another service can't be reached now. Try again.", thrown);
+    return fault("UNAVAILABLE", `Another service did not answer. ${IN_DOUBT}`, thrown);
   }
   return fault("INTERNAL", `Something went wrong in the petstore. Quote request ${requestId}.`, thrown);
 }
