@@ -151,7 +151,7 @@ export async function createWorld(witness: Witness = () => {}) {
   });
 
   const transport = (from: Caller, to: ServiceName) =>
-    askingAgain(retrying(knowingLostReplies(wire(from, to)), time(from)));
+    askingAgain(retrying(knowingLostReplies(wire(from, to)), time(from)), time(from));
 
   async function sweep(name: ServiceName): Promise<void> {
     const process = processes.get(name);

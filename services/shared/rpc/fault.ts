@@ -67,13 +67,25 @@ function domainFault({ reason, message, path, cause, metadata }: DomainError): F
 export const reasonOf = (error: ConnectError): { reason: string; metadata: Record<string, string> } | undefined =>
   error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === DOMAIN);
 
+interface Circumstances {
+  readonly requestId: string;
+  /** The caller's time is over. */
+  readonly isLate?: boolean;
+  /** The RPC has effects: of an error that nobody foresaw, it is not known whether it came before or after them. */
+  readonly writes?: boolean;
+}
+
+/** True for an error that nobody foresaw. */
+export const isBug = (thrown: unknown): boolean =>
+  !(thrown instanceof DomainError || thrown instanceof Unavailable || thrown instanceof ConnectError);
+
 /**
  * Turns anything that a handler threw into what the caller is told.
  *
  * A failed call to another service is "unavailable" whatever went wrong there: this service does not know what became of
  * its request, and says so.
  */
-export function toFault(thrown: unknown, requestId: string, isLate = false): Fault {
+export function toFault(thrown: unknown, { requestId, isLate = false, writes = false }: Circumstances): Fault {
   if (thrown instanceof Fault) return thrown;
   if (thrown instanceof DomainError) return domainFault(thrown);
   // The store refuses to begin what nobody waits for any more.
@@ -88,5 +100,6 @@ export function toFault(thrown: unknown, requestId: string, isLate = false): Fau
     if (thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
     return fault("UNAVAILABLE", `Another service did not answer. ${IN_DOUBT}`, thrown);
   }
-  return fault("INTERNAL", `Something went wrong in the petstore. Quote request ${requestId}.`, thrown);
+  const sorry = `Something went wrong in the petstore. Quote request ${requestId}.`;
+  return writes ? fault("UNAVAILABLE", `${sorry} ${IN_DOUBT}`, thrown) : fault("INTERNAL", sorry, thrown);
 }
