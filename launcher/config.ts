@@ -8,6 +8,8 @@ export interface LauncherConfig {
   readonly environment: Environment;
   /** Undefined when MongoDB stores the data. */
   readonly dataDir: string | undefined;
+  /** npm started this process, so it ends with npm: a signal to npm alone does not arrive here. */
+  readonly endsWithParent: boolean;
 }
 
 /**
@@ -28,7 +30,8 @@ export function launcherConfig(
   for (const name of ["PORT", ...processNames.map((process) => `${process.toUpperCase()}_URL`)])
     delete environment[name];
   const { dataDir, mongodbUri } = serviceConfig(environment, "pet", terminal);
-  return { environment, dataDir: mongodbUri ? undefined : dataDir };
+  const endsWithParent = given.npm_lifecycle_event !== undefined;
+  return { environment, dataDir: mongodbUri ? undefined : dataDir, endsWithParent };
 }
 
 /** Makes the data directory if need be, and tries whether it can be written. Throws `ConfigError`. */

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -132,4 +134,23 @@ describe("the end", () => {
     expect(await it.ended).toBe("SIGKILL");
     expect(it.output().match(/the launcher is gone/g)).toHaveLength(2);
   });
+});
+
+test("ends when npm, which started it, is gone without a word", { timeout }, async () => {
+  const env = { ...process.env, DATA_DIR: dataDir, npm_lifecycle_event: "start" };
+  // The shell stands for npm's: it waits for the launcher and passes no signal on.
+  const shell = spawn("sh", ["-c", `"${process.execPath}" "${script}" gateway:well pet:well; true`], { env });
+  let output = "";
+  const { promise: ready, resolve } = Promise.withResolvers<void>();
+  for (const stream of [shell.stdout, shell.stderr])
+    stream.on("data", (text) => {
+      output += text;
+      if (output.includes("is ready")) resolve();
+    });
+  await ready;
+  shell.kill("SIGKILL");
+  // The pipes close when the last of all processes has ended.
+  await once(shell, "close");
+  expect(output).toMatch(/^npm is gone: stopping$/m);
+  expect(output).toMatch(/^stopped$/m);
 });

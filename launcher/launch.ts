@@ -11,6 +11,8 @@ const STOP_LIMIT_MS = 10_000;
 /** People are told what is missing whenever so much time has passed. */
 const PROGRESS_MS = 2000;
 
+const PARENT_MS = 500;
+
 const root = join(import.meta.dirname, "..");
 const petstore: readonly Program[] = processNames.map((name: ProcessName) => ({
   name,
@@ -26,7 +28,8 @@ export async function launch(programs: readonly Program[] = petstore): Promise<v
     process.on(signal, () => void stop(`${signal}: stopping`, 0));
   }
   try {
-    const { environment, dataDir } = launcherConfig();
+    const { environment, dataDir, endsWithParent } = launcherConfig();
+    if (endsWithParent) whenOrphaned(() => stop("npm is gone: stopping", 0));
     if (dataDir !== undefined) await checkDataDir(dataDir);
     for (const program of programs) children.push(supervise(program, { environment, say }));
     const urls = await allReady(children);
@@ -35,6 +38,17 @@ export async function launch(programs: readonly Program[] = petstore): Promise<v
     if (!(error instanceof ConfigError || error instanceof ChildDied)) throw error;
     await stop(`${paint("red", "The petstore can't start.")} ${error.message}`, 1);
   }
+}
+
+/** Looks whether the parent has changed: there is no event for it. */
+function whenOrphaned(end: () => void): void {
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    end();
+  }, PARENT_MS);
+  watch.unref();
 }
 
 async function allReady(children: readonly Child[]): Promise<ReadonlyMap<string, string>> {

@@ -13,8 +13,9 @@ export const paint = (style: Style, text: string): string => styleText(style, te
 /** Where everything is, and what to try. */
 export function welcome(urls: ReadonlyMap<string, string>, seconds: number, dataDir: string | undefined): string {
   const gateway = urls.get("gateway") ?? "";
+  const width = `${gateway}/docs`.length + 3;
   const row = (name: string, url: string, what: string) =>
-    `  ${paint("bold", name.padEnd(11))}${url.padEnd(29)}${what}`;
+    `  ${paint("bold", name.padEnd(11))}${url.padEnd(width)}${what}`;
   const rows = processNames.map((name) =>
     row(
       name,

@@ -59,7 +59,7 @@ export function retirementHeaders(operation: Operation, policy: RetirementPolicy
 export function sunsetCheck({ retirement }: Operation, policy: RetirementPolicy, clock: () => number): () => void {
   if (!retirement || !policy.goneAfterSunset) return () => {};
   const { sunsetAt } = effectiveDates(retirement, policy);
-  const instead = retirement.successorTemplate ? ` Use ${retirement.successorTemplate} instead.` : "";
+  const instead = retirement.successor ? " The header Link names its successor." : "";
   return () => {
     if (clock() >= sunsetAt.getTime())
       throw new Refusal("ENDPOINT_SUNSET", `This operation ended on ${sunsetAt.toUTCString()}.${instead}`);

@@ -7,15 +7,18 @@ import { accepted, createKeys, type Fate, givenUp, KEYS } from "#shared/keys.ts"
 import type { ServiceModule } from "#shared/module.ts";
 import { readPage } from "#shared/page.ts";
 import { storedId } from "#shared/record.ts";
-import { type Budget, background } from "#shared/rpc/call.ts";
+import type { Budget } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
-import { sweeping } from "#shared/sweep.ts";
+import { removing, sweeping } from "#shared/sweep.ts";
 import { driveDeletion, type Peers } from "./deletion.ts";
 import { CATEGORIES, type CategoryDoc, type CategoryParams, toCategory } from "./document.ts";
 import { beginDeletion, categoryNotFound, giveUp, insert, update } from "./rules.ts";
 
-/** How often a write meets a deletion that is not decided before it gives up. */
-const PATIENCE = 3;
+/** How long a write that meets a deletion under way pauses between two looks, and gives up before its deadline. */
+const LOOK_MS = 25;
+const MARGIN_MS = 100;
+/** How often a deletion looks how it ended. */
+const ROUNDS = 3;
 
 export async function createCategoryService(deps: Deps, peers: Peers): Promise<ServiceModule> {
   const { store } = deps;
@@ -69,10 +72,11 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
       const id = storedId(request.categoryId);
       if (id === undefined) throw categoryNotFound(request.categoryId);
       const decide = update(request.categoryId, changeOf(request), request.etag);
-      for (let round = 0; round < PATIENCE; round++) {
+      while (deps.clock() + MARGIN_MS < call.deadline) {
         const doc = await categories.update(id, decide, call);
         if (doc !== "busy") return { category: toMessage(doc) };
         await drive(id, call);
+        await deps.sleep(LOOK_MS);
       }
       throw new DomainError("CONCURRENT_UPDATE", "The category is just being deleted. Try again.");
     },
@@ -81,7 +85,7 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
       const id = storedId(categoryId);
       if (id === undefined) throw categoryNotFound(categoryId);
       const op = await categories.update(id, beginDeletion(categoryId, etag), call);
-      for (let round = 0; round < PATIENCE; round++) {
+      for (let round = 0; round < ROUNDS; round++) {
         await drive(id, call);
         const doc = await categories.get(id, call);
         if (doc?.state === "DELETED") return {};
@@ -114,11 +118,7 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
         },
         deps,
       ),
-      {
-        name: "category.keys",
-        everyMs: 600_000,
-        sweep: (limit) => keys.sweep(limit, background(deps, "sweep")),
-      },
+      removing("category.keys", keys.sweep, deps),
     ],
   };
 }

@@ -170,7 +170,7 @@ describe("what Pet and Order ask", () => {
   ])("a crash when it was $step changes no answer and does nothing twice", async ({ step, before, ask, left }) => {
     for (const prepare of before) await prepare();
     service.crashAt(`inventory.${step}`);
-    expect(await failure(ask())).toBe("INTERNAL");
+    expect(await failure(ask())).toBe("UNAVAILABLE");
     service.crashAt(undefined);
     await service.restart();
     const answer = await ask();

@@ -33,7 +33,7 @@ describe("a crash", () => {
     const id = await shop.make();
     if (name === "refuse") shop.stock.outcome = Outcome.INSUFFICIENT_STOCK;
     shop.service.crashAt(point);
-    expect(await failure(operations[name]?.(id) as Promise<unknown>)).toBe("INTERNAL");
+    expect(await failure(operations[name]?.(id) as Promise<unknown>)).toBe("UNAVAILABLE");
     shop.service.crashAt(undefined);
     await shop.service.restart();
     shop.time.advance(6_000);

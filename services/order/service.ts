@@ -10,9 +10,8 @@ import { accepted, createKeys, givenUp, KEYS, refused } from "#shared/keys.ts";
 import type { ServiceModule } from "#shared/module.ts";
 import { readPage } from "#shared/page.ts";
 import { storedId } from "#shared/record.ts";
-import { background } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
-import { sweeping } from "#shared/sweep.ts";
+import { removing, sweeping } from "#shared/sweep.ts";
 import { ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./document.ts";
 import { drive, fateOf, finish, type OrderContext, type Peers } from "./fulfilment.ts";
 import { asPlaced, type Change, cancel, giveUp, insert, orderNotFound, refusalError, update } from "./rules.ts";
@@ -56,7 +55,7 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
       return keys.create(placing, { rpc: "CreateOrder", requestId, params }, async (id, params) => {
         if (params.petId === NO_PET) return refused(refusalError("PET_NOT_FOUND", order));
         const placed = await orders.update(id, insert(id, params, clock()), placing);
-        const doc = await drive(context, placed, placing);
+        const doc = isAnswerable(placed, params) ? placed : await drive(context, placed, placing);
         if (fateOf(doc) === "accepted") return accepted({ order: toOrder(id, asPlaced(params), 1) });
         return doc.refusal ? refused(refusalError(doc.refusal, order)) : givenUp;
       });
@@ -112,14 +111,14 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
         },
         deps,
       ),
-      {
-        name: "order.keys",
-        everyMs: 600_000,
-        sweep: (limit) => keys.sweep(limit, background(deps, "sweep")),
-      },
+      removing("order.keys", keys.sweep, deps),
     ],
   };
 }
+
+/** Accepted before, and what was asked is done: what has become of the order since is not the create's affair. */
+const isAnswerable = (doc: OrderDoc, { complete }: OrderParams): boolean =>
+  fateOf(doc) === "accepted" && !(complete && doc.state === "COMMITTING");
 
 const reservationFate = ({ state }: OrderDoc): OrderFate =>
   state === "ABORTED" || state === "CANCELLED" ? OrderFate.OVER : OrderFate.LIVE;

@@ -95,12 +95,11 @@ export function createGatekeeper({ clock, sleep, point, pets, gates, categories 
       );
       if (!closed) return Membership.STALE;
       await point("gate.closed");
+      // First those that are about to join: they become members, and never the other way round.
       const one = { limit: 1, order: "asc" } as const;
-      const inside = await Promise.all([
-        pets.list({ where: { member: id }, ...one }, budget),
-        pets.list({ where: { joining: id }, ...one }, budget),
-      ]);
-      return inside.flat().length > 0 ? Membership.SOME : Membership.NONE;
+      const joining = await pets.list({ where: { joining: id }, ...one }, budget);
+      const members = await pets.list({ where: { member: id }, ...one }, budget);
+      return joining.length + members.length > 0 ? Membership.SOME : Membership.NONE;
     },
   };
 }

@@ -61,6 +61,9 @@ describe("creation", () => {
     expect(told).toMatchObject({ state: "CREATING", version: 1 });
     expect(doc(activate(stock("available", 3))(told))).toMatchObject({ status: "pending", firstStatus: "pending" });
   });
+  test("ends once: a late driver changes nothing", () => {
+    for (const pet of [active, moving, deleted, voided]) expect(activate(stock("sold", 99))(pet)).toEqual(untouched);
+  });
   test("is refused for good only when its category is gone, and leaves a tombstone", () => {
     expect(doc(refuse(creating))).toMatchObject({ state: "VOID", refusal: "CATEGORY_NOT_FOUND", facts: { name: "" } });
     expect(doc(refuse(creating)).member).toBeUndefined();
@@ -110,6 +113,10 @@ describe("a change", () => {
     ).toMatchObject({
       action: "put",
     });
+  });
+  test("or a deletion needs the revision it was made for", () => {
+    expect(() => beginDeletion(1n, '"9"')(active)).toThrow(reason("ETAG_MISMATCH"));
+    expect(doc(beginDeletion(1n, '"3"')(active))).toMatchObject({ intent: { op: 5, delete: true }, todo: true });
   });
   test.each([creating, deleted, voided])("of a pet that is $state is not found", (pet) => {
     expect(() => beginUpdate(1n, {}, undefined, undefined)(pet)).toThrow(reason("PET_NOT_FOUND"));

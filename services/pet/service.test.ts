@@ -208,7 +208,7 @@ describe("a crash", () => {
   test.each(points)("during %s at %s leaves nothing stuck", async (operation, point) => {
     const petId = await make();
     service.crashAt(point);
-    expect(await failure(operations[operation]?.(petId) as Promise<unknown>)).toBe("INTERNAL");
+    expect(await failure(operations[operation]?.(petId) as Promise<unknown>)).toBe("UNAVAILABLE");
     service.crashAt(undefined);
     await service.restart();
     await service.sweep();

@@ -10,10 +10,10 @@ import { accepted, createKeys, KEYS } from "#shared/keys.ts";
 import type { ServiceModule } from "#shared/module.ts";
 import { readPage } from "#shared/page.ts";
 import { fromPetStatus, storedId } from "#shared/record.ts";
-import { type Budget, background, type Call } from "#shared/rpc/call.ts";
+import type { Budget, Call } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import type { Decide } from "#shared/store/port.ts";
-import { sweeping } from "#shared/sweep.ts";
+import { removing, sweeping } from "#shared/sweep.ts";
 import { driveCreation, fateOf, type PetContext, unfinished } from "./creation.ts";
 import {
   factsOf,
@@ -39,8 +39,8 @@ import {
   refusalError,
 } from "./rules.ts";
 
-/** How often a write meets another's unfinished intent before it gives up. */
-const PATIENCE = 3;
+/** How long before its deadline a write that meets others' unfinished intents gives up, in milliseconds. */
+const MARGIN_MS = 100;
 /** Stands for a category's id that is too high to be one. It is refused before it is stored. */
 const NO_CATEGORY = 0;
 
@@ -67,25 +67,27 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
   const isListed = (doc: PetDoc | undefined): doc is PetDoc => doc?.listed === true;
 
   /** What stands against pets joining the category, asked before anything is written. */
-  async function refusalOf(categoryId: bigint, budget: Budget): Promise<Refusal | undefined> {
-    const id = storedId(categoryId);
-    const verdict = id === undefined ? "gone" : await gatekeeper.admit(id, budget);
+  async function refusalOf(categoryId: number, budget: Budget): Promise<Refusal | undefined> {
+    const verdict = categoryId === NO_CATEGORY ? "gone" : await gatekeeper.admit(categoryId, budget);
     if (verdict === "go") return undefined;
     return verdict === "gone" ? "CATEGORY_NOT_FOUND" : "CONCURRENT_UPDATE";
   }
 
   /** Begins a write, after finishing the one that is in its way, and takes it to its end. */
   async function write(id: number, begin: Decide<PetDoc, Begun>, call: Call): Promise<IntentEnd> {
-    for (let round = 0; round < PATIENCE; round++) {
+    while (deps.clock() + MARGIN_MS < call.deadline) {
       const begun = await pets.update(id, begin, call);
       if (begun.kind === "done") return { op: 0, shown: begun.view };
+      if (begun.kind === "busy") {
+        await driveIntent(context, id, begun.op, call).catch(asConcurrent);
+        continue;
+      }
       const end = await driveIntent(context, id, begun.op, call);
-      if (begun.kind === "busy") continue;
       if (!end) throw unfinished();
       if (end.refusal) throw refusalError(end.refusal);
       return end;
     }
-    throw new DomainError("CONCURRENT_UPDATE", "Other writes to the pet are just being finished. Try again.");
+    throw concurrent();
   }
 
   const publicService = implement(PetService, {
@@ -102,10 +104,16 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
 
     async createPet({ pet, requestId }, call) {
       const params = paramsOf(pet);
-      const refusal = await refusalOf(pet?.categoryId ?? 0n, call);
-      if (refusal && requestId === undefined) throw refusalError(refusal);
+      if (requestId === undefined) {
+        const refusal = await refusalOf(params.categoryId, call);
+        if (refusal) throw refusalError(refusal);
+      }
       return keys.create(call, { rpc: "CreatePet", requestId, params }, async (id, params) => {
-        await pets.update(id, refusal ? insertVoid(id, refusal) : insert(id, params), call);
+        if (!(await pets.get(id, call))) {
+          // Under a key a refusal is written down too, so that no late attempt makes the pet after all.
+          const refusal = requestId === undefined ? undefined : await refusalOf(params.categoryId, call);
+          await pets.update(id, refusal ? insertVoid(id, refusal) : insert(id, params), call);
+        }
         const ended = await driveCreation(context, id, call);
         if (ended.fate !== "accepted") return ended;
         const { firstStatus = "available" } = ended.answer;
@@ -128,10 +136,12 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
     async updatePet(request, call) {
       const id = storedId(request.petId);
       if (id === undefined) throw petNotFound(request.petId);
-      const { categoryId, ...change } = changeOf(request);
-      const refusal = categoryId === undefined ? undefined : await refusalOf(categoryId, call);
-      const asked = categoryId === undefined ? change : { ...change, categoryId: storedId(categoryId) ?? NO_CATEGORY };
-      const { shown } = await write(id, beginUpdate(request.petId, asked, request.etag, refusal), call);
+      const change = changeOf(request);
+      const { categoryId } = change;
+      const before = categoryId === undefined ? undefined : await pets.get(id, call);
+      const moves = categoryId !== undefined && before?.state === "ACTIVE" && before.categoryId !== categoryId;
+      const refusal = moves ? await refusalOf(categoryId, call) : undefined;
+      const { shown } = await write(id, beginUpdate(request.petId, change, request.etag, refusal), call);
       if (!shown) throw unfinished();
       return { pet: toPet(id, shown) };
     },
@@ -172,13 +182,17 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
         },
         deps,
       ),
-      {
-        name: "pet.keys",
-        everyMs: 600_000,
-        sweep: (limit) => keys.sweep(limit, background(deps, "sweep")),
-      },
+      removing("pet.keys", keys.sweep, deps),
     ],
   };
+}
+
+const concurrent = () =>
+  new DomainError("CONCURRENT_UPDATE", "Other writes to the pet are just being finished. Try again.");
+
+/** Another's write waits for something that is not decided. This one has not begun, so it is refused. */
+function asConcurrent(error: unknown): never {
+  throw error instanceof DomainError && error.reason === "UNAVAILABLE" ? concurrent() : error;
 }
 
 function whereOf({ categoryId, status }: ListPetsRequest) {
@@ -207,7 +221,8 @@ function changeOf({ pet, updateMask }: UpdatePetRequest) {
   const facts = Object.entries(factsOf(pet)).filter(([name]) => asked(field[name as keyof PetFacts]));
   return {
     facts: Object.fromEntries(facts),
-    categoryId: asked(field.categoryId) ? pet?.categoryId : undefined,
+    categoryId:
+      asked(field.categoryId) && pet?.categoryId !== undefined ? (storedId(pet.categoryId) ?? NO_CATEGORY) : undefined,
     listing: asked(field.status) && pet?.status !== undefined ? fromPetStatus(pet.status) : undefined,
   };
 }

@@ -14,8 +14,18 @@ async function setUp() {
   const store = openMemory();
   const fates = new Map<number, Fate>();
   const points: Record<string, (() => Promise<void>) | undefined> = {};
+  const collection = await store.collection(KEYS);
+  let afterRead: (() => Promise<void>) | undefined;
+  const slow: typeof collection = {
+    ...collection,
+    async get(...args) {
+      const doc = await collection.get(...args);
+      await afterRead?.();
+      return doc;
+    },
+  };
   const keys = createKeys(
-    await store.collection(KEYS),
+    slow,
     {
       nextId: () => store.nextId("record"),
       fate: async (id) => fates.get(id) ?? "missing",
@@ -34,13 +44,18 @@ async function setUp() {
     };
     return ended[fates.get(id) as string] as Ended<object>;
   };
-  function attempt(body: object, run: Parameters<typeof keys.create>[2], headers: Record<string, string> = {}) {
+  function attempt(
+    body: object,
+    run: Parameters<typeof keys.create>[2],
+    headers: Record<string, string> = {},
+    rpc = "Create",
+  ) {
     const call = {
       headers: new Headers(headers),
       responseHeaders: new Headers(),
       caller: headers[CALLER_HEADER] ?? "a",
     };
-    const create = keys.create(call as Call, { rpc: "Create", requestId: "k", params: body }, run);
+    const create = keys.create(call as Call, { rpc, requestId: "k", params: body }, run);
     return create.then(
       (answer) => ({ answer, replayed: call.responseHeaders.get(REPLAYED_HEADER) === "true" }),
       (error: DomainError) => ({ error: error.reason ?? error.message, floor: error.metadata?.floor }),
@@ -49,7 +64,16 @@ async function setUp() {
   const advance = (ms: number) => {
     now += ms;
   };
-  return { keys, fates, decide, attempt, points, advance };
+  /** The next attempt that reads its key document sleeps then, until it is woken. */
+  const sleepAfterRead = () => {
+    const asleep = Promise.withResolvers<void>();
+    afterRead = () => {
+      afterRead = undefined;
+      return asleep.promise;
+    };
+    return asleep.resolve;
+  };
+  return { keys, fates, decide, attempt, points, advance, sleepAfterRead };
 }
 const body = { name: "Rex" };
 const other = { name: "Tom" };
@@ -114,6 +138,12 @@ describe("the same key with another body", () => {
   });
 });
 
+test("keys belong to an RPC", async () => {
+  const { attempt, decide } = await setUp();
+  await attempt(body, decide("accepted"));
+  expect(await attempt(other, decide("accepted"), {}, "CreateOther")).toEqual(ok(2, other, false));
+});
+
 test("keys belong to a caller", async () => {
   const { attempt, decide } = await setUp();
   await attempt(body, decide("accepted"), { [CALLER_HEADER]: "a" });
@@ -141,6 +171,44 @@ describe("a refusal", () => {
     expect(await attempt(body, decide("refused"))).toMatchObject({ error: "INSUFFICIENT_STOCK" });
     asleep.resolve();
     expect(await sleeper).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+  });
+
+  test.each(["0", undefined])(
+    "stops an attempt that had read the free key before and slept (seen: %s)",
+    async (seen) => {
+      const { attempt, decide, sleepAfterRead, fates } = await setUp();
+      const headers: Record<string, string> = seen === undefined ? {} : { [SEEN_HEADER]: seen };
+      const wake = sleepAfterRead();
+      const sleeper = attempt(body, decide("accepted"), headers);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(await attempt(body, decide("refused"), headers)).toMatchObject({ error: "INSUFFICIENT_STOCK" });
+      wake();
+      expect(await sleeper).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+      expect([...fates.values()]).not.toContain("accepted");
+    },
+  );
+
+  test("for another body holds for what was sent before it, also when the key is free later", async () => {
+    const { attempt, decide, fates } = await setUp();
+    await attempt(body, decide("crash"));
+    const seen = { [SEEN_HEADER]: "0" };
+    expect(await attempt(other, decide("accepted"), seen)).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+    fates.set(1, "given up");
+    expect(await attempt(other, decide("accepted"), seen)).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+  });
+
+  test("never frees a key that another attempt has taken over, and follows that one", async () => {
+    const { attempt, decide, fates } = await setUp();
+    let rival: Promise<unknown> | undefined;
+    const answer = await attempt(body, async (id, params) => {
+      if (rival) return decide("accepted")(id, params);
+      await decide("given up")(id, params);
+      rival = attempt(body, decide("accepted"));
+      await rival;
+      return refused(soldOut);
+    });
+    expect(answer).toEqual(ok(2, body, true));
+    expect([...fates.values()].filter((fate) => fate === "accepted")).toHaveLength(1);
   });
 
   test("is not answered by an attempt that finds it: the key is freed and tried anew", async () => {

@@ -15,7 +15,7 @@ import { type Collection, type Doc, keep, put, schema } from "./store/port.ts";
 const HOUR_MS = 3_600_000;
 const KEPT_HOURS = 24;
 /** How far back the sweeper looks for keys that expired while no process ran. */
-const SWEPT_HOURS = 24 * 90;
+const SWEPT_HOURS = 24 * 365;
 const ROUNDS = 6;
 const FRESH_IDS = 2;
 
@@ -62,6 +62,9 @@ interface KeyUse<P> {
   readonly seen: number | undefined;
 }
 
+/** What a key stood for when it was looked at. Without a floor, whatever the floor is now. */
+type From = { readonly id: number | undefined; readonly floor?: number } | KeyDoc;
+
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
 
 function keyUse<P extends object>(call: Call, rpc: string, requestId: string, params: P): KeyUse<P> {
@@ -101,17 +104,29 @@ export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: 
     );
   }
 
-  /** Makes the key stand for `id`, if it still stands for `from`. */
-  const take = ({ key, fingerprint, params }: KeyUse<object>, from: number | undefined, id: number, budget: Budget) =>
-    keys.update(
+  /** Makes the key stand for `id`, if it still stands for `from` and nobody was refused since its floor was looked at. */
+  function take({ key, fingerprint, params }: KeyUse<object>, from: From, id: number, budget: Budget) {
+    const hour = hourOf(clock);
+    return keys.update(
       key,
       (doc) => {
-        if (doc?.id !== from) return keep(false);
-        const floor = Math.max(doc?.floor ?? 0, from ?? 0);
-        return put({ _id: key, id, fingerprint, params, floor, hour: hourOf(clock) }, true);
+        const floor = doc?.floor ?? 0;
+        if (doc?.id !== from.id || (from.floor ?? floor) !== floor) return keep(false);
+        return put({ _id: key, id, fingerprint, params, floor: Math.max(floor, from.id ?? 0), hour }, true);
       },
       budget,
     );
+  }
+
+  /** Whoever asked with another body until now was refused: what they sent must not take the key when it is free. */
+  async function raise({ key }: KeyUse<object>, budget: Budget): Promise<void> {
+    const floor = await records.nextId(budget);
+    await keys.update(
+      key,
+      (doc) => (doc ? put({ ...doc, floor: Math.max(doc.floor, floor) }, undefined) : keep(undefined)),
+      budget,
+    );
+  }
 
   /** Finds the record that the key stands for, or makes it stand for `id`. */
   async function claim<P extends object>(use: KeyUse<P>, id: number, budget: Budget) {
@@ -119,17 +134,22 @@ export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: 
       const doc = await keys.get(use.key, { deadline: budget.deadline, latest: true });
       if (doc?.id === undefined) {
         if (doc) checkFloor(use, doc.floor, id);
-        if (await take(use, undefined, id, budget)) return { id, params: use.params, joined: false };
+        const floor = doc?.floor ?? 0;
+        if (await take(use, { id: undefined, floor }, id, budget)) return { id, params: use.params, joined: false };
         continue;
       }
       const fate = await records.fate(doc.id, budget);
       if (fate === "refused") await release(use, doc.id, budget);
       else if (fate === "given up") {
         checkFloor(use, doc.floor, id);
-        if (await take(use, doc.id, id, budget)) return { id, params: use.params, joined: false };
+        if (await take(use, doc, id, budget)) return { id, params: use.params, joined: false };
       } else if (doc.fingerprint === use.fingerprint) return { id: doc.id, params: doc.params as P, joined: true };
       else if (fate === "missing") await records.giveUp(doc.id, budget);
-      else throw fate === "accepted" ? reused() : inProgress("with another body");
+      else if (fate === "accepted") throw reused();
+      else {
+        await raise(use, budget);
+        throw inProgress("with another body");
+      }
     }
     throw unfinished();
   }
@@ -152,7 +172,7 @@ export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: 
           // A fresh id takes the key over only from the one that was given up.
           const from = gaveUp;
           gaveUp = undefined;
-          if (!(await take(use, from, id, call))) {
+          if (!(await take(use, { id: from }, id, call))) {
             id = first;
             continue;
           }
@@ -175,7 +195,7 @@ export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: 
       throw unfinished();
     },
 
-    /** Removes keys that have been kept long enough. Returns how many. */
+    /** Removes keys that have been kept long enough, `limit` at most. Returns how many. */
     async sweep(limit: number, budget: Budget): Promise<number> {
       const last = hourOf(clock) - KEPT_HOURS - 1;
       let removed = 0;

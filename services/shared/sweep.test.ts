@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sweeping } from "./sweep.ts";
+import { removing, sweeping } from "./sweep.ts";
 
 /** Documents that are unfinished until their work succeeds. */
 function setUp(ids: readonly number[], fails: readonly number[] = []) {
@@ -38,6 +38,37 @@ test("everything is visited once, a batch at a time", async () => {
 test("what can't be finished does not keep the rest from its turn", async () => {
   const { visit } = setUp([1, 2, 3, 4], [1, 2]);
   expect([await visit(), await visit(), await visit(), await visit()]).toEqual([[1, 2], [3, 4], [], [1, 2]]);
+});
+
+test("what waits until its time is up does not use up the time of the rest", async () => {
+  let now = 0;
+  const done: number[] = [];
+  const worker = sweeping(
+    {
+      name: "test",
+      everyMs: 1,
+      list: async () => Array.from({ length: 12 }, (_, i) => ({ _id: i + 1 })),
+      work: async ({ _id }, { deadline }) => {
+        if (now >= deadline) throw new Error("too late");
+        if (_id > 10) return done.push(_id);
+        now += 1_000;
+        throw new Error("a peer hangs");
+      },
+    },
+    { clock: () => now, random: () => 0 },
+  );
+  await worker.sweep(100).catch(() => {});
+  expect(done).toEqual([11, 12]);
+});
+
+test("what has expired is removed until there is no more of it", async () => {
+  let expired = 250;
+  const remove = async (limit: number) => {
+    const batch = Math.min(limit, expired);
+    expired -= batch;
+    return batch;
+  };
+  expect(await removing("test", remove, { clock: () => 0, random: () => 0 }).sweep(100)).toBe(250);
 });
 
 test("a failure does not stop the others, and is told", async () => {

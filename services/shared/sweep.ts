@@ -33,14 +33,29 @@ export function sweeping<T extends { readonly _id: number }>(
     name,
     everyMs,
     async sweep(limit) {
-      const budget = background(deps, "sweep");
-      const docs = await list({ after, limit, order: "asc" }, budget);
+      const docs = await list({ after, limit, order: "asc" }, background(deps, "sweep"));
       after = docs.length < limit ? undefined : docs.at(-1)?._id;
       const failures: unknown[] = [];
-      for (const doc of docs) await work(doc, budget).catch((error) => failures.push(error));
+      // Each has a budget of its own: one that waits must not use up the time of the rest.
+      for (const doc of docs) await work(doc, background(deps, "sweep")).catch((error) => failures.push(error));
       if (failures.length > 0)
         throw new Error(`${failures.length} of ${docs.length} are left for another run`, { cause: failures[0] });
       return docs.length;
     },
   };
 }
+
+/** A worker that removes what has expired, until there is no more of it. */
+export const removing = (
+  name: string,
+  remove: (limit: number, budget: Budget) => Promise<number>,
+  deps: Pick<Deps, "clock" | "random">,
+): Worker => ({
+  name,
+  everyMs: 600_000,
+  async sweep(limit) {
+    let removed = 0;
+    for (let batch = limit; batch === limit; removed += batch) batch = await remove(limit, background(deps, "sweep"));
+    return removed;
+  },
+});

@@ -42,6 +42,6 @@ export function createServiceTransport({
       },
     ],
   });
-  const transport = askingAgain(retrying(knowingLostReplies(coalescing(grpc)), deps));
+  const transport = askingAgain(retrying(knowingLostReplies(coalescing(grpc)), deps), deps);
   return { unary: transport.unary, stream: transport.stream, close: () => sessions.abort() };
 }

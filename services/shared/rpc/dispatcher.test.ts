@@ -10,7 +10,7 @@ import { UpdateOrderRequestSchema } from "#proto/petstore/order/v1/order_service
 import { realTime } from "../clock.ts";
 import { DomainError } from "../errors.ts";
 import { Unavailable } from "../store/port.ts";
-import { CALLER_HEADER, type Call, SECRET_HEADER } from "./call.ts";
+import { CALLER_HEADER, type Call, openCall, SECRET_HEADER } from "./call.ts";
 import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
 import { reasonOf, toFault } from "./fault.ts";
 import { validate } from "./validate.ts";
@@ -65,6 +65,10 @@ describe("what a handler is told", () => {
     expect((await callOf({ [CALLER_HEADER]: "ann" })).caller).toBe("ann");
     const { failure } = invoke(() => ({}), { [SECRET_HEADER]: "a guess", [CALLER_HEADER]: "ann" });
     expect((await failure)?.code).toBe(Code.PermissionDenied);
+    const incoming = { headers: new Headers({ [CALLER_HEADER]: "ann" }), timeoutMs: undefined };
+    const deps = { ...realTime, maxTimeoutMs: 1_000 };
+    expect(openCall(incoming, { ...deps, trusted: false }).caller).toBe("anonymous");
+    expect(openCall(incoming, { ...deps, trusted: true }).caller).toBe("ann");
   });
 });
 
@@ -113,9 +117,22 @@ describe("errors", () => {
     ["a peer out of time", new ConnectError("x", Code.DeadlineExceeded), Code.DeadlineExceeded, "DEADLINE_EXCEEDED"],
     ["a bug of ours", new TypeError("at /home/x"), Code.Internal, "INTERNAL"],
   ])("%s", (_, thrown, code, reason) => {
-    const fault = toFault(thrown, "r-1");
+    const fault = toFault(thrown, { requestId: "r-1" });
     expect([fault.code, reasonOf(fault)?.reason]).toEqual([code, reason]);
     expect(fault.rawMessage).not.toContain("/home");
+  });
+
+  test("a store that would not begin because the time was over is out of time, not out of reach", () => {
+    expect(reasonOf(toFault(new Unavailable(false), { requestId: "r-1", isLate: true }))?.reason).toBe(
+      "DEADLINE_EXCEEDED",
+    );
+    expect(reasonOf(toFault(new Unavailable(false), { requestId: "r-1" }))?.reason).toBe("UNAVAILABLE");
+  });
+
+  test("a bug in a write may have come after its effects: the outcome is unknown", () => {
+    const fault = toFault(new TypeError("x"), { requestId: "r-1", writes: true });
+    expect([fault.code, reasonOf(fault)?.reason]).toEqual([Code.Unavailable, "UNAVAILABLE"]);
+    expect(fault.rawMessage).toMatch(/Quote request r-1.*may or may not have happened/);
   });
 
   test("a bug is logged with its cause and told without it", async () => {
@@ -134,7 +151,9 @@ describe("errors", () => {
       /^(ROUTE_NOT_FOUND|METHOD_NOT_ALLOWED|NOT_ACCEPTABLE|URI_TOO_LONG|UNSUPPORTED_MEDIA_TYPE|HEADERS_TOO_LARGE)$/;
     for (const { localName, number } of ErrorReasonSchema.values) {
       if (number === 0 || httpOnly.test(localName) || localName === "UPSTREAM_ERROR") continue;
-      expect(toFault(new DomainError(localName as never, "x"), "").code, localName).not.toBe(Code.Unknown);
+      expect(toFault(new DomainError(localName as never, "x"), { requestId: "" }).code, localName).not.toBe(
+        Code.Unknown,
+      );
     }
   });
 });

@@ -7,11 +7,12 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Deps } from "../deps.ts";
 import { createAuthorization } from "./authorization.ts";
 import { type Call, openCall } from "./call.ts";
-import { type Fault, fault, OUT_OF_TIME, toFault, violationFault } from "./fault.ts";
+import { type Fault, fault, isBug, OUT_OF_TIME, toFault, violationFault } from "./fault.ts";
 import { validate } from "./validate.ts";
 
 /** Handles one RPC. It reads like its rule; whatever it throws becomes an error of the catalogue. */
@@ -97,18 +98,22 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     const trusted = authorize.isTrusted(incoming.headers);
     const call = openCall(incoming, { ...deps, maxTimeoutMs, trusted });
     let failure: Fault | undefined;
+    let bug = false;
     try {
       authorize.check(method, trusted);
       const message = await inTime(run(method, request, call), call.deadline - started);
       return { message, headers: call.responseHeaders };
     } catch (thrown) {
-      failure = toFault(thrown, call.requestId);
+      const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
+      failure = toFault(thrown, { requestId: call.requestId, isLate: deps.clock() >= call.deadline, writes });
+      bug = isBug(thrown);
       throw failure;
     } finally {
       const entry = { rpc: methodName(method), requestId: call.requestId, ms: Math.round(deps.clock() - started) };
       if (!failure) deps.log.debug(entry, "served");
-      else if (failure.code === Code.Internal) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
-      else if (failure.code === Code.Unavailable) deps.log.warn({ ...entry, err: failure.cause }, failure.rawMessage);
+      else if (bug) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
+      else if (failure.code === Code.Unavailable)
+        deps.log.warn({ ...entry, cause: told(failure.cause) }, failure.rawMessage);
       else deps.log.debug({ ...entry, code: Code[failure.code] }, failure.rawMessage);
     }
   }
@@ -132,6 +137,9 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     },
   };
 }
+
+/** In one line: what passes by itself needs no stack. */
+const told = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`);
 
 /** The handler goes on when its caller's time is up: what it has begun is better finished than left to a sweeper. */
 async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {

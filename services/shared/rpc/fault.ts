@@ -13,8 +13,10 @@ import { Unavailable } from "../store/port.ts";
 /** Who names the reasons in a google.rpc.ErrorInfo. */
 export const DOMAIN = "petstore";
 
-const IN_DOUBT = "The store did not answer: the write may or may not have happened. Read the record, or try again.";
-export const OUT_OF_TIME = "The time for the request ran out. A write may or may not have happened.";
+/** For a write whose outcome nobody knows. */
+export const IN_DOUBT =
+  "A write may or may not have happened: look, or ask again, which is safe with an idempotency key.";
+export const OUT_OF_TIME = `The time for the request ran out. ${IN_DOUBT}`;
 
 const codeByName = new Map(
   Object.entries(Code)
@@ -65,20 +67,39 @@ function domainFault({ reason, message, path, cause, metadata }: DomainError): F
 export const reasonOf = (error: ConnectError): { reason: string; metadata: Record<string, string> } | undefined =>
   error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === DOMAIN);
 
+interface Circumstances {
+  readonly requestId: string;
+  /** The caller's time is over. */
+  readonly isLate?: boolean;
+  /** The RPC has effects: of an error that nobody foresaw, it is not known whether it came before or after them. */
+  readonly writes?: boolean;
+}
+
+/** True for an error that nobody foresaw. */
+export const isBug = (thrown: unknown): boolean =>
+  !(thrown instanceof DomainError || thrown instanceof Unavailable || thrown instanceof ConnectError);
+
 /**
  * Turns anything that a handler threw into what the caller is told.
  *
  * A failed call to another service is "unavailable" whatever went wrong there: this service does not know what became of
  * its request, and says so.
  */
-export function toFault(thrown: unknown, requestId: string): Fault {
+export function toFault(thrown: unknown, { requestId, isLate = false, writes = false }: Circumstances): Fault {
   if (thrown instanceof Fault) return thrown;
   if (thrown instanceof DomainError) return domainFault(thrown);
+  // The store refuses to begin what nobody waits for any more.
+  if (thrown instanceof Unavailable && isLate) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
   if (thrown instanceof Unavailable)
-    return fault("UNAVAILABLE", thrown.inDoubt ? IN_DOUBT : "The store can't be reached now. Try again.", thrown);
+    return fault(
+      "UNAVAILABLE",
+      thrown.inDoubt ? `The store did not answer. ${IN_DOUBT}` : "The store can't be reached now. Try again.",
+      thrown,
+    );
   if (thrown instanceof ConnectError) {
     if (thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
-    return fault("UNAVAILABLE", "Another service can't be reached now. Try again.", thrown);
+    return fault("UNAVAILABLE", `Another service did not answer. ${IN_DOUBT}`, thrown);
   }
-  return fault("INTERNAL", `Something went wrong in the petstore. Quote request ${requestId}.`, thrown);
+  const sorry = `Something went wrong in the petstore. Quote request ${requestId}.`;
+  return writes ? fault("UNAVAILABLE", `${sorry} ${IN_DOUBT}`, thrown) : fault("INTERNAL", sorry, thrown);
 }

@@ -1,4 +1,5 @@
 import { ConnectError, type Transport } from "@connectrpc/connect";
+import type { Deps } from "../deps.ts";
 import { reasonOf } from "./fault.ts";
 import { isKeyed } from "./retry.ts";
 
@@ -13,16 +14,18 @@ const ROUNDS = 4;
  * A message can arrive after its caller gave up. So a create with a key starts by having seen nothing; where the key has
  * been freed by a refusal meanwhile, it is sent back without effect, and only a caller that still waits asks again.
  */
-export function askingAgain(transport: Transport): Transport {
+export function askingAgain(transport: Transport, { clock }: Pick<Deps, "clock">): Transport {
   return {
     ...transport,
     async unary(method, signal, timeoutMs, init, input, contextValues) {
       if (!isKeyed(method, input)) return transport.unary(method, signal, timeoutMs, init, input, contextValues);
+      const deadline = timeoutMs === undefined ? undefined : clock() + timeoutMs;
       const headers = new Headers(init);
       headers.set(SEEN_HEADER, "0");
       for (let round = 1; ; round++) {
         try {
-          return await transport.unary(method, signal, timeoutMs, headers, input, contextValues);
+          const left = deadline === undefined ? undefined : Math.max(1, deadline - clock());
+          return await transport.unary(method, signal, left, headers, input, contextValues);
         } catch (error) {
           const floor = error instanceof ConnectError ? reasonOf(error)?.metadata[FLOOR] : undefined;
           if (floor === undefined || round === ROUNDS || signal?.aborted) throw error;

@@ -1,5 +1,7 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { fault, reasonOf } from "./fault.ts";
+import { fault, IN_DOUBT, reasonOf } from "./fault.ts";
 
 /** Codes by which Connect reports a connection that broke, a stream that was reset, or a reply cut short. */
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
@@ -18,7 +20,7 @@ export function knowingLostReplies(transport: Transport): Transport {
       } catch (thrown) {
         const error = ConnectError.from(thrown);
         if (signal?.aborted || reasonOf(error) || !broken.has(error.code)) throw error;
-        throw new LostReply(method.parent.name, error);
+        throw new LostReply(method, error);
       }
     },
   };
@@ -30,8 +32,9 @@ export class LostReply extends ConnectError {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === "object" && value !== null && #lost in value && value.#lost;
   }
-  constructor(service: string, cause: ConnectError) {
-    const { rawMessage, code, details } = fault("UNAVAILABLE", `${service} did not answer. Try again.`);
+  constructor({ parent, idempotency }: DescMethod, cause: ConnectError) {
+    const advice = idempotency === Level.NO_SIDE_EFFECTS ? "Try again." : IN_DOUBT;
+    const { rawMessage, code, details } = fault("UNAVAILABLE", `${parent.name} did not answer. ${advice}`);
     super(rawMessage, code, undefined, undefined, cause);
     this.details = details;
   }

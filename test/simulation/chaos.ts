@@ -1,0 +1,81 @@
+/** What may go wrong, and who decides it. */
+import type { ServiceName } from "#shared/config.ts";
+
+/**
+ * What becomes of a call: it arrives once; or twice, now and later; not at all; only later, when its caller has given up;
+ * or it arrives and its answer does not.
+ */
+export type Delivery = "once" | "twice" | "lost" | "late" | "unanswered";
+
+/** A call on its way. */
+export interface Sent {
+  readonly from: ServiceName | "client";
+  /** Whoever sends it may send it again. */
+  readonly replayable: boolean;
+}
+
+export interface Chaos {
+  /** Which of so many goes on. */
+  pick(waiting: number): number;
+  /** Whether the process dies now, before it does what the label says. */
+  dies(service: ServiceName, label: string): boolean;
+  deliver(call: Sent): Delivery;
+  /** How much later it arrives what arrives late, in milliseconds. */
+  lateness(): number;
+  random(): number;
+}
+
+/** Nothing goes wrong, and everybody goes on in the order in which they came. */
+export const calm: Chaos = {
+  pick: () => 0,
+  dies: () => false,
+  deliver: () => "once",
+  lateness: () => 0,
+  random: () => 0.5,
+};
+
+export type Dice = () => number;
+
+/** Mulberry32: small, fast, and the same for the same seed everywhere. Uniform in [0, 1). */
+export function dice(seed: number): Dice {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const LATEST_MS = 20_000;
+
+export interface Weather {
+  /** How probable it is that a call fares badly. */
+  readonly calls: number;
+  /** How probable it is that a process dies at a step. */
+  readonly deaths: number;
+  /** 1: everybody has the same chance to go on. Above, who came last does, and others may sleep through all that they do. */
+  readonly unfairness: number;
+}
+
+/** Everybody goes on in any order, calls fare badly and processes die. */
+export function storm(seed: number, { calls, deaths, unfairness }: Weather, count: (what: string) => void): Chaos {
+  const roll = dice(seed);
+  return {
+    random: roll,
+    pick: (waiting) => waiting - 1 - Math.floor(roll() ** unfairness * waiting),
+    dies() {
+      const dies = roll() < deaths;
+      if (dies) count("crash");
+      return dies;
+    },
+    lateness: () => Math.floor(roll() ** 2 * LATEST_MS),
+    deliver({ replayable }) {
+      if (roll() >= calls) return "once";
+      const fates = ["lost", "late", "unanswered", ...(replayable ? (["twice"] as const) : [])] as const;
+      const fate = fates[Math.floor(roll() * fates.length)] ?? "lost";
+      count(fate);
+      return fate;
+    },
+  };
+}

@@ -1,0 +1,72 @@
+/** A disk in memory that outlives the process, lets an onlooker see every write, and makes every access take a turn. */
+import { deserialize } from "bson";
+import type { MemoryData } from "#shared/store/memory.ts";
+import type { Collection, Doc, Id, Indexes, Schema, Store } from "#shared/store/port.ts";
+
+export type Stored = Doc & Readonly<Record<string, unknown>>;
+export type OnWrite = (collection: string, after: Stored, before: Stored | undefined) => void;
+
+class WatchedCollection extends Map<Id, Uint8Array> {
+  readonly #onWrite: (after: Uint8Array, before: Uint8Array | undefined) => void;
+  constructor(onWrite: (after: Uint8Array, before: Uint8Array | undefined) => void) {
+    super();
+    this.#onWrite = onWrite;
+  }
+  override set(id: Id, bytes: Uint8Array): this {
+    const before = this.get(id);
+    super.set(id, bytes);
+    this.#onWrite(bytes, before);
+    return this;
+  }
+}
+
+class WatchedCollections extends Map<string, Map<Id, Uint8Array>> {
+  readonly #onWrite: OnWrite;
+  constructor(onWrite: OnWrite) {
+    super();
+    this.#onWrite = onWrite;
+  }
+  override get(name: string): Map<Id, Uint8Array> {
+    const known = super.get(name);
+    if (known) return known;
+    const read = (bytes: Uint8Array) => deserialize(bytes) as Stored;
+    const fresh = new WatchedCollection((after, before) => this.#onWrite(name, read(after), before && read(before)));
+    super.set(name, fresh);
+    return fresh;
+  }
+}
+
+export const createDisk = (onWrite: OnWrite): MemoryData => ({
+  collections: new WatchedCollections(onWrite),
+  sequences: new Map(),
+});
+
+/** Takes a step before every access, and another after a write: a process may die between the write and its answer. */
+export function inSteps(store: Store, step: (label: string) => Promise<void>): Store {
+  const read = async <R>(label: string, access: () => Promise<R>): Promise<R> => {
+    await step(`read ${label}`);
+    return access();
+  };
+  const write = async <R>(label: string, access: () => Promise<R>): Promise<R> => {
+    await step(`write ${label}`);
+    const result = await access();
+    await step(`wrote ${label}`);
+    return result;
+  };
+  return {
+    async collection<T extends Doc, const I extends Indexes<T>>(schema: Schema<T, I>): Promise<Collection<T, I>> {
+      const inner = await store.collection(schema);
+      const { name } = schema;
+      return {
+        get: (...args) => read(name, () => inner.get(...args)),
+        getMany: (...args) => read(name, () => inner.getMany(...args)),
+        list: (...args) => read(name, () => inner.list(...args)),
+        update: (...args) => write(name, () => inner.update(...args)),
+        remove: (...args) => write(name, () => inner.remove(...args)),
+      };
+    },
+    nextId: (...args) => write("sequence", () => store.nextId(...args)),
+    ping: (options) => store.ping(options),
+    close: () => store.close(),
+  };
+}

@@ -1,0 +1,98 @@
+/** Carrying out an operation over HTTP. */
+import { type Kind, kindOf, type Operation } from "./operations.ts";
+import { nameOf, type Outcome, type Shown } from "./perform.ts";
+
+interface Request {
+  readonly method: "POST" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly body?: object;
+}
+
+const paths: Record<Kind, string> = {
+  category: "/categories",
+  pet: "/pets",
+  order: "/store/orders",
+  inventory: "/store/inventory",
+};
+const dateOf = (mark: number) => new Date(mark * 1000).toISOString();
+
+function requestOf(operation: Operation): Request {
+  const name = nameOf(operation.mark);
+  const shipDate = dateOf(operation.mark);
+  const all = paths[kindOf(operation)];
+  const path = "id" in operation ? `${all}/${operation.id}` : all;
+  switch (operation.do) {
+    case "create category":
+      return { method: "POST", path, body: { name } };
+    case "rename category":
+      return { method: "PATCH", path, body: { name } };
+    case "create pet":
+    case "change pet": {
+      const { category: categoryId, status } = operation;
+      return { method: operation.do === "create pet" ? "POST" : "PATCH", path, body: { name, categoryId, status } };
+    }
+    case "place order": {
+      const { pet: petId, quantity, complete } = operation;
+      return { method: "POST", path, body: { petId, quantity, complete, shipDate } };
+    }
+    case "date order":
+      return { method: "PATCH", path, body: { shipDate } };
+    case "complete order":
+      return { method: "PATCH", path, body: { complete: true } };
+    case "stock":
+      return { method: "PATCH", path, body: { quantity: operation.quantity } };
+    case "delete category":
+    case "delete pet":
+    case "cancel order":
+      return { method: "DELETE", path };
+  }
+}
+
+interface Body extends Readonly<Record<string, string | number | boolean | undefined>> {
+  readonly shipDate?: string;
+}
+
+/** The same members that `perform.ts` shows. */
+const views: Record<Kind, (body: Body) => Shown["view"]> = {
+  category: ({ name }) => ({ name }),
+  pet: ({ name, categoryId: category, status }) => ({ name, category, status }),
+  order: ({ petId: pet, quantity, complete, shipDate }) => ({
+    pet,
+    quantity,
+    complete,
+    date: shipDate === undefined ? undefined : Date.parse(shipDate) / 1000,
+  }),
+  inventory: ({ quantity, status }) => ({ quantity, status }),
+};
+
+const shownBy = (kind: Kind, body: Body, etag: string | null): Shown => ({
+  kind,
+  id: Number(kind === "inventory" ? body.petId : body.id),
+  version: Number(etag?.replaceAll('"', "")),
+  view: views[kind](body),
+});
+
+/** Sends an operation once. Throws when the gateway itself is not there. */
+export async function performOverHttp(gateway: string, operation: Operation): Promise<Outcome> {
+  const { method, path, body } = requestOf(operation);
+  const headers = {
+    ...(body && { "content-type": "application/json" }),
+    ...(operation.key !== undefined && { "idempotency-key": operation.key }),
+    ...(operation.match !== undefined && { "if-match": `"${operation.match}"` }),
+  };
+  const response = await fetch(gateway + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  if (response.status === 204) return { is: "done" };
+  const answer = (await response.json()) as Body;
+  if (response.ok) return { is: "done", shown: shownBy(kindOf(operation), answer, response.headers.get("etag")) };
+  if (response.status === 503 || response.status === 504) return { is: "unknown" };
+  return { is: "refused", reason: String(answer.code) };
+}
+
+/** The record as it is now; undefined when there is none. */
+export async function readOverHttp(gateway: string, kind: Kind, id: number): Promise<Shown | undefined> {
+  const response = await fetch(`${gateway}${paths[kind]}/${id}`);
+  const answer = (await response.json()) as Body;
+  if (response.ok) return shownBy(kind, answer, response.headers.get("etag"));
+  if (response.status === 404) return undefined;
+  throw new Error(`${kind} ${id} can't be read: ${response.status} ${JSON.stringify(answer)}`);
+}

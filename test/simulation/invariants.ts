@@ -1,0 +1,107 @@
+/** What must be true of the stored documents, as sentences that say what is wrong. */
+import type { InventoryDoc } from "../../services/inventory/document.ts";
+import type { CollectionName, State } from "./state.ts";
+
+type Complaint = string | false | undefined;
+
+/** At every instant, whatever crashed or got lost; asked after each write about the document that was written. */
+export function wrongNow(state: State, collection: CollectionName, id: number): string[] {
+  const complaints = { categories: category, pets: pet, orders: order, inventory: entry }[collection](state, id);
+  return complaints.filter((complaint) => typeof complaint === "string");
+}
+
+function category({ categories, pets }: State, id: number): Complaint[] {
+  if (categories.get(id)?.state !== "DELETED") return [];
+  return [...pets.values()].map(
+    (pet) => pet.listed && pet.categoryId === id && `category ${id} is gone and pet ${pet._id} belongs to it`,
+  );
+}
+
+function pet({ categories, pets, inventory }: State, id: number): Complaint[] {
+  const doc = pets.get(id);
+  const stock = inventory.get(id);
+  if (doc?.state === "DELETED" || doc?.state === "VOID")
+    return [stock?.state === "OPEN" && `pet ${id} is ${doc.state} and its inventory entry is open`];
+  if (doc?.state !== "ACTIVE") return [];
+  const { state } = categories.get(doc.categoryId) ?? { state: "missing" };
+  const retiring = doc.intent?.delete && stock?.state === "RETIRED";
+  return [
+    state !== "ACTIVE" && state !== "DELETING" && `pet ${id} belongs to category ${doc.categoryId}, which is ${state}`,
+    stock?.state !== "OPEN" && !retiring && `pet ${id} is there and its inventory entry is ${stock?.state}`,
+    stock && doc.statusRev > stock.statusRev && `pet ${id} has a status that Inventory never had`,
+  ];
+}
+
+function order({ orders, inventory }: State, id: number): Complaint[] {
+  const doc = orders.get(id);
+  const held = doc?.petId === undefined ? undefined : inventory.get(doc.petId)?.resv[id];
+  const settled = doc?.petId === undefined ? undefined : inventory.get(doc.petId)?.done[id];
+  if (doc?.petId !== undefined && doc.state === "RESERVED" && held?.q !== doc.quantity)
+    return [`order ${id} is open and holds ${held?.q ?? "no"} units instead of ${doc.quantity}`];
+  if (doc?.state === "COMPLETE") return [held && `order ${id} is complete and still holds units`];
+  if (doc?.state === "COMMITTING") return [settled === "X" && `order ${id} is complete and its units were released`];
+  if (doc?.state !== "ABORTED" && doc?.state !== "CANCELLED") return [];
+  const holder = [...inventory.values()].find(({ resv }) => resv[id]);
+  return [holder && `order ${id} is ${doc.state} and pet ${holder._id} still holds units for it`];
+}
+
+function entry({ orders, inventory }: State, id: number): Complaint[] {
+  const doc = inventory.get(id);
+  if (!doc) return [];
+  const holders = Object.entries(doc.resv);
+  return [
+    ...ledger(doc),
+    doc.state === "RETIRED" && holders.length > 0 && `inventory ${id} is retired with open orders`,
+    ...holders.map(([order]) => {
+      const state = orders.get(Number(order))?.state;
+      const over = state === undefined || state === "ABORTED" || state === "CANCELLED" || state === "COMPLETE";
+      return over && `inventory ${id} holds units for order ${order}, which is ${state}`;
+    }),
+  ];
+}
+
+/** No oversell, ever: every unit that came in is in stock, held, or sold. */
+function ledger({ _id, quantity, reserved, sold, received, open, resv }: InventoryDoc): Complaint[] {
+  const holders = Object.values(resv);
+  const sum = holders.reduce((all, { q }) => all + q, 0);
+  return [
+    received !== quantity + reserved + sold && `inventory ${_id}: ${received} != ${quantity} + ${reserved} + ${sold}`,
+    reserved !== sum && `inventory ${_id}: ${reserved} reserved, orders hold ${sum}`,
+    open !== holders.length && `inventory ${_id}: ${open} open orders, ${holders.length} hold units`,
+    Math.min(quantity, reserved, sold) < 0 && `inventory ${_id} has less than nothing`,
+  ];
+}
+
+const RESTING: readonly string[] = [
+  ...["ACTIVE", "DELETED", "VOID"],
+  ...["RESERVED", "COMPLETE", "ABORTED", "CANCELLED"],
+  ...["STUB", "OPEN", "RETIRED"],
+];
+
+/** When all faults are over and every worker has found nothing to do. */
+export function wrongInTheEnd(state: State): string[] {
+  const { categories, pets, orders, inventory } = state;
+  const found: Complaint[] = [];
+  for (const [collection, docs] of Object.entries(state) as [CollectionName, Map<number, { state: string }>][])
+    for (const [id, doc] of docs) {
+      const rests = RESTING.includes(doc.state) && !("todo" in doc || "dirty" in doc || "intent" in doc);
+      found.push(!rests && `${collection} ${id} is unfinished: ${JSON.stringify(doc)}`);
+      found.push(...wrongNow(state, collection, id));
+    }
+  for (const [id, doc] of pets) {
+    const stock = inventory.get(id);
+    const agree = doc.status === stock?.status && doc.statusRev === stock.statusRev;
+    found.push(doc.state === "ACTIVE" && !agree && `pet ${id} is ${doc.status}, its inventory entry ${stock?.status}`);
+  }
+  for (const [id, doc] of inventory) {
+    const ofPet = [...orders.values()].filter(({ petId }) => petId === id);
+    const units = (state: string) =>
+      ofPet.filter((order) => order.state === state).reduce((all, { quantity = 0 }) => all + quantity, 0);
+    const [held, sold] = [units("RESERVED"), units("COMPLETE")];
+    found.push(doc.reserved !== held && `inventory ${id} holds ${doc.reserved} units, open orders have ${held}`);
+    found.push(doc.sold !== sold && `inventory ${id} sold ${doc.sold} units, complete orders have ${sold}`);
+    found.push(doc.state === "OPEN" && pets.get(id)?.state !== "ACTIVE" && `inventory ${id} is open without its pet`);
+  }
+  for (const [id, doc] of categories) found.push(doc.state === "DELETING" && `category ${id} is still being deleted`);
+  return found.filter((complaint) => typeof complaint === "string");
+}
