@@ -1,5 +1,6 @@
 /** Looks at what services have on disk. */
 
+import { pino } from "pino";
 import { realTime } from "#shared/clock.ts";
 import type { ServiceName } from "#shared/config.ts";
 import { openStore } from "#shared/store/open.ts";
@@ -23,7 +24,8 @@ async function all<T extends Doc & { _id: number }, const I extends Indexes<T>>(
   const onFatal = (error: unknown) => {
     throw error;
   };
-  const store: Store = await openStore({ service, dataDir, mongodbUri: undefined }, { clock: realTime.clock, onFatal });
+  const options = { ...realTime, log: pino({ level: "silent" }), onFatal };
+  const store: Store = await openStore({ service, dataDir, mongodbUri: undefined }, options);
   try {
     const collection: Collection<T, I> = await store.collection(schema);
     const docs = new Map<number, T>();

@@ -67,7 +67,7 @@ export async function connect(
       const hopeless = refusal(error, client);
       if (hopeless) throw hopeless;
       const waiting = `waiting for MongoDB at ${hosts}: ${missing(error)}`;
-      if (waiting !== said) log.warn({ err: error }, waiting);
+      if (waiting !== said) log.warn({ reason: error.message }, waiting);
       said = waiting;
     }
     await sleep(RETRY_MS);

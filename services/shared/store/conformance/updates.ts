@@ -80,6 +80,14 @@ export function updates(open: OpenSubject): void {
     expect(await pets.get(1)).toEqual({ _id: 1, name: "Max", extra: { tags: ["a"] }, rev: 2 });
   });
 
+  it(open, "updates of one turn share nothing with each other", async ({ pets }) => {
+    await save(pets, { _id: 1, name: "Rex", extra: ["a"] });
+    const look = () => pets.update(1, (doc) => keep(doc?.extra as string[]));
+    const seen = await Promise.all([look(), look(), look()]);
+    expect(seen).toEqual([["a"], ["a"], ["a"]]);
+    expect(new Set(seen).size).toBe(3);
+  });
+
   it(open, "an answered write is seen by every read that starts later", async ({ pets }) => {
     for (const id of [1, 2, 3]) {
       await save(pets, { _id: id, name: "Rex" });
