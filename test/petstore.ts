@@ -169,6 +169,10 @@ function createProcesses({ portBase, dataDir, env }: { portBase: number; dataDir
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text) => logs.set(name, logs.get(name) + text));
     const ended = once(child, "exit");
+    // Nobody asked for that: a test that then fails should not have to guess why.
+    child.once("exit", (code) => {
+      if (code) process.stderr.write(`${name} ended with exit code ${code}:\n${logs.get(name)?.slice(-4000)}\n`);
+    });
     processes.set(name, { child, ended });
 
     const { promise, resolve, reject } = Promise.withResolvers<void>();
