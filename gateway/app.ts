@@ -12,9 +12,8 @@ import {
   LogController,
 } from "fastify";
 import type { Logger } from "pino";
-import { ANONYMOUS, CALLER_HEADER, newRequestId, REQUEST_ID_HEADER } from "#shared/rpc/call.ts";
+import { ANONYMOUS, CALLER_HEADER, isRequestId, newRequestId, REQUEST_ID_HEADER } from "#shared/rpc/call.ts";
 import { createErrorExit, errorBody } from "./errors.ts";
-import { saneRequestId } from "./transcoder/headers.ts";
 import { wantsProblem } from "./transcoder/media.ts";
 import { type Operation, operationsOf } from "./transcoder/operations.ts";
 import { isWellEncoded, splitTarget } from "./transcoder/path.ts";
@@ -67,7 +66,10 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     loggerInstance: log as FastifyBaseLogger,
     // One line for each request, when its answer is out.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
-    genReqId: ({ headers }) => saneRequestId(headers[REQUEST_ID_HEADER]) ?? newRequestId(random),
+    genReqId: ({ headers }) => {
+      const given = String(headers[REQUEST_ID_HEADER] ?? "");
+      return isRequestId(given) ? given : newRequestId(random);
+    },
     http: {
       maxHeaderSize: parserLimit(limits),
       headersTimeout: limits.requestMs,

@@ -19,7 +19,7 @@ import {
   url,
   withDefault,
 } from "#shared/config.ts";
-import { MAX_MESSAGE_BYTES } from "#shared/rpc/client.ts";
+import { MAX_MESSAGE_BYTES } from "#shared/rpc/message-limit.ts";
 import type { RetirementPolicy } from "./transcoder/retirement.ts";
 
 /** How large a request may be and how long it may take. */

@@ -1,4 +1,5 @@
 /** Components that no message describes: the records of errors, and headers. */
+import { REQUEST_ID_PATTERN } from "#shared/rpc/call.ts";
 import type { Reason } from "./failures.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -43,7 +44,7 @@ const list = (reasons: readonly Reason[]): string =>
 export const commonHeaders = (apiVersion: string): JsonObject => ({
   "X-Request-Id": header("The request's identifier, the caller's if it sent one that can stand in a log.", {
     required: true,
-    schema: { type: "string", pattern: "^[A-Za-z0-9._:/+=-]{1,128}$" },
+    schema: { type: "string", pattern: REQUEST_ID_PATTERN },
   }),
   "API-Version": header("The version of this interface.", { required: true, schema: { const: apiVersion } }),
   ETag: header("The record's revision, a strong entity tag. It changes if and only if the record does.", {

@@ -3,12 +3,6 @@ import { Refusal } from "./refusal.ts";
 
 type Value = string | string[] | undefined;
 
-const REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
-
-/** The caller's identifier for the request, if it is one that can stand in any log. */
-export const saneRequestId = (value: Value): string | undefined =>
-  typeof value === "string" && REQUEST_ID.test(value) ? value : undefined;
-
 /**
  * Milliseconds that the caller gives the request (X-Server-Timeout, decimal seconds), the maximum if it gives more or
  * does not say.

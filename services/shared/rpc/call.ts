@@ -23,7 +23,10 @@ export interface Call extends Budget {
   readonly responseHeaders: Headers;
 }
 
-const sane = /^[A-Za-z0-9._:/+=-]{1,128}$/;
+/** What a caller's own identifier for a request looks like, so that it can stand in any log. */
+export const REQUEST_ID_PATTERN = "^[A-Za-z0-9._:/+=-]{1,128}$";
+const requestIds = new RegExp(REQUEST_ID_PATTERN);
+export const isRequestId = (text: string): boolean => requestIds.test(text);
 
 /** An identifier for a request that came without one, or for work that no request asked for. */
 export const newRequestId = (random: Deps["random"], kind = "r"): string =>
@@ -41,10 +44,10 @@ export function openCall(
   { headers, timeoutMs }: Incoming,
   { clock, random, maxTimeoutMs, trusted }: Pick<Deps, "clock" | "random"> & { maxTimeoutMs: number; trusted: boolean },
 ): Call {
-  const requestId = headers.get(REQUEST_ID_HEADER);
+  const requestId = headers.get(REQUEST_ID_HEADER) ?? "";
   return {
     deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
-    requestId: requestId && sane.test(requestId) ? requestId : newRequestId(random),
+    requestId: isRequestId(requestId) ? requestId : newRequestId(random),
     caller: (trusted && headers.get(CALLER_HEADER)) || ANONYMOUS,
     headers,
     responseHeaders: new Headers(),

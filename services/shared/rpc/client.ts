@@ -7,10 +7,8 @@ import { SECRET_HEADER } from "./call.ts";
 import { coalescing } from "./envelope-client.ts";
 import { askingAgain } from "./floor.ts";
 import { knowingLostReplies } from "./lost-reply.ts";
+import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { retrying } from "./retry.ts";
-
-/** Largest message of any RPC. */
-export const MAX_MESSAGE_BYTES = 1024 * 1024;
 
 export interface ServiceTransportOptions extends Pick<Deps, "clock" | "random" | "sleep"> {
   /** Where the service is, such as "http://127.0.0.1:8081". */

@@ -10,8 +10,9 @@ import {
 } from "#proto/petstore/internal/v1/envelope_service_pb.ts";
 import { fault } from "./fault.ts";
 
-/** Calls in one envelope, and bytes in one envelope. */
-const MAX_CALLS = 256;
+/** Calls in one envelope. */
+export const MAX_CALLS = 256;
+/** Bytes in one envelope. */
 const MAX_BYTES = 512 * 1024;
 /** A message of this size gains nothing from company. */
 const BIG = 32 * 1024;

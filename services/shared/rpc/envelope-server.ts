@@ -9,11 +9,10 @@ import {
 } from "#proto/petstore/internal/v1/envelope_service_pb.ts";
 import { SECRET_HEADER } from "./call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { MAX_CALLS } from "./envelope-client.ts";
 import { fault } from "./fault.ts";
 
 type Result = MessageInitShape<typeof CallResultSchema>;
-
-const MAX_CALLS = 256;
 
 const fields = (headers: Headers) => [...headers].map(([name, value]) => ({ name, value }));
 

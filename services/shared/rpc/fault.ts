@@ -11,7 +11,7 @@ import { DomainError, type Reason } from "../errors.ts";
 import { Unavailable } from "../store/port.ts";
 
 /** Who names the reasons in a google.rpc.ErrorInfo. */
-export const DOMAIN = "petstore";
+const DOMAIN = "petstore";
 
 /** For a write whose outcome nobody knows. */
 export const IN_DOUBT =

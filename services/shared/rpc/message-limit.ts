@@ -3,6 +3,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { fault } from "./fault.ts";
 
+/** Largest message of any RPC, in either direction and also after decompression. */
+export const MAX_MESSAGE_BYTES = 1024 * 1024;
+
 /** Each message of a gRPC, gRPC-Web or streaming Connect body follows one byte of flags and four of its length. */
 const PREFIX_BYTES = 5;
 

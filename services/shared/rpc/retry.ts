@@ -15,7 +15,7 @@ const FIRST_PAUSE_MS = 50;
 const keyFields = new WeakMap<DescMethodUnary, string | undefined>();
 
 /** The request's field that holds an idempotency key, if it has one. */
-export function keyField(method: DescMethodUnary): string | undefined {
+function keyField(method: DescMethodUnary): string | undefined {
   if (!keyFields.has(method)) {
     const field = method.input.fields.find((f) => getOption(f, fieldOption).header === "Idempotency-Key");
     keyFields.set(method, field?.localName);

@@ -16,7 +16,8 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/heal
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { reasonOf } from "./fault.ts";
-import { MESSAGE_LIMIT, type RpcServer, startRpcServer } from "./server.ts";
+import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { type RpcServer, startRpcServer } from "./server.ts";
 
 const silent = pino({ level: "silent" });
 let handle: (name: string) => Promise<string>;
@@ -52,13 +53,13 @@ describe.each(transports)("%s", (_, transport) => {
   });
 
   test("takes messages up to the limit", async () => {
-    const almost = "x".repeat(MESSAGE_LIMIT - 100);
+    const almost = "x".repeat(MAX_MESSAGE_BYTES - 100);
     expect((await call(await started(), almost)).category?.name).toBe("xxxxxxxxxx");
   });
 
   test("refuses larger ones by their reason", async () => {
     const server = await started();
-    for (const bytes of [MESSAGE_LIMIT + 1, 5 * MESSAGE_LIMIT]) {
+    for (const bytes of [MAX_MESSAGE_BYTES + 1, 5 * MAX_MESSAGE_BYTES]) {
       const error = await call(server, "x".repeat(bytes)).catch(ConnectError.from);
       expect(error).toMatchObject({ code: Code.ResourceExhausted });
       expect(reasonOf(error as ConnectError)?.reason).toBe("PAYLOAD_TOO_LARGE");
@@ -102,7 +103,7 @@ describe.each(transports)("%s", (_, transport) => {
 
 test("a packed message is not unpacked beyond the limit", async () => {
   const transport = createGrpcTransport({ baseUrl: (await started()).url, sendCompression: compressionGzip });
-  const name = "x".repeat(3 * MESSAGE_LIMIT);
+  const name = "x".repeat(3 * MAX_MESSAGE_BYTES);
   const answer = createClient(CategoryService, transport).createCategory({ category: { name } });
   await expect(answer).rejects.toMatchObject({ code: Code.ResourceExhausted });
 });

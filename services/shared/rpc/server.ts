@@ -14,12 +14,9 @@ import { origin } from "../config.ts";
 import type { Logger } from "../log.ts";
 import { createHealth, type HealthState, serveHealth } from "./health.ts";
 import { listen } from "./listen.ts";
-import { limitMessages, limitUnpacked } from "./message-limit.ts";
+import { limitMessages, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { createOnePortServer, defaultLimits, type OnePortLimits } from "./one-port.ts";
 import { serveReflection } from "./reflection.ts";
-
-/** The largest message, in bytes, in either direction and also after decompression. */
-export const MESSAGE_LIMIT = 1024 * 1024;
 
 /** How long requests that run may go on once the server closes. */
 const GRACE_MS = 8000;
@@ -51,8 +48,8 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const health = createHealth(services.map(({ typeName }) => typeName));
   // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
   const router = createConnectRouter({
-    readMaxBytes: MESSAGE_LIMIT,
-    writeMaxBytes: MESSAGE_LIMIT,
+    readMaxBytes: MAX_MESSAGE_BYTES,
+    writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked),
     interceptors: [...(options.interceptors ?? [])],
   });
@@ -83,7 +80,7 @@ function createListener(handlers: readonly UniversalHandler[], log: Logger) {
       return;
     }
     try {
-      const body = limitMessages(request, request.headers["content-type"] ?? "", MESSAGE_LIMIT);
+      const body = limitMessages(request, request.headers["content-type"] ?? "", MAX_MESSAGE_BYTES);
       const call = { ...universalRequestFromNodeRequest(request, response, undefined, undefined), body };
       await universalResponseToNodeResponse(await handler(call), response);
     } catch (err) {
