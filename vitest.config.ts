@@ -7,6 +7,7 @@ export default defineConfig({
     // Generous: the tests must pass on a slow machine, and none of them measures time.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    reporters: ["default", mongodReporter()],
+    reporters: ["default", mongodReporter(), ...(process.env.CI === "true" ? ["json"] : [])],
+    outputFile: { json: "node_modules/.cache/tests/results.json" },
   },
 });

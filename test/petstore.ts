@@ -136,6 +136,8 @@ function serviceOf({ name }: DescService): ServiceName {
 
 interface Process {
   readonly child: ChildProcess;
+  /** Its end comes as no surprise. */
+  mayEnd: boolean;
   readonly ended: Promise<unknown>;
 }
 
@@ -169,11 +171,13 @@ function createProcesses({ portBase, dataDir, env }: { portBase: number; dataDir
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text) => logs.set(name, logs.get(name) + text));
     const ended = once(child, "exit");
-    // Nobody asked for that: a test that then fails should not have to guess why.
-    child.once("exit", (code) => {
-      if (code) process.stderr.write(`${name} ended with exit code ${code}:\n${logs.get(name)?.slice(-4000)}\n`);
+    const started: Process = { child, ended, mayEnd: own.CRASH_AT !== undefined };
+    // A test that then fails should not have to guess why.
+    child.once("exit", (code, signal) => {
+      const how = code ? `exit code ${code}` : !started.mayEnd && (signal ?? "exit code 0, which nobody asked for");
+      if (how) process.stderr.write(`${name} ended with ${how}:\n${logs.get(name)?.slice(-4000)}\n`);
     });
-    processes.set(name, { child, ended });
+    processes.set(name, started);
 
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const failed = (why: string) => reject(new Error(`${name} did not start: ${why}\n${logs.get(name)}`));
@@ -191,13 +195,18 @@ function createProcesses({ portBase, dataDir, env }: { portBase: number; dataDir
   const ended = async (name: ProcessName) => void (await processes.get(name)?.ended);
 
   async function kill(name: ProcessName, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
-    processes.get(name)?.child.kill(signal);
+    const running = processes.get(name);
+    if (running) running.mayEnd = true;
+    running?.child.kill(signal);
     if (signal !== "SIGSTOP" && signal !== "SIGCONT") await ended(name);
   }
 
   async function stop(): Promise<void> {
     const order: Order = { type: "stop" };
-    for (const { child } of processes.values()) if (child.connected) child.send(order, () => {});
+    for (const running of processes.values()) {
+      running.mayEnd = true;
+      if (running.child.connected) running.child.send(order, () => {});
+    }
     const late = setTimeout(killAll, PATIENCE_MS / 4);
     await Promise.all(processNames.map(ended));
     clearTimeout(late);
