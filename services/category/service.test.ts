@@ -9,7 +9,7 @@ import type { Peers } from "./deletion.ts";
 import { createCategoryService } from "./service.ts";
 
 let service: TestService;
-let pets: { membership: Membership; down: boolean; calls: string[] };
+let pets: { membership: Membership; down: boolean; calls: string[]; beforeClose?: (() => Promise<void>) | undefined };
 beforeEach(async () => {
   pets = { membership: Membership.NONE, down: false, calls: [] };
   const answer = <T>(call: string, value: T): Promise<T> => {
@@ -17,7 +17,12 @@ beforeEach(async () => {
     return pets.down ? Promise.reject(new ConnectError("down", Code.Unavailable)) : Promise.resolve(value);
   };
   const peer = {
-    closeCategory: ({ op }: { op: bigint }) => answer(`close ${op}`, { membership: pets.membership }),
+    async closeCategory({ op }: { op: bigint }) {
+      const { beforeClose } = pets;
+      pets.beforeClose = undefined;
+      await beforeClose?.();
+      return answer(`close ${op}`, { membership: pets.membership });
+    },
     openCategory: ({ op }: { op: bigint }) => answer(`open ${op}`, {}),
   };
   service = await startTestService((deps) => createCategoryService(deps, { pets: peer } as unknown as Peers));
@@ -46,6 +51,15 @@ describe("DeleteCategory", () => {
     expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("CATEGORY_IN_USE");
     expect(pets.calls).toEqual(["close 1", "open 1"]);
     expect((await categories().getCategory({ categoryId: id })).category?.etag).toBe('"1"');
+  });
+
+  test("opens no gate after a step back that another attempt has made", async () => {
+    const id = await make();
+    pets.membership = Membership.SOME;
+    pets.beforeClose = async () =>
+      expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("CATEGORY_IN_USE");
+    expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("CATEGORY_IN_USE");
+    expect(pets.calls).toEqual(["close 1", "open 1", "close 1"]);
   });
 
   test("decides nothing on an answer that was overtaken", async () => {

@@ -163,6 +163,13 @@ describe("UpdatePet", () => {
 });
 
 describe("DeletePet", () => {
+  test("needs no inventory entry: what was lost there must not keep the pet", async () => {
+    const petId = await make();
+    peers.outcome = Outcome.NOT_FOUND;
+    await pets().deletePet({ petId });
+    expect(await failure(pets().getPet({ petId }))).toBe("PET_NOT_FOUND");
+  });
+
   test("retires the inventory entry; the pet is gone for good and its category is free", async () => {
     const petId = await make();
     await pets().deletePet({ petId });

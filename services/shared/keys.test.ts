@@ -159,6 +159,17 @@ describe("a refusal", () => {
     expect(await attempt(body, decide("accepted"), { [SEEN_HEADER]: "2" })).toMatchObject({ replayed: false });
   });
 
+  test("still sends it back when the key was taken meanwhile and its record given up", async () => {
+    const { attempt, decide, points, fates } = await setUp();
+    await attempt(body, decide("refused"), { [SEEN_HEADER]: "0" });
+    points["key.claimed"] = () => Promise.reject(new Error("crash"));
+    await attempt(body, decide("accepted"), { [SEEN_HEADER]: "2" });
+    points["key.claimed"] = undefined;
+    fates.set(3, "given up");
+    const late = await attempt(body, decide("accepted"), { [SEEN_HEADER]: "0" });
+    expect(late).toEqual({ error: "IDEMPOTENCY_IN_PROGRESS", floor: "2" });
+  });
+
   test("stops an attempt that had its id before and slept", async () => {
     const { attempt, decide, points } = await setUp();
     const asleep = Promise.withResolvers<void>();
