@@ -145,6 +145,12 @@ describe("an envelope", () => {
     expect(ran).toBe(0);
   });
 
+  test("is refused as a whole to whoever is no process of the petstore, even an empty one", async () => {
+    const { transport } = serve(echo, { sent: "a guess" });
+    const results = createClient(EnvelopeService, transport).call({ calls: [] })[Symbol.asyncIterator]();
+    await expect(results.next()).rejects.toMatchObject({ code: Code.PermissionDenied });
+  });
+
   test("is not sent again to a service that has none: its calls go plainly", async () => {
     const { client, arrived } = serve(echo, { envelopes: false });
     expect(failures(await ask(client, 2))).toEqual([]);
