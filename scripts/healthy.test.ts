@@ -1,0 +1,46 @@
+import { execFile } from "node:child_process";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ProcessName, processNames } from "#shared/config.ts";
+import { type Petstore, startPetstore } from "../test/petstore.ts";
+
+let petstore: Petstore;
+beforeAll(async () => {
+  petstore = await startPetstore();
+});
+afterAll(() => petstore.stop());
+
+/** Becomes what the health check of one process's container says, and how it ends. On a busy machine a look may fail. */
+const health = (name: ProcessName, env: Record<string, string> = {}) =>
+  expect.poll(() => look(name, env), { timeout: 60_000 });
+
+async function look(name: ProcessName, env: Record<string, string>) {
+  const { port } = new URL(petstore.url(name));
+  const { promise, resolve } = Promise.withResolvers<{ code: unknown; said: string }>();
+  execFile(process.execPath, ["scripts/healthy.ts"], { env: { PORT: port, ...env } }, (error, said) =>
+    resolve({ code: error?.code ?? 0, said }),
+  );
+  return promise;
+}
+
+test.each(processNames)("%s is healthy", (name) => health(name).toMatchObject({ code: 0 }));
+
+test("the gateway is not while a service is gone, and says which", async () => {
+  await petstore.kill("pet");
+  await health("gateway").toEqual({ code: 1, said: '{"status":"not ready","failing":["pet"]}\n' });
+  await health("pet").toMatchObject({ code: 1, said: expect.stringContaining("ECONNREFUSED") });
+  await health("category").toMatchObject({ code: 0 });
+  await petstore.start("pet");
+});
+
+test("nor is one that does not answer", async () => {
+  await petstore.kill("order", "SIGSTOP");
+  await health("order").toMatchObject({ code: 1, said: expect.stringContaining("timeout") });
+  await petstore.kill("order", "SIGCONT");
+});
+
+test("the gateway is found under its base path", async () => {
+  await petstore.kill("gateway");
+  await petstore.start("gateway", { HTTP_BASE_PATH: "/api" });
+  await health("gateway", { HTTP_BASE_PATH: "/api" }).toMatchObject({ code: 0 });
+  await health("gateway").toMatchObject({ code: 1 });
+});
