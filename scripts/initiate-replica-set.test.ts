@@ -66,5 +66,5 @@ test("an address that names no replica set is refused", async () => {
 
 async function ask(uri: string, command: object) {
   await using client = new MongoClient(uri);
-  return client.db("admin").command({ ...command });
+  return await client.db("admin").command({ ...command });
 }
