@@ -21,10 +21,10 @@ test("what is not set has its default", () => {
     host: "127.0.0.1",
     port: 8080,
     urls: {
-      pet: "http://127.0.0.1:8081",
-      category: "http://127.0.0.1:8082",
-      order: "http://127.0.0.1:8083",
-      inventory: "http://127.0.0.1:8084",
+      pet: ["http://127.0.0.1:8081"],
+      category: ["http://127.0.0.1:8082"],
+      order: ["http://127.0.0.1:8083"],
+      inventory: ["http://127.0.0.1:8084"],
     },
     basePath: "",
     corsOrigins: [],
@@ -43,7 +43,7 @@ test("what is not set has its default", () => {
 
 test("one base moves all ports, an address of its own goes before it", () => {
   const { port, urls } = config({ PORT_BASE: "9080", PET_URL: "http://pets:80" });
-  expect([port, urls.pet, urls.inventory]).toEqual([9080, "http://pets", "http://127.0.0.1:9084"]);
+  expect([port, urls.pet, urls.inventory]).toEqual([9080, ["http://pets"], ["http://127.0.0.1:9084"]]);
 });
 
 test("what is set is read", () => {

@@ -1,18 +1,16 @@
-import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { health } from "./health.ts";
 import { startGateway } from "./testing.ts";
 
 let accepting = true;
-type Check = () => Promise<{ status: Status }> | { status: Status };
-let statuses: Record<string, Check> = {};
-const serving = () => ({ status: Status.SERVING });
-const services = ["pet", "order"].map((name) => ({
-  name,
-  transport: createRouterTransport(({ service }) => service(Health, { check: () => statuses[name]?.() ?? serving() })),
-}));
+/** Places of the replicas that don't serve. */
+let down: string[] = [];
+const replica = (place: string) => ({ isServing: async () => !down.includes(place) });
+const services = [
+  { name: "pet", replicas: [replica("pet-1")] },
+  { name: "order", replicas: [replica("order-1"), replica("order-2")] },
+];
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 beforeAll(async () => {
@@ -27,25 +25,25 @@ const ask = async (path: string) => {
 };
 
 test("ready when every service is", async () => {
-  statuses = {};
+  down = [];
   expect(await ask("/readyz")).toEqual([200, { status: "ready", failing: [] }]);
 });
 
-test("names the services that are not ready or do not answer, and stays alive itself", async () => {
-  statuses = { pet: () => ({ status: Status.NOT_SERVING }) };
-  expect(await ask("/readyz")).toEqual([503, { status: "not ready", failing: ["pet"] }]);
-  statuses = {
-    pet: () => {
-      throw new ConnectError("down", Code.Unavailable);
-    },
-    order: () => new Promise(() => {}),
-  };
+test("ready with one replica of each, and names those that are missing", async () => {
+  down = ["order-2"];
+  expect(await ask("/readyz")).toEqual([200, { status: "ready", failing: [], degraded: ["order-2"] }]);
+});
+
+test("names the services of which no replica serves, and stays alive itself", async () => {
+  down = ["pet-1", "order-1"];
+  expect(await ask("/readyz")).toEqual([503, { status: "not ready", failing: ["pet"], degraded: ["order-1"] }]);
+  down = ["pet-1", "order-1", "order-2"];
   expect(await ask("/readyz")).toEqual([503, { status: "not ready", failing: ["pet", "order"] }]);
   expect(await ask("/healthz")).toEqual([200, { status: "ok" }]);
 });
 
 test("not ready once it is told to stop", async () => {
-  statuses = {};
+  down = [];
   accepting = false;
   expect(await ask("/readyz")).toEqual([503, { status: "not ready", failing: ["gateway"] }]);
   accepting = true;

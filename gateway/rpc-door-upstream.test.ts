@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { Secret } from "#shared/config.ts";
 import { rpcDoor } from "./rpc-door.ts";
-import { type Seen, sendRaw, startGateway } from "./testing.ts";
+import { balancerOf, type Seen, sendRaw, startGateway } from "./testing.ts";
 
 const GET_PET = "/petstore.pet.v1.PetService/GetPet";
 
@@ -18,7 +18,9 @@ async function before(
   await new Promise<void>((done) => service.listen(0, "127.0.0.1", done));
   const door = rpcDoor({
     basePath: "",
-    services: [{ desc: PetService, url: `http://127.0.0.1:${(service.address() as AddressInfo).port}` }],
+    services: [
+      { desc: PetService, balancer: balancerOf(`http://127.0.0.1:${(service.address() as AddressInfo).port}`) },
+    ],
     limits: { rpcBytes: 1024, requestMs: 100 },
     secret: new Secret("a-secret-of-the-petstore"),
   });
@@ -66,6 +68,40 @@ test("a service that hangs up is told in the protocol's own form", async () => {
       expect([grpcWeb.status, grpcWeb.headers.get("grpc-status"), grpcWeb.text]).toEqual([200, "14", ""]);
     },
   );
+});
+
+test("replicas have their turns, and one that is gone is passed over", async () => {
+  const start = async (name: string) => {
+    const service = createServer((_, response) =>
+      response.writeHead(200, { "content-type": "application/json", connection: "close" }).end(name),
+    );
+    await new Promise<void>((done) => service.listen(0, "127.0.0.1", done));
+    return { service, url: `http://127.0.0.1:${(service.address() as AddressInfo).port}` };
+  };
+  const [a, b] = [await start("a"), await start("b")];
+  const door = rpcDoor({
+    basePath: "",
+    services: [{ desc: PetService, balancer: balancerOf(a.url, b.url) }],
+    limits: { rpcBytes: 1024, requestMs: 10_000 },
+    secret: new Secret("a-secret-of-the-petstore"),
+  });
+  const gateway = await startGateway(PetService, {}, { plugins: [door] });
+  const answers = async (count: number) => {
+    const all: string[] = [];
+    for (let i = 0; i < count; i++) {
+      const { status, text } = await gateway.call(GET_PET, post);
+      all.push(status === 200 ? text : String(status));
+    }
+    return all.join(" ");
+  };
+  try {
+    expect(await answers(4)).toBe("a b a b");
+    await new Promise((done) => a.service.close(done));
+    expect(await answers(4)).toBe("503 b b b");
+  } finally {
+    await gateway.app.close();
+    await new Promise((done) => b.service.close(done));
+  }
 });
 
 test("a GET that claims to have a body is forwarded without one", async () => {

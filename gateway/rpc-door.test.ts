@@ -10,7 +10,7 @@ import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { Secret } from "#shared/config.ts";
 import { fault, reasonOf } from "#shared/rpc/fault.ts";
 import { rpcDoor } from "./rpc-door.ts";
-import { sendRaw, startGateway, testLimits } from "./testing.ts";
+import { balancerOf, sendRaw, startGateway, testLimits } from "./testing.ts";
 import { Refusal } from "./transcoder/refusal.ts";
 
 const SECRET = "a-secret-of-the-petstore";
@@ -40,7 +40,7 @@ const start = (url: string, more: Partial<Parameters<typeof rpcDoor>[0]> = {}) =
       plugins: [
         rpcDoor({
           basePath: "/api",
-          services: [{ desc: PetService, url }],
+          services: [{ desc: PetService, balancer: balancerOf(url) }],
           limits: { rpcBytes: 64 * KIB, requestMs: testLimits.requestMs },
           secret: new Secret(SECRET),
           ...more,

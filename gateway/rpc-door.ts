@@ -8,6 +8,7 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import replyFrom from "@fastify/reply-from";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Secret } from "#shared/config.ts";
+import { type Balancer, isSilence } from "#shared/rpc/balancer.ts";
 import { ANONYMOUS, CALLER_HEADER, REQUEST_ID_HEADER, SECRET_HEADER } from "#shared/rpc/call.ts";
 import { fault } from "#shared/rpc/fault.ts";
 import type { Limits } from "./config.ts";
@@ -17,8 +18,8 @@ import { Refusal } from "./transcoder/refusal.ts";
 
 export interface RpcDoorOptions {
   readonly basePath: string;
-  /** Each public service, and the address of its server. */
-  readonly services: readonly { readonly desc: DescService; readonly url: string }[];
+  /** Each public service, and who says which of its replicas is next. */
+  readonly services: readonly { readonly desc: DescService; readonly balancer: Balancer }[];
   readonly limits: Pick<Limits, "rpcBytes" | "requestMs">;
   /** Makes the services believe who is calling. */
   readonly secret: Secret;
@@ -42,14 +43,14 @@ export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance)
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, body, done) => done(null, body));
-  for (const { desc, url } of options.services)
+  for (const { desc, balancer } of options.services)
     for (const method of desc.methods.filter(({ methodKind }) => methodKind === "unary")) {
       const path = `/${desc.typeName}/${method.name}`;
       app.route({
         method: isSafe(method) ? ["GET", "POST"] : ["POST"],
         url: options.basePath + path,
         exposeHeadRoute: false,
-        handler: forwarder(`${url}${path}`, options),
+        handler: forwarder(path, balancer, options),
       });
     }
 };
@@ -57,7 +58,7 @@ export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance)
 /** Connect lets what has no side effects be called by GET. */
 const isSafe = ({ idempotency }: DescMethod): boolean => idempotency === Level.NO_SIDE_EFFECTS;
 
-function forwarder(target: string, { limits, secret, identify = () => ANONYMOUS }: RpcDoorOptions) {
+function forwarder(path: string, balancer: Balancer, { limits, secret, identify = () => ANONYMOUS }: RpcDoorOptions) {
   const maxBytes = limits.rpcBytes + FRAME_BYTES;
   return async (request: FastifyRequest, reply: FastifyReply) => {
     if (isGrpc(request))
@@ -68,7 +69,8 @@ function forwarder(target: string, { limits, secret, identify = () => ANONYMOUS 
     const caller = await identify(request);
     if (Number(request.headers["content-length"] ?? 0) > maxBytes) return sendFault(reply, tooLarge(limits.rpcBytes));
     if (request.body) request.body = metered(request.body as Readable, maxBytes);
-    return reply.from(target, {
+    const replica = balancer.next();
+    return reply.from(`${replica.url}${path}`, {
       rewriteRequestHeaders: (_, headers) => ({
         ...without(headers, (name) => isUntrusted(name) || isForOneConnection(name)),
         [REQUEST_ID_HEADER]: request.id,
@@ -76,7 +78,11 @@ function forwarder(target: string, { limits, secret, identify = () => ANONYMOUS 
         [SECRET_HEADER]: secret.reveal(),
       }),
       rewriteHeaders: (headers) => without(headers, isForOneConnection),
-      onError: (_, { error }) => sendFault(reply, faultOf(error, limits.rpcBytes)),
+      onError: (_, { error }) => {
+        const failure = faultOf(error, limits.rpcBytes);
+        if (isSilence(failure) && !request.socket.destroyed) balancer.failed(replica);
+        return sendFault(reply, failure);
+      },
     });
   };
 }

@@ -27,10 +27,10 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   checkRetirement(config);
   const log = createLogger({ service: config.name, level: config.logLevel, format: config.logFormat });
   const services = publicServices.map(({ name, desc }) => {
-    const url = config.urls[name];
-    const transport = createServiceTransport({ baseUrl: url, secret: secret.reveal(), ...realTime });
+    const transport = createServiceTransport({ urls: config.urls[name], secret: secret.reveal(), ...realTime });
     stack.defer(() => transport.close());
-    return { name, desc, url, transport };
+    const { replicas, balancer } = transport;
+    return { name, desc, transport, replicas, balancer };
   });
   let accepting = true;
   const app = await buildGateway({

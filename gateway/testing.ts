@@ -4,6 +4,9 @@ import type { DescService } from "@bufbuild/protobuf";
 import { createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { pino } from "pino";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import { realTime } from "#shared/clock.ts";
+import type { Balancer } from "#shared/rpc/balancer.ts";
+import { createServiceTransport } from "#shared/rpc/client.ts";
 import { buildGateway, type GatewayOptions } from "./app.ts";
 
 export const testLimits: GatewayOptions["limits"] = {
@@ -37,6 +40,10 @@ export async function startGateway<S extends DescService>(
   const base = `http://127.0.0.1:${port}`;
   return { app, port, base, log, call: (path: string, init?: RequestInit) => call(base + path, init) };
 }
+
+/** Sends to the replicas of a service in turn. */
+export const balancerOf = (...urls: string[]): Balancer =>
+  createServiceTransport({ urls, secret: "a secret that nobody asks for", ...realTime }).balancer;
 
 export interface Seen {
   readonly status: number;

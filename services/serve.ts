@@ -36,7 +36,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack):
   stack.defer(() => store.close());
 
   const transportTo = (peer: ServiceName) => {
-    const transport = createServiceTransport({ baseUrl: config.urls[peer], secret, ...realTime });
+    const transport = createServiceTransport({ urls: config.urls[peer], secret, ...realTime });
     stack.defer(() => transport.close());
     return transport;
   };

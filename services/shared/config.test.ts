@@ -14,10 +14,10 @@ test("everything but the secret has a default", () => {
     host: "127.0.0.1",
     port: 8083,
     urls: {
-      pet: "http://127.0.0.1:8081",
-      category: "http://127.0.0.1:8082",
-      order: "http://127.0.0.1:8083",
-      inventory: "http://127.0.0.1:8084",
+      pet: ["http://127.0.0.1:8081"],
+      category: ["http://127.0.0.1:8082"],
+      order: ["http://127.0.0.1:8083"],
+      inventory: ["http://127.0.0.1:8084"],
     },
     logLevel: "info",
     logFormat: "json",
@@ -32,13 +32,28 @@ test("the processes' ports stand side by side", () => {
 });
 
 test("PORT_BASE moves a service and its peers, PORT the service alone", () => {
-  expect(config({ PORT_BASE: "9080" })).toMatchObject({ port: 9083, urls: { pet: "http://127.0.0.1:9081" } });
-  expect(config({ PORT: "0" })).toMatchObject({ port: 0, urls: { order: "http://127.0.0.1:8083" } });
+  expect(config({ PORT_BASE: "9080" })).toMatchObject({ port: 9083, urls: { pet: ["http://127.0.0.1:9081"] } });
+  expect(config({ PORT: "0" })).toMatchObject({ port: 0, urls: { order: ["http://127.0.0.1:8083"] } });
 });
 
 test("peers are where they are said to be", () => {
-  expect(config({ PET_URL: "http://pets.internal:80/" }).urls.pet).toBe("http://pets.internal");
+  expect(config({ PET_URL: "http://pets.internal:80/" }).urls.pet).toEqual(["http://pets.internal"]);
 });
+
+test("a service has as many replicas as it has addresses", () => {
+  const { urls } = config({ PET_URL: "http://a:8081, http://b:8081/" });
+  expect(urls.pet).toEqual(["http://a:8081", "http://b:8081"]);
+});
+
+test.each(["http://a:8081,", "http://a:8081,b", "http://a:80,http://a", "http://a http://b"])(
+  "PET_URL=%s is no list of addresses",
+  (PET_URL) => {
+    expect(() => config({ PET_URL })).toThrow(
+      `PET_URL=${PET_URL} is wrong: it must be an http or https address such as http://127.0.0.1:8081, ` +
+        "or several different ones separated by commas.",
+    );
+  },
+);
 
 test("the log is readable on a terminal, JSON otherwise, unless told", () => {
   expect(serviceConfig(minimal, "pet", true).logFormat).toBe("pretty");
@@ -53,7 +68,7 @@ test("all wrong values are named at once, each with what is allowed", () => {
     [
       "PORT=http is wrong: it must be a whole number from 0 to 65535.",
       "PORT_BASE=99999 is wrong: it must be a whole number from 1024 to 65531.",
-      "PET_URL=pets is wrong: it must be an http or https address such as http://127.0.0.1:8081.",
+      "PET_URL=pets is wrong: it must be an http or https address such as http://127.0.0.1:8081, or several different ones separated by commas.",
       "INTERNAL_SECRET is wrong: it must be at least 16 visible ASCII characters, such as `openssl rand -hex 32` prints.",
       "LOG_LEVEL=loud is wrong: it must be trace or debug or info or warn or error or fatal or silent.",
     ].join("\n"),

@@ -16,7 +16,7 @@ import {
   type Secret,
   secret,
   text,
-  url,
+  urls,
   type Values,
   withDefault,
 } from "./environment.ts";
@@ -41,8 +41,8 @@ export interface ProcessConfig {
   readonly host: string;
   /** 0 lets the system choose one. */
   readonly port: number;
-  /** Where the services are reached, without a slash at the end. */
-  readonly urls: Readonly<Record<ServiceName, string>>;
+  /** Where the services are reached: the addresses of all replicas of each, without a slash at the end. */
+  readonly urls: Readonly<Record<ServiceName, readonly string[]>>;
   /** By which the processes of one petstore know each other. */
   readonly internalSecret: Secret;
   readonly logLevel: LogLevel;
@@ -63,10 +63,10 @@ export const processSettings = {
   HOST: withDefault(host, "127.0.0.1"),
   PORT: optional(integer(0, 65_535)),
   PORT_BASE: withDefault(integer(1024, 65_531), 8080),
-  PET_URL: optional(url),
-  CATEGORY_URL: optional(url),
-  ORDER_URL: optional(url),
-  INVENTORY_URL: optional(url),
+  PET_URL: optional(urls),
+  CATEGORY_URL: optional(urls),
+  ORDER_URL: optional(urls),
+  INVENTORY_URL: optional(urls),
   INTERNAL_SECRET: required(secret(16)),
   LOG_LEVEL: withDefault(oneOf(...logLevels), "info"),
   LOG_FORMAT: optional(oneOf("pretty", "json")),
@@ -91,7 +91,7 @@ export function processConfig(
         "or set ALLOW_UNAUTHENTICATED=beyond-loopback if that is what you want.",
     ]);
   }
-  const local = (service: ServiceName) => origin(values.HOST, portOf(service, values.PORT_BASE));
+  const local = (service: ServiceName) => [origin(values.HOST, portOf(service, values.PORT_BASE))];
   return {
     name,
     host: values.HOST,

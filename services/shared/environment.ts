@@ -113,6 +113,15 @@ export const url: Kind<string> = {
   },
 };
 
+/** Where the replicas of one service are: its addresses, each once. */
+export const urls: Kind<readonly string[]> = {
+  allowed: `${url.allowed}, or several different ones separated by commas`,
+  parse: (value) => {
+    const all = list(url).parse(value);
+    return all && new Set(all).size === all.length ? all : undefined;
+  },
+};
+
 /** A name or address to listen on. */
 export const host: Kind<string> = {
   allowed: "an IP address or a host name, such as 127.0.0.1, ::1 or localhost",

@@ -3,8 +3,10 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { fault, IN_DOUBT, reasonOf } from "./fault.ts";
 
-/** Codes by which Connect reports a connection that broke, a stream that was reset, or a reply cut short. */
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
+
+/** The codes by which Connect reports a connection that broke, a stream that was reset, or a reply cut short. */
+export const isBroken = ({ code }: ConnectError): boolean => broken.has(code);
 
 /**
  * A service of ours gives a reason with every failure. A failure without one came from the way there or back, so nobody
@@ -19,7 +21,7 @@ export function knowingLostReplies(transport: Transport): Transport {
         return await transport.unary(method, signal, timeoutMs, headers, input, contextValues);
       } catch (thrown) {
         const error = ConnectError.from(thrown);
-        if (signal?.aborted || reasonOf(error) || !broken.has(error.code)) throw error;
+        if (signal?.aborted || reasonOf(error) || !isBroken(error)) throw error;
         throw new LostReply(method, error);
       }
     },

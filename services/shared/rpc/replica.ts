@@ -1,0 +1,77 @@
+/** One process of a service as its callers see it: an HTTP/2 connection, and what an error tells about a call. */
+import { constants } from "node:http2";
+import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
+import { SECRET_HEADER } from "./call.ts";
+import { coalescing } from "./envelope-client.ts";
+import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
+
+/** Time to answer whether it serves. */
+const CHECK_MS = 1000;
+
+export interface Replica {
+  /** Where it is, such as "http://127.0.0.1:8081". */
+  readonly url: string;
+  /** Calls of one turn of the event loop travel together. */
+  readonly transport: Transport;
+  /** Whether it says that it takes calls; false, too, when it does not answer within a second. Never rejects. */
+  isServing(): Promise<boolean>;
+  close(): void;
+}
+
+/** Connects when it is first called. `secret` lets calls through to internal services, and their caller be believed. */
+export function openReplica(url: string, secret: string): Replica {
+  const sessions = new Http2SessionManager(url, { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 });
+  const transport = createGrpcTransport({
+    baseUrl: url,
+    sessionManager: noticingUnsent(sessions),
+    readMaxBytes: MAX_MESSAGE_BYTES,
+    writeMaxBytes: MAX_MESSAGE_BYTES,
+    interceptors: [
+      (next) => (request) => {
+        request.header.set(SECRET_HEADER, secret);
+        return next(request);
+      },
+    ],
+  });
+  const health = createClient(Health, transport);
+  return {
+    url,
+    transport: coalescing(transport),
+    isServing: () =>
+      health.check({}, { timeoutMs: CHECK_MS }).then(
+        ({ status }) => status === Status.SERVING,
+        () => false,
+      ),
+    close: () => sessions.abort(),
+  };
+}
+
+const unsent = new WeakSet<object>();
+
+/**
+ * True when the call surely never ran: there was no connection to send it on, or the server said that it left the stream
+ * alone (RFC 9113 section 8.7), as one does that is shutting down and had sent its GOAWAY.
+ */
+export const neverRan = (error: ConnectError): boolean =>
+  unsent.has(error) || (error.cause instanceof Error && unsent.has(error.cause));
+
+/** Remembers the errors of requests that no server worked on: by themselves they look like those of a lost reply. */
+function noticingUnsent(sessions: Http2SessionManager): NonNullable<GrpcTransportOptions["sessionManager"]> {
+  return {
+    authority: sessions.authority,
+    async request(method, path, headers, options) {
+      try {
+        const stream = await sessions.request(method, path, headers, options);
+        stream.once("error", (error) => stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && unsent.add(error));
+        return stream;
+      } catch (thrown) {
+        const error = ConnectError.from(thrown);
+        unsent.add(error);
+        throw error;
+      }
+    },
+    notifyResponseByteRead: (stream) => sessions.notifyResponseByteRead(stream),
+  };
+}
