@@ -10,13 +10,13 @@ import type { ServiceName } from "#shared/config.ts";
 import { SECRET_HEADER } from "#shared/rpc/call.ts";
 import { type Petstore, SECRET, startPetstore } from "./petstore.ts";
 import { type Client, createClient, leftBehind } from "./simulation/client.ts";
-import { wrongInTheDirectory } from "./simulation/data-directory.ts";
 import { eventually } from "./simulation/eventually.ts";
 import { performOverHttp, readOverHttp } from "./simulation/http.ts";
 import { kindOf, type Operation } from "./simulation/operations.ts";
 import type { Outcome } from "./simulation/perform.ts";
 import { record } from "./simulation/recording.ts";
 import { scenarios } from "./simulation/scenarios.ts";
+import { wrongInTheStores } from "./simulation/stores.ts";
 
 const recordings = await Promise.all(scenarios.map(async (scenario) => ({ scenario, ...(await record(scenario)) })));
 const cases = recordings.flatMap((recording) =>
@@ -156,5 +156,5 @@ const quantityOf = async (petId: number) => (await readOverHttp(petstore.http, "
 test("in the end all that was told is there, and what is stored adds up", async () => {
   expect(told).toHaveLength(cases.length);
   for (const { client, left: before } of told) await eventually(() => left(client), before);
-  await eventually(() => wrongInTheDirectory(petstore), []);
+  await eventually(() => wrongInTheStores(petstore), []);
 });

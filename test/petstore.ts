@@ -28,11 +28,17 @@ export interface PetstoreOptions {
   readonly services?: Partial<Record<ProcessName, Env>>;
 }
 
+/** A directory for the embedded engine, which is not used when there is a URI. */
+export interface StorePlace {
+  readonly dataDir: string;
+  readonly mongodbUri: string | undefined;
+}
+
 export interface Petstore extends AsyncDisposable {
   /** Where the gateway is, without a slash at the end and without a base path. */
   readonly http: string;
-  /** Where the embedded store keeps its files. */
-  readonly dataDir: string;
+  /** Where the services keep their data. */
+  readonly store: StorePlace;
   url(name: ProcessName): string;
   /** gRPC to the service itself. */
   transport(desc: DescService): Transport;
@@ -61,31 +67,27 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   const dataDir = await mkdtemp(join(tmpdir(), "petstore-"));
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   try {
-    return await startOn({ dataDir, env: { ...(await mongodb(stack)), ...options.env } }, options, stack);
+    return await startOn({ dataDir, mongodbUri: await mongodb(stack) }, options, stack);
   } catch (error) {
     await stack.disposeAsync();
     throw error;
   }
 }
 
-async function mongodb(stack: AsyncDisposableStack): Promise<Env> {
-  if (process.env.PETSTORE_TEST_STORE !== "mongodb") return {};
-  return { MONGODB_URI: stack.use(await openPlace()).uri };
+async function mongodb(stack: AsyncDisposableStack): Promise<string | undefined> {
+  if (process.env.PETSTORE_TEST_STORE !== "mongodb") return undefined;
+  return stack.use(await openPlace()).uri;
 }
 
-async function startOn(
-  store: { readonly dataDir: string; readonly env: Env },
-  options: PetstoreOptions,
-  stack: AsyncDisposableStack,
-): Promise<Petstore> {
+async function startOn(store: StorePlace, options: PetstoreOptions, stack: AsyncDisposableStack): Promise<Petstore> {
   for (;;) {
     const portBase = await freePorts();
-    const running = createProcesses({ ...store, portBase });
+    const running = createProcesses({ store, portBase, env: options.env });
     try {
       await Promise.all(processNames.map((name) => running.start(name, options.services?.[name])));
       await allReady(`http://127.0.0.1:${portBase}${options.env?.HTTP_BASE_PATH ?? ""}`);
       stack.defer(() => running.stop());
-      return petstore(running, { portBase, dataDir: store.dataDir }, stack);
+      return petstore(running, { portBase, store }, stack);
     } catch (error) {
       await running.stop();
       // Between looking and listening another test may have taken a port.
@@ -96,7 +98,7 @@ async function startOn(
 
 function petstore(
   running: ReturnType<typeof createProcesses>,
-  { portBase, dataDir }: { portBase: number; dataDir: string },
+  { portBase, store }: { portBase: number; store: StorePlace },
   stack: AsyncDisposableStack,
 ): Petstore {
   const url = (name: ProcessName) => `http://127.0.0.1:${portOf(name, portBase)}`;
@@ -114,7 +116,7 @@ function petstore(
   };
   return {
     http: url("gateway"),
-    dataDir,
+    store,
     url,
     transport,
     client: (desc) => createClient(desc, transport(desc)),
@@ -141,7 +143,13 @@ interface Process {
   readonly ended: Promise<unknown>;
 }
 
-function createProcesses({ portBase, dataDir, env }: { portBase: number; dataDir: string; env: Env }) {
+interface Surroundings {
+  readonly portBase: number;
+  readonly store: StorePlace;
+  readonly env: Env | undefined;
+}
+
+function createProcesses({ portBase, store: { dataDir, mongodbUri }, env }: Surroundings) {
   const root = join(import.meta.dirname, "..");
   const processes = new Map<ProcessName, Process>();
   const logs = new Map<ProcessName, string>(processNames.map((name) => [name, ""]));
@@ -150,6 +158,7 @@ function createProcesses({ portBase, dataDir, env }: { portBase: number; dataDir
     NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compile"),
     PORT_BASE: String(portBase),
     DATA_DIR: dataDir,
+    ...(mongodbUri === undefined ? {} : { MONGODB_URI: mongodbUri }),
     INTERNAL_SECRET: SECRET,
     LOG_LEVEL: "debug",
     LOG_FORMAT: "json",

@@ -7,11 +7,11 @@ import { afterAll, beforeAll, test } from "vitest";
 import { type ProcessName, processNames } from "#shared/config.ts";
 import { type Petstore, startPetstore } from "./petstore.ts";
 import { createClient } from "./simulation/client.ts";
-import { wrongInTheDirectory } from "./simulation/data-directory.ts";
 import { eventually } from "./simulation/eventually.ts";
 import { performOverHttp, readOverHttp } from "./simulation/http.ts";
 import type { Operation } from "./simulation/operations.ts";
 import type { Outcome, Shown } from "./simulation/perform.ts";
+import { wrongInTheStores } from "./simulation/stores.ts";
 
 const CLIENTS = 4;
 /** Writes that are acknowledged before a kill, and again after it. */
@@ -100,5 +100,5 @@ test("every acknowledged write outlives kill -9 of any process and of all", asyn
     kind === "pet" ? { ...view, status: "available" } : view,
   ]);
   await eventually(read, expected);
-  await eventually(() => wrongInTheDirectory(petstore), []);
+  await eventually(() => wrongInTheStores(petstore), []);
 }, 300_000);

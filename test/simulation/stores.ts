@@ -1,0 +1,69 @@
+/** Looks at what the services of a petstore have stored, on whatever engine it runs. */
+import { pino } from "pino";
+import { realTime } from "#shared/clock.ts";
+import type { ServiceName } from "#shared/config.ts";
+import { Secret } from "#shared/environment.ts";
+import { openStore } from "#shared/store/open.ts";
+import type { Collection, Doc, Indexes, Schema, Store } from "#shared/store/port.ts";
+import { CATEGORIES } from "../../services/category/document.ts";
+import { INVENTORY } from "../../services/inventory/document.ts";
+import { ORDERS } from "../../services/order/document.ts";
+import { PETS } from "../../services/pet/document.ts";
+import type { Petstore } from "../petstore.ts";
+import { serviceNames } from "../world.ts";
+import { wrongInTheEnd } from "./invariants.ts";
+import type { State } from "./state.ts";
+
+const PAGE = 1_000;
+
+/** The store of a service that is stopped: the embedded engine lets only one process in. */
+export function openStoreOf({ store: { dataDir, mongodbUri } }: Petstore, service: ServiceName): Promise<Store> {
+  const onFatal = (error: unknown) => {
+    throw error;
+  };
+  const config = { service, dataDir, mongodbUri: mongodbUri === undefined ? undefined : new Secret(mongodbUri) };
+  return openStore(config, { ...realTime, log: pino({ level: "silent" }), onFatal });
+}
+
+async function all<T extends Doc & { _id: number }, const I extends Indexes<T>>(
+  petstore: Petstore,
+  service: ServiceName,
+  schema: Schema<T, I>,
+): Promise<Map<number, T>> {
+  const store = await openStoreOf(petstore, service);
+  try {
+    const collection: Collection<T, I> = await store.collection(schema);
+    const docs = new Map<number, T>();
+    for (let after: number | undefined; ; ) {
+      const page = await collection.list({ after, limit: PAGE, order: "asc" });
+      for (const doc of page) docs.set(doc._id, doc);
+      if (page.length < PAGE) return docs;
+      after = page.at(-1)?._id;
+    }
+  } finally {
+    await store.close();
+  }
+}
+
+/** Runs `work` while the services are stopped in good order. */
+export async function whileStopped<R>({ kill, start }: Petstore, work: () => Promise<R>): Promise<R> {
+  for (const name of serviceNames) await kill(name, "SIGTERM");
+  try {
+    return await work();
+  } finally {
+    for (const name of serviceNames) await start(name);
+  }
+}
+
+/** All that is stored. The services are stopped for it, and started again. */
+export const readStores = (petstore: Petstore): Promise<State> =>
+  whileStopped(petstore, async () => ({
+    categories: await all(petstore, "category", CATEGORIES),
+    pets: await all(petstore, "pet", PETS),
+    orders: await all(petstore, "order", ORDERS),
+    inventory: await all(petstore, "inventory", INVENTORY),
+  }));
+
+/** What is wrong with the stored documents. */
+export const wrongInTheStores = async (petstore: Petstore): Promise<string[]> =>
+  wrongInTheEnd(await readStores(petstore));
