@@ -1,16 +1,16 @@
-/** The whole petstore for a test: its five processes on ports of their own, and clients for every door. */
+/** The whole petstore for a test: its processes, five or more, on ports of their own, and clients for every door. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { type ProcessName, portOf, processNames, type ServiceName } from "#shared/config.ts";
+import type { ProcessName, ServiceName } from "#shared/config.ts";
 import type { Order, Report } from "#shared/lifecycle.ts";
+import { addresses, freePorts, type Instance, instancesOf, inTurn, select, urlOf, type Which } from "./instances.ts";
 import { openPlace } from "./mongodb.ts";
 
 type Env = Readonly<Record<string, string>>;
@@ -24,8 +24,10 @@ const PATIENCE_MS = 60_000;
 export interface PetstoreOptions {
   /** For every process. */
   readonly env?: Env;
-  /** For single processes, until they are started again. */
+  /** For all replicas of a kind, until they are started again. */
   readonly services?: Partial<Record<ProcessName, Env>>;
+  /** Of each kind. More than one share a store, which then is in MongoDB. By default PETSTORE_TEST_REPLICAS, or one. */
+  readonly replicas?: number;
 }
 
 /** A directory for the embedded engine, which is not used when there is a URI. */
@@ -35,59 +37,62 @@ export interface StorePlace {
 }
 
 export interface Petstore extends AsyncDisposable {
-  /** Where the gateway is, without a slash at the end and without a base path. */
+  /** Where the gateway is, without a slash at the end and without a base path. Each of several in turn. */
   readonly http: string;
   /** Where the services keep their data. */
   readonly store: StorePlace;
-  url(name: ProcessName): string;
-  /** gRPC to the service itself. */
+  /** Of the first one. */
+  url(which: Which): string;
+  /** gRPC to the service itself, to its replicas in turn. */
   transport(desc: DescService): Transport;
   client<S extends DescService>(desc: S): Client<S>;
-  /** Connect through the gateway. */
+  /** Connect through the gateway, or gateways in turn. */
   readonly door: Transport;
   connect<S extends DescService>(desc: S): Client<S>;
-  /** Sends a signal; resolves when the process has ended, or at once for SIGSTOP and SIGCONT. */
-  kill(name: ProcessName, signal?: NodeJS.Signals): Promise<void>;
-  /** Resolves when the process has ended, by itself or not. */
-  ended(name: ProcessName): Promise<void>;
-  /** Starts a process that has ended, on the same port and data; `env` is for this run. Resolves when it is ready. */
-  start(name: ProcessName, env?: Env): Promise<void>;
-  /** What was logged so far, by one process or by all. */
-  logs(name?: ProcessName): string;
+  /** Sends a signal; resolves when the processes have ended, or at once for SIGSTOP and SIGCONT. */
+  kill(which: Which, signal?: NodeJS.Signals): Promise<void>;
+  /** Resolves when the processes have ended, by themselves or not. */
+  ended(which: Which): Promise<void>;
+  /** Starts processes that have ended, on the same ports and data; `env` is for this run. Resolves when they are ready. */
+  start(which: Which, env?: Env): Promise<void>;
+  /** What was logged so far, by some processes or by all. */
+  logs(which?: Which): string;
   /** Ends all processes and removes the data. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the five processes on an empty store, and resolves when the gateway finds all of them ready. The store is the
+ * Starts the processes on an empty store, and resolves when every gateway finds all of them ready. The store is the
  * embedded one, or with PETSTORE_TEST_STORE=mongodb a place in MongoDB that lives as long as the petstore.
  */
 export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
+  const { replicas = Number(process.env.PETSTORE_TEST_REPLICAS ?? 1) } = options;
   const stack = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), "petstore-"));
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   try {
-    return await startOn({ dataDir, mongodbUri: await mongodb(stack) }, options, stack);
+    const isShared = process.env.PETSTORE_TEST_STORE === "mongodb" || replicas > 1;
+    const mongodbUri = isShared ? stack.use(await openPlace()).uri : undefined;
+    return await startOn({ dataDir, mongodbUri }, { ...options, replicas }, stack);
   } catch (error) {
     await stack.disposeAsync();
     throw error;
   }
 }
 
-async function mongodb(stack: AsyncDisposableStack): Promise<string | undefined> {
-  if (process.env.PETSTORE_TEST_STORE !== "mongodb") return undefined;
-  return stack.use(await openPlace()).uri;
-}
-
-async function startOn(store: StorePlace, options: PetstoreOptions, stack: AsyncDisposableStack): Promise<Petstore> {
+async function startOn(
+  store: StorePlace,
+  { env, services, replicas }: PetstoreOptions & { readonly replicas: number },
+  stack: AsyncDisposableStack,
+): Promise<Petstore> {
   for (;;) {
-    const portBase = await freePorts();
-    const running = createProcesses({ store, portBase, env: options.env });
+    const instances = instancesOf(await freePorts(replicas), replicas);
+    const running = createProcesses({ store, instances, env });
     try {
-      await Promise.all(processNames.map((name) => running.start(name, options.services?.[name])));
-      await allReady(`http://127.0.0.1:${portBase}${options.env?.HTTP_BASE_PATH ?? ""}`);
+      await Promise.all(instances.map(({ kind, name }) => running.start(name, services?.[kind])));
+      for (const gateway of select(instances, "gateway")) await allReady(urlOf(gateway) + (env?.HTTP_BASE_PATH ?? ""));
       stack.defer(() => running.stop());
-      return petstore(running, { portBase, store }, stack);
+      return petstore(running, { instances, store }, stack);
     } catch (error) {
       await running.stop();
       // Between looking and listening another test may have taken a port.
@@ -98,26 +103,32 @@ async function startOn(store: StorePlace, options: PetstoreOptions, stack: Async
 
 function petstore(
   running: ReturnType<typeof createProcesses>,
-  { portBase, store }: { portBase: number; store: StorePlace },
+  { instances, store }: { instances: readonly Instance[]; store: StorePlace },
   stack: AsyncDisposableStack,
 ): Petstore {
-  const url = (name: ProcessName) => `http://127.0.0.1:${portOf(name, portBase)}`;
-  const sessions = new Map<string, Http2SessionManager>();
+  const transports = new Map<ServiceName, Transport>();
   const transport = (desc: DescService) => {
-    const baseUrl = url(serviceOf(desc));
-    const sessionManager = sessions.get(baseUrl) ?? new Http2SessionManager(baseUrl);
-    sessions.set(baseUrl, sessionManager);
+    const name = serviceOf(desc);
+    const known = transports.get(name) ?? through(select(instances, name).map(grpc));
+    transports.set(name, known);
+    return known;
+  };
+  function grpc(instance: Instance): Transport {
+    const baseUrl = urlOf(instance);
+    const sessionManager = new Http2SessionManager(baseUrl);
+    stack.defer(() => sessionManager.abort());
     return createGrpcTransport({ baseUrl, sessionManager });
-  };
-  const door = createConnectTransport({ baseUrl: url("gateway"), httpVersion: "1.1" });
-  const stop = async () => {
-    for (const session of sessions.values()) session.abort();
-    await stack.disposeAsync();
-  };
+  }
+  const gateways = select(instances, "gateway").map(urlOf);
+  const gateway = inTurn(gateways);
+  const door = through(gateways.map((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })));
+  const stop = () => stack.disposeAsync();
   return {
-    http: url("gateway"),
+    get http() {
+      return gateway();
+    },
     store,
-    url,
+    url: (which) => urlOf(select(instances, which)[0]),
     transport,
     client: (desc) => createClient(desc, transport(desc)),
     door,
@@ -129,6 +140,12 @@ function petstore(
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Sends calls through several transports in turn. */
+function through(transports: readonly Transport[]): Transport {
+  const next = inTurn(transports);
+  return { unary: (...call) => next().unary(...call), stream: (...call) => next().stream(...call) };
 }
 
 /** "petstore.pet.v1.PetService" and "petstore.internal.v1.PetInternalService" are both of "pet". */
@@ -144,24 +161,24 @@ interface Process {
 }
 
 interface Surroundings {
-  readonly portBase: number;
+  readonly instances: readonly Instance[];
   readonly store: StorePlace;
   readonly env: Env | undefined;
 }
 
-function createProcesses({ portBase, store: { dataDir, mongodbUri }, env }: Surroundings) {
+function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Surroundings) {
   const root = join(import.meta.dirname, "..");
-  const processes = new Map<ProcessName, Process>();
-  const logs = new Map<ProcessName, string>(processNames.map((name) => [name, ""]));
+  const processes = new Map<Which, Process>();
+  const logs = new Map<Which, string>(instances.map(({ name }) => [name, ""]));
   const common: Env = {
     PATH: process.env.PATH ?? "",
     NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compile"),
-    PORT_BASE: String(portBase),
     DATA_DIR: dataDir,
     ...(mongodbUri === undefined ? {} : { MONGODB_URI: mongodbUri }),
     INTERNAL_SECRET: SECRET,
     LOG_LEVEL: "debug",
     LOG_FORMAT: "json",
+    ...addresses(instances),
     ...env,
   };
 
@@ -170,11 +187,11 @@ function createProcesses({ portBase, store: { dataDir, mongodbUri }, env }: Surr
   };
   process.once("exit", killAll);
 
-  async function start(name: ProcessName, own: Env = {}): Promise<void> {
-    const script = name === "gateway" ? ["gateway/main.ts"] : ["services/main.ts", name];
+  async function startOne({ kind, name, port }: Instance, own: Env): Promise<void> {
+    const script = kind === "gateway" ? ["gateway/main.ts"] : ["services/main.ts", kind];
     const child = spawn(process.execPath, script, {
       cwd: root,
-      env: { ...common, ...own },
+      env: { ...common, PORT: String(port), ...own },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     for (const stream of [child.stdout, child.stderr])
@@ -201,13 +218,18 @@ function createProcesses({ portBase, store: { dataDir, mongodbUri }, env }: Surr
     }
   }
 
-  const ended = async (name: ProcessName) => void (await processes.get(name)?.ended);
+  /** Does something with each of those that are meant, at once. */
+  const each = async (which: Which, act: (instance: Instance) => Promise<unknown>) =>
+    void (await Promise.all(select(instances, which).map(act)));
+  const ended = (which: Which) => each(which, async ({ name }) => processes.get(name)?.ended);
 
-  async function kill(name: ProcessName, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
-    const running = processes.get(name);
-    if (running) running.mayEnd = true;
-    running?.child.kill(signal);
-    if (signal !== "SIGSTOP" && signal !== "SIGCONT") await ended(name);
+  async function kill(which: Which, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    for (const { name } of select(instances, which)) {
+      const running = processes.get(name);
+      if (running) running.mayEnd = true;
+      running?.child.kill(signal);
+    }
+    if (signal !== "SIGSTOP" && signal !== "SIGCONT") await ended(which);
   }
 
   async function stop(): Promise<void> {
@@ -217,17 +239,18 @@ function createProcesses({ portBase, store: { dataDir, mongodbUri }, env }: Surr
       if (running.child.connected) running.child.send(order, () => {});
     }
     const late = setTimeout(killAll, PATIENCE_MS / 4);
-    await Promise.all(processNames.map(ended));
+    await Promise.all([...processes.values()].map((running) => running.ended));
     clearTimeout(late);
     process.off("exit", killAll);
   }
 
   return {
-    start,
+    start: (which: Which, own: Env = {}) => each(which, (instance) => startOne(instance, own)),
     kill,
     ended,
     stop,
-    logs: (name?: ProcessName) => (name ? logs.get(name) : [...logs.values()].join("")) ?? "",
+    logs: (which?: Which) =>
+      (which ? select(instances, which) : instances).map(({ name }) => logs.get(name) ?? "").join(""),
   };
 }
 
@@ -236,26 +259,8 @@ async function allReady(gateway: string): Promise<void> {
   for (;;) {
     const response = await fetch(`${gateway}/readyz`);
     const text = await response.text();
-    if (response.ok) return;
+    if (response.ok && !text.includes("degraded")) return;
     if (Date.now() > limit) throw new Error(`The petstore is not ready: ${text}`);
     await sleep(50);
   }
-}
-
-/** The first of as many free ports in a row as there are processes, below those that systems give to outgoing connections. */
-export async function freePorts(): Promise<number> {
-  for (;;) {
-    const base = 10_000 + 5 * Math.floor(Math.random() * 4000);
-    const free = await Promise.all(processNames.map((name) => isFree(portOf(name, base))));
-    if (free.every(Boolean)) return base;
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  server
-    .once("error", () => resolve(false))
-    .listen({ host: "127.0.0.1", port }, () => server.close(() => resolve(true)));
-  return promise;
 }

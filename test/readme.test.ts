@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePorts } from "./petstore.ts";
+import { freePorts } from "./instances.ts";
 
 const readme = readFileSync("README.md", "utf8");
 const blocks = (language: string) =>
