@@ -102,8 +102,9 @@ describe("a call that surely never ran", () => {
   test("fails when every replica was tried once", async () => {
     const call = balance("a", "b", "c");
     for (const url of "abc") failing.set(url, unsent);
-    expect(await call()).toMatchObject({ rawMessage: "connection refused" });
-    expect(called.join(" ")).toBe("a b c");
+    for (const outcome of await Promise.all([call(), call()]))
+      expect(outcome).toMatchObject({ rawMessage: "connection refused" });
+    expect(called.sort().join(" ")).toBe("a a b b c c");
   });
 
   test("has what remains of the time", async () => {
@@ -161,6 +162,18 @@ describe("a replica that did not answer", () => {
     }
     expect(new Set(asked)).toEqual(new Set("a"));
     expect(times).toEqual([0, 1000, 2600, 5160, 9260, 15820, 25820, 35820]);
+  });
+
+  test("is not asked again while it thinks", async () => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const slow = { ...replica("a"), isServing: vi.fn(() => promise) };
+    const balancer = createBalancer([slow, replica("b")], { clock: () => now, random: () => 0.5 });
+    balancer.failed(slow);
+    for (; now < 5_000; now += 100) expect(balancer.next().url).toBe("b");
+    expect(slow.isServing).toHaveBeenCalledTimes(1);
+    resolve(true);
+    await nextTurn();
+    expect([balancer.next().url, balancer.next().url].sort()).toEqual(["a", "b"]);
   });
 
   test("is called all the same when there is no other", async () => {

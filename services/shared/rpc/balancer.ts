@@ -90,7 +90,6 @@ export function balancing(balancer: Balancer, replicas: number, { clock }: Pick<
           // What a replica said itself does not speak against it, and neither does a caller that gave up.
           if (signal?.aborted || reasonOf(error) || !isSilence(error)) throw error;
           balancer.failed(replica);
-          if (current === replica) current = undefined;
           if (!neverRan(error) || tried.size === replicas) throw error;
         }
       }

@@ -1,7 +1,14 @@
-/** What an error tells about a call, found out on real connections. */
-import { constants, createServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+/** What an error tells about a call, and what a server's end does to its callers, found out on real connections. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import {
+  type ClientHttp2Stream,
+  constants,
+  createServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import type { AddressInfo } from "node:net";
-import { ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { neverRan, openReplica } from "./replica.ts";
@@ -79,4 +86,27 @@ test.each([
 ])("of a call that was %s nobody knows", async (_, serve) => {
   const replica = await before(serve);
   expect((await failures(replica)).map(neverRan)).toEqual([false, false, false]);
+});
+
+test("a call that is made while a connection ends by a GOAWAY gets another connection", async () => {
+  let streams = 0;
+  const replica = await before((stream, session) => {
+    streams++;
+    // Trailers only: an answer is not what this is about.
+    stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": "5" }, { endStream: true });
+    stream.once("close", () => session.goaway());
+  });
+  const call = () =>
+    createClient(CategoryService, replica.transport).getCategory({ categoryId: 1n }).catch(ConnectError.from);
+  let second: ReturnType<typeof call> | undefined;
+  const followGoaway = (message: unknown) => {
+    const { stream } = message as { stream: ClientHttp2Stream };
+    stream.session?.once("goaway", () => (second ??= call()));
+  };
+  subscribe("http2.client.stream.created", followGoaway);
+  stack.push(() => unsubscribe("http2.client.stream.created", followGoaway));
+  expect(await call()).toMatchObject({ code: Code.NotFound });
+  // What would end the process comes with the connection's last events, not with an answer.
+  while (!second || streams < 2) await new Promise((done) => setImmediate(done));
+  expect(await second).toMatchObject({ code: Code.NotFound });
 });

@@ -1,5 +1,5 @@
 /** One process of a service as its callers see it: an HTTP/2 connection, and what an error tells about a call. */
-import { constants } from "node:http2";
+import { constants, type Http2Session } from "node:http2";
 import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
@@ -25,7 +25,7 @@ export function openReplica(url: string, secret: string): Replica {
   const sessions = new Http2SessionManager(url, { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 });
   const transport = createGrpcTransport({
     baseUrl: url,
-    sessionManager: noticingUnsent(sessions),
+    sessionManager: watched(sessions),
     readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     interceptors: [
@@ -57,14 +57,24 @@ const unsent = new WeakSet<object>();
 export const neverRan = (error: ConnectError): boolean =>
   unsent.has(error) || (error.cause instanceof Error && unsent.has(error.cause));
 
-/** Remembers the errors of requests that no server worked on: by themselves they look like those of a lost reply. */
-function noticingUnsent(sessions: Http2SessionManager): NonNullable<GrpcTransportOptions["sessionManager"]> {
+const guarded = new WeakSet<Http2Session>();
+
+/**
+ * The sessions, and two things that connect-node 2.2 lacks. It remembers the errors of requests that no server worked on,
+ * which by themselves look like those of a lost reply. And it listens to the last error of a connection, which would end
+ * the process when a GOAWAY had closed the connection and a request came before that error (connect-es issue 1768).
+ */
+function watched(sessions: Http2SessionManager): NonNullable<GrpcTransportOptions["sessionManager"]> {
   return {
     authority: sessions.authority,
     async request(method, path, headers, options) {
       try {
         const stream = await sessions.request(method, path, headers, options);
         stream.once("error", (error) => stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && unsent.add(error));
+        if (stream.session && !guarded.has(stream.session)) {
+          guarded.add(stream.session);
+          stream.session.once("error", () => {});
+        }
         return stream;
       } catch (thrown) {
         const error = ConnectError.from(thrown);
