@@ -73,14 +73,14 @@ const shownBy = (kind: Kind, body: Body, etag: string | null): Shown => ({
 });
 
 /** Sends an operation once. Throws when the gateway itself is not there. */
-export async function performOverHttp(gateway: string, operation: Operation): Promise<Outcome> {
+export async function performOverHttp(gateway: string, operation: Operation, send = fetch): Promise<Outcome> {
   const { method, path, body } = requestOf(operation);
   const headers = {
     ...(body && { "content-type": "application/json" }),
     ...(operation.key !== undefined && { "idempotency-key": operation.key }),
     ...(operation.match !== undefined && { "if-match": `"${operation.match}"` }),
   };
-  const response = await fetch(gateway + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const response = await send(gateway + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   if (response.status === 204) return { is: "done" };
   const answer = (await response.json()) as Body;
   if (response.ok) return { is: "done", shown: shownBy(kindOf(operation), answer, response.headers.get("etag")) };
