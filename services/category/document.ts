@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Category, CategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
-import { type Stored, toEtag } from "#shared/record.ts";
+import { type Stored, storedFields, toEtag } from "#shared/record.ts";
+import { object, oneOf, optional, text, whole } from "#shared/shape.ts";
 import { schema } from "#shared/store/port.ts";
 
 /**
@@ -17,7 +18,15 @@ export interface CategoryDoc extends Stored {
   readonly op: number;
 }
 
-export const CATEGORIES = schema<CategoryDoc>()("categories", { listed: ["listed"], todo: ["todo"] });
+const categoryShape = object<CategoryDoc>({
+  ...storedFields,
+  state: oneOf("ACTIVE", "DELETING", "DELETED", "VOID"),
+  name: text,
+  description: optional(text),
+  op: whole,
+});
+
+export const CATEGORIES = schema<CategoryDoc>()("categories", { listed: ["listed"], todo: ["todo"] }, categoryShape);
 
 /** What a client says about a category, in a fixed order of members. */
 export interface CategoryParams {

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import type { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { type InventoryItem, InventoryItemSchema } from "#proto/petstore/inventory/v1/inventory_pb.ts";
-import { type Status, type Stored, toEtag, toPetStatus } from "#shared/record.ts";
+import { type Status, type Stored, statusShape, storedFields, toEtag, toPetStatus } from "#shared/record.ts";
+import { mapOf, object, oneOf, optional, whole } from "#shared/shape.ts";
 import { type Collection, schema } from "#shared/store/port.ts";
 
 /** How an operation of Pet or Order ended. */
@@ -48,12 +49,36 @@ export interface InventoryDoc extends Stored, Units {
   readonly lastOp: { readonly op: number; readonly outcome: Ending };
 }
 
-export const INVENTORY = schema<InventoryDoc>()("inventory", {
-  listed: ["listed"],
-  status: ["listed", "status"],
-  dirty: ["dirty"],
-  holding: ["holding"],
+const inventoryShape = object<InventoryDoc>({
+  ...storedFields,
+  state: oneOf("STUB", "OPEN", "RETIRED"),
+  quantity: whole,
+  reserved: whole,
+  sold: whole,
+  received: whole,
+  listing: statusShape,
+  status: statusShape,
+  statusRev: whole,
+  dirty: optional(oneOf(true)),
+  open: whole,
+  holding: optional(oneOf(true)),
+  resv: mapOf(object<{ q: number }>({ q: whole })),
+  done: mapOf(oneOf("C", "X")),
+  floor: whole,
+  lastOp: object<InventoryDoc["lastOp"]>({
+    op: whole,
+    outcome: oneOf(
+      ...(["OK", "NOT_FOUND", "NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"] as const),
+      ...(["OPEN_ORDERS", "STALE", "FENCED"] as const),
+    ),
+  }),
 });
+
+export const INVENTORY = schema<InventoryDoc>()(
+  "inventory",
+  { listed: ["listed"], status: ["listed", "status"], dirty: ["dirty"], holding: ["holding"] },
+  inventoryShape,
+);
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"]>;
 
 export const toInventoryItem = ({ _id, quantity, status, version }: InventoryDoc): InventoryItem =>

@@ -2,7 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "#shared/errors.ts";
-import { type Stored, toEtag } from "#shared/record.ts";
+import { type Stored, storedFields, toEtag } from "#shared/record.ts";
+import { flag, object, oneOf, optional, whole } from "#shared/shape.ts";
 import { type Collection, schema } from "#shared/store/port.ts";
 
 /** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
@@ -46,13 +47,32 @@ export interface OrderDoc extends Stored, OrderParams {
   readonly refusal?: Refusal | undefined;
 }
 
-export const ORDERS = schema<OrderDoc>()("orders", {
-  listed: ["listed"],
-  pet: ["listed", "petId"],
-  done: ["listed", "done"],
-  petDone: ["listed", "petId", "done"],
-  todo: ["todo"],
+const orderShape = object<OrderDoc>({
+  ...storedFields,
+  state: oneOf(
+    ...(["PLACED", "RESERVED", "COMMITTING", "COMPLETE"] as const),
+    ...(["ABORTING", "ABORTED", "CANCELLING", "CANCELLED"] as const),
+  ),
+  petId: optional(whole),
+  quantity: optional(whole),
+  complete: optional(flag),
+  shipDate: optional(object<Moment>({ seconds: whole, nanos: whole })),
+  done: optional(flag),
+  placedAt: optional(whole),
+  refusal: optional(oneOf("PET_NOT_FOUND", "PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS")),
 });
+
+export const ORDERS = schema<OrderDoc>()(
+  "orders",
+  {
+    listed: ["listed"],
+    pet: ["listed", "petId"],
+    done: ["listed", "done"],
+    petDone: ["listed", "petId", "done"],
+    todo: ["todo"],
+  },
+  orderShape,
+);
 export type Orders = Collection<OrderDoc, (typeof ORDERS)["indexes"]>;
 
 export const toOrder = (id: number, { petId, quantity, complete, shipDate }: OrderParams, version: number): Order =>

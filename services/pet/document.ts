@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type NewPet, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
-import { type Status, type Stored, toEtag, toPetStatus } from "#shared/record.ts";
+import { type Status, type Stored, statusShape, storedFields, toEtag, toPetStatus } from "#shared/record.ts";
+import { type Fields, flag, object, oneOf, optional, partial, text, whole } from "#shared/shape.ts";
 import { type Collection, type Doc, schema } from "#shared/store/port.ts";
 
 /**
@@ -10,6 +11,7 @@ import { type Collection, type Doc, schema } from "#shared/store/port.ts";
 export interface PetFacts {
   readonly name: string;
 }
+const facts: Fields<PetFacts> = { name: text };
 export const factsOf = ({ name = "" }: Partial<NewPet> = {}): PetFacts => ({ name });
 
 /** A change of a pet that other services have a say in: written down first, then carried out by whoever meets it. */
@@ -66,15 +68,53 @@ export interface PetDoc extends Stored, PetView {
   readonly refusal?: Refusal | undefined;
 }
 
-export const PETS = schema<PetDoc>()("pets", {
-  listed: ["listed"],
-  category: ["listed", "categoryId"],
-  status: ["listed", "status"],
-  categoryStatus: ["listed", "categoryId", "status"],
-  member: ["member"],
-  joining: ["joining"],
-  todo: ["todo"],
+const view: Fields<PetView> = {
+  facts: object(facts),
+  categoryId: whole,
+  status: statusShape,
+  version: whole,
+};
+const refusalShape = oneOf(
+  ...(["CATEGORY_NOT_FOUND", "INSUFFICIENT_STOCK", "PET_HAS_OPEN_ORDERS", "CONCURRENT_UPDATE"] as const),
+);
+const petShape = object<PetDoc>({
+  ...storedFields,
+  ...view,
+  state: oneOf("CREATING", "ACTIVE", "VOID", "DELETED"),
+  member: optional(whole),
+  joining: optional(whole),
+  listing: statusShape,
+  statusRev: whole,
+  firstStatus: optional(statusShape),
+  op: whole,
+  intent: optional(
+    object<Intent>({
+      op: whole,
+      facts: optional(partial(facts)),
+      categoryId: optional(whole),
+      listing: optional(statusShape),
+      delete: optional(oneOf(true)),
+    }),
+  ),
+  last: optional(
+    object<IntentEnd>({ op: whole, refusal: optional(refusalShape), shown: optional(object<PetView>(view)) }),
+  ),
+  refusal: optional(refusalShape),
 });
+
+export const PETS = schema<PetDoc>()(
+  "pets",
+  {
+    listed: ["listed"],
+    category: ["listed", "categoryId"],
+    status: ["listed", "status"],
+    categoryStatus: ["listed", "categoryId", "status"],
+    member: ["member"],
+    joining: ["joining"],
+    todo: ["todo"],
+  },
+  petShape,
+);
 export type Pets = Collection<PetDoc, (typeof PETS)["indexes"]>;
 
 /** Whether pets may join a category. There is none until a deletion of the category makes one. */
@@ -84,7 +124,8 @@ export interface GateDoc extends Doc {
   /** The deletion that closed it last. */
   readonly op: number;
 }
-export const GATES = schema<GateDoc>()("gates", {});
+const gateShape = object<GateDoc>({ _id: whole, rev: whole, closed: flag, op: whole });
+export const GATES = schema<GateDoc>()("gates", {}, gateShape);
 export type Gates = Collection<GateDoc, (typeof GATES)["indexes"]>;
 
 /** What a client says about a new pet, in a fixed order of members. */

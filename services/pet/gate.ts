@@ -11,7 +11,7 @@ import {
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
-import { keep, put } from "#shared/store/port.ts";
+import { Corrupt, keep, put } from "#shared/store/port.ts";
 import type { Gates, Pets } from "./document.ts";
 
 /** How long a write waits for a category whose deletion is not decided, and how often it looks. */
@@ -57,6 +57,16 @@ export function createGatekeeper({ clock, sleep, point, pets, gates, categories 
       budget,
     );
 
+  /** A pet that can't be read counts as well: its category must not be gone when it can be read again. */
+  async function isAny(where: { joining: number } | { member: number }, budget: Budget): Promise<boolean> {
+    try {
+      return (await pets.list({ where, limit: 1, order: "asc", strict: true }, budget)).length > 0;
+    } catch (error) {
+      if (error instanceof Corrupt) return true;
+      throw error;
+    }
+  }
+
   /** Asks again until the deletion is decided or the time is up. */
   async function wait(ask: () => Promise<Verdict>, { deadline }: Budget): Promise<Verdict> {
     const until = Math.min(clock() + PATIENCE_MS, deadline - LOOK_MS);
@@ -96,10 +106,8 @@ export function createGatekeeper({ clock, sleep, point, pets, gates, categories 
       if (!closed) return Membership.STALE;
       await point("gate.closed");
       // First those that are about to join: they become members, and never the other way round.
-      const one = { limit: 1, order: "asc" } as const;
-      const joining = await pets.list({ where: { joining: id }, ...one }, budget);
-      const members = await pets.list({ where: { member: id }, ...one }, budget);
-      return joining.length + members.length > 0 ? Membership.SOME : Membership.NONE;
+      const inside = (await isAny({ joining: id }, budget)) || (await isAny({ member: id }, budget));
+      return inside ? Membership.SOME : Membership.NONE;
     },
   };
 }

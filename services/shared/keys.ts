@@ -10,6 +10,7 @@ import type { Clock, Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
 import type { Budget, Call } from "./rpc/call.ts";
 import { FLOOR, SEEN_HEADER } from "./rpc/floor.ts";
+import { anyObject, object, optional, text, whole } from "./shape.ts";
 import { type Collection, type Doc, keep, put, schema } from "./store/port.ts";
 
 const HOUR_MS = 3_600_000;
@@ -31,7 +32,16 @@ interface KeyDoc extends Doc {
   /** Hours since 1970 when the key was last claimed. */
   readonly hour: number;
 }
-export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] });
+const keyShape = object<KeyDoc>({
+  _id: text,
+  rev: whole,
+  id: optional(whole),
+  fingerprint: text,
+  params: anyObject,
+  floor: whole,
+  hour: whole,
+});
+export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] }, keyShape);
 type Keys = Collection<KeyDoc, { readonly hour: readonly ["hour"] }>;
 
 /** How a record stands: not written yet, not decided, decided one way or the other, or given up without a decision. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
+import { type Fields, oneOf, optional, whole } from "./shape.ts";
 import type { Doc } from "./store/port.ts";
 
 /** What every stored record has, whatever it is about. */
@@ -16,8 +17,19 @@ export interface Stored extends Doc {
   readonly format: 1;
 }
 
+/** Judges what records have in common. A later version of the stored shape is none that this petstore can read. */
+export const storedFields: Fields<Stored> = {
+  _id: whole,
+  rev: whole,
+  version: whole,
+  listed: optional(oneOf(true)),
+  todo: optional(oneOf(true)),
+  format: oneOf(1),
+};
+
 /** A pet's status as it is stored. */
 export type Status = "available" | "pending" | "sold";
+export const statusShape = oneOf("available", "pending", "sold");
 
 const statuses = {
   available: PetStatus.AVAILABLE,

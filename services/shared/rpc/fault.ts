@@ -8,7 +8,7 @@ import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
 import { DomainError, type Reason } from "../errors.ts";
-import { Unavailable } from "../store/port.ts";
+import { Corrupt, Unavailable } from "../store/port.ts";
 
 /** Who names the reasons in a google.rpc.ErrorInfo. */
 const DOMAIN = "petstore";
@@ -99,6 +99,10 @@ export function toFault(thrown: unknown, { requestId, isLate = false, writes = f
   if (thrown instanceof ConnectError) {
     if (thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
     return fault("UNAVAILABLE", `Another service did not answer. ${IN_DOUBT}`, thrown);
+  }
+  if (thrown instanceof Corrupt) {
+    const told = `What is stored there can't be read; its operator finds it in the log. Quote request ${requestId}.`;
+    return fault("RECORD_UNREADABLE", told, thrown);
   }
   const sorry = `Something went wrong in the petstore. Quote request ${requestId}.`;
   return writes ? fault("UNAVAILABLE", `${sorry} ${IN_DOUBT}`, thrown) : fault("INTERNAL", sorry, thrown);

@@ -4,6 +4,7 @@ import { concurrency } from "./conformance/concurrency.ts";
 import { documents } from "./conformance/documents.ts";
 import { lifecycle } from "./conformance/lifecycle.ts";
 import { lists } from "./conformance/lists.ts";
+import { poison } from "./conformance/poison.ts";
 import type { OpenSubject } from "./conformance/subject.ts";
 import { updates } from "./conformance/updates.ts";
 import { values } from "./conformance/values.ts";
@@ -16,6 +17,7 @@ export function conformance(engine: string, open: OpenSubject): void {
     describe("updates", () => updates(open));
     describe("lists", () => lists(open));
     describe("concurrency", () => concurrency(open));
+    describe("poison", () => poison(open));
     describe("lifecycle", () => lifecycle(open));
   });
 }

@@ -1,5 +1,6 @@
 /** What every engine does with a document in the same way: judging ids and values, the bytes, the next revision. */
 import { deserialize, serialize } from "bson";
+import type { Judge } from "../shape.ts";
 import { Corrupt, type Decide, type Doc, type Id } from "./port.ts";
 
 /** MongoDB's limits, kept by every engine so that data can move between them, less the room for `OF_THE_ENGINE`. */
@@ -10,6 +11,12 @@ const MAX_DEPTH = 100;
 const OF_THE_ENGINE = "_";
 
 export type Fields = Readonly<Record<string, unknown>>;
+
+/** What is known of the documents of a collection. */
+export interface Kind {
+  readonly name: string;
+  readonly shape?: Judge | undefined;
+}
 
 /** Throws a TypeError for what is no `Id`. */
 export function checkId(id: unknown): asserts id is Id {
@@ -48,18 +55,34 @@ function serializeBounded(doc: Fields): Uint8Array | undefined {
   }
 }
 
-/** Throws `Corrupt` for bytes that `encode` can't have made. */
-export function decode<T extends Doc>(bytes: Uint8Array, collection: string): T {
+/** Throws `Corrupt` for bytes that `encode` can't have made, and for a document of another shape. */
+export function decode<T extends Doc>(bytes: Uint8Array, { name, shape }: Kind): T {
   let doc: Partial<Doc>;
   try {
     doc = deserialize(bytes);
   } catch (cause) {
-    throw new Corrupt(`A document of ${collection} can't be read: restore a backup.`, { cause });
+    throw new Corrupt(`Document ${String(peek(bytes)._id)} of ${name} can't be read: restore a backup.`, { cause });
   }
   if (!Number.isSafeInteger(doc.rev) || doc._id === undefined) {
-    throw new Corrupt(`Document ${String(doc._id)} of ${collection} has no revision: restore a backup.`);
+    throw new Corrupt(`Document ${String(doc._id)} of ${name} has no revision: restore a backup.`);
+  }
+  const wrong = shape?.(doc);
+  if (wrong !== undefined) {
+    throw new Corrupt(
+      `Document ${String(doc._id)} of ${name} is not as this petstore writes it (${wrong}): ` +
+        "use the version that wrote it, or restore a backup.",
+    );
   }
   return doc as T;
+}
+
+/** The fields of a document that `decode` may refuse; none when the bytes are no document at all. */
+export function peek(bytes: Uint8Array): Fields {
+  try {
+    return deserialize(bytes, { validation: { utf8: false } });
+  } catch {
+    return {};
+  }
 }
 
 export interface Successor<R> {

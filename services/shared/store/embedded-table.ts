@@ -3,10 +3,10 @@
  * holds the rows in which all of its columns are set, and ends with `_id`, so that a page of a list is read off it.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { compareIds, decode, type Fields } from "./document.ts";
-import type { Table } from "./local-store.ts";
-import type { Doc, Id, Key } from "./port.ts";
-import { type Declaration, indexedFields, type Scan } from "./query.ts";
+import { compareIds, peek } from "./document.ts";
+import type { Row, Table } from "./local-store.ts";
+import type { Key } from "./port.ts";
+import { type Declaration, indexedFields, isKey, type Scan } from "./query.ts";
 
 /** Index ranges that one statement merges; SQLite refuses more than 500. */
 const RANGES = 100;
@@ -49,8 +49,9 @@ function fill(db: DatabaseSync, name: string, fields: readonly string[]): void {
   for (;;) {
     const rows = slice.all(last) as unknown as { rowid: number; doc: Uint8Array }[];
     for (const { rowid, doc } of rows) {
-      const stored = decode<Doc & Fields>(doc, name);
-      update.run(...fields.map((field) => bind(stored[field])), rowid);
+      // One that can't be read does not keep the others from their index.
+      const stored = peek(doc);
+      update.run(...fields.map((field) => bind(isKey(stored[field]) ? stored[field] : undefined)), rowid);
       last = rowid;
     }
     if (rows.length < SLICE) return;
@@ -82,20 +83,19 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration, write:
     put: (id, bytes, doc) => void write(() => upsert.run(id, bytes, ...fields.map((field) => bind(doc[field])))),
     delete: (id) => void write(() => remove.run(id)),
     list(scan) {
-      const rows: { _id: Id; doc: Uint8Array }[] = [];
+      const rows: Row[] = [];
       const all = ranges(scan);
       for (let i = 0; i < all.length; i += RANGES) {
         const some = all.slice(i, i + RANGES);
         const bounds = scan.after === undefined ? [] : [scan.after];
         const values = some.flatMap((range) => [...range.map(bind), ...bounds]);
-        rows.push(
-          ...(prepared(listSql(declaration.name, scan, some.length)).all(...values, scan.limit) as typeof rows),
-        );
+        const found = prepared(listSql(declaration.name, scan, some.length)).all(...values, scan.limit);
+        rows.push(...(found as unknown as Row[]));
       }
       if (all.length > RANGES) {
         rows.sort(scan.order === "asc" ? (a, b) => compareIds(a._id, b._id) : (a, b) => compareIds(b._id, a._id));
       }
-      return rows.slice(0, scan.limit).map((row) => row.doc);
+      return rows.slice(0, scan.limit);
     },
   };
 }

@@ -4,12 +4,13 @@
  */
 import { openEmbedded } from "./embedded.ts";
 import { print, writeOn } from "./fixtures/crash-writer.ts";
+import { silent } from "./fixtures/silent.ts";
 import { type Doc, schema, Unavailable } from "./port.ts";
 
 const [path = "", first = "1"] = process.argv.slice(2);
 
 async function run(): Promise<void> {
-  const store = await openEmbedded(path, { clock: Date.now, onFatal: () => print("fatal") });
+  const store = await openEmbedded(path, { clock: Date.now, log: silent, onFatal: () => print("fatal") });
   for (const doubt of await writeOn(store, Number(first))) {
     if (doubt.status !== "rejected" || !(doubt.reason instanceof Unavailable)) throw new Error("not Unavailable");
     print(`doubted ${Number(doubt.reason.inDoubt)}`);

@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openEmbedded } from "./embedded.ts";
 import { isComplete, record } from "./fixtures/crash-writer.ts";
+import { silent } from "./fixtures/silent.ts";
 
 const CHILD = join(import.meta.dirname, "embedded.crash-child.ts");
 
@@ -34,7 +35,7 @@ function start(first: number, fileLimit: number | "unlimited") {
 }
 
 async function expectNothingLost(answered: ReturnType<typeof record>): Promise<void> {
-  const store = await openEmbedded(path, { clock: () => 0, onFatal: () => expect.unreachable() });
+  const store = await openEmbedded(path, { clock: () => 0, log: silent, onFatal: () => expect.unreachable() });
   expect(await answered.lost(store)).toEqual([]);
   await store.close();
 }
@@ -48,7 +49,7 @@ test("killed while it writes, six times: nothing answered is lost", { timeout: 1
     for await (const line of run.lines) {
       lines.push(line);
       if (lines.length === 50) {
-        const second = openEmbedded(path, { clock: () => 0, onFatal: () => expect.unreachable() });
+        const second = openEmbedded(path, { clock: () => 0, log: silent, onFatal: () => expect.unreachable() });
         await expect(second).rejects.toMatchObject({ name: "StoreLocked" });
       }
       if (lines.length === enough) run.process.kill("SIGKILL");

@@ -1,14 +1,19 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { serialize } from "bson";
 import { conformance } from "./conformance.ts";
 import { openEmbedded } from "./embedded.ts";
+import { silent } from "./fixtures/silent.ts";
+import type { Id } from "./port.ts";
 
 conformance("the embedded engine", async (clock) => {
   const dir = await mkdtemp(join(tmpdir(), "petstore-"));
   const open = () =>
     openEmbedded(join(dir, "pet.db"), {
       clock,
+      log: silent,
       onFatal: (error) => {
         throw error;
       },
@@ -20,6 +25,14 @@ conformance("the embedded engine", async (clock) => {
       await store.close();
       store = await open();
       return store;
+    },
+    async spoil(collection, docs) {
+      await store.close();
+      using db = new DatabaseSync(join(dir, "pet.db"));
+      const replace = db.prepare(`UPDATE "${collection}" SET doc = ? WHERE _id = ?`);
+      db.exec("BEGIN");
+      for (const doc of docs) replace.run(serialize(doc, { ignoreUndefined: true }), doc._id as Id);
+      db.exec("COMMIT");
     },
     async end() {
       await store.close();

@@ -2,15 +2,16 @@
  * The engine that needs no server: SQLite keeps the documents, as BSON, in one file that one process has open. An answer
  * leaves when what it says is on disk.
  */
-import type { Clock } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { openFailure, openFile, readFailure } from "./embedded-file.ts";
 import { embeddedTable, prepareTable } from "./embedded-table.ts";
 import { groupCommit } from "./group-commit.ts";
 import { type Engine, localStore } from "./local-store.ts";
 import type { Store } from "./port.ts";
+import { reporting } from "./readable.ts";
 
-export interface EmbeddedOptions {
-  readonly clock: Clock;
+export interface EmbeddedOptions extends Pick<Deps, "clock"> {
+  readonly log: Pick<Deps["log"], "error">;
   /** A write failed in a way that leaves open what is on disk: the process has to end. Called once. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -19,7 +20,7 @@ export interface EmbeddedOptions {
  * Opens or creates the store in the file `path`. Throws `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`, with a
  * message for the operator.
  */
-export async function openEmbedded(path: string, { clock, onFatal }: EmbeddedOptions): Promise<Store> {
+export async function openEmbedded(path: string, { clock, log, onFatal }: EmbeddedOptions): Promise<Store> {
   const db = openFile(path);
   const commit = groupCommit(db, onFatal);
   const increment = db.prepare(
@@ -47,5 +48,5 @@ export async function openEmbedded(path: string, { clock, onFatal }: EmbeddedOpt
       if (db.isOpen) db.close();
     },
   };
-  return localStore(engine, clock);
+  return localStore(engine, clock, reporting(log, clock));
 }

@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import { mongodbMissing, openPlace } from "../../../test/mongodb.ts";
 import { openEmbedded } from "./embedded.ts";
 import { dropDatabase, openForTest } from "./fixtures/mongo.ts";
+import { silent } from "./fixtures/silent.ts";
 import { emptyData, openMemory } from "./memory.ts";
 import { type Doc, type Id, keep, put, type Store, schema } from "./port.ts";
 
@@ -165,7 +166,7 @@ test("the memory engine answers every history like a Map", { timeout: 120_000 },
 test("the embedded engine answers every history like a Map", { timeout: 120_000 }, async () => {
   const check = async (ops: Operation[]) => {
     const dir = mkdtempSync(join(tmpdir(), "petstore-"));
-    const options = { clock: () => 0, onFatal: () => expect.unreachable() };
+    const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
     try {
       expect(await play(() => openEmbedded(join(dir, "rows.db"), options), ops)).toEqual(expected(ops));
     } finally {

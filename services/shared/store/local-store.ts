@@ -8,6 +8,7 @@ import { checkId, decode, type Fields, successor } from "./document.ts";
 import {
   type CallOptions,
   type Collection,
+  Corrupt,
   type Decide,
   type Doc,
   type Id,
@@ -19,13 +20,20 @@ import {
   type Where,
 } from "./port.ts";
 import { checkDeclaration, checkKeys, checkQuery, type Declaration, indexedFields, type Scan } from "./query.ts";
+import { attemptsAt, type Report, readable, tooMany } from "./readable.ts";
+
+/** A stored document, and where it was found. */
+export interface Row {
+  readonly _id: Id;
+  readonly doc: Uint8Array;
+}
 
 export interface Table {
   get(id: Id): Uint8Array | undefined;
   /** Inserts or replaces. `doc` is what the bytes stand for, for the indexes. */
   put(id: Id, bytes: Uint8Array, doc: Fields): void;
   delete(id: Id): void;
-  list(scan: Scan): Uint8Array[];
+  list(scan: Scan): Row[];
 }
 
 export interface Engine {
@@ -41,7 +49,7 @@ export interface Engine {
 
 type Run = <R>(options: CallOptions | undefined, step: () => R) => Promise<R>;
 
-export function localStore(engine: Engine, clock: Clock): Store {
+export function localStore(engine: Engine, clock: Clock, report: Report): Store {
   const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
 
   const run: Run = async (options, step) => {
@@ -53,16 +61,22 @@ export function localStore(engine: Engine, clock: Clock): Store {
 
   const openCollection = async (declaration: Declaration) => {
     checkDeclaration(declaration);
-    return localCollection(declaration, await engine.table(declaration), run, engine.present);
+    return localCollection({
+      declaration,
+      table: await engine.table(declaration),
+      run,
+      report,
+      present: engine.present,
+    });
   };
 
   return {
-    collection<T extends Doc, const I extends Indexes<T>>(schema: Schema<T, I>) {
-      const declaration: Declaration = { name: schema.name, indexes: schema.indexes };
-      const known = opened.get(schema.name) ?? { declaration, collection: openCollection(declaration) };
-      opened.set(schema.name, known);
+    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, shape }: Schema<T, I>) {
+      const declaration: Declaration = { name, indexes, shape };
+      const known = opened.get(name) ?? { declaration, collection: openCollection(declaration) };
+      opened.set(name, known);
       if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;
-      return Promise.reject(new TypeError(`The collection ${schema.name} is already open with other indexes.`));
+      return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
     },
     nextId: (sequence, options) =>
       run(options, () => {
@@ -74,28 +88,48 @@ export function localStore(engine: Engine, clock: Clock): Store {
   };
 }
 
-function localCollection<T extends Doc, I extends Indexes<T>>(
-  declaration: Declaration,
-  table: Table,
-  run: Run,
-  present: <D extends Doc>(doc: D) => D = (doc) => doc,
-): Collection<T, I> {
+interface Parts extends Pick<Engine, "present"> {
+  readonly declaration: Declaration;
+  readonly table: Table;
+  readonly run: Run;
+  readonly report: Report;
+}
+
+function localCollection<T extends Doc, I extends Indexes<T>>({
+  declaration,
+  table,
+  run,
+  report,
+  present = (doc) => doc,
+}: Parts): Collection<T, I> {
   const keys = indexedFields(declaration);
 
-  const read = (id: Id): T | undefined => {
-    checkId(id);
-    const bytes = table.get(id);
-    return bytes && decode<T>(bytes, declaration.name);
+  const docOf = ({ _id, doc: bytes }: Row): T => {
+    const doc = decode<T>(bytes, declaration);
+    if (doc._id === _id) return doc;
+    throw new Corrupt(`Document ${_id} of ${declaration.name} has the _id ${doc._id}: restore a backup.`);
   };
+  const find = (_id: Id): Row[] => {
+    checkId(_id);
+    const doc = table.get(_id);
+    return doc ? [{ _id, doc }] : [];
+  };
+  const read = (id: Id): T | undefined => find(id).map(docOf)[0];
+
+  function page(scan: Scan, strict = false): T[] {
+    for (const limit of attemptsAt(scan.limit)) {
+      const rows = table.list({ ...scan, limit });
+      const found = strict ? rows.map(docOf) : readable(rows, docOf, report);
+      if (found.length >= scan.limit || rows.length < limit) return found.slice(0, scan.limit);
+    }
+    throw tooMany(declaration.name);
+  }
 
   return {
     get: (id, options) => run(options, () => read(id)),
-    getMany: (ids, options) => run(options, () => [...new Set(ids)].map(read).filter((doc) => doc !== undefined)),
+    getMany: (ids, options) => run(options, () => readable([...new Set(ids)].flatMap(find), docOf, report)),
     list: (query: ListQuery<Where<T, I>>, options) =>
-      run(options, () => {
-        const scan = checkQuery(declaration, query);
-        return table.list(scan).map((bytes) => decode<T>(bytes, declaration.name));
-      }),
+      run(options, () => page(checkQuery(declaration, query), query.strict)),
     update: <R>(id: Id, decide: Decide<T, R>, options?: CallOptions) =>
       run(options, () => {
         const stored = read(id);

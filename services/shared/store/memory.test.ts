@@ -1,7 +1,8 @@
+import { serialize } from "bson";
 import { expect, test } from "vitest";
 import { conformance } from "./conformance.ts";
 import { emptyData, openMemory } from "./memory.ts";
-import { keep, put, schema } from "./port.ts";
+import { type Id, keep, put, schema } from "./port.ts";
 
 conformance("the memory engine", async (clock) => {
   const data = emptyData();
@@ -12,6 +13,10 @@ conformance("the memory engine", async (clock) => {
       await store.close();
       store = openMemory({ data, clock });
       return store;
+    },
+    async spoil(collection, docs) {
+      await store.close();
+      for (const doc of docs) data.collections.get(collection)?.set(doc._id as Id, serialize(doc));
     },
     end: () => store.close(),
   };

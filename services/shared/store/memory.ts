@@ -1,9 +1,10 @@
 /** An engine in memory, for unit tests and simulations. It answers like the others; nothing outlives the process. */
 import type { Clock } from "../deps.ts";
-import { compareIds, decode, type Fields } from "./document.ts";
+import { compareIds, peek } from "./document.ts";
 import { type Engine, localStore, type Table } from "./local-store.ts";
-import { type Doc, type Id, type Key, type Store, Unavailable } from "./port.ts";
+import { type Id, type Key, type Store, Unavailable } from "./port.ts";
 import type { Scan } from "./query.ts";
+import type { Report } from "./readable.ts";
 
 /** What a disk would hold. A store that is opened on the data of an earlier one finds everything again. */
 export interface MemoryData {
@@ -16,9 +17,11 @@ export interface MemoryOptions {
   readonly data?: MemoryData;
   /** Without one, no deadline ever passes. */
   readonly clock?: Clock;
+  /** Told of documents that can't be read. */
+  readonly report?: Report;
 }
 
-export function openMemory({ data = emptyData(), clock = () => 0 }: MemoryOptions = {}): Store {
+export function openMemory({ data = emptyData(), clock = () => 0, report = () => {} }: MemoryOptions = {}): Store {
   let closed = false;
   const refuseWhenClosed = () => {
     if (closed) throw new Unavailable(false, new Error("the store is closed"));
@@ -32,7 +35,7 @@ export function openMemory({ data = emptyData(), clock = () => 0 }: MemoryOption
       refuseWhenClosed();
       const documents = data.collections.get(name) ?? new Map<Id, Uint8Array>();
       data.collections.set(name, documents);
-      return memoryTable(name, documents);
+      return memoryTable(documents);
     },
     next(sequence) {
       const next = (data.sequences.get(sequence) ?? 0) + 1;
@@ -45,10 +48,10 @@ export function openMemory({ data = emptyData(), clock = () => 0 }: MemoryOption
     // So that a test finds a `decide` that is not pure.
     present: deepFreeze,
   };
-  return localStore(engine, clock);
+  return localStore(engine, clock, report);
 }
 
-function memoryTable(name: string, documents: Map<Id, Uint8Array>): Table {
+function memoryTable(documents: Map<Id, Uint8Array>): Table {
   return {
     get: (id) => documents.get(id),
     put: (id, bytes) => void documents.set(id, bytes),
@@ -56,7 +59,7 @@ function memoryTable(name: string, documents: Map<Id, Uint8Array>): Table {
     list({ match, after, limit, order }: Scan) {
       const direction = order === "asc" ? 1 : -1;
       const isMatch = (bytes: Uint8Array) => {
-        const doc = decode<Doc & Fields>(bytes, name);
+        const doc = peek(bytes);
         return match?.fields.every((field, i) => match.values[i]?.includes(doc[field] as Key)) ?? true;
       };
       return [...documents]
@@ -64,7 +67,7 @@ function memoryTable(name: string, documents: Map<Id, Uint8Array>): Table {
         .sort(([a], [b]) => compareIds(a, b) * direction)
         .filter(([, bytes]) => isMatch(bytes))
         .slice(0, limit)
-        .map(([, bytes]) => bytes);
+        .map(([_id, doc]) => ({ _id, doc }));
     },
   };
 }

@@ -35,7 +35,7 @@ function bench(steps: Step[], members: "one" | "several" = "several") {
     return step.write === "made" ? made : lost;
   };
   const options = {
-    name: "counters",
+    kind: { name: "counters" },
     keys: [],
     database: {
       hasSeveralMembers: () => members === "several",

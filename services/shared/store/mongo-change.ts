@@ -3,19 +3,19 @@
  * answer of a write is lost, the next read tells by the change's mark whether it was made.
  */
 import { type ClientSession, MongoError, MongoServerError } from "mongodb";
-import { decode, type Fields, successor } from "./document.ts";
+import { decode, type Fields, type Kind, successor } from "./document.ts";
 import type { Database, Raw } from "./mongo-database.ts";
 import type { Update } from "./mongo-lanes.ts";
 import { type Limit, pause, persist, type Timing } from "./mongo-limit.ts";
 import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./mongo-marks.ts";
 import type { PointReads } from "./mongo-reads.ts";
-import { type Doc, type Id, Unavailable } from "./port.ts";
+import { Corrupt, type Doc, type Id, Unavailable } from "./port.ts";
 import { checkKeys } from "./query.ts";
 
 const DUPLICATE_KEY = 11000;
 
 export interface ChangeOptions {
-  readonly name: string;
+  readonly kind: Kind;
   /** The indexed fields. */
   readonly keys: readonly string[];
   readonly database: Database;
@@ -32,10 +32,10 @@ interface Folded {
   settle(): void;
 }
 
-export function createChanges<T extends Doc>({ name, keys, database, raw, reads, timing, nextChange }: ChangeOptions) {
+export function createChanges<T extends Doc>({ kind, keys, database, raw, reads, timing, nextChange }: ChangeOptions) {
   async function read(id: Id, latest = false): Promise<Stored<T> | undefined> {
     const bytes = await reads.read(id, latest);
-    return bytes && readStored<T>(bytes, name);
+    return bytes && readStored<T>(bytes, kind);
   }
 
   /** Each update decides on what the one before it left. */
@@ -47,7 +47,7 @@ export function createChanges<T extends Doc>({ name, keys, database, raw, reads,
         const { result, next } = successor(id, structuredClone(current), decide);
         if (next) {
           checkKeys(next.doc, keys);
-          current = decode<T>(next.bytes, name);
+          current = decode<T>(next.bytes, { name: kind.name });
         }
         return () => resolve(result);
       } catch (error) {
@@ -87,6 +87,8 @@ export function createChanges<T extends Doc>({ name, keys, database, raw, reads,
         for (const { limit } of updates) limit.inDoubt = inDoubt;
         await pause(round, "lost", timing);
       } catch (error) {
+        // Whatever has become of the document since: it is not known whether this change was made before.
+        if (inDoubt && error instanceof Corrupt) throw new Unavailable(true, error);
         if (!(error instanceof MongoError)) throw error;
         inDoubt ||= writing;
         writing = false;

@@ -6,9 +6,10 @@ import { type Database, find, type Raw } from "./mongo-database.ts";
 import { createLanes } from "./mongo-lanes.ts";
 import { type Limit, persist, type Timing } from "./mongo-limit.ts";
 import { type Change, readStored } from "./mongo-marks.ts";
-import { idOf, pointReads } from "./mongo-reads.ts";
-import { type CallOptions, type Collection, Corrupt, type Doc, type Id, type Indexes } from "./port.ts";
+import { pointReads } from "./mongo-reads.ts";
+import type { CallOptions, Collection, Doc, Id, Indexes } from "./port.ts";
 import { checkQuery, type Declaration, indexedFields, type Scan } from "./query.ts";
+import { attemptsAt, type Report, readable, tooMany } from "./readable.ts";
 
 /** Runs a call of the port within its time, unless the store is closed. */
 export type Run = <R>(options: CallOptions | undefined, call: (limit: Limit) => Promise<R>) => Promise<R>;
@@ -19,8 +20,7 @@ export interface CollectionOptions {
   readonly timing: Timing;
   readonly nextChange: () => Change;
   readonly run: Run;
-  /** Told of documents that can't be read and are left out of a list. */
-  readonly onCorrupt: (error: Corrupt) => void;
+  readonly report: Report;
 }
 
 const keyOf = (fields: readonly string[]) => Object.fromEntries([...fields, "_id"].map((field) => [field, 1 as const]));
@@ -33,26 +33,14 @@ export const indexDescriptions = ({ indexes }: Declaration): IndexDescription[] 
   }));
 
 export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: CollectionOptions): Collection<T, I> {
-  const { declaration, database, timing, nextChange, run, onCorrupt } = options;
-  const { name } = declaration;
-  const raw: Raw = database.db.collection(name);
+  const { declaration, database, timing, nextChange, run, report } = options;
+  const raw: Raw = database.db.collection(declaration.name);
   const reads = pointReads(database, raw);
   const keys = indexedFields(declaration);
-  const { change, remove } = createChanges<T>({ name, keys, database, raw, reads, timing, nextChange });
+  const { change, remove } = createChanges<T>({ kind: declaration, keys, database, raw, reads, timing, nextChange });
   const lanes = createLanes(change);
 
-  const docOf = (bytes: Uint8Array): T => readStored<T>(bytes, name).doc;
-
-  /** Poison harms only itself: whoever asks for it by `_id` is told, and lists go on without it. */
-  function readable(bytes: Uint8Array): T[] {
-    try {
-      return [docOf(bytes)];
-    } catch (error) {
-      if (!(error instanceof Corrupt)) throw error;
-      onCorrupt(error);
-      return [];
-    }
-  }
+  const docOf = (bytes: Uint8Array): T => readStored<T>(bytes, declaration).doc;
 
   return {
     get: (id, options) =>
@@ -66,20 +54,19 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
         for (const id of ids) checkId(id);
         const asked = [...new Set(ids)];
         const found = await persist(limit, timing, () => Promise.all(asked.map((id) => reads.read(id))));
-        return found.filter((bytes) => bytes !== undefined).map(docOf);
+        const stored = found.filter((bytes) => bytes !== undefined);
+        return readable(stored, docOf, report);
       }),
     list: (query, options) =>
       run(options, async (limit) => {
         const scan = checkQuery(declaration, query);
-        const found: T[] = [];
-        for (let after = scan.after; found.length < scan.limit; ) {
-          const page = await persist(limit, timing, () => listBytes(database, raw, { ...scan, after }));
-          found.push(...page.flatMap(readable));
-          const last = page.at(-1);
-          if (!last || page.length < scan.limit) break;
-          after = idOf(last);
+        // From the start again: the `_id` of a document that can't be read may be nothing to go on from.
+        for (const size of attemptsAt(scan.limit)) {
+          const page = await persist(limit, timing, () => listBytes(database, raw, { ...scan, limit: size }));
+          const found = query.strict ? page.map(docOf) : readable(page, docOf, report);
+          if (found.length >= scan.limit || page.length < size) return found.slice(0, scan.limit);
         }
-        return found.slice(0, scan.limit);
+        throw tooMany(declaration.name);
       }),
     update: (id, decide, options) =>
       run(options, async (limit) => {

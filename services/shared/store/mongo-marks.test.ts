@@ -9,7 +9,7 @@ const change = (by: string, number: number): Change => ({ by, number });
 function documentOf(...changes: Change[]): Stored {
   let stored: Stored | undefined;
   for (const [i, made] of changes.entries()) {
-    stored = readStored(serialized(toStored({ _id: 1, rev: i + 1 }, stored, made)), "pets");
+    stored = readStored(serialized(toStored({ _id: 1, rev: i + 1 }, stored, made)), { name: "pets" });
   }
   return stored as Stored;
 }
@@ -17,10 +17,9 @@ const others = (count: number) => Array.from({ length: count }, (_, i) => change
 
 describe("a mark", () => {
   test("is not a part of the document", () => {
-    const stored = readStored(
-      serialized(toStored({ _id: 1, rev: 1, ...{ name: "Rex" } }, undefined, change("a", 7))),
-      "pets",
-    );
+    const stored = readStored(serialized(toStored({ _id: 1, rev: 1, ...{ name: "Rex" } }, undefined, change("a", 7))), {
+      name: "pets",
+    });
     expect(stored).toEqual({ doc: { _id: 1, rev: 1, name: "Rex" }, marks: [{ by: "a", number: 7, rev: 1 }] });
   });
   test("stands for the last change of its process; the newest comes first", () => {
@@ -49,7 +48,7 @@ describe("a document that this engine can't have written is Corrupt", () => {
     { _id: 1, _marks: [] },
     { _id: 1, rev: "1", _marks: [] },
     { _id: 1, rev: 1, _marks: {} },
-  ])("%j", (fields) => expect(() => readStored(serialized(fields), "pets")).toThrow(Corrupt));
+  ])("%j", (fields) => expect(() => readStored(serialized(fields), { name: "pets" })).toThrow(Corrupt));
 });
 
 describe("the outcome of a change", () => {

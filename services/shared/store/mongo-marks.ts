@@ -4,7 +4,7 @@
  * mark stands there until its next one, or until 16 others have come after it. The newest mark names the stored state,
  * which the revision does not: that starts at 1 again when a document was removed and comes back.
  */
-import { decode, type Fields } from "./document.ts";
+import { decode, type Fields, type Kind } from "./document.ts";
 import { Corrupt, type Doc } from "./port.ts";
 
 const FIELD = "_marks";
@@ -29,10 +29,10 @@ export interface Stored<T extends Doc = Doc> {
 }
 
 /** Throws `Corrupt` for bytes that this engine can't have written. */
-export function readStored<T extends Doc>(bytes: Uint8Array, collection: string): Stored<T> {
-  const { [FIELD]: marks, ...doc } = decode<Doc & { readonly [FIELD]?: readonly Mark[] }>(bytes, collection);
+export function readStored<T extends Doc>(bytes: Uint8Array, kind: Kind): Stored<T> {
+  const { [FIELD]: marks, ...doc } = decode<Doc & { readonly [FIELD]?: readonly Mark[] }>(bytes, kind);
   if (!Array.isArray(marks)) {
-    throw new Corrupt(`Document ${doc._id} of ${collection} was not written by the petstore: restore a backup.`);
+    throw new Corrupt(`Document ${doc._id} of ${kind.name} was not written by the petstore: restore a backup.`);
   }
   return { doc: doc as unknown as T, marks };
 }

@@ -136,6 +136,8 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
       await raw.replaceOne({ _id: 2 }, { even: true });
       await raw.replaceOne({ _id: 3 }, { even: true, rev: "one" });
       await raw.deleteOne({ _id: 4 });
+      // Of no type that an `_id` has, so that nothing that is listed lies beyond it.
+      await db.collection("counters").insertMany([{ even: true }, { even: true }]);
     });
     await insertInvalidText({ _id: 4, rev: 1, count: 1, even: true, _marks: [], text: "xyz" });
     const ids = range(6, 1);
@@ -148,6 +150,8 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     }
     const page = await counters.list({ where: { even: true }, limit: 2, order: "asc" });
     expect(page.map((doc) => doc._id)).toEqual([1, 5]);
+    const last = await counters.list({ where: { even: true }, limit: 1, order: "desc" });
+    expect(last.map((doc) => doc._id)).toEqual([6]);
     const all = await counters.list({ limit: 99, order: "desc" });
     expect(all.map((doc) => doc._id)).toEqual([6, 5, 1]);
   });

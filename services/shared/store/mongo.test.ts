@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
 import { mongodbMissing, openPlace, type Place } from "../../../test/mongodb.ts";
 import { conformance } from "./conformance.ts";
-import { dropDatabase, openForTest } from "./fixtures/mongo.ts";
+import { dropDatabase, openForTest, withDatabase } from "./fixtures/mongo.ts";
+import { databaseName } from "./mongo.ts";
 
 describe.skipIf(mongodbMissing)("on MongoDB", () => {
   let place: Place;
@@ -20,6 +21,15 @@ describe.skipIf(mongodbMissing)("on MongoDB", () => {
         await store.close();
         store = await openForTest(place.uri, service, { clock });
         return store;
+      },
+      async spoil(collection, docs) {
+        await store.close();
+        await withDatabase(place.uri, databaseName(place.uri, service), async (db) => {
+          const replacements = docs.map(({ _id, ...doc }) => ({
+            replaceOne: { filter: { _id: _id as never }, replacement: { ...doc, _marks: [] } },
+          }));
+          await db.collection(collection).bulkWrite(replacements, { ignoreUndefined: true });
+        });
       },
       async end() {
         await store.close();

@@ -14,6 +14,7 @@ import { persist, withinLimit } from "./mongo-limit.ts";
 import { createSequences } from "./mongo-sequences.ts";
 import { type Collection, type Doc, type Indexes, NewerFormat, type Schema, type Store, Unavailable } from "./port.ts";
 import { checkDeclaration, type Declaration } from "./query.ts";
+import { reporting } from "./readable.ts";
 
 export type MongoOptions = Pick<Deps, "clock" | "random" | "sleep" | "log">;
 
@@ -26,6 +27,7 @@ const FORMAT = 1;
  */
 export async function openMongo(uri: string, service: string, options: MongoOptions): Promise<Store> {
   const { clock, log } = options;
+  const report = reporting(log, clock);
   const client = createClient(uri);
   const database = openDatabase(client, databaseName(uri, service), followMembers(client));
   const about = database.db.collection<{ _id: string; format: number }>("_petstore");
@@ -70,18 +72,18 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       timing: options,
       nextChange: () => ({ by: process, number: ++changes }),
       run,
-      onCorrupt: (err) => log.error({ err }, "a document that can't be read is left out of a list"),
+      report,
     });
   }
 
   return {
-    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes }: Schema<T, I>) {
+    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, shape }: Schema<T, I>) {
       if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
-      const declaration: Declaration = { name, indexes };
+      const declaration: Declaration = { name, indexes, shape };
       const known = opened.get(name) ?? { declaration, collection: openCollection(declaration) };
       opened.set(name, known);
       if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;
-      return Promise.reject(new TypeError(`The collection ${name} is already open with other indexes.`));
+      return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
     },
     nextId: (sequence, callOptions) =>
       run(callOptions, async (limit) => {

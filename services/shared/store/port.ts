@@ -6,7 +6,10 @@
  *   those of others).
  * - `update` happens exactly once or not at all; when that can't be known it says so (`Unavailable.inDoubt`).
  * - Documents go in and come out as copies: nobody can change a stored document by holding on to it.
+ * - A document that can't be read harms only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany` and
+ *   `list` leave it out, and it is logged.
  */
+import type { Shape } from "../shape.ts";
 
 /** A safe integer, or a string that is not empty. Integers sort by value, strings by their UTF-8 bytes. */
 export type Id = number | string;
@@ -54,16 +57,18 @@ type Values<T, F extends keyof T> = {
 /** One value, or any of several, for each field of one declared index. */
 export type Where<T, I extends Indexes<T>> = { [N in keyof I]: Values<T, I[N][number] & keyof T> }[keyof I];
 
-/** Declares a collection: its name and its indexes. The type parameter is the shape of its documents. */
+/** Declares a collection: its name, its indexes, and what its documents must look like to be believed. */
 export interface Schema<T extends Doc, I extends Indexes<T>> {
   readonly name: string;
   readonly indexes: I;
+  /** Judges what is read. Without one, every document will do. */
+  readonly shape?: Shape<T> | undefined;
   /** Never set; it carries the type. */
   readonly doc?: T;
 }
 export const schema =
   <T extends Doc>() =>
-  <const I extends Indexes<T>>(name: string, indexes: I): Schema<T, I> => ({ name, indexes });
+  <const I extends Indexes<T>>(name: string, indexes: I, shape?: Shape<T>): Schema<T, I> => ({ name, indexes, shape });
 
 export interface CallOptions {
   /** When the caller gives up, on the store's clock (milliseconds). An engine that waits gives up before it. */
@@ -86,11 +91,13 @@ export interface ListQuery<W> {
   readonly limit: number;
   /** By `_id`. */
   readonly order: "asc" | "desc";
+  /** Rejects with `Corrupt` for a document that would otherwise be left out: for whoever asks whether there is any. */
+  readonly strict?: boolean | undefined;
 }
 
 export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>> {
   get(id: Id, options?: GetOptions): Promise<T | undefined>;
-  /** In the order asked; a missing document is absent, a repeated id is answered once. */
+  /** In the order asked; one that is missing or can't be read is absent, a repeated id is answered once. */
   getMany(ids: readonly Id[], options?: CallOptions): Promise<T[]>;
   list(query: ListQuery<Where<T, I>>, options?: CallOptions): Promise<T[]>;
   update<R>(id: Id, decide: Decide<T, R>, options?: CallOptions): Promise<R>;
@@ -138,7 +145,7 @@ export class NotWritable extends Error {
   override readonly name = "NotWritable";
 }
 
-/** What is stored is not what this version of the petstore can have written. */
+/** What is stored is not what this version of the petstore can have written. The message names it, for the operator. */
 export class Corrupt extends Error {
   override readonly name = "Corrupt";
 }

@@ -1,10 +1,9 @@
 /** What every engine makes of indexes and of what is asked by them. */
-import { checkId, type Fields } from "./document.ts";
+import { checkId, type Fields, type Kind } from "./document.ts";
 import type { Id, Key, ListQuery } from "./port.ts";
 
 /** The part of a `Schema` that an engine works with. */
-export interface Declaration {
-  readonly name: string;
+export interface Declaration extends Kind {
   readonly indexes: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -59,7 +58,10 @@ function anyOf(asked: unknown, field: string): Key[] {
   return [...values].map((value) => checkKey(value, field));
 }
 
+export const isKey = (value: unknown): value is Key =>
+  typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
+
 function checkKey(value: unknown, field: string): Key {
-  if (typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)) return value as Key;
+  if (isKey(value)) return value;
   throw new TypeError(`The indexed field ${field} can't be ${String(value)}: use a value, or leave the field out.`);
 }

@@ -1,12 +1,18 @@
 /** What the suites have in common: two collections, and a test that gets a fresh store with both of them open. */
 import { test } from "vitest";
 import type { Clock } from "../../deps.ts";
+import type { Fields } from "../document.ts";
 import { type Collection, type Doc, type Draft, put, type Store, schema } from "../port.ts";
 
 export interface Subject {
   readonly store: Store;
   /** Closes the store if it is open, and opens the same data again. */
   reopen(): Promise<Store>;
+  /**
+   * Puts documents in the place of others with the same `_id`, behind the store's back and with the indexes left as they
+   * are. The store is closed for it.
+   */
+  spoil(collection: string, docs: readonly Fields[]): Promise<void>;
   /** Closes the store and removes its data. */
   end(): Promise<void>;
 }

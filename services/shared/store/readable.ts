@@ -1,0 +1,46 @@
+/**
+ * Poison harms only itself. A document that can't be read is refused to whoever asks for it by `_id`; everything else goes
+ * on without it, and the operator is told.
+ */
+import type { Clock, Deps } from "../deps.ts";
+import { Corrupt } from "./port.ts";
+
+/** How often one document is told of, for a list may meet it with every call; and of how many that is known. */
+const AGAIN_MS = 3_600_000;
+const REMEMBERED = 1_000;
+
+/** Documents that a list may leave out. More of them are no poison, but the work of another version. */
+const MOST_LEFT_OUT = 1_000;
+
+export type Report = (error: Corrupt) => void;
+
+/** Logs what can't be read: each document once an hour. */
+export function reporting(log: Pick<Deps["log"], "error">, clock: Clock): Report {
+  const told = new Map<string, number>();
+  return (error) => {
+    const last = told.get(error.message);
+    if (last !== undefined && clock() < last + AGAIN_MS) return;
+    if (told.size >= REMEMBERED) told.clear();
+    told.set(error.message, clock());
+    log.error({ err: error }, "a document that can't be read is left out");
+  };
+}
+
+/** How many documents to read for a page of `limit`: first as if all were readable, then with room for those that are not. */
+export const attemptsAt = (limit: number): readonly number[] => [limit, limit + MOST_LEFT_OUT];
+
+export const tooMany = (collection: string) =>
+  new Corrupt(`More than ${MOST_LEFT_OUT} documents of ${collection} in a row can't be read: see the log for which.`);
+
+/** What of these documents can be read. */
+export function readable<S, T>(stored: readonly S[], read: (one: S) => T, report: Report): T[] {
+  return stored.flatMap((one) => {
+    try {
+      return [read(one)];
+    } catch (error) {
+      if (!(error instanceof Corrupt)) throw error;
+      report(error);
+      return [];
+    }
+  });
+}
