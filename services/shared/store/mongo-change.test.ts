@@ -5,15 +5,15 @@ import { expect, test } from "vitest";
 import { type ChangeOptions, createChanges } from "./mongo-change.ts";
 import type { Update } from "./mongo-lanes.ts";
 import { toStored } from "./mongo-marks.ts";
-import { type Decide, type Doc, keep, put } from "./port.ts";
+import { Corrupt, type Decide, type Doc, keep, put, Unavailable } from "./port.ts";
 
 interface Counter extends Doc {
   readonly count: number;
 }
 
 interface Step {
-  /** What the next read sees. */
-  readonly sees: number;
+  /** What the next read sees: a count, or a document that can't be read. */
+  readonly sees: number | "poison";
   /** What becomes of the write that follows; none may follow when absent. */
   readonly write?: "made" | "lost" | "failed";
   /** Before the write is answered. */
@@ -50,7 +50,7 @@ function bench(steps: Step[], members: "one" | "several" = "several") {
       async read(_: unknown, latest: boolean) {
         step = steps.shift() ?? expect.unreachable("one read too many");
         log.push(latest ? "read latest" : "read");
-        return serialize(stored(step.sees));
+        return serialize(step.sees === "poison" ? { _id: 1 } : stored(step.sees));
       },
     },
     timing: { clock: () => 0, random: () => 0, sleep: async () => {} },
@@ -130,6 +130,18 @@ test("what may have been made together stays together, and is in doubt", async (
   expect(log).toEqual(["read", "write 3", "read", "write 3"]);
   expect(results[1]).toBe(3);
   expect(all[0]?.limit.inDoubt).toBe(true);
+});
+
+test("what may have been made is in doubt when the document can't be read any more", async () => {
+  const { all, results } = updates(add);
+  const { change } = bench([{ sees: 1, write: "failed" }, { sees: "poison" }]);
+  await change(1, all);
+  expect(results).toEqual([new Unavailable(true)]);
+  expect(results[0]).toMatchObject({ inDoubt: true });
+
+  const unsent = updates(add);
+  await bench([{ sees: "poison" }]).change(1, unsent.all);
+  expect(unsent.results).toEqual([expect.any(Corrupt)]);
 });
 
 test("a write and a removal touch exactly what was read", async () => {
