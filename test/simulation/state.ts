@@ -4,6 +4,7 @@ import type { InventoryDoc } from "../../services/inventory/document.ts";
 import type { OrderDoc } from "../../services/order/document.ts";
 import type { PetDoc } from "../../services/pet/document.ts";
 import type { Stored } from "./disk.ts";
+import type { Kind } from "./operations.ts";
 import type { Shown } from "./perform.ts";
 
 export interface State {
@@ -22,6 +23,15 @@ export const emptyState = (): State => ({
 export type CollectionName = keyof State;
 export const isRecord = (collection: string): collection is CollectionName =>
   ["categories", "pets", "orders", "inventory"].includes(collection);
+
+const collections = { category: "categories", pet: "pets", order: "orders", inventory: "inventory" } as const;
+
+/** A record as the outside sees it. */
+export function shownIn(state: State, kind: Kind, id: number): Shown | undefined {
+  const collection = collections[kind];
+  const stored = state[collection].get(id) as unknown as Stored | undefined;
+  return stored && shownBy(collection, stored);
+}
 
 /** A stored record as an answer would show it; undefined for what the outside does not see. */
 export function shownBy(collection: CollectionName, stored: Stored): Shown | undefined {

@@ -7,26 +7,17 @@ import { type Attempt, contradictions, markBy, recordsOf } from "./contradiction
 import type { Stored } from "./disk.ts";
 import { wrongInTheEnd, wrongNow } from "./invariants.ts";
 import { type Kind, kindOf, type Operation } from "./operations.ts";
-import { nameOf, type Outcome, type Shown } from "./perform.ts";
-import { type CollectionName, emptyState, isRecord, type State, shownBy } from "./state.ts";
-
-const collections = { category: "categories", pet: "pets", order: "orders", inventory: "inventory" } as const;
-const markIn = ({ kind, view }: Shown): string | undefined => {
-  if (kind === "inventory") return undefined;
-  return `${kind} ${kind === "order" ? nameOf(Number(view.date)) : view.name}`;
-};
+import type { Outcome } from "./perform.ts";
+import { createSightings, markIn } from "./sightings.ts";
+import { type CollectionName, emptyState, isRecord, type State, shownBy, shownIn } from "./state.ts";
 
 export function createWitness() {
   const complaints: string[] = [];
   const attempts: Attempt[] = [];
   const state: State = emptyState();
-  /** Every record as it was ever stored for the outside to see, by kind, id and version. */
-  const seen = new Map<string, Shown["view"]>();
-  /** Ids of the records in which a mark was ever seen. */
-  const marked = new Map<string, Set<number>>();
-  let time = 0;
-
   const complain = (complaint: string) => void complaints.push(complaint);
+  const { marked, nameIn, viewOf, show } = createSightings(complain, takesEffect);
+  let time = 0;
 
   function written(collection: string, after: Stored, before: Stored | undefined): void {
     if (!isRecord(collection)) return;
@@ -60,22 +51,8 @@ export function createWitness() {
       complain(`inventory ${after._id} was listed as ${after.listing} without an operation of its pet`);
   }
 
-  function show(shown: Shown): void {
-    const name = `${shown.kind} ${shown.id} version ${shown.version}`;
-    const before = seen.get(name);
-    if (before && JSON.stringify(before) !== JSON.stringify(shown.view))
-      complain(`${name} was shown as ${JSON.stringify(before)} and then as ${JSON.stringify(shown.view)}`);
-    seen.set(name, shown.view);
-    const mark = markIn(shown);
-    if (!mark) return;
-    const ids = marked.get(mark) ?? new Set();
-    marked.set(mark, ids);
-    if (!ids.has(shown.id)) takesEffect(mark, shown);
-    ids.add(shown.id);
-  }
-
   /** A record comes to be under a key. Is there anybody who may still expect that? */
-  function takesEffect(mark: string, { kind }: Shown): void {
+  function takesEffect(mark: string, kind: Kind): void {
     const key = attempts.find(({ operation }) => markBy(operation) === mark)?.operation.key;
     if (key === undefined) return;
     const all = attempts.filter(({ operation }) => operation.key === key && kindOf(operation) === kind);
@@ -94,21 +71,18 @@ export function createWitness() {
   function answered({ operation, over }: Attempt): void {
     const shown = over?.outcome.is === "done" ? over.outcome.shown : undefined;
     if (!shown) return;
-    const name = `${shown.kind} ${shown.id} version ${shown.version}`;
-    const stored = seen.get(name);
+    const stored = viewOf(shown);
     if (JSON.stringify(stored) !== JSON.stringify(shown.view))
-      complain(`${operation.do} answered ${name} as ${JSON.stringify(shown.view)}, stored: ${JSON.stringify(stored)}`);
+      complain(
+        `${operation.do} answered ${nameIn(shown)} as ${JSON.stringify(shown.view)}, stored: ${JSON.stringify(stored)}`,
+      );
     const mark = markBy(operation);
     if (mark && (markIn(shown) !== mark || !marked.get(mark)?.has(shown.id)))
       complain(`${operation.do} (${mark}) was answered with ${markIn(shown)}`);
   }
 
   /** A record as the outside sees it now. */
-  function shown(kind: Kind, id: number): Shown | undefined {
-    const collection = collections[kind];
-    const stored = state[collection].get(id) as unknown as Stored | undefined;
-    return stored && shownBy(collection, stored);
-  }
+  const shown = (kind: Kind, id: number) => shownIn(state, kind, id);
 
   return {
     written,

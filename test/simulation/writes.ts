@@ -1,0 +1,43 @@
+/** All that the services of a petstore write to MongoDB, in the one order that its log gives them. */
+import { type ChangeStreamDocument, MongoClient } from "mongodb";
+import { databaseName } from "#shared/store/mongo.ts";
+import { serviceNames } from "../world.ts";
+import type { Stored } from "./disk.ts";
+import { type CollectionName, isRecord } from "./state.ts";
+
+export interface Write {
+  readonly collection: CollectionName;
+  readonly after: Stored;
+  readonly before: Stored | undefined;
+}
+
+export interface Writes extends AsyncDisposable {
+  /** So far. What was answered arrives soon. */
+  readonly all: readonly Write[];
+}
+
+export async function watchWrites(uri: string): Promise<Writes> {
+  const client = new MongoClient(uri);
+  const databases = serviceNames.map((name) => databaseName(uri, name));
+  const { operationTime } = await client.db("admin").command({ ping: 1 });
+  const stream = client.watch([{ $match: { "ns.db": { $in: databases } } }], { startAtOperationTime: operationTime });
+  const all: Write[] = [];
+  const last = new Map<string, Stored>();
+  stream.on("change", (change: ChangeStreamDocument) => {
+    if (change.operationType !== "insert" && change.operationType !== "replace") return;
+    const collection = change.ns.coll;
+    if (!isRecord(collection)) return;
+    // The engine's own.
+    const { _marks, ...after } = change.fullDocument as unknown as Stored;
+    const name = `${collection} ${after._id}`;
+    all.push({ collection, after, before: last.get(name) });
+    last.set(name, after);
+  });
+  return {
+    all,
+    async [Symbol.asyncDispose]() {
+      await stream.close();
+      await client.close();
+    },
+  };
+}
