@@ -12,8 +12,8 @@ interface Counter extends Doc {
 }
 
 interface Step {
-  /** What the next read sees: a count, or a document that can't be read. */
-  readonly sees: number | "poison";
+  /** What the next read sees: a count, no document, or one that can't be read. */
+  readonly sees: number | "nothing" | "poison";
   /** What becomes of the write that follows; none may follow when absent. */
   readonly write?: "made" | "lost" | "failed";
   /** Before the write is answered. */
@@ -26,6 +26,7 @@ const stored = (count: number) =>
 function bench(steps: Step[], members: "one" | "several" = "several") {
   const log: string[] = [];
   const filters: unknown[] = [];
+  const sessions = new Set<unknown>();
   let step: Step = { sees: 0 };
   const written = (filter: object, what: string, made: object, lost: object) => {
     filters.push(filter);
@@ -42,6 +43,10 @@ function bench(steps: Step[], members: "one" | "several" = "several") {
       inSession: (calls: (s: object) => unknown) => calls({}),
     },
     raw: {
+      insertOne: async ({ count }: Counter, { session }: { session: unknown }) => {
+        sessions.add(session);
+        return written({}, `insert ${count}`, {}, {});
+      },
       replaceOne: async (filter: object, { count }: Counter) =>
         written(filter, `write ${count}`, { matchedCount: 1 }, { matchedCount: 0 }),
       deleteOne: async (filter: object) => written(filter, "delete", { deletedCount: 1 }, { deletedCount: 0 }),
@@ -50,13 +55,14 @@ function bench(steps: Step[], members: "one" | "several" = "several") {
       async read(_: unknown, latest: boolean) {
         step = steps.shift() ?? expect.unreachable("one read too many");
         log.push(latest ? "read latest" : "read");
+        if (step.sees === "nothing") return undefined;
         return serialize(step.sees === "poison" ? { _id: 1 } : stored(step.sees));
       },
     },
     timing: { clock: () => 0, random: () => 0, sleep: async () => {} },
     nextChange: () => ({ by: "us", number: 1 }),
   };
-  return { log, filters, ...createChanges<Counter>(options as unknown as ChangeOptions) };
+  return { log, filters, sessions, ...createChanges<Counter>(options as unknown as ChangeOptions) };
 }
 
 function updates(...decides: Decide<Counter, unknown>[]) {
@@ -130,6 +136,19 @@ test("what may have been made together stays together, and is in doubt", async (
   expect(log).toEqual(["read", "write 3", "read", "write 3"]);
   expect(results[1]).toBe(3);
   expect(all[0]?.limit.inDoubt).toBe(true);
+});
+
+test("what may have been inserted, but is not there, is inserted again in the session that fences the first", async () => {
+  const { all, results } = updates(add, refuse);
+  const end = () => void Object.assign(all[0]?.limit ?? {}, { isOver: true });
+  const { log, sessions, change } = bench([
+    { sees: "nothing", write: "failed", meanwhile: end },
+    { sees: "nothing", write: "made" },
+  ]);
+  await change(1, all);
+  expect(log).toEqual(["read", "insert 1", "read", "insert 1"]);
+  expect(sessions.size).toBe(1);
+  expect(results).toEqual([1, "no more than 1"]);
 });
 
 test("what may have been made is in doubt when the document can't be read any more", async () => {

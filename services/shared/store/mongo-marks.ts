@@ -54,7 +54,9 @@ export const unchanged = ({ doc, marks }: Stored): Fields => ({
 export function outcome(change: Change, base: Stored | undefined, now: Stored | undefined) {
   const isOurs = ({ by, number }: Mark) => by === change.by && number === change.number;
   if (now?.marks.some(isOurs)) return "made";
-  // What was not there and still isn't was not inserted: documents are only removed long after.
+  // Not there before and not there now: it was not inserted, for what was just written is not removed (see the port). Nor
+  // can the insert still come to harm. On an absent document the change decides to put once more, and the server refuses an
+  // insert that comes after that later write of its session; or its time is over, and it is answered as in doubt.
   if (base === undefined && now === undefined) return "not made";
   if (now === undefined || now.doc.rev < (base?.doc.rev ?? 0)) return "unknown";
   // Had it been made, its mark would be newer than all that are not newer than the base.
