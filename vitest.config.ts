@@ -1,13 +1,21 @@
+import { globSync, readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 import { mongodReporter } from "./test/mongod-reporter.ts";
 
+/** The engine that the whole petstore is tested on, when it is not the embedded one. */
+const store = process.env.PETSTORE_TEST_STORE;
+if (store && store !== "mongodb") throw new Error("PETSTORE_TEST_STORE is wrong: it can only be mongodb.");
+/** All that it can change. The tests of single parts would say the same again. */
+const wholePetstore = () =>
+  globSync("test/*.test.ts").filter((path) => readFileSync(path, "utf8").includes("startPetstore("));
+
 export default defineConfig({
   test: {
-    include: ["{proto,services,gateway,launcher,scripts,test}/**/*.test.ts"],
+    include: store ? wholePetstore() : ["{proto,services,gateway,launcher,scripts,test}/**/*.test.ts"],
     // Generous: the tests must pass on a slow machine, and none of them measures time.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     reporters: ["default", mongodReporter(), ...(process.env.CI === "true" ? ["json"] : [])],
-    outputFile: { json: "node_modules/.cache/tests/results.json" },
+    outputFile: { json: `node_modules/.cache/tests/${store ?? "all"}.json` },
   },
 });

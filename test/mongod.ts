@@ -35,7 +35,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** For `test.skipIf(...)`: `no-mongod-reporter.ts` then says so, and with CI=true the run fails before it starts. */
+/** For `test.skipIf(...)`: `mongod-reporter.ts` then says so, and with CI=true the run fails before it starts. */
 export const mongodMissing = findMongod() === undefined;
 
 export interface Member {
