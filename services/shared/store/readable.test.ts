@@ -15,6 +15,8 @@ test("each document that can't be read is logged, and again after an hour", () =
   now = 3_600_000;
   report(new Corrupt("Document 2"));
   expect(logged).toEqual(["Document 1", "Document 2", "Document 2"]);
+  for (let id = 3; id < 3_000; id++) report(new Corrupt(`Document ${id}`));
+  expect(logged).toHaveLength(2 + 1_000);
 });
 
 test("only what can't be read is left out: any other failure is one", () => {

@@ -5,23 +5,26 @@
 import type { Clock, Deps } from "../deps.ts";
 import { Corrupt } from "./port.ts";
 
-/** How often one document is told of, for a list may meet it with every call; and of how many that is known. */
+/** How often one document is told of, for a list may meet it with every call; and of how many in that time. */
 const AGAIN_MS = 3_600_000;
-const REMEMBERED = 1_000;
+const MOST_TOLD = 1_000;
 
 /** Documents that a list may leave out. More of them are no poison, but the work of another version. */
 const MOST_LEFT_OUT = 1_000;
 
 export type Report = (error: Corrupt) => void;
 
-/** Logs what can't be read: each document once an hour. */
+/** Logs what can't be read: each document once an hour, and 1000 of them at most. */
 export function reporting(log: Pick<Deps["log"], "error">, clock: Clock): Report {
-  const told = new Map<string, number>();
+  const told = new Set<string>();
+  let since = clock();
   return (error) => {
-    const last = told.get(error.message);
-    if (last !== undefined && clock() < last + AGAIN_MS) return;
-    if (told.size >= REMEMBERED) told.clear();
-    told.set(error.message, clock());
+    if (clock() >= since + AGAIN_MS) {
+      told.clear();
+      since = clock();
+    }
+    if (told.has(error.message) || told.size >= MOST_TOLD) return;
+    told.add(error.message);
     log.error({ err: error }, "a document that can't be read is left out");
   };
 }
@@ -30,7 +33,7 @@ export function reporting(log: Pick<Deps["log"], "error">, clock: Clock): Report
 export const attemptsAt = (limit: number): readonly number[] => [limit, limit + MOST_LEFT_OUT];
 
 export const tooMany = (collection: string) =>
-  new Corrupt(`More than ${MOST_LEFT_OUT} documents of ${collection} in a row can't be read: see the log for which.`);
+  new Corrupt(`More than ${MOST_LEFT_OUT} documents in the way of one page of ${collection} can't be read.`);
 
 /** What of these documents can be read. */
 export function readable<S, T>(stored: readonly S[], read: (one: S) => T, report: Report): T[] {
