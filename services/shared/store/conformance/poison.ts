@@ -1,17 +1,13 @@
 /** Documents that the petstore can't have written, or that only a newer one writes. */
 import { expect } from "vitest";
-import { object, optional, text, whole } from "../../shape.ts";
+import { type Judge, object, optional, type Shape, text, whole } from "../../shape.ts";
 import { Corrupt, put, schema } from "../port.ts";
 import { type Bench, idsOf, it, type OpenSubject, PETS, type Pet, range, save } from "./subject.ts";
 
 /** Judges pets by a few of their fields. */
-const shape = object<Pick<Pet, "_id" | "rev" | "name" | "stock">>({
-  _id: whole,
-  rev: whole,
-  name: text,
-  stock: optional(whole),
-});
-const JUDGED = schema<Pet>()("pets", PETS.indexes, shape as never);
+const few = { _id: whole, rev: whole, name: text, stock: optional(whole) };
+const shape = object<Pick<Pet, keyof typeof few>>(few) as Judge as Shape<Pet>;
+const JUDGED = schema<Pet>()("pets", PETS.indexes, shape);
 
 const stocked = (id: number) => ({ _id: id, name: "Rex", flag: true, stock: 1 });
 const spoiled: readonly (readonly [string, object])[] = [
@@ -83,7 +79,7 @@ export function poison(open: OpenSubject): void {
 
   it(open, "a new index holds all other documents", async (bench) => {
     await withPoison(bench, 3, [2], { stock: {} });
-    const more = schema<Pet>()("pets", { both: ["rev", "stock"], stock: ["stock"] }, shape as never);
+    const more = schema<Pet>()("pets", { both: ["rev", "stock"], stock: ["stock"] }, shape);
     const pets = await (await bench.reopen()).collection(more);
     for (const where of [{ stock: 1 }, { stock: 1, rev: 1 }])
       expect(idsOf(await pets.list({ where, limit: 9, order: "asc" }))).toEqual([1, 3]);
