@@ -41,7 +41,7 @@ export function createErrorExit(reasons: DescEnum): (thrown: unknown, requestId:
     const { code } = refusal;
     const status = statuses.get(code) ?? 500;
     const message =
-      code === INTERNAL.code ? `Something went wrong in the petstore. Quote request ${requestId}.` : refusal.message;
+      status === 500 ? `Something went wrong in the petstore. Quote request ${requestId}.` : refusal.message;
     const retry: Record<string, string> = status === 429 || status === 503 ? { "retry-after": RETRY_AFTER } : {};
     return { record: { code, message, status }, headers: { ...retry, ...refusal.headers } };
   };

@@ -13,13 +13,11 @@ import { createDispatcher, implement } from "#shared/rpc/dispatcher.ts";
 import { coalescing } from "#shared/rpc/envelope-client.ts";
 import { reasonOf } from "#shared/rpc/fault.ts";
 import { startGateway } from "../gateway/testing.ts";
-import { CATEGORIES } from "../services/category/document.ts";
 import { cases } from "./cases/all.ts";
 import { call, codeName } from "./cases/case.ts";
 import { checkTellsNoSecrets, sendHttp, sendRpc } from "./cases/doors.ts";
 import { openShop, type Shop } from "./cases/shop.ts";
 import { type Petstore, startPetstore } from "./petstore.ts";
-import { poisons, spoil } from "./simulation/poison.ts";
 
 /** What was seen at each door: "503 UNAVAILABLE" and "UNAVAILABLE UNAVAILABLE". */
 interface Seen {
@@ -130,17 +128,6 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
     expect([ready.status, JSON.parse(ready.text)]).toEqual([503, { status: "not ready", failing: ["inventory"] }]);
     expect((await sendHttp(petstore.http, { method: "GET", path: "/healthz" })).status).toBe(200);
     await petstore.start("inventory");
-    return seen;
-  },
-
-  async RECORD_UNREADABLE() {
-    const { id } = await shop.category();
-    const repair = await spoil(petstore, "category", CATEGORIES, new Map([[Number(id), poisons["a newer format"]]]));
-    const seen = {
-      http: await http("GET", `/categories/${id}`),
-      rpc: await refusal(shop.categories.getCategory({ categoryId: id })),
-    };
-    await repair();
     return seen;
   },
 

@@ -100,10 +100,9 @@ export function toFault(thrown: unknown, { requestId, isLate = false, writes = f
     if (thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
     return fault("UNAVAILABLE", `Another service did not answer. ${IN_DOUBT}`, thrown);
   }
-  if (thrown instanceof Corrupt) {
-    const told = `What is stored there can't be read; its operator finds it in the log. Quote request ${requestId}.`;
-    return fault("RECORD_UNREADABLE", told, thrown);
-  }
   const sorry = `Something went wrong in the petstore. Quote request ${requestId}.`;
-  return writes ? fault("UNAVAILABLE", `${sorry} ${IN_DOUBT}`, thrown) : fault("INTERNAL", sorry, thrown);
+  // What can't be read is not written either, and to try again would be in vain.
+  return writes && !(thrown instanceof Corrupt)
+    ? fault("UNAVAILABLE", `${sorry} ${IN_DOUBT}`, thrown)
+    : fault("INTERNAL", sorry, thrown);
 }
