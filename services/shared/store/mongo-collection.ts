@@ -7,6 +7,7 @@ import { createLanes } from "./mongo-lanes.ts";
 import { type Limit, persist, type Timing } from "./mongo-limit.ts";
 import { type Change, readStored } from "./mongo-marks.ts";
 import { idOf, pointReads } from "./mongo-reads.ts";
+import { createWriters } from "./mongo-writes.ts";
 import { type CallOptions, type Collection, Corrupt, type Doc, type Id, type Indexes } from "./port.ts";
 import { checkQuery, type Declaration, indexedFields, type Scan } from "./query.ts";
 
@@ -38,7 +39,8 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   const raw: Raw = database.db.collection(name);
   const reads = pointReads(database, raw);
   const keys = indexedFields(declaration);
-  const { change, remove } = createChanges<T>({ name, keys, database, raw, reads, timing, nextChange });
+  const openWriter = createWriters(database, raw);
+  const { change, remove } = createChanges<T>({ name, keys, database, raw, reads, openWriter, timing, nextChange });
   const lanes = createLanes(change);
 
   const docOf = (bytes: Uint8Array): T => readStored<T>(bytes, name).doc;
