@@ -2,7 +2,7 @@
  * How fast the store's engines are, and how they compare with the driver called once for every call. All of one server
  * are measured in turns of one run, so that what else the machine does hits them alike.
  *
- * `npx node bench/store.ts [seconds of a turn]`
+ * `npm run bench -- [seconds of a turn]`
  */
 import { findMongod, startReplicaSet } from "../test/mongod.ts";
 import { driver, embedded, mongodb, SHELVES, type Subject } from "./subjects.ts";
