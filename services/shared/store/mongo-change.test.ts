@@ -6,15 +6,15 @@ import { type ChangeOptions, createChanges } from "./mongo-change.ts";
 import type { Update } from "./mongo-lanes.ts";
 import { readStored, type Stored, toStored, unchanged } from "./mongo-marks.ts";
 import type { Written } from "./mongo-writes.ts";
-import { type Decide, type Doc, keep, put } from "./port.ts";
+import { Corrupt, type Decide, type Doc, keep, put } from "./port.ts";
 
 interface Counter extends Doc {
   readonly count: number;
 }
 
 interface Step {
-  /** What the next read sees, and who made it. */
-  readonly sees: number;
+  /** What the next read sees, a count or a document that can't be read, and who made it. */
+  readonly sees: number | "poison";
   readonly by?: "us" | "another";
   readonly reading?: () => void;
   /** What becomes of the write that follows; none may follow when absent. */
@@ -56,7 +56,7 @@ function bench(steps: Step[], members: "one" | "several" = "several") {
         step = steps.shift() ?? expect.unreachable("one read too many");
         step.reading?.();
         log.push(latest ? "read latest" : "read");
-        return serialize(stored(step.sees, step.by));
+        return serialize(step.sees === "poison" ? { _id: 1 } : stored(step.sees, step.by));
       },
     },
     timing: { clock: () => 0, random: () => 0, sleep: async () => {} },
@@ -178,6 +178,19 @@ test("it is in doubt for good when its mark may have been pushed out", async () 
   await change(1, all);
   expect(results).toEqual([expect.objectContaining({ name: "Unavailable", inDoubt: true })]);
 });
+
+test.each(["unsure", "failed"] as const)(
+  "what may have been made (%s) is in doubt when it can't be read",
+  async (write) => {
+    const { all, results } = updates(add);
+    await bench([{ sees: 1, write }, { sees: "poison" }]).change(1, all);
+    expect(results).toEqual([expect.objectContaining({ name: "Unavailable", inDoubt: true })]);
+
+    const unsent = updates(add);
+    await bench([{ sees: "poison" }]).change(1, unsent.all);
+    expect(unsent.results).toEqual([expect.any(Corrupt)]);
+  },
+);
 
 test("a write and a removal touch exactly what was read", async () => {
   const limit = { isOver: false, inDoubt: false, failure: undefined };

@@ -10,7 +10,7 @@ import { type Limit, pause, persist, type Timing } from "./mongo-limit.ts";
 import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./mongo-marks.ts";
 import type { PointReads } from "./mongo-reads.ts";
 import type { Writer } from "./mongo-writes.ts";
-import { type Doc, type Id, Unavailable } from "./port.ts";
+import { Corrupt, type Doc, type Id, Unavailable } from "./port.ts";
 import { checkKeys } from "./query.ts";
 
 export interface ChangeOptions {
@@ -93,6 +93,8 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
         if (!unsure) for (const { limit } of updates) limit.inDoubt = inDoubt;
         await pause(round, "lost", timing);
       } catch (error) {
+        // Whatever has become of the document since: it is not known whether this change was made before.
+        if ((unsure || inDoubt) && error instanceof Corrupt) throw new Unavailable(true, error);
         if (!(error instanceof MongoError)) throw error;
         inDoubt ||= writing;
         writing = false;
