@@ -4,36 +4,38 @@ import { MongoNetworkError } from "mongodb";
 import { expect, test } from "vitest";
 import { type ChangeOptions, createChanges } from "./mongo-change.ts";
 import type { Update } from "./mongo-lanes.ts";
-import { toStored } from "./mongo-marks.ts";
-import { Corrupt, type Decide, type Doc, keep, put, Unavailable } from "./port.ts";
+import { readStored, type Stored, toStored, unchanged } from "./mongo-marks.ts";
+import type { Written } from "./mongo-writes.ts";
+import { Corrupt, type Decide, type Doc, keep, put } from "./port.ts";
 
 interface Counter extends Doc {
   readonly count: number;
 }
 
 interface Step {
-  /** What the next read sees: a count, no document, or one that can't be read. */
+  /** What the next read sees: a count and who made it, no document, or one that can't be read. */
   readonly sees: number | "nothing" | "poison";
+  readonly by?: "us" | "another";
+  readonly reading?: () => void;
   /** What becomes of the write that follows; none may follow when absent. */
-  readonly write?: "made" | "lost" | "failed";
+  readonly write?: Written | "failed";
   /** Before the write is answered. */
   readonly meanwhile?: () => void;
 }
 
-const stored = (count: number) =>
-  toStored({ _id: 1, rev: count, ...{ count } }, undefined, { by: "another", number: count });
+const stored = (count: number, by = "another") =>
+  toStored({ _id: 1, rev: count, ...{ count } }, undefined, { by, number: by === "us" ? 1 : count });
 
 function bench(steps: Step[], members: "one" | "several" = "several") {
   const log: string[] = [];
-  const filters: unknown[] = [];
-  const sessions = new Set<unknown>();
+  const touched: unknown[] = [];
   let step: Step = { sees: 0 };
-  const written = (filter: object, what: string, made: object, lost: object) => {
-    filters.push(filter);
+  const written = (what: string, where: unknown): Written => {
+    touched.push(where);
     log.push(what);
     step.meanwhile?.();
     if (step.write === "failed") throw new MongoNetworkError("cut");
-    return step.write === "made" ? made : lost;
+    return step.write ?? expect.unreachable("one write too many");
   };
   const options = {
     kind: { name: "counters" },
@@ -42,27 +44,27 @@ function bench(steps: Step[], members: "one" | "several" = "several") {
       hasSeveralMembers: () => members === "several",
       inSession: (calls: (s: object) => unknown) => calls({}),
     },
+    openWriter: () => ({
+      write: async (base: Stored<Counter> | undefined, { count }: Counter) =>
+        written(`${base ? "write" : "insert"} ${count}`, base),
+      end: () => void log.push("end"),
+    }),
     raw: {
-      insertOne: async ({ count }: Counter, { session }: { session: unknown }) => {
-        sessions.add(session);
-        return written({}, `insert ${count}`, {}, {});
-      },
-      replaceOne: async (filter: object, { count }: Counter) =>
-        written(filter, `write ${count}`, { matchedCount: 1 }, { matchedCount: 0 }),
-      deleteOne: async (filter: object) => written(filter, "delete", { deletedCount: 1 }, { deletedCount: 0 }),
+      deleteOne: async (filter: object) => ({ deletedCount: written("delete", filter) === "made" ? 1 : 0 }),
     },
     reads: {
       async read(_: unknown, latest: boolean) {
         step = steps.shift() ?? expect.unreachable("one read too many");
+        step.reading?.();
         log.push(latest ? "read latest" : "read");
         if (step.sees === "nothing") return undefined;
-        return serialize(step.sees === "poison" ? { _id: 1 } : stored(step.sees));
+        return serialize(step.sees === "poison" ? { _id: 1 } : stored(step.sees, step.by));
       },
     },
     timing: { clock: () => 0, random: () => 0, sleep: async () => {} },
     nextChange: () => ({ by: "us", number: 1 }),
   };
-  return { log, filters, sessions, ...createChanges<Counter>(options as unknown as ChangeOptions) };
+  return { log, touched, ...createChanges<Counter>(options as unknown as ChangeOptions) };
 }
 
 function updates(...decides: Decide<Counter, unknown>[]) {
@@ -82,7 +84,7 @@ test("a refusal on several members is decided on the latest state", async () => 
   const { log, change } = bench([{ sees: 1 }, { sees: 2 }]);
   const { all, results } = updates(refuse);
   await change(1, all);
-  expect(log).toEqual(["read", "read latest"]);
+  expect(log).toEqual(["read", "read latest", "end"]);
   expect(results).toEqual(["no more than 2"]);
 });
 
@@ -93,7 +95,7 @@ test("a refusal by throwing is too, and the latest state may turn it into a writ
     return add(doc, rev);
   });
   await change(1, all);
-  expect(log).toEqual(["read", "read latest", "write 3"]);
+  expect(log).toEqual(["read", "read latest", "write 3", "end"]);
   expect(results).toEqual([3]);
 });
 
@@ -102,25 +104,25 @@ test("a refusal beside a write needs no second read, nor does one on a single me
   const both = updates(add, refuse);
   await several.change(1, both.all);
   expect([several.log, both.results]).toEqual([
-    ["read", "write 2"],
+    ["read", "write 2", "end"],
     [2, "no more than 2"],
   ]);
 
   const single = bench([{ sees: 1 }], "one");
   const one = updates(refuse);
   await single.change(1, one.all);
-  expect([single.log, one.results]).toEqual([["read"], ["no more than 1"]]);
+  expect([single.log, one.results]).toEqual([["read", "end"], ["no more than 1"]]);
 });
 
 test("whose time is over when a race was lost is not written any more", async () => {
   const first = updates(add, add);
   const end = () => void Object.assign(first.all[0]?.limit ?? {}, { isOver: true });
   const { log, change } = bench([
-    { sees: 1, write: "lost", meanwhile: end },
+    { sees: 1, write: "not made", meanwhile: end },
     { sees: 5, write: "made" },
   ]);
   await change(1, first.all);
-  expect(log).toEqual(["read", "write 3", "read", "write 6"]);
+  expect(log).toEqual(["read", "write 3", "read", "write 6", "end"]);
   expect(first.results).toEqual([expect.anything(), 6]);
   expect(first.all[0]?.limit.inDoubt).toBe(false);
 });
@@ -133,45 +135,86 @@ test("what may have been made together stays together, and is in doubt", async (
     { sees: 1, write: "made" },
   ]);
   await change(1, all);
-  expect(log).toEqual(["read", "write 3", "read", "write 3"]);
+  expect(log).toEqual(["read", "write 3", "read", "write 3", "end"]);
   expect(results[1]).toBe(3);
   expect(all[0]?.limit.inDoubt).toBe(true);
 });
 
-test("what may have been inserted, but is not there, is inserted again in the session that fences the first", async () => {
+test("what may have been inserted, but is not there, is inserted again, which fences the first", async () => {
   const { all, results } = updates(add, refuse);
   const end = () => void Object.assign(all[0]?.limit ?? {}, { isOver: true });
-  const { log, sessions, change } = bench([
+  const { log, change } = bench([
     { sees: "nothing", write: "failed", meanwhile: end },
     { sees: "nothing", write: "made" },
   ]);
   await change(1, all);
-  expect(log).toEqual(["read", "insert 1", "read", "insert 1"]);
-  expect(sessions.size).toBe(1);
+  expect(log).toEqual(["read", "insert 1", "read", "insert 1", "end"]);
   expect(results).toEqual([1, "no more than 1"]);
 });
 
-test("what may have been made is in doubt when the document can't be read any more", async () => {
-  const { all, results } = updates(add);
-  const { change } = bench([{ sees: 1, write: "failed" }, { sees: "poison" }]);
-  await change(1, all);
-  expect(results).toEqual([new Unavailable(true)]);
-  expect(results[0]).toMatchObject({ inDoubt: true });
+test("whose write may be one of those that were not made reads again, and its mark tells", async () => {
+  const made = updates(add);
+  const found = bench([
+    { sees: 1, write: "unsure" },
+    { sees: 2, by: "us" },
+  ]);
+  await found.change(1, made.all);
+  expect(found.log).toEqual(["read", "write 2", "read", "end"]);
+  expect(made.results).toEqual([2]);
 
-  const unsent = updates(add);
-  await bench([{ sees: "poison" }]).change(1, unsent.all);
-  expect(unsent.results).toEqual([expect.any(Corrupt)]);
+  const lost = updates(add);
+  const overtaken = bench([
+    { sees: 1, write: "unsure" },
+    { sees: 2, write: "made" },
+  ]);
+  await overtaken.change(1, lost.all);
+  expect(overtaken.log).toEqual(["read", "write 2", "read", "write 3", "end"]);
+  expect(lost.results).toEqual([3]);
 });
+
+test("it is in doubt until that read, and no longer", async () => {
+  const { all, results } = updates((doc, rev) => (doc?.count === 1 ? add(doc, rev) : refuse(doc, rev)));
+  const doubts: unknown[] = [];
+  const reading = () => void doubts.push(all[0]?.limit.inDoubt);
+  const { change } = bench([
+    { sees: 1, reading, write: "unsure" },
+    { sees: 2, reading },
+    { sees: 2, reading },
+  ]);
+  await change(1, all);
+  expect(doubts).toEqual([false, true, false]);
+  expect(results).toEqual(["no more than 2"]);
+});
+
+test("it is in doubt for good when its mark may have been pushed out", async () => {
+  const { all, results } = updates(add);
+  const { change } = bench([{ sees: 5, write: "unsure" }, { sees: 1 }]);
+  await change(1, all);
+  expect(results).toEqual([expect.objectContaining({ name: "Unavailable", inDoubt: true })]);
+});
+
+test.each(["unsure", "failed"] as const)(
+  "what may have been made (%s) is in doubt when it can't be read",
+  async (write) => {
+    const { all, results } = updates(add);
+    await bench([{ sees: 1, write }, { sees: "poison" }]).change(1, all);
+    expect(results).toEqual([expect.objectContaining({ name: "Unavailable", inDoubt: true })]);
+
+    const unsent = updates(add);
+    await bench([{ sees: "poison" }]).change(1, unsent.all);
+    expect(unsent.results).toEqual([expect.any(Corrupt)]);
+  },
+);
 
 test("a write and a removal touch exactly what was read", async () => {
   const limit = { isOver: false, inDoubt: false, failure: undefined };
-  const { change, remove, filters } = bench([
+  const { change, remove, touched } = bench([
     { sees: 7, write: "made" },
-    { sees: 7, write: "lost" },
+    { sees: 7, write: "not made" },
     { sees: 8, write: "made" },
   ]);
   await change(1, updates(add).all);
   await remove(1, () => true, limit);
-  const exactly = (count: number) => ({ _id: 1, rev: count, "_marks.0": { by: "another", number: count, rev: count } });
-  expect(filters).toEqual([exactly(7), exactly(7), exactly(8)]);
+  const read = (count: number) => readStored<Counter>(serialize(stored(count)), { name: "counters" });
+  expect(touched).toEqual([read(7), unchanged(read(7)), unchanged(read(8))]);
 });

@@ -1,18 +1,17 @@
 /**
  * Changes of one document, each exactly once: read, decide, and write if the document is still what was read. When the
- * answer of a write is lost, the next read tells by the change's mark whether it was made.
+ * answer of a write is lost or does not tell, the next read tells by the change's mark whether it was made.
  */
-import { type ClientSession, MongoError, MongoServerError } from "mongodb";
+import { MongoError } from "mongodb";
 import { decode, type Fields, type Kind, successor } from "./document.ts";
 import type { Database, Raw } from "./mongo-database.ts";
 import type { Update } from "./mongo-lanes.ts";
 import { type Limit, pause, persist, type Timing } from "./mongo-limit.ts";
 import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./mongo-marks.ts";
 import type { PointReads } from "./mongo-reads.ts";
+import type { Writer } from "./mongo-writes.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "./port.ts";
 import { checkKeys } from "./query.ts";
-
-const DUPLICATE_KEY = 11000;
 
 export interface ChangeOptions {
   readonly kind: Kind;
@@ -21,6 +20,7 @@ export interface ChangeOptions {
   readonly database: Database;
   readonly raw: Raw;
   readonly reads: PointReads;
+  readonly openWriter: () => Writer;
   readonly timing: Timing;
   readonly nextChange: () => Change;
 }
@@ -32,7 +32,9 @@ interface Folded {
   settle(): void;
 }
 
-export function createChanges<T extends Doc>({ kind, keys, database, raw, reads, timing, nextChange }: ChangeOptions) {
+export function createChanges<T extends Doc>(options: ChangeOptions) {
+  const { kind, keys, database, raw, reads, openWriter, timing, nextChange } = options;
+
   async function read(id: Id, latest = false): Promise<Stored<T> | undefined> {
     const bytes = await reads.read(id, latest);
     return bytes && readStored<T>(bytes, kind);
@@ -61,17 +63,19 @@ export function createChanges<T extends Doc>({ kind, keys, database, raw, reads,
   }
 
   /** Makes one change of all the updates. Resolves to their answers; to nothing when the time of all of them is over. */
-  async function attempt(id: Id, all: readonly Update<T>[], session: ClientSession) {
+  async function attempt(id: Id, all: readonly Update<T>[], writer: Writer) {
     const mark = nextChange();
     let updates = all;
     let sent: { readonly base: Stored<T> | undefined; readonly settle: () => void } | undefined;
-    let [writing, inDoubt, latest] = [false, false, false];
+    let [writing, unsure, inDoubt, latest] = [false, false, false, false];
     for (let round = 0; all.some(({ limit }) => !limit.isOver); round++) {
       try {
         const stored = await read(id, latest);
         const known = sent && outcome(mark, sent.base, stored);
         if (sent && known === "made") return sent.settle;
-        if (inDoubt && known === "unknown") throw new Unavailable(true);
+        if ((unsure || inDoubt) && known === "unknown") throw new Unavailable(true);
+        unsure = false;
+        for (const { limit } of updates) limit.inDoubt = inDoubt;
         // As long as they may have been made together they stay together, whether anybody still waits or not.
         if (!inDoubt) updates = updates.filter(({ limit }) => !limit.isOver);
         const { next, settle } = fold(id, stored?.doc, updates);
@@ -82,13 +86,15 @@ export function createChanges<T extends Doc>({ kind, keys, database, raw, reads,
         sent = { base: stored, settle };
         writing = true;
         for (const { limit } of updates) limit.inDoubt = true;
-        if (await write(raw, stored, toStored(next, stored, mark), session)) return settle;
+        const written = await writer.write(stored, toStored(next, stored, mark));
+        if (written === "made") return settle;
         writing = false;
-        for (const { limit } of updates) limit.inDoubt = inDoubt;
+        unsure = written === "unsure";
+        if (!unsure) for (const { limit } of updates) limit.inDoubt = inDoubt;
         await pause(round, "lost", timing);
       } catch (error) {
         // Whatever has become of the document since: it is not known whether this change was made before.
-        if (inDoubt && error instanceof Corrupt) throw new Unavailable(true, error);
+        if ((unsure || inDoubt) && error instanceof Corrupt) throw new Unavailable(true, error);
         if (!(error instanceof MongoError)) throw error;
         inDoubt ||= writing;
         writing = false;
@@ -101,12 +107,14 @@ export function createChanges<T extends Doc>({ kind, keys, database, raw, reads,
 
   return {
     async change(id: Id, updates: readonly Update<T>[]): Promise<void> {
+      const writer = openWriter();
       try {
-        // Answered when the session has ended, so that the next read knows of the change.
-        const settle = await database.inSession((session) => attempt(id, updates, session));
+        const settle = await attempt(id, updates, writer);
         settle?.();
       } catch (error) {
         for (const { reject } of updates) reject(error);
+      } finally {
+        writer.end();
       }
     },
 
@@ -122,16 +130,4 @@ export function createChanges<T extends Doc>({ kind, keys, database, raw, reads,
         for (let round = 0; !(await persist(limit, timing, isSettled)); round++) await pause(round, "lost", timing);
       }),
   };
-}
-
-/** False when the document is no longer what was read. */
-async function write(raw: Raw, base: Stored | undefined, doc: Fields, session: ClientSession): Promise<boolean> {
-  if (base) return (await raw.replaceOne(unchanged(base), doc, { session })).matchedCount === 1;
-  try {
-    await raw.insertOne(doc as Fields & { _id: Id }, { session });
-    return true;
-  } catch (error) {
-    if (error instanceof MongoServerError && error.code === DUPLICATE_KEY) return false;
-    throw error;
-  }
 }

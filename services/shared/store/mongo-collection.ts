@@ -7,6 +7,7 @@ import { createLanes } from "./mongo-lanes.ts";
 import { type Limit, persist, type Timing } from "./mongo-limit.ts";
 import { type Change, readStored } from "./mongo-marks.ts";
 import { pointReads } from "./mongo-reads.ts";
+import { createWriters } from "./mongo-writes.ts";
 import type { CallOptions, Collection, Doc, Id, Indexes } from "./port.ts";
 import { checkQuery, type Declaration, indexedFields, type Scan } from "./query.ts";
 import { attemptsAt, type Report, readable, tooMany } from "./readable.ts";
@@ -37,7 +38,17 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   const raw: Raw = database.db.collection(declaration.name);
   const reads = pointReads(database, raw);
   const keys = indexedFields(declaration);
-  const { change, remove } = createChanges<T>({ kind: declaration, keys, database, raw, reads, timing, nextChange });
+  const openWriter = createWriters(database, raw);
+  const { change, remove } = createChanges<T>({
+    kind: declaration,
+    keys,
+    database,
+    raw,
+    reads,
+    openWriter,
+    timing,
+    nextChange,
+  });
   const lanes = createLanes(change);
 
   const docOf = (bytes: Uint8Array): T => readStored<T>(bytes, declaration).doc;

@@ -9,9 +9,13 @@ export type Raw = Collection<{ _id: Id }>;
 export interface Database {
   readonly db: Db;
   /**
-   * Runs calls in a session of their own, after all that the process has seen or written. Two writes of one session can't
-   * overtake one another: the server refuses the earlier one once it knows the later.
+   * A session that comes after all that the process has seen or written. Two writes of one session can't overtake one
+   * another: the server refuses the earlier one once it knows the later.
    */
+  openSession(): ClientSession;
+  /** From now on sessions come after what this one has seen or written. */
+  noteTime(session: ClientSession): void;
+  /** Runs calls in a session of their own. */
   inSession<R>(calls: (session: ClientSession) => Promise<R>): Promise<R>;
   /** Whether another server may have become the primary without the one that is asked knowing it. */
   hasSeveralMembers(): boolean;
@@ -24,17 +28,28 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
     writeConcern: { w: "majority", journal: true },
   });
   let seen: Timestamp | undefined;
+
+  function openSession(): ClientSession {
+    const session = client.startSession({ causalConsistency: true });
+    if (seen) session.advanceOperationTime(seen);
+    return session;
+  }
+
+  function noteTime({ operationTime }: ClientSession): void {
+    if (operationTime && (!seen || operationTime.greaterThan(seen))) seen = operationTime;
+  }
+
   return {
     db,
     hasSeveralMembers,
+    openSession,
+    noteTime,
     async inSession(calls) {
-      const session = client.startSession({ causalConsistency: true });
-      if (seen) session.advanceOperationTime(seen);
+      const session = openSession();
       try {
         return await calls(session);
       } finally {
-        const { operationTime } = session;
-        if (operationTime && (!seen || operationTime.greaterThan(seen))) seen = operationTime;
+        noteTime(session);
         await session.endSession();
       }
     },

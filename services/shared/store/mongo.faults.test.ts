@@ -83,6 +83,61 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     await other.close();
   });
 
+  test.each([
+    ["made and reported as failed", MADE],
+    ["refused", REFUSED],
+    ["cut off", { closeConnection: true }],
+  ])("changes that travel together and were %s all count once", { timeout: 120_000 }, async (_, data) => {
+    const other = await openForTest(set.uri, service);
+    const others = await other.collection(COUNTERS);
+    await fail({ activationProbability: 0.4 }, { failCommands: ["insert", "update"], ...data });
+    const revs = new Map(range(20).map((id) => [id, [] as number[]]));
+    // Both change all of them, so that of most commands only a part finds what was read.
+    const run = async (at: Counters) => {
+      for (let i = 0; i < 10; i++) {
+        await Promise.all([...revs].map(async ([id, of]) => void of.push(await add(id, at))));
+      }
+    };
+    await Promise.all([run(counters), run(others)]);
+    await fail("off");
+    for (const [id, of] of revs) {
+      expect(await counters.get(id)).toEqual({ _id: id, rev: 20, count: 20 });
+      expect(of.toSorted((a, b) => a - b)).toEqual(range(20, 1));
+    }
+    await other.close();
+  });
+
+  test("a document that is refused harms none of those that travel with it", async () => {
+    const ids = range(40);
+    await Promise.all(ids.map((id) => add(id)));
+    // What MongoDB itself would not let in, whatever the reason.
+    await inDatabase((db) =>
+      db.command({ collMod: "counters", validator: { _id: { $nin: [7, 47] }, count: { $lt: 3 } } }),
+    );
+    const isRefused = (id: number) => id === 7 || id === 47;
+    const outcome = (id: number) =>
+      counters
+        .update(id, (doc, rev) => put({ _id: id, count: (doc?.count ?? 0) + 1 }, rev), {
+          deadline: isRefused(id) ? deadline(1000) : undefined,
+        })
+        .catch((error: Error) => error.name);
+    const outcomes = (ids: number[]) => Promise.all(ids.map(outcome));
+    const replaced = await outcomes(ids);
+    expect(replaced).toEqual(ids.map((id) => (isRefused(id) ? "Unavailable" : 2)));
+    const fresh = range(20, 40);
+    expect(await outcomes(fresh)).toEqual(fresh.map((id) => (isRefused(id) ? "Unavailable" : 1)));
+  });
+
+  test("inserts of two processes that travel together: one wins each, and both count", async () => {
+    const other = await openForTest(set.uri, service);
+    const others = await other.collection(COUNTERS);
+    const ids = range(60);
+    const revs = await Promise.all([counters, others].flatMap((at) => ids.map((id) => add(id, at))));
+    expect(revs.toSorted()).toEqual([...ids.map(() => 1), ...ids.map(() => 2)]);
+    expect(await counters.getMany(ids)).toEqual(ids.map((_id) => ({ _id, rev: 2, count: 2 })));
+    await other.close();
+  });
+
   test("a write whose outcome can't be found out before the deadline is in doubt; one that was not sent is not", async () => {
     await add(1);
     const closing = { failCommands: ["update", "find"], closeConnection: true };
@@ -102,15 +157,15 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     expect(doubtful).toMatchObject({ inDoubt: true });
   });
 
-  test("an insert that comes late does not bring back what was removed meanwhile", { timeout: 120_000 }, async () => {
-    // Longer than the driver waits: it repeats the insert once, then the engine does.
+  test("inserts that come late do not bring back what was removed meanwhile", { timeout: 120_000 }, async () => {
+    // Longer than the driver waits: it repeats the inserts once, then the engine does.
     await fail({ times: 2 }, { failCommands: ["insert"], blockConnection: true, blockTimeMS: 12_000 });
-    await add(1);
-    await counters.remove(1, () => true);
+    await Promise.all([add(1), add(2), add(3)]);
+    await Promise.all([1, 2, 3].map((id) => counters.remove(id, () => true)));
     // The server works off both late ones before it can be told so.
     await fail("off");
     await new Promise((resolve) => setTimeout(resolve, 15_000));
-    expect(await counters.get(1)).toBeUndefined();
+    expect(await counters.list({ limit: 9, order: "asc" })).toEqual([]);
   });
 
   test("a removal that was made and reported as failed is settled", async () => {
@@ -175,6 +230,11 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     });
     test("updates of one document", async () => {
       expect(await counting("update", () => Promise.all(range(200).map(() => add(1))))).toBeLessThan(few);
+    });
+    test("inserts, and updates of many documents", async () => {
+      const all = () => Promise.all(range(200).map((id) => add(id)));
+      expect(await counting("insert", all)).toBeLessThan(few);
+      expect(await counting("update", all)).toBeLessThan(few);
     });
     test("numbers of a sequence", async () => {
       const numbers = () => Promise.all(range(200).map(() => store.nextId("ids")));

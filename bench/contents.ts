@@ -1,0 +1,104 @@
+/** What a petstore leaves behind, pet by pet: made by the rules of the services themselves, one change after the other. */
+import { createHash } from "node:crypto";
+import { CATEGORIES, type CategoryDoc } from "../services/category/document.ts";
+import * as category from "../services/category/rules.ts";
+import { INVENTORY, type InventoryDoc } from "../services/inventory/document.ts";
+import * as inventory from "../services/inventory/rules.ts";
+import { ORDERS, type OrderDoc } from "../services/order/document.ts";
+import * as order from "../services/order/rules.ts";
+import { PETS, type PetDoc } from "../services/pet/document.ts";
+import * as pet from "../services/pet/rules.ts";
+import { KEYS } from "../services/shared/keys.ts";
+import type { Decision, Doc } from "../services/shared/store/port.ts";
+
+export const SCHEMAS = {
+  pet: { pets: PETS, keys: KEYS },
+  inventory: { inventory: INVENTORY },
+  order: { orders: ORDERS, keys: KEYS },
+  category: { categories: CATEGORIES },
+} as const;
+export type Service = keyof typeof SCHEMAS;
+
+export interface Written {
+  readonly service: Service;
+  readonly collection: string;
+  /** The document after each of its changes, the last as it stays. */
+  readonly states: readonly Doc[];
+}
+
+/** Pets in a category. */
+const CATEGORY = 1000;
+/** One pet in so many was created within the last day, for so long keys are kept. */
+const KEYED = 10;
+/** A day in the hours of the keys, each with as many. */
+const HOURS = 24;
+
+type Change<T extends Doc> = (doc: T | undefined, rev: number) => Decision<T, unknown>;
+
+/** A document through its changes, as the store would have made them. */
+function history<T extends Doc>(...first: readonly Change<T>[]) {
+  const states: T[] = [];
+  const change = (decide: Change<T>): void => {
+    const doc = states.at(-1);
+    const rev = (doc?.rev ?? 0) + 1;
+    const decision = decide(doc, rev);
+    if (decision.action === "put") states.push({ ...decision.doc, rev } as T);
+  };
+  for (const decide of first) change(decide);
+  return { states, change, now: () => states.at(-1) as T };
+}
+
+/** All that there is of pet `id`: 1 in 20 is deleted, 7 in 10 were sold, 2 in 10 are in an open order. */
+export function contents(id: number, now: number): Written[] {
+  const categoryId = Math.ceil(id / CATEGORY);
+  const params = { facts: { name: `Pet ${id}` }, categoryId };
+  const bigId = BigInt(id);
+  const entry = history<InventoryDoc>(inventory.open(id, "available"), inventory.markTold(1));
+  const kept = history<PetDoc>(pet.insert(id, params), pet.activate(entry.now()));
+
+  /** A change of the stock, which the pet hears of. */
+  const stock = (change: Change<InventoryDoc>) => {
+    entry.change(change);
+    kept.change(pet.applyStatus(bigId, entry.now()));
+    entry.change(inventory.markTold(entry.now().statusRev));
+  };
+
+  if (id % 3 === 0) stock(inventory.setQuantity(bigId, 10, undefined));
+  const placed = { petId: id, quantity: 1, complete: false };
+  const ordered = history<OrderDoc>(order.insert(id, placed, now));
+  stock(inventory.reserve(id, 1));
+  ordered.change(order.reserve);
+  if (id % 10 < 7) {
+    ordered.change(order.update(bigId, { complete: true }, undefined));
+    stock(inventory.commit(id));
+    ordered.change(order.commit);
+  } else if (id % 10 === 9) {
+    ordered.change(order.cancel(bigId, undefined));
+    stock(inventory.release(id, id));
+    ordered.change(order.release);
+  }
+  if (id % 20 === 4) {
+    kept.change(pet.beginUpdate(bigId, { listing: "pending" }, undefined, undefined));
+    stock(inventory.setListing(kept.now().op, "pending"));
+    kept.change(pet.applyIntent(kept.now().op, entry.now()));
+  } else if (id % 20 === 0) {
+    kept.change(pet.beginDeletion(bigId, undefined));
+    entry.change(inventory.retire(kept.now().op));
+    kept.change(pet.applyDeletion(kept.now().op));
+  }
+
+  const hour = Math.floor(now / 3_600_000) - ((id / KEYED) % HOURS);
+  const key = (of: "pet" | "order", params: object): Written => {
+    const sha256 = (text: string) => createHash("sha256").update(text).digest("base64url");
+    const doc = { _id: sha256(`${of} ${id}`), id, fingerprint: sha256(JSON.stringify(params)), params, floor: 0 };
+    return { service: of, collection: "keys", states: [{ ...doc, hour, rev: 1 } as Doc] };
+  };
+  const joined = history<CategoryDoc>(category.insert(categoryId, { name: `category ${categoryId}` }));
+  return [
+    { service: "pet", collection: "pets", states: kept.states },
+    { service: "inventory", collection: "inventory", states: entry.states },
+    { service: "order", collection: "orders", states: ordered.states },
+    ...(id % KEYED === 0 ? [key("pet", params), key("order", placed)] : []),
+    ...(id % CATEGORY === 1 ? [{ service: "category", collection: "categories", states: joined.states } as const] : []),
+  ];
+}

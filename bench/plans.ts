@@ -1,0 +1,94 @@
+/** Every list that the services ask for, and what MongoDB does for it. */
+import type { Db, Document } from "mongodb";
+
+interface Asked {
+  readonly query: string;
+  readonly service: string;
+  readonly collection: string;
+  readonly where: Readonly<Record<string, unknown>>;
+  readonly limit?: number;
+  readonly order?: 1 | -1;
+}
+interface Plan {
+  readonly query: string;
+  readonly keys: number;
+  readonly documents: number;
+  readonly returned: number;
+  readonly plan: string;
+}
+
+/** A page of 100 and one more, which tells whether another follows. */
+const PAGE = 101;
+/** What a sweeper takes at a time. */
+const BATCH = 100;
+
+function all(pets: number, now: number): Asked[] {
+  const categoryId = Math.ceil(pets / 2000);
+  const [pet, entry, order] = [
+    { service: "pet", collection: "pets" },
+    { service: "inventory", collection: "inventory" },
+    { service: "order", collection: "orders" },
+  ] as const;
+  const listed = true;
+  const middle = { _id: { $lt: Math.floor(pets / 2) } };
+  const sweep = { limit: BATCH, order: 1 } as const;
+  const lastHour = Math.floor(now / 3_600_000);
+  const hours = (from: number) => Array.from({ length: 100 }, (_, i) => from - i);
+  return [
+    { query: "pets", ...pet, where: { listed } },
+    { query: "pets, page in the middle", ...pet, where: { listed, ...middle } },
+    { query: "pets of a category", ...pet, where: { listed, categoryId } },
+    { query: "pets by status", ...pet, where: { listed, status: "pending" } },
+    { query: "pets by two statuses, in the middle", ...pet, where: { listed, status: ["pending", "sold"], ...middle } },
+    { query: "pets of a category by status", ...pet, where: { listed, categoryId, status: "available" } },
+    { query: "has the category members", ...pet, where: { member: categoryId }, limit: 1, order: 1 },
+    { query: "does a pet join the category", ...pet, where: { joining: categoryId }, limit: 1, order: 1 },
+    { query: "unfinished pets", ...pet, where: { todo: true }, ...sweep },
+    { query: "entries", ...entry, where: { listed } },
+    { query: "entries by status", ...entry, where: { listed, status: "sold" } },
+    { query: "entries whose status is to be told", ...entry, where: { dirty: true }, ...sweep },
+    { query: "entries with open orders", ...entry, where: { holding: true }, ...sweep },
+    { query: "orders", ...order, where: { listed } },
+    { query: "orders of a pet", ...order, where: { listed, petId: categoryId } },
+    { query: "open orders", ...order, where: { listed, done: false } },
+    { query: "complete orders, in the middle", ...order, where: { listed, done: true, ...middle } },
+    { query: "open orders of a pet", ...order, where: { listed, petId: categoryId, done: false } },
+    { query: "unfinished orders", ...order, where: { todo: true }, ...sweep },
+    { query: "categories", service: "category", collection: "categories", where: { listed } },
+    { query: "unfinished categories", service: "category", collection: "categories", where: { todo: true }, ...sweep },
+    {
+      query: "expired keys, none",
+      service: "pet",
+      collection: "keys",
+      where: { hour: hours(lastHour - 25) },
+      ...sweep,
+    },
+    { query: "expired keys, many", service: "pet", collection: "keys", where: { hour: hours(lastHour) }, ...sweep },
+  ];
+}
+
+export async function* plans(db: (service: string) => Db, pets: number, now: number): AsyncGenerator<Plan> {
+  for (const { query, service, collection, where, limit = PAGE, order = -1 } of all(pets, now)) {
+    const { _id: beyond, ...fields } = where;
+    const anyOf = Object.entries(fields).map(([field, value]) => [field, { $in: [value].flat() }]);
+    const hint = Object.fromEntries([...Object.keys(fields), "_id"].map((field) => [field, 1]));
+    const explained = await db(service)
+      .collection<Document>(collection)
+      .find({ ...Object.fromEntries(anyOf), ...(beyond ? { _id: beyond } : {}) })
+      .hint(hint)
+      .sort({ _id: order })
+      .limit(limit)
+      .explain("executionStats");
+    const { totalKeysExamined: keys, totalDocsExamined: documents, nReturned: returned } = explained.executionStats;
+    yield { query, keys, documents, returned, plan: stages(explained.queryPlanner.winningPlan).join(" < ") };
+  }
+}
+
+/** The plan's stages from the top down; of several beside each other the first, with their number. */
+function stages(plan: Document | undefined): string[] {
+  if (!plan) return [];
+  const { stage, queryPlan, inputStage, inputStages } = plan;
+  if (queryPlan) return stages(queryPlan);
+  if (inputStages) return [stage, `${inputStages.length} x ${inputStages[0].stage}`];
+  return [stage, ...stages(inputStage)];
+}
