@@ -1,16 +1,23 @@
-/** Says in the last lines of a run that there was no MongoDB, for a test that is skipped proves nothing. */
+/** Says in the last lines of a run what was missing, for a test that is skipped proves nothing. */
 import type { Reporter } from "vitest/node";
 import { mongodMissing } from "./mongod.ts";
+import { networkMissing } from "./network.ts";
 
-const MISSING = `
+const MONGOD = `
   NOT RUN: the tests on MongoDB, for there is no mongod here.
   To run them, fetch one with .ci/mongod (x86-64 Linux), or install MongoDB 6.0 or newer and put it in the PATH or MONGOD.
 `;
+const NETWORK = `
+  NOT RUN: the tests that cut the network between members of MongoDB.
+  To run them, be root on Linux and install ip and nft (Debian: apt-get install iproute2 nftables).
+`;
 
-/** With CI=true a run without a mongod fails before it starts. */
-export function mongodReporter(environment = process.env, missing = mongodMissing): Reporter {
-  if (!missing) return {};
-  if (environment.CI === "true") throw new Error(MISSING);
+const found = () => [...(mongodMissing ? [MONGOD] : []), ...(networkMissing ? [NETWORK] : [])];
+
+/** With CI=true a run in which something is missing fails before it starts. */
+export function mongodReporter(environment = process.env, missing: readonly string[] = found()): Reporter {
+  if (missing.length === 0) return {};
+  if (environment.CI === "true") throw new Error(missing.join(""));
   // After the summary, which is printed at the same event.
-  return { onTestRunEnd: () => void process.once("exit", () => process.stderr.write(MISSING)) };
+  return { onTestRunEnd: () => void process.once("exit", () => process.stderr.write(missing.join(""))) };
 }

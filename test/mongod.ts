@@ -4,13 +4,15 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MongoClient } from "mongodb";
+import type { Machine } from "./network.ts";
+import { findProgram, isExecutable } from "./programs.ts";
 
 /** A start or an election that takes longer has failed; generous, for the machine may be busy with other tests. */
 const PATIENCE_MS = 60_000;
@@ -20,25 +22,16 @@ const FETCHED = join(import.meta.dirname, "../node_modules/.cache/mongod/mongod"
 
 /** The server's program: MONGOD, or the first `mongod` of the PATH, or the one that was fetched. */
 export function findMongod(environment: Readonly<Record<string, string | undefined>> = process.env) {
-  const inPath = (environment.PATH ?? "").split(delimiter).map((dir) => join(dir, "mongod"));
-  const candidates = environment.MONGOD ? [environment.MONGOD] : [...inPath, FETCHED];
-  return candidates.find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  if (environment.MONGOD) return isExecutable(environment.MONGOD) ? environment.MONGOD : undefined;
+  return findProgram("mongod", { path: environment.PATH, others: [FETCHED] });
 }
 
 /** For `test.skipIf(...)`: `mongod-reporter.ts` then says so, and with CI=true the run fails before it starts. */
 export const mongodMissing = findMongod() === undefined;
 
 export interface Member {
+  /** "127.0.0.1:27017" */
+  readonly host: string;
   readonly port: number;
   signal(signal: NodeJS.Signals): void;
   /** Kills the member if need be, and starts it again on its data. */
@@ -48,7 +41,7 @@ export interface Member {
 export interface ReplicaSet extends AsyncDisposable {
   readonly uri: string;
   readonly members: readonly Member[];
-  /** The member that is the primary now, waiting for one if there is none. */
+  /** The member that was elected last of those that say they are the primary, waiting for one if there is none. */
   primary(): Promise<Member>;
   /** Ends all members and removes their data. */
   stop(): Promise<void>;
@@ -59,11 +52,13 @@ export interface ReplicaSetOptions {
   /** How long a silent primary is believed to be alive. */
   readonly electionTimeoutMillis?: number;
   readonly arguments?: readonly string[];
+  /** Where the members run, if not on this machine. */
+  readonly machines?: readonly Machine[];
 }
 
 /** Starts a replica set, and resolves when it can be written. */
 export async function startReplicaSet(options: ReplicaSetOptions = {}): Promise<ReplicaSet> {
-  const { members: count = 1, electionTimeoutMillis = 2000 } = options;
+  const { members: count = 1, electionTimeoutMillis = 2000, machines = [] } = options;
   const dir = mkdtempSync(join(tmpdir(), "mongod-"));
   const ports = await freePorts(count);
   const processes: Mongod[] = [];
@@ -72,14 +67,13 @@ export async function startReplicaSet(options: ReplicaSetOptions = {}): Promise<
     rmSync(dir, { recursive: true, force: true });
   };
   try {
-    for (const port of ports) {
-      processes.push(
-        await startMongod({ port, dir: join(dir, `${port}`), args: ["--replSet", "rs", ...(options.arguments ?? [])] }),
-      );
+    const args = ["--replSet", "rs", ...(options.arguments ?? [])];
+    for (const [i, port] of ports.entries()) {
+      processes.push(await startMongod({ port, dir: join(dir, `${port}`), args, machine: machines[i] }));
     }
-    const hosts = ports.map((port, _id) => ({ _id, host: `127.0.0.1:${port}` }));
+    const hosts = processes.map(({ host }, _id) => ({ _id, host }));
     const settings = { electionTimeoutMillis, heartbeatIntervalMillis: 500, catchUpTimeoutMillis: 2000 };
-    await ask(ports[0], { replSetInitiate: { _id: "rs", members: hosts, settings } });
+    await ask(processes[0]?.host, { replSetInitiate: { _id: "rs", members: hosts, settings } });
     const primary = () => findPrimary(processes);
     await primary();
     const uri = `mongodb://${hosts.map(({ host }) => host).join(",")}/?replicaSet=rs`;
@@ -102,13 +96,24 @@ const KEEPER = `while :; do
   [ $more = 0 ] || break
 done; rm -rf "$0"`;
 
+export interface MongodOptions {
+  readonly port: number;
+  /** Where its data is. Removed when it ends. */
+  readonly dir: string;
+  readonly args?: readonly string[];
+  readonly machine?: Machine | undefined;
+}
+
+const here: Machine = { address: "127.0.0.1", prefix: [] };
+
 /** Starts one server, and resolves when it answers. */
-export async function startMongod({ port, dir, args = [] }: { port: number; dir: string; args?: readonly string[] }) {
+export async function startMongod({ port, dir, args = [], machine = here }: MongodOptions) {
   const program = findMongod();
   if (!program) throw new Error("There is no mongod: set MONGOD to its path.");
   mkdirSync(dir, { recursive: true });
   const command = [
-    ...[program, "--port", `${port}`, "--bind_ip", "127.0.0.1", "--dbpath", dir, "--nounixsocket"],
+    ...[...machine.prefix, program, "--port", `${port}`, "--bind_ip", machine.address],
+    ...["--dbpath", dir, "--nounixsocket"],
     ...["--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64", "--logpath", join(dir, "log"), "--logappend"],
     ...["--setParameter", "diagnosticDataCollectionEnabled=false", ...args],
   ];
@@ -117,13 +122,15 @@ export async function startMongod({ port, dir, args = [] }: { port: number; dir:
   const pids = createInterface({ input: keeper.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
   const nextPid = async () => Number((await pids.next()).value);
   let pid = await nextPid();
+  const host = `${machine.address}:${port}`;
   const server: Mongod = {
+    host,
     port,
     signal: (signal) => void process.kill(pid, signal),
     async restart() {
       keeper.stdin?.write("again\n");
       pid = await nextPid();
-      await answers(port);
+      await answers(host);
     },
     async stop() {
       keeper.stdin?.end();
@@ -131,7 +138,7 @@ export async function startMongod({ port, dir, args = [] }: { port: number; dir:
     },
   };
   try {
-    await answers(port);
+    await answers(host);
     return server;
   } catch (error) {
     await server.stop();
@@ -139,17 +146,21 @@ export async function startMongod({ port, dir, args = [] }: { port: number; dir:
   }
 }
 
-async function answers(port: number): Promise<void> {
-  await until(() => ask(port, { ping: 1 }), `mongod at port ${port} did not start`);
+async function answers(host: string): Promise<void> {
+  await until(() => ask(host, { ping: 1 }), `mongod at ${host} did not start`);
 }
 
 async function findPrimary(members: readonly Mongod[]): Promise<Mongod> {
   return until(async () => {
-    const hellos = await Promise.allSettled(members.map(({ port }) => ask(port, { hello: 1 })));
-    const index = hellos.findIndex((hello) => hello.status === "fulfilled" && hello.value.isWritablePrimary);
-    const primary = members[index];
-    if (!primary) throw new Error("no primary");
-    return primary;
+    const hellos = await Promise.allSettled(members.map(({ host }) => ask(host, { hello: 1 })));
+    const primaries = members.flatMap((member, i) => {
+      const hello = hellos[i];
+      const { isWritablePrimary, electionId } = (hello?.status === "fulfilled" && hello.value) || {};
+      return isWritablePrimary ? [{ member, election: `${electionId}` }] : [];
+    });
+    const [last] = primaries.sort((a, b) => (a.election < b.election ? 1 : -1));
+    if (!last) throw new Error("no primary");
+    return last.member;
   }, "no member became primary");
 }
 
@@ -164,8 +175,8 @@ async function until<T>(attempt: () => Promise<T>, otherwise: string): Promise<T
 }
 
 /** Asks one server, whatever it is in its set. */
-async function ask(port: number | undefined, command: object) {
-  const uri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
+export async function ask(host: string | undefined, command: object) {
+  const uri = `mongodb://${host}/?directConnection=true`;
   const limits = { serverSelectionTimeoutMS: 1000, connectTimeoutMS: 1000, socketTimeoutMS: 20_000 };
   const client = new MongoClient(uri, limits);
   try {
