@@ -114,7 +114,7 @@ describe("errors", () => {
     ["a store in doubt", new Unavailable(true), Code.Unavailable, "UNAVAILABLE"],
     ["a peer's refusal of our request", new ConnectError("x", Code.InvalidArgument), Code.Unavailable, "UNAVAILABLE"],
     ["a peer's bug", new ConnectError("x", Code.Internal), Code.Unavailable, "UNAVAILABLE"],
-    ["a peer out of time", new ConnectError("x", Code.DeadlineExceeded), Code.DeadlineExceeded, "DEADLINE_EXCEEDED"],
+    ["a peer out of time", new ConnectError("x", Code.DeadlineExceeded), Code.Unavailable, "UNAVAILABLE"],
     ["a bug of ours", new TypeError("at /home/x"), Code.Internal, "INTERNAL"],
   ])("%s", (_, thrown, code, reason) => {
     const fault = toFault(thrown, { requestId: "r-1" });
@@ -122,10 +122,9 @@ describe("errors", () => {
     expect(fault.rawMessage).not.toContain("/home");
   });
 
-  test("a store that would not begin because the time was over is out of time, not out of reach", () => {
-    expect(reasonOf(toFault(new Unavailable(false), { requestId: "r-1", isLate: true }))?.reason).toBe(
-      "DEADLINE_EXCEEDED",
-    );
+  test("a store or a peer that gave up because the caller's time was over is out of time, not out of reach", () => {
+    for (const thrown of [new Unavailable(false), new ConnectError("x", Code.DeadlineExceeded)])
+      expect(reasonOf(toFault(thrown, { requestId: "r-1", isLate: true }))?.reason).toBe("DEADLINE_EXCEEDED");
     expect(reasonOf(toFault(new Unavailable(false), { requestId: "r-1" }))?.reason).toBe("UNAVAILABLE");
   });
 

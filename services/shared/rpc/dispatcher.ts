@@ -68,6 +68,9 @@ export interface DispatcherOptions {
   readonly maxTimeoutMs?: number;
 }
 
+/** So much before the deadline a timer that was set to it may fire. */
+const EARLY_MS = 2;
+
 const methodName = (method: DescMethodUnary): string => `${method.parent.typeName}/${method.name}`;
 
 /** Puts services behind one door: deadline, authorization, validation, handler, errors, log. */
@@ -105,7 +108,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       return { message, headers: call.responseHeaders };
     } catch (thrown) {
       const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
-      failure = toFault(thrown, { requestId: call.requestId, isLate: deps.clock() >= call.deadline, writes });
+      const isLate = deps.clock() >= call.deadline - EARLY_MS;
+      failure = toFault(thrown, { requestId: call.requestId, isLate, writes });
       bug = isBug(thrown);
       throw failure;
     } finally {

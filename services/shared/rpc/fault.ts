@@ -97,7 +97,8 @@ export function toFault(thrown: unknown, { requestId, isLate = false, writes = f
       thrown,
     );
   if (thrown instanceof ConnectError) {
-    if (thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
+    // A call onward has less time than its caller, who may still wait and ask again.
+    if (isLate && thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
     return fault("UNAVAILABLE", `Another service did not answer. ${IN_DOUBT}`, thrown);
   }
   const sorry = `Something went wrong in the petstore. Quote request ${requestId}.`;

@@ -5,8 +5,9 @@ import { type CallOptions, Unavailable } from "./port.ts";
 
 /** The patience of a call without a deadline. */
 const PATIENCE_MS = 30_000;
-/** The caller hears of it so much before it gives up by itself. */
-const MARGIN_MS = 20;
+/** The caller hears of it so much before it gives up by itself: this part of its time, and never more than that. */
+const MARGIN = 0.1;
+const MARGIN_MS = 500;
 /** The longest pause after a failure, and after losing a race for a document. */
 const FAILED_MS = 256;
 const LOST_MS = 16;
@@ -33,7 +34,7 @@ export function withinLimit<R>({ deadline }: CallOptions, clock: Deps["clock"], 
       limit.isOver = true;
       reject(new Unavailable(limit.inDoubt, limit.failure ?? new Error("the database did not answer in time")));
     },
-    Math.max(1, left - MARGIN_MS),
+    Math.max(1, left - Math.min(left * MARGIN, MARGIN_MS)),
   );
   work(limit)
     .then(resolve, reject)
