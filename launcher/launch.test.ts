@@ -55,6 +55,11 @@ describe("a start", () => {
     await it.printed(/^waiting for pet \.\.\.$/m);
   });
 
+  test("tells what its processes wait for, once", { timeout }, async () => {
+    await using it = launched(["gateway:well", "pet:wait", "order:wait"]);
+    await it.printed(/^waiting for pet, order \.\.\. \(the tide\)$/m);
+  });
+
   test("names every wrong variable at once, before anything runs", { timeout }, async () => {
     await using it = launched(["gateway:well"], { PORT_BASE: "eighty", LOG_LEVEL: "loud" });
     expect(await it.ended).toBe(1);

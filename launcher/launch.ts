@@ -53,8 +53,13 @@ function whenOrphaned(end: () => void): void {
 
 async function allReady(children: readonly Child[]): Promise<ReadonlyMap<string, string>> {
   const urls = new Map<string, string>();
-  const missing = () => children.filter(({ name }) => !urls.has(name)).map(({ name }) => name);
-  const progress = setInterval(() => say(`waiting for ${missing().join(", ")} ...`), PROGRESS_MS);
+  const tell = () => {
+    const missing = children.filter(({ name }) => !urls.has(name));
+    const causes = new Set(missing.flatMap((child) => child.waitsFor() ?? []));
+    const names = missing.map(({ name }) => name).join(", ");
+    say(`waiting for ${names} ...${[...causes].map((cause) => ` (${cause})`).join("")}`);
+  };
+  const progress = setInterval(tell, PROGRESS_MS);
   try {
     await Promise.all(children.map(async ({ name, ready }) => urls.set(name, await ready)));
     return urls;

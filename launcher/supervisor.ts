@@ -20,6 +20,8 @@ export interface Child {
   readonly name: string;
   /** Where it is reached, once it said so. Rejects with `ChildDied` if it ends before. */
   readonly ready: Promise<string>;
+  /** What it said last that its start waits for. */
+  waitsFor(): string | undefined;
   /** From now on it is not started again. */
   leave(): void;
   /** Asks it to stop and resolves when it has. It is not started again. */
@@ -46,6 +48,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
   const firstReady = Promise.withResolvers<string>();
   const stopping = new AbortController();
   let current: ChildProcess | undefined;
+  let waitsFor: string | undefined;
 
   async function runOnce(again: boolean): Promise<{ why: string; steady: boolean }> {
     let readyAt: number | undefined;
@@ -57,6 +60,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
     current = child;
     child.on("message", (report: Report) => {
       if (report.type === "refused") refusal = report.message;
+      if (report.type === "waiting") waitsFor = report.what;
       if (report.type !== "ready") return;
       readyAt = performance.now();
       firstReady.resolve(report.url);
@@ -92,6 +96,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
   return {
     name: program.name,
     ready: firstReady.promise,
+    waitsFor: () => waitsFor,
     leave: () => stopping.abort(),
     async stop() {
       stopping.abort();

@@ -3,9 +3,9 @@ import { ConfigError, isServiceName, processNames, serviceConfig } from "#shared
 import { runProcess } from "#shared/lifecycle.ts";
 import { serve } from "./serve.ts";
 
-await runProcess(async (stack) => {
+await runProcess(async (stack, waitsFor) => {
   const name = process.argv[2];
   if (!isServiceName(name))
     throw new ConfigError([`Say which service to run: ${processNames.filter(isServiceName).join(", ")}.`]);
-  return serve(serviceConfig(process.env, name), stack);
+  return serve(serviceConfig(process.env, name), stack, waitsFor);
 });

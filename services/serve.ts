@@ -7,7 +7,7 @@ import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_ser
 import { realTime } from "#shared/clock.ts";
 import type { ServiceConfig, ServiceName } from "#shared/config.ts";
 import type { Deps } from "#shared/deps.ts";
-import type { Running } from "#shared/lifecycle.ts";
+import type { Running, WaitsFor } from "#shared/lifecycle.ts";
 import { createLogger } from "#shared/log.ts";
 import type { ServiceModule } from "#shared/module.ts";
 import { createServiceTransport } from "#shared/rpc/client.ts";
@@ -24,7 +24,7 @@ const BATCH = 100;
 const READINESS_MS = 2_000;
 
 /** Opens a service, ready to take calls; the stack closes it. */
-export async function serve(config: ServiceConfig, stack: AsyncDisposableStack): Promise<Running> {
+export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, waitsFor: WaitsFor): Promise<Running> {
   const { name, host, port, logLevel, logFormat } = config;
   const secret = config.internalSecret.reveal();
   const log = createLogger({ service: name, level: logLevel, format: logFormat });
@@ -32,7 +32,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack):
     log.fatal({ err }, "the store can't be trusted any more, the process ends");
     process.exit(1);
   };
-  const store = await openStore({ ...config, service: name }, { ...realTime, log, onFatal });
+  const store = await openStore({ ...config, service: name }, { ...realTime, log, onFatal, waitsFor });
   stack.defer(() => store.close());
 
   const transportTo = (peer: ServiceName) => {

@@ -208,7 +208,10 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const failed = (why: string) => reject(new Error(`${name} did not start: ${why}\n${logs.get(name)}`));
     const late = setTimeout(failed, PATIENCE_MS, "it took too long");
-    child.on("message", (report: Report) => (report.type === "ready" ? resolve() : failed(report.message)));
+    child.on("message", (report: Report) => {
+      if (report.type === "ready") resolve();
+      if (report.type === "refused") failed(report.message);
+    });
     child.once("error", (error) => failed(error.message));
     child.once("exit", (code, signal) => failed(`it ended with ${signal ?? code}`));
     try {

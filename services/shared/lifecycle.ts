@@ -13,22 +13,30 @@ export interface Running {
 /** What a process tells the launcher that started it. */
 export type Report =
   | { readonly type: "ready"; readonly url: string }
+  /** It can't go on before somebody else is there. */
+  | { readonly type: "waiting"; readonly what: string }
   /** It can't start, and a restart won't help. */
   | { readonly type: "refused"; readonly message: string };
+
+/** Takes what a start waits for, such as "MongoDB at db:27017: nothing answers there". */
+export type WaitsFor = (what: string) => void;
 
 /** What the launcher tells a process. */
 export type Order = { readonly type: "stop" };
 
 /**
  * Runs a process: `open` opens its resources one after the other and puts each on the stack; what was opened last is
- * closed first. So a store opened before its server outlives the server's last request.
+ * closed first. So a store opened before its server outlives the server's last request. What it has to wait for, the
+ * launcher is told.
  *
  * A failure to start is one line and exit code 1. SIGTERM, SIGINT and SIGHUP stop the process with exit code 0, a second
  * one ends it at once. Under the launcher, which starts processes with an IPC channel, SIGINT and SIGHUP are left to the
  * launcher (a terminal sends them to the whole group), and the process stops when it says so or is gone. An uncaught
  * error is logged and ends the process with exit code 1: its state can't be trusted any more.
  */
-export async function runProcess(open: (stack: AsyncDisposableStack) => Promise<Running>): Promise<void> {
+export async function runProcess(
+  open: (stack: AsyncDisposableStack, waitsFor: WaitsFor) => Promise<Running>,
+): Promise<void> {
   const stack = new AsyncDisposableStack();
   let log: Logger | undefined;
   const crash = (err: unknown) => {
@@ -55,7 +63,7 @@ export async function runProcess(open: (stack: AsyncDisposableStack) => Promise<
   onEnd(stop);
 
   try {
-    const running = await open(stack);
+    const running = await open(stack, (what) => void report({ type: "waiting", what }));
     log = running.log;
     if (stopping) return;
     log.info(`ready at ${running.url}`);

@@ -51,7 +51,7 @@ export function createClient(uri: string, settings: MongoClientOptions = {}): Mo
 export async function connect(
   client: MongoClient,
   probe: () => Promise<unknown>,
-  { log, sleep }: Pick<Deps, "log" | "sleep">,
+  { log, sleep, waitsFor }: Pick<Deps, "log" | "sleep"> & { readonly waitsFor?: (what: string) => void },
 ): Promise<void> {
   const hosts = client.options.srvHost ?? client.options.hosts.join(", ");
   let said = "";
@@ -66,9 +66,12 @@ export async function connect(
       if (error instanceof ConfigError || !isOutside(error)) throw error;
       const hopeless = refusal(error, client);
       if (hopeless) throw hopeless;
-      const waiting = `waiting for MongoDB at ${hosts}: ${missing(error)}`;
-      if (waiting !== said) log.warn({ reason: error.message }, waiting);
-      said = waiting;
+      const what = `MongoDB at ${hosts}: ${missing(error)}`;
+      if (what !== said) {
+        log.warn({ reason: error.message }, `waiting for ${what}`);
+        waitsFor?.(what);
+      }
+      said = what;
     }
     await sleep(RETRY_MS);
   }
@@ -100,6 +103,7 @@ function refusal(error: Error, { options }: MongoClient): ConfigError | undefine
     return wrong("has a user name or a password that MongoDB does not accept");
   }
   if (error instanceof MongoServerError && error.code === UNAUTHORIZED) {
+    if (!options.credentials) return wrong("names no user, and MongoDB asks for one: mongodb://user:password@...");
     return wrong(
       "names a user that may not read and write there: grant it the role readWrite on the petstore's databases",
     );

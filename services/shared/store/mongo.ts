@@ -16,7 +16,9 @@ import { type Collection, type Doc, type Indexes, NewerFormat, type Schema, type
 import { checkDeclaration, type Declaration } from "./query.ts";
 import { reporting } from "./readable.ts";
 
-export type MongoOptions = Pick<Deps, "clock" | "random" | "sleep" | "log">;
+export interface MongoOptions extends Pick<Deps, "clock" | "random" | "sleep" | "log"> {
+  readonly waitsFor?: (what: string) => void;
+}
 
 /** Goes up when an older petstore could no longer read what a newer one writes. */
 const FORMAT = 1;

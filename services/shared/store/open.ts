@@ -13,6 +13,8 @@ export interface StoreConfig {
 export interface StoreOptions extends Pick<Deps, "clock" | "random" | "sleep" | "log"> {
   /** The store can no longer be trusted: log the error and end the process. Called at most once. */
   readonly onFatal: (error: unknown) => void;
+  /** Told what the opening waits for, each time that it is something else. */
+  readonly waitsFor?: (what: string) => void;
 }
 
 /**
