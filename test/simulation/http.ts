@@ -8,7 +8,7 @@ interface Request {
   readonly body?: object;
 }
 
-const paths: Record<Kind, string> = {
+export const paths: Record<Kind, string> = {
   category: "/categories",
   pet: "/pets",
   order: "/store/orders",
@@ -48,7 +48,7 @@ function requestOf(operation: Operation): Request {
   }
 }
 
-interface Body extends Readonly<Record<string, string | number | boolean | undefined>> {
+export interface Body extends Readonly<Record<string, string | number | boolean | undefined>> {
   readonly shipDate?: string;
 }
 
@@ -65,7 +65,7 @@ const views: Record<Kind, (body: Body) => Shown["view"]> = {
   inventory: ({ quantity, status }) => ({ quantity, status }),
 };
 
-const shownBy = (kind: Kind, body: Body, etag: string | null): Shown => ({
+export const shownBy = (kind: Kind, body: Body, etag: string | null): Shown => ({
   kind,
   id: Number(kind === "inventory" ? body.petId : body.id),
   version: Number(etag?.replaceAll('"', "")),
