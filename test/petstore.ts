@@ -28,6 +28,8 @@ export interface PetstoreOptions {
   readonly services?: Partial<Record<ProcessName, Env>>;
   /** Of each kind. More than one share a store, which then is in MongoDB. By default PETSTORE_TEST_REPLICAS, or one. */
   readonly replicas?: number;
+  /** Where MongoDB is, for a test that brings its own. */
+  readonly mongodbUri?: string;
 }
 
 /** A directory for the embedded engine, which is not used when there is a URI. */
@@ -72,7 +74,7 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   try {
     const isShared = process.env.PETSTORE_TEST_STORE === "mongodb" || replicas > 1;
-    const mongodbUri = isShared ? stack.use(await openPlace()).uri : undefined;
+    const mongodbUri = options.mongodbUri ?? (isShared ? stack.use(await openPlace()).uri : undefined);
     return await startOn({ dataDir, mongodbUri }, { ...options, replicas }, stack);
   } catch (error) {
     await stack.disposeAsync();

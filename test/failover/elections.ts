@@ -6,8 +6,8 @@ export interface Election {
   /** When it was seen that the primary can be written, on the clock of `performance`. */
   readonly at: number;
   readonly host: string;
-  /** When a plain driver was first answered that a majority has a write that it sent to this primary. */
-  readonly proven: Promise<number>;
+  /** When a plain driver was first answered that a majority has a write that it sent there. Undefined if it was not. */
+  readonly proven: Promise<number | undefined>;
 }
 
 export interface Elections extends AsyncDisposable {
@@ -23,7 +23,8 @@ export async function watchElections(uri: string): Promise<Elections> {
     const { type, address, electionId } = newDescription;
     const id = (electionId as Document | null)?.toHexString() ?? "";
     if (type !== "RSPrimary" || id <= (seen.at(-1)?.id ?? "")) return;
-    seen.push({ at: performance.now(), host: address, id, proven: prove(address) });
+    const proven = prove(address).catch(() => undefined);
+    seen.push({ at: performance.now(), host: address, id, proven });
   });
   await client.connect();
   return { seen, [Symbol.asyncDispose]: () => client.close() };

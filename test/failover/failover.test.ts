@@ -8,10 +8,11 @@ import { ask, type Member, mongodMissing, type ReplicaSet, startReplicaSet } fro
 import { type Machine, type Network, networkMissing, startNetwork } from "../network.ts";
 import { type Petstore, startPetstore } from "../petstore.ts";
 import { eventually } from "../simulation/eventually.ts";
+import { readState } from "../simulation/stores.ts";
 import { type Elections, watchElections } from "./elections.ts";
 import { createHistory, type History } from "./history.ts";
 import { type Load, startLoad } from "./load.ts";
-import { readState, verdict } from "./verdict.ts";
+import { verdict } from "./verdict.ts";
 
 /** Writes of each kind that must be answered before a blow, after it, and when all members are back. */
 const ENOUGH = 10;
@@ -47,7 +48,7 @@ describe.skipIf(mongodMissing || networkMissing)("when the primary", { timeout: 
     const silence = ["--setParameter", "oplogNetworkTimeoutBufferSeconds=1"];
     set = stack.use(await startReplicaSet({ members: 3, machines: network.machines, arguments: silence }));
     elections = stack.use(await watchElections(set.uri));
-    petstore = stack.use(await startPetstore({ env: { MONGODB_URI: set.uri } }));
+    petstore = stack.use(await startPetstore({ mongodbUri: set.uri }));
     history = createHistory(petstore.http);
     load = await startLoad(history);
   }, 120_000);
@@ -161,7 +162,7 @@ describe.skipIf(mongodMissing || networkMissing)("when the primary", { timeout: 
     await load.stop();
     // What nobody foresaw is logged as an error.
     expect(petstore.logs().match(/^.*"level":"(error|fatal)".*$/gm) ?? []).toEqual([]);
-    await eventually(async () => verdict(history, await readState(set.uri)), []);
+    await eventually(async () => verdict(history, await readState(petstore)), []);
 
     const { statuses, attempts, reads } = history;
     const seen = { elections: elections.seen.length, writes: attempts.length, reads: reads() };

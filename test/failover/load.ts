@@ -119,13 +119,15 @@ export async function startLoad(history: History): Promise<Load> {
   return {
     async stop() {
       stop.abort();
-      const late = sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
+      const { promise, reject } = Promise.withResolvers<never>();
+      const late = setTimeout(() => {
         const last = history.attempts
           .slice(-20)
           .map(({ operation, over }) => JSON.stringify({ ...operation, ...over }));
-        throw new Error(`A refusal lasts. What was asked last:\n${last.join("\n")}`);
-      });
-      await Promise.race([all, late]);
+        reject(new Error(`A refusal lasts. What was asked last:\n${last.join("\n")}`));
+      }, PATIENCE_MS);
+      await Promise.race([all, promise]);
+      clearTimeout(late);
     },
   };
 }

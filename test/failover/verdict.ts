@@ -1,56 +1,10 @@
 /** What clients were told, against what MongoDB holds when everything has come to rest. */
-import { pino } from "pino";
-import { realTime } from "#shared/clock.ts";
-import type { ServiceName } from "#shared/config.ts";
-import { Secret } from "#shared/environment.ts";
-import { openStore } from "#shared/store/open.ts";
-import type { Doc, Indexes, Schema } from "#shared/store/port.ts";
-import { CATEGORIES } from "../../services/category/document.ts";
-import { INVENTORY } from "../../services/inventory/document.ts";
-import { ORDERS } from "../../services/order/document.ts";
-import { PETS } from "../../services/pet/document.ts";
 import { contradictions } from "../simulation/contradictions.ts";
 import { wrongInTheEnd } from "../simulation/invariants.ts";
 import type { Kind } from "../simulation/operations.ts";
 import { nameOf } from "../simulation/perform.ts";
 import { type CollectionName, type State, shownBy } from "../simulation/state.ts";
 import type { History } from "./history.ts";
-
-const PAGE = 1_000;
-
-/** All that is stored. */
-export async function readState(uri: string): Promise<State> {
-  return {
-    categories: await all(uri, "category", CATEGORIES),
-    pets: await all(uri, "pet", PETS),
-    orders: await all(uri, "order", ORDERS),
-    inventory: await all(uri, "inventory", INVENTORY),
-  };
-}
-
-async function all<T extends Doc & { _id: number }, const I extends Indexes<T>>(
-  uri: string,
-  service: ServiceName,
-  schema: Schema<T, I>,
-): Promise<Map<number, T>> {
-  const onFatal = (error: unknown) => {
-    throw error;
-  };
-  const options = { ...realTime, log: pino({ level: "silent" }), onFatal };
-  const store = await openStore({ service, dataDir: "", mongodbUri: new Secret(uri) }, options);
-  try {
-    const collection = await store.collection(schema);
-    const docs = new Map<number, T>();
-    for (let after: number | undefined; ; ) {
-      const page = await collection.list({ after, limit: PAGE, order: "asc" });
-      for (const doc of page) docs.set(doc._id, doc);
-      if (page.length < PAGE) return docs;
-      after = page.at(-1)?._id;
-    }
-  } finally {
-    await store.close();
-  }
-}
 
 const collections = { category: "categories", pet: "pets", order: "orders", inventory: "inventory" } as const;
 

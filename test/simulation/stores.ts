@@ -16,8 +16,11 @@ import type { State } from "./state.ts";
 
 const PAGE = 1_000;
 
-/** The store of a service that is stopped: the embedded engine lets only one process in. */
-export function openStoreOf({ store: { dataDir, mongodbUri } }: Petstore, service: ServiceName): Promise<Store> {
+/** The store of a service, which is stopped if the engine is the embedded one: that lets only one process in. */
+export function openStoreOf(
+  { store: { dataDir, mongodbUri } }: Pick<Petstore, "store">,
+  service: ServiceName,
+): Promise<Store> {
   const onFatal = (error: unknown) => {
     throw error;
   };
@@ -26,7 +29,7 @@ export function openStoreOf({ store: { dataDir, mongodbUri } }: Petstore, servic
 }
 
 async function all<T extends Doc & { _id: number }, const I extends Indexes<T>>(
-  petstore: Petstore,
+  petstore: Pick<Petstore, "store">,
   service: ServiceName,
   schema: Schema<T, I>,
 ): Promise<Map<number, T>> {
@@ -55,14 +58,16 @@ export async function whileStopped<R>({ kill, start }: Petstore, work: () => Pro
   }
 }
 
+/** All that is stored; see `openStoreOf`. */
+export const readState = async (petstore: Pick<Petstore, "store">): Promise<State> => ({
+  categories: await all(petstore, "category", CATEGORIES),
+  pets: await all(petstore, "pet", PETS),
+  orders: await all(petstore, "order", ORDERS),
+  inventory: await all(petstore, "inventory", INVENTORY),
+});
+
 /** All that is stored. The services are stopped for it, and started again. */
-export const readStores = (petstore: Petstore): Promise<State> =>
-  whileStopped(petstore, async () => ({
-    categories: await all(petstore, "category", CATEGORIES),
-    pets: await all(petstore, "pet", PETS),
-    orders: await all(petstore, "order", ORDERS),
-    inventory: await all(petstore, "inventory", INVENTORY),
-  }));
+export const readStores = (petstore: Petstore): Promise<State> => whileStopped(petstore, () => readState(petstore));
 
 /** What is wrong with the stored documents. */
 export const wrongInTheStores = async (petstore: Petstore): Promise<string[]> =>
