@@ -74,14 +74,17 @@ describe.skipIf(mongodMissing || networkMissing)("when the primary", { timeout: 
     const number = elections.seen.length;
     const old = await set.primary();
     await deal(old);
-    while (elections.seen.length === number) await sleep(20);
-    await served(1);
-    const { at = 0, proven } = elections.seen[number] ?? {};
-    const first = history.writes.find((write) => write.at > at)?.at ?? Number.NaN;
-    const plain = (await proven) ?? Number.NaN;
-    const name = expect.getState().currentTestName?.split(" > ").at(-1) ?? "";
-    resumptions.push({ blow: name, plain: Math.round(plain - at), petstore: Math.round(first - at) });
-    await makeGood(old);
+    try {
+      while (elections.seen.length === number) await sleep(20);
+      await served(1);
+      const { at = 0, proven } = elections.seen[number] ?? {};
+      const first = history.writes.find((write) => write.at > at)?.at ?? Number.NaN;
+      const plain = (await proven) ?? Number.NaN;
+      const name = expect.getState().currentTestName?.split(" > ").at(-1) ?? "";
+      resumptions.push({ blow: name, plain: Math.round(plain - at), petstore: Math.round(first - at) });
+    } finally {
+      await makeGood(old);
+    }
     await served();
     expect(history.complaints).toEqual([]);
   }
