@@ -73,7 +73,7 @@ function watched(sessions: Http2SessionManager): NonNullable<GrpcTransportOption
         stream.once("error", (error) => stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && unsent.add(error));
         if (stream.session && !guarded.has(stream.session)) {
           guarded.add(stream.session);
-          stream.session.once("error", () => {});
+          stream.session.on("error", () => {});
         }
         return stream;
       } catch (thrown) {
