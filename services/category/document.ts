@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
+import * as z from "zod";
 import { type Category, CategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
-import { type Stored, storedFields, toEtag } from "#shared/record.ts";
-import { object, oneOf, optional, text, whole } from "#shared/shape.ts";
+import { type Stored, storedShape, toEtag } from "#shared/record.ts";
+import { shapeOf } from "#shared/shape.ts";
 import { schema } from "#shared/store/port.ts";
 
 /**
@@ -18,12 +19,12 @@ export interface CategoryDoc extends Stored {
   readonly op: number;
 }
 
-const categoryShape = object<CategoryDoc>({
-  ...storedFields,
-  state: oneOf("ACTIVE", "DELETING", "DELETED", "VOID"),
-  name: text,
-  description: optional(text),
-  op: whole,
+const categoryShape = shapeOf<CategoryDoc>()({
+  ...storedShape.shape,
+  state: z.literal(["ACTIVE", "DELETING", "DELETED", "VOID"]),
+  name: z.string(),
+  description: z.string().optional(),
+  op: z.int(),
 });
 
 export const CATEGORIES = schema<CategoryDoc>()("categories", { listed: ["listed"], todo: ["todo"] }, categoryShape);

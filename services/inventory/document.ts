@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
+import * as z from "zod";
 import type { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { type InventoryItem, InventoryItemSchema } from "#proto/petstore/inventory/v1/inventory_pb.ts";
-import { type Status, type Stored, statusShape, storedFields, toEtag, toPetStatus } from "#shared/record.ts";
-import { mapOf, object, oneOf, optional, whole } from "#shared/shape.ts";
+import { type Status, type Stored, statusShape, storedShape, toEtag, toPetStatus } from "#shared/record.ts";
+import { shapeOf } from "#shared/shape.ts";
 import { type Collection, schema } from "#shared/store/port.ts";
 
 /** How an operation of Pet or Order ended. */
@@ -49,28 +50,28 @@ export interface InventoryDoc extends Stored, Units {
   readonly lastOp: { readonly op: number; readonly outcome: Ending };
 }
 
-const inventoryShape = object<InventoryDoc>({
-  ...storedFields,
-  state: oneOf("STUB", "OPEN", "RETIRED"),
-  quantity: whole,
-  reserved: whole,
-  sold: whole,
-  received: whole,
+const inventoryShape = shapeOf<InventoryDoc>()({
+  ...storedShape.shape,
+  state: z.literal(["STUB", "OPEN", "RETIRED"]),
+  quantity: z.int(),
+  reserved: z.int(),
+  sold: z.int(),
+  received: z.int(),
   listing: statusShape,
   status: statusShape,
-  statusRev: whole,
-  dirty: optional(oneOf(true)),
-  open: whole,
-  holding: optional(oneOf(true)),
-  resv: mapOf(object<{ q: number }>({ q: whole })),
-  done: mapOf(oneOf("C", "X")),
-  floor: whole,
-  lastOp: object<InventoryDoc["lastOp"]>({
-    op: whole,
-    outcome: oneOf(
+  statusRev: z.int(),
+  dirty: z.literal(true).optional(),
+  open: z.int(),
+  holding: z.literal(true).optional(),
+  resv: z.record(z.string(), z.object({ q: z.int() })),
+  done: z.record(z.string(), z.literal(["C", "X"])),
+  floor: z.int(),
+  lastOp: shapeOf<InventoryDoc["lastOp"]>()({
+    op: z.int(),
+    outcome: z.literal([
       ...(["OK", "NOT_FOUND", "NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"] as const),
       ...(["OPEN_ORDERS", "STALE", "FENCED"] as const),
-    ),
+    ]),
   }),
 });
 

@@ -1,9 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import * as z from "zod";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "#shared/errors.ts";
-import { type Stored, storedFields, toEtag } from "#shared/record.ts";
-import { flag, object, oneOf, optional, whole } from "#shared/shape.ts";
+import { type Stored, storedShape, toEtag } from "#shared/record.ts";
+import { shapeOf } from "#shared/shape.ts";
 import { type Collection, schema } from "#shared/store/port.ts";
 
 /** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
@@ -47,19 +48,16 @@ export interface OrderDoc extends Stored, OrderParams {
   readonly refusal?: Refusal | undefined;
 }
 
-const orderShape = object<OrderDoc>({
-  ...storedFields,
-  state: oneOf(
-    ...(["PLACED", "RESERVED", "COMMITTING", "COMPLETE"] as const),
-    ...(["ABORTING", "ABORTED", "CANCELLING", "CANCELLED"] as const),
-  ),
-  petId: optional(whole),
-  quantity: optional(whole),
-  complete: optional(flag),
-  shipDate: optional(object<Moment>({ seconds: whole, nanos: whole })),
-  done: optional(flag),
-  placedAt: optional(whole),
-  refusal: optional(oneOf("PET_NOT_FOUND", "PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS")),
+const orderShape = shapeOf<OrderDoc>()({
+  ...storedShape.shape,
+  state: z.literal(["PLACED", "RESERVED", "COMMITTING", "COMPLETE", "ABORTING", "ABORTED", "CANCELLING", "CANCELLED"]),
+  petId: z.int().optional(),
+  quantity: z.int().optional(),
+  complete: z.boolean().optional(),
+  shipDate: shapeOf<Moment>()({ seconds: z.int(), nanos: z.int() }).optional(),
+  done: z.boolean().optional(),
+  placedAt: z.int().optional(),
+  refusal: z.literal(["PET_NOT_FOUND", "PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"]).optional(),
 });
 
 export const ORDERS = schema<OrderDoc>()(

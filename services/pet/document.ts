@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
+import * as z from "zod";
 import { type NewPet, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
-import { type Status, type Stored, statusShape, storedFields, toEtag, toPetStatus } from "#shared/record.ts";
-import { type Fields, flag, object, oneOf, optional, partial, text, whole } from "#shared/shape.ts";
+import { type Status, type Stored, statusShape, storedShape, toEtag, toPetStatus } from "#shared/record.ts";
+import { shapeOf } from "#shared/shape.ts";
 import { type Collection, type Doc, schema } from "#shared/store/port.ts";
 
 /**
@@ -11,7 +12,7 @@ import { type Collection, type Doc, schema } from "#shared/store/port.ts";
 export interface PetFacts {
   readonly name: string;
 }
-const facts: Fields<PetFacts> = { name: text };
+const factsShape = shapeOf<PetFacts>()({ name: z.string() });
 export const factsOf = ({ name = "" }: Partial<NewPet> = {}): PetFacts => ({ name });
 
 /** A change of a pet that other services have a say in: written down first, then carried out by whoever meets it. */
@@ -68,38 +69,37 @@ export interface PetDoc extends Stored, PetView {
   readonly refusal?: Refusal | undefined;
 }
 
-const view: Fields<PetView> = {
-  facts: object(facts),
-  categoryId: whole,
+const viewShape = shapeOf<PetView>()({
+  facts: factsShape,
+  categoryId: z.int(),
   status: statusShape,
-  version: whole,
-};
-const refusalShape = oneOf(
-  ...(["CATEGORY_NOT_FOUND", "INSUFFICIENT_STOCK", "PET_HAS_OPEN_ORDERS", "CONCURRENT_UPDATE"] as const),
-);
-const petShape = object<PetDoc>({
-  ...storedFields,
-  ...view,
-  state: oneOf("CREATING", "ACTIVE", "VOID", "DELETED"),
-  member: optional(whole),
-  joining: optional(whole),
+  version: z.int(),
+});
+const refusalShape = z.literal([
+  "CATEGORY_NOT_FOUND",
+  "INSUFFICIENT_STOCK",
+  "PET_HAS_OPEN_ORDERS",
+  "CONCURRENT_UPDATE",
+]);
+const petShape = shapeOf<PetDoc>()({
+  ...storedShape.shape,
+  ...viewShape.shape,
+  state: z.literal(["CREATING", "ACTIVE", "VOID", "DELETED"]),
+  member: z.int().optional(),
+  joining: z.int().optional(),
   listing: statusShape,
-  statusRev: whole,
-  firstStatus: optional(statusShape),
-  op: whole,
-  intent: optional(
-    object<Intent>({
-      op: whole,
-      facts: optional(partial(facts)),
-      categoryId: optional(whole),
-      listing: optional(statusShape),
-      delete: optional(oneOf(true)),
-    }),
-  ),
-  last: optional(
-    object<IntentEnd>({ op: whole, refusal: optional(refusalShape), shown: optional(object<PetView>(view)) }),
-  ),
-  refusal: optional(refusalShape),
+  statusRev: z.int(),
+  firstStatus: statusShape.optional(),
+  op: z.int(),
+  intent: shapeOf<Intent>()({
+    op: z.int(),
+    facts: factsShape.partial().optional(),
+    categoryId: z.int().optional(),
+    listing: statusShape.optional(),
+    delete: z.literal(true).optional(),
+  }).optional(),
+  last: shapeOf<IntentEnd>()({ op: z.int(), refusal: refusalShape.optional(), shown: viewShape.optional() }).optional(),
+  refusal: refusalShape.optional(),
 });
 
 export const PETS = schema<PetDoc>()(
@@ -124,7 +124,7 @@ export interface GateDoc extends Doc {
   /** The deletion that closed it last. */
   readonly op: number;
 }
-const gateShape = object<GateDoc>({ _id: whole, rev: whole, closed: flag, op: whole });
+const gateShape = shapeOf<GateDoc>()({ _id: z.int(), rev: z.int(), closed: z.boolean(), op: z.int() });
 export const GATES = schema<GateDoc>()("gates", {}, gateShape);
 export type Gates = Collection<GateDoc, (typeof GATES)["indexes"]>;
 

@@ -6,11 +6,12 @@
  * `floor`, so that no attempt that slept through the refusal can wake up and succeed.
  */
 import { createHash } from "node:crypto";
+import * as z from "zod";
 import type { Clock, Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
 import type { Budget, Call } from "./rpc/call.ts";
 import { FLOOR, SEEN_HEADER } from "./rpc/floor.ts";
-import { anyObject, object, optional, text, whole } from "./shape.ts";
+import { type Shape, shapeOf } from "./shape.ts";
 import { type Collection, type Doc, keep, put, schema } from "./store/port.ts";
 
 const HOUR_MS = 3_600_000;
@@ -32,14 +33,14 @@ interface KeyDoc extends Doc {
   /** Hours since 1970 when the key was last claimed. */
   readonly hour: number;
 }
-const keyShape = object<KeyDoc>({
-  _id: text,
-  rev: whole,
-  id: optional(whole),
-  fingerprint: text,
-  params: anyObject,
-  floor: whole,
-  hour: whole,
+const keyShape = shapeOf<KeyDoc>()({
+  _id: z.string(),
+  rev: z.int(),
+  id: z.int().optional(),
+  fingerprint: z.string(),
+  params: z.object({}) as Shape<object>,
+  floor: z.int(),
+  hour: z.int(),
 });
 export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] }, keyShape);
 type Keys = Collection<KeyDoc, { readonly hour: readonly ["hour"] }>;

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import * as z from "zod";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
-import { type Fields, oneOf, optional, whole } from "./shape.ts";
+import { shapeOf } from "./shape.ts";
 import type { Doc } from "./store/port.ts";
 
 /** What every stored record has, whatever it is about. */
@@ -18,18 +19,18 @@ export interface Stored extends Doc {
 }
 
 /** Judges what records have in common. A later version of the stored shape is none that this petstore can read. */
-export const storedFields: Fields<Stored> = {
-  _id: whole,
-  rev: whole,
-  version: whole,
-  listed: optional(oneOf(true)),
-  todo: optional(oneOf(true)),
-  format: oneOf(1),
-};
+export const storedShape = shapeOf<Stored>()({
+  _id: z.int(),
+  rev: z.int(),
+  version: z.int(),
+  listed: z.literal(true).optional(),
+  todo: z.literal(true).optional(),
+  format: z.literal(1),
+});
 
 /** A pet's status as it is stored. */
 export type Status = "available" | "pending" | "sold";
-export const statusShape = oneOf("available", "pending", "sold");
+export const statusShape = z.literal(["available", "pending", "sold"]);
 
 const statuses = {
   available: PetStatus.AVAILABLE,

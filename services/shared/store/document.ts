@@ -1,6 +1,6 @@
 /** What every engine does with a document in the same way: judging ids and values, the bytes, the next revision. */
 import { deserialize, serialize } from "bson";
-import type { Judge } from "../shape.ts";
+import { misfit, type Shape } from "../shape.ts";
 import { Corrupt, type Decide, type Doc, type Id } from "./port.ts";
 
 /** MongoDB's limits, kept by every engine so that data can move between them, less the room for `OF_THE_ENGINE`. */
@@ -15,7 +15,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** What is known of the documents of a collection. */
 export interface Kind {
   readonly name: string;
-  readonly shape?: Judge | undefined;
+  readonly shape?: Shape<unknown> | undefined;
 }
 
 /** Throws a TypeError for what is no `Id`. */
@@ -66,7 +66,7 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, shape }: Kind):
   if (!Number.isSafeInteger(doc.rev) || doc._id === undefined) {
     throw new Corrupt(`Document ${String(doc._id)} of ${name} has no revision: restore a backup.`);
   }
-  const wrong = shape?.(doc);
+  const wrong = shape && misfit(shape, doc);
   if (wrong !== undefined) {
     throw new Corrupt(
       `Document ${String(doc._id)} of ${name} is not as this petstore writes it (${wrong}): ` +
