@@ -6,7 +6,7 @@ import { MongoError } from "mongodb";
 import { decode, type Fields, type Kind, successor } from "./document.ts";
 import type { Database, Raw } from "./mongo-database.ts";
 import type { Update } from "./mongo-lanes.ts";
-import { type Limit, pause, persist, type Timing } from "./mongo-limit.ts";
+import { type Limit, pause, persist, type Timing, unlessLost } from "./mongo-limit.ts";
 import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./mongo-marks.ts";
 import type { PointReads } from "./mongo-reads.ts";
 import type { Writer } from "./mongo-writes.ts";
@@ -125,7 +125,8 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
           const stored = await read(id);
           if (!stored || !isOver(stored.doc)) return true;
           limit.inDoubt = true;
-          return (await raw.deleteOne(unchanged(stored), { session })).deletedCount === 1;
+          const removal = unlessLost("repeatable", raw.deleteOne(unchanged(stored), { session }));
+          return (await removal).deletedCount === 1;
         };
         for (let round = 0; !(await persist(limit, timing, isSettled)); round++) await pause(round, "lost", timing);
       }),

@@ -13,6 +13,7 @@ import {
 } from "mongodb";
 import type { Deps } from "../deps.ts";
 import { ConfigError } from "../environment.ts";
+import { unlessLost } from "./mongo-limit.ts";
 
 /** The driver's `timeoutMS` does nothing in this version; these bound every wait. */
 const SETTINGS: MongoClientOptions = {
@@ -58,7 +59,7 @@ export async function connect(
   for (;;) {
     try {
       await client.connect();
-      judge(await client.db("admin").command({ hello: 1 }));
+      judge(await unlessLost("repeatable", client.db("admin").command({ hello: 1 })));
       await probe();
       if (said) log.info("MongoDB is there");
       return;

@@ -1,6 +1,7 @@
 /** The database as the rest of the engine sees it: bytes by `_id`, every call in the process's causal history. */
 import { type ClientSession, type Collection, type Db, type MongoClient, ReadConcern, type Timestamp } from "mongodb";
 import type { Fields } from "./document.ts";
+import { unlessLost } from "./mongo-limit.ts";
 import type { Id } from "./port.ts";
 
 /** Fields of any name; only the `_id` has a type. */
@@ -58,6 +59,6 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
 
 /** Bytes, for a document that can't be read must not hide its neighbours. */
 export async function find(raw: Raw, filter: Fields, options: object): Promise<Uint8Array[]> {
-  const found: unknown[] = await raw.find(filter, { ...options, raw: true }).toArray();
+  const found: unknown[] = await unlessLost("repeatable", raw.find(filter, { ...options, raw: true }).toArray());
   return found as Uint8Array[];
 }

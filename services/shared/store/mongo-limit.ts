@@ -1,5 +1,5 @@
 /** How long a call may go on, and trying again until then. */
-import { MongoError } from "mongodb";
+import { MongoError, MongoNetworkTimeoutError } from "mongodb";
 import type { Deps } from "../deps.ts";
 import { type CallOptions, Unavailable } from "./port.ts";
 
@@ -11,6 +11,14 @@ const MARGIN_MS = 500;
 /** The longest pause after a failure, and after losing a race for a document. */
 const FAILED_MS = 256;
 const LOST_MS = 16;
+
+/**
+ * The driver loses a call whose connection is closed just before it writes to it, as happens when a primary is lost, and
+ * then waits for that socket for ever (7.8, `Connection.writeCommand`). What may be made twice is soon made again. A write
+ * is when the driver can't still be at it, for its attempts must follow one another in their session: by the driver's own
+ * limits a call and its one retry are over after 18 s.
+ */
+const LOST_AFTER_MS = { repeatable: 6_000, write: 20_000 };
 
 /** The time of one call, and what can be said when it is over. */
 export interface Limit {
@@ -40,6 +48,18 @@ export function withinLimit<R>({ deadline }: CallOptions, clock: Deps["clock"], 
     .then(resolve, reject)
     .finally(() => clearTimeout(timer));
   return promise;
+}
+
+/** Rejects with a `MongoError` when the driver has lost the call, so that it is tried again. */
+export async function unlessLost<R>(kind: keyof typeof LOST_AFTER_MS, call: Promise<R>): Promise<R> {
+  const { promise: lost, reject } = Promise.withResolvers<never>();
+  const limit = LOST_AFTER_MS[kind];
+  const timer = setTimeout(() => reject(new MongoNetworkTimeoutError(`no answer within ${limit} ms`)), limit);
+  try {
+    return await Promise.race([call, lost]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Waits a random time that grows with each round, so that racing processes separate. */

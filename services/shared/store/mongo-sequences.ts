@@ -1,6 +1,6 @@
 /** Sequences: all numbers that are asked for in one turn, or while a request is under way, come with one `$inc`. */
 import type { Database } from "./mongo-database.ts";
-import { type Limit, persist, type Timing } from "./mongo-limit.ts";
+import { type Limit, persist, type Timing, unlessLost } from "./mongo-limit.ts";
 
 /** No collection of the port can have this name. */
 const COLLECTION = "_sequences";
@@ -18,9 +18,13 @@ export function createSequences({ db, inSession }: Database, timing: Timing) {
 
   async function take(sequence: string, count: number): Promise<number> {
     const options = { upsert: true, returnDocument: "after" } as const;
-    const counted = await inSession((session) =>
-      sequences.findOneAndUpdate({ _id: sequence }, { $inc: { last: count } }, { ...options, session }),
-    );
+    const counted = await inSession((session) => {
+      const increment = { $inc: { last: count } };
+      return unlessLost(
+        "repeatable",
+        sequences.findOneAndUpdate({ _id: sequence }, increment, { ...options, session }),
+      );
+    });
     return (counted?.last ?? Number.NaN) - count;
   }
 

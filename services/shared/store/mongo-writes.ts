@@ -14,6 +14,7 @@ import {
 } from "mongodb";
 import type { Fields } from "./document.ts";
 import type { Database, Raw } from "./mongo-database.ts";
+import { unlessLost } from "./mongo-limit.ts";
 import { type Stored, unchanged } from "./mongo-marks.ts";
 import type { Id } from "./port.ts";
 
@@ -79,7 +80,8 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
 
   async function send(session: ClientSession, attempts: readonly Attempt[]): Promise<void> {
     try {
-      const { matched, failed } = await counted(raw.bulkWrite(attempts.map(toOperation), { session, ordered: false }));
+      const command = raw.bulkWrite(attempts.map(toOperation), { session, ordered: false });
+      const { matched, failed } = await counted(unlessLost("write", command));
       const replaced = attempts.filter(({ base }, i) => base && !failed.has(i)).length;
       for (const [i, { base, resolve, reject }] of attempts.entries()) {
         const error = failed.get(i);

@@ -10,7 +10,7 @@ import { checkId } from "./document.ts";
 import { indexDescriptions, mongoCollection, type Run } from "./mongo-collection.ts";
 import { connect, createClient } from "./mongo-connect.ts";
 import { openDatabase } from "./mongo-database.ts";
-import { persist, withinLimit } from "./mongo-limit.ts";
+import { persist, unlessLost, withinLimit } from "./mongo-limit.ts";
 import { createSequences } from "./mongo-sequences.ts";
 import { type Collection, type Doc, type Indexes, NewerFormat, type Schema, type Store, Unavailable } from "./port.ts";
 import { checkDeclaration, type Declaration } from "./query.ts";
@@ -37,7 +37,8 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   /** Also finds out whether the user may write. */
   const checkFormat = async () => {
     const claim = { $setOnInsert: { format: FORMAT } };
-    const found = await about.findOneAndUpdate({ _id: "format" }, claim, { upsert: true, returnDocument: "after" });
+    const options = { upsert: true, returnDocument: "after" } as const;
+    const found = await unlessLost("repeatable", about.findOneAndUpdate({ _id: "format" }, claim, options));
     if ((found?.format ?? 0) <= FORMAT) return;
     throw new NewerFormat(
       `The database ${database.db.databaseName} was written by a newer petstore: upgrade this one.`,
@@ -95,7 +96,9 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     ping: (callOptions) =>
       run(callOptions, async (limit) => {
         const level = database.hasSeveralMembers() ? "linearizable" : "majority";
-        await persist(limit, options, () => about.findOne({ _id: "format" }, { readConcern: { level } }));
+        await persist(limit, options, () =>
+          unlessLost("repeatable", about.findOne({ _id: "format" }, { readConcern: { level } })),
+        );
       }),
     async close() {
       closed = true;
