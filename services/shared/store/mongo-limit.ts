@@ -16,9 +16,9 @@ const LOST_MS = 16;
  * The driver loses a call whose connection is closed just before it writes to it, as happens when a primary is lost, and
  * then waits for that socket for ever (7.8, `Connection.writeCommand`). What may be made twice is soon made again. A write
  * is when the driver can't still be at it, for its attempts must follow one another in their session: by the driver's own
- * limits a call and its one retry are over after 18 s.
+ * limits a command and its one retry are over after 18 s, and a write is two commands at most.
  */
-const LOST_AFTER_MS = { repeatable: 6_000, write: 20_000 };
+const LOST_AFTER_MS = { repeatable: 6_000, write: 40_000 };
 
 /** The time of one call, and what can be said when it is over. */
 export interface Limit {
