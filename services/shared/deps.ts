@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Store } from "./store/port.ts";
 
-/** Milliseconds since 1970 that never run backwards within a process. They schedule work and expire keys, no more. */
+/** Whole milliseconds since 1970 that never run backwards within a process. They schedule work and expire keys, no more. */
 export type Clock = () => number;
 
 /**

@@ -46,7 +46,8 @@ export function createTurns(pick: (waiting: number) => number) {
     },
     wait: (owner: Owner) => new Promise<void>((goOn) => void waiting.push({ owner, goOn })),
     sleep: (ms: number, owner: Owner) =>
-      new Promise<void>((goOn) => void sleeping.push({ owner, goOn, until: now + ms })),
+      // To the next whole millisecond, as clocks show no others.
+      new Promise<void>((goOn) => void sleeping.push({ owner, goOn, until: now + Math.ceil(ms) })),
 
     /** Goes on until the work is done, and no further. */
     async until<T>(work: Promise<T>): Promise<T> {
