@@ -6,9 +6,10 @@ import { deserialize, serialize } from "bson";
 import type { Document } from "mongodb";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/mongod.ts";
+import { realTime } from "../clock.ts";
 import { range } from "./conformance/subject.ts";
 import { openForTest, withDatabase } from "./fixtures/mongo.ts";
-import { type Collection, Corrupt, type Doc, put, type Store, schema, Unavailable } from "./port.ts";
+import { type CallOptions, type Collection, Corrupt, type Doc, put, type Store, schema, Unavailable } from "./port.ts";
 
 interface Counter extends Doc {
   readonly count: number;
@@ -48,8 +49,8 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     withDatabase(set.uri, "admin", (db) =>
       db.command({ configureFailPoint: "failCommand", mode, data: { appName: "petstore", ...data } }),
     );
-  const add = (id: number, at: Counters = counters) =>
-    at.update(id, (doc, rev) => put({ _id: id, count: (doc?.count ?? 0) + 1 }, rev));
+  const add = (id: number, at: Counters = counters, options: CallOptions = {}) =>
+    at.update(id, (doc, rev) => put({ _id: id, count: (doc?.count ?? 0) + 1 }, rev), options);
 
   /** What the driver would not send: a text that is no UTF-8. */
   async function insertInvalidText(doc: Document): Promise<void> {
@@ -100,13 +101,14 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
         while (losing) await new Promise((resolve) => setImmediate(resolve));
         return { answer };
       };
+      const patient = { deadline: realTime.clock() + 100_000 };
       await add(1);
       const answers = [
         await losingOne("find", (_, at) => at.get(1)),
         await losingOne("find", (_, at) => at.list({ limit: 9, order: "asc" })),
         await losingOne("findAndModify", (own) => own.nextId("numbers")),
-        await losingOne("insert", (_, at) => add(2, at)),
-        await losingOne("update", (_, at) => add(1, at)),
+        await losingOne("insert", (_, at) => add(2, at, patient)),
+        await losingOne("update", (_, at) => add(1, at, patient)),
       ];
       const [got, listed, number, inserted, changed] = await Promise.all(answers.map(({ answer }) => answer));
       expect(lost).toEqual(["find", "find", "findAndModify", "insert", "update"]);
