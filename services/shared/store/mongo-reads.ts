@@ -1,5 +1,4 @@
 /** Reads by `_id`: all that are asked for in one turn of the event loop travel as one query. */
-
 import { peek } from "./document.ts";
 import { type Database, find, type Raw } from "./mongo-database.ts";
 import type { Id } from "./port.ts";

@@ -1,15 +1,13 @@
 /** Answers that are lost, writes that come late, documents that are poison: what the engine makes of them. */
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { deserialize, serialize } from "bson";
 import type { Document } from "mongodb";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/mongod.ts";
-import { realTime } from "../clock.ts";
 import { range } from "./conformance/subject.ts";
 import { openForTest, withDatabase } from "./fixtures/mongo.ts";
-import { type CallOptions, type Collection, Corrupt, type Doc, put, type Store, schema, Unavailable } from "./port.ts";
+import { type Collection, Corrupt, type Doc, put, type Store, schema, Unavailable } from "./port.ts";
 
 interface Counter extends Doc {
   readonly count: number;
@@ -49,8 +47,8 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     withDatabase(set.uri, "admin", (db) =>
       db.command({ configureFailPoint: "failCommand", mode, data: { appName: "petstore", ...data } }),
     );
-  const add = (id: number, at: Counters = counters, options: CallOptions = {}) =>
-    at.update(id, (doc, rev) => put({ _id: id, count: (doc?.count ?? 0) + 1 }, rev), options);
+  const add = (id: number, at: Counters = counters) =>
+    at.update(id, (doc, rev) => put({ _id: id, count: (doc?.count ?? 0) + 1 }, rev));
 
   /** What the driver would not send: a text that is no UTF-8. */
   async function insertInvalidText(doc: Document): Promise<void> {
@@ -66,59 +64,6 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     socket.destroy();
     expect(deserialize(reply.subarray(header.length))).toMatchObject({ ok: 1, n: 1 });
   }
-
-  test("a call that the driver loses, for its connection was closed just then, is made again", {
-    timeout: 120_000,
-  }, async () => {
-    let losing: string | undefined;
-    const lost: string[] = [];
-    const watch = (message: unknown) => {
-      const { socket } = message as { socket: Socket };
-      // To connect puts the original back.
-      socket.once("connect", () => {
-        const write = socket.write.bind(socket) as (data: Buffer) => boolean;
-        socket.write = (data: string | Uint8Array) => {
-          const bytes = Buffer.from(data as Uint8Array);
-          if (losing && bytes.includes(`\x02${losing}\0`)) {
-            lost.push(losing);
-            losing = undefined;
-            socket.destroy();
-          }
-          return write(bytes);
-        };
-      });
-    };
-    subscribe("net.client.socket", watch);
-    try {
-      await using stack = new AsyncDisposableStack();
-      /** In stores of their own, so that they wait at the same time. */
-      const losingOne = async (command: string, call: (store: Store, at: Counters) => Promise<unknown>) => {
-        const own = await openForTest(set.uri, service);
-        stack.defer(() => own.close());
-        const at = await own.collection(COUNTERS);
-        losing = command;
-        const answer = call(own, at);
-        while (losing) await new Promise((resolve) => setImmediate(resolve));
-        return { answer };
-      };
-      const patient = { deadline: realTime.clock() + 100_000 };
-      await add(1);
-      const answers = [
-        await losingOne("find", (_, at) => at.get(1)),
-        await losingOne("find", (_, at) => at.list({ limit: 9, order: "asc" })),
-        await losingOne("findAndModify", (own) => own.nextId("numbers")),
-        await losingOne("insert", (_, at) => add(2, at, patient)),
-        await losingOne("update", (_, at) => add(1, at, patient)),
-      ];
-      const [got, listed, number, inserted, changed] = await Promise.all(answers.map(({ answer }) => answer));
-      expect(lost).toEqual(["find", "find", "findAndModify", "insert", "update"]);
-      expect([got, listed]).toMatchObject([{ count: 1 }, [{ _id: 1 }]]);
-      expect([number, inserted, changed]).toEqual([1, 1, 2]);
-      expect(await counters.getMany([1, 2])).toMatchObject([{ count: 2 }, { count: 1 }]);
-    } finally {
-      unsubscribe("net.client.socket", watch);
-    }
-  });
 
   test.each([
     ["made", MADE],
