@@ -1,4 +1,9 @@
-import { Writable } from "node:stream";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { text as readAll } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Secret } from "./config.ts";
 import { createLogger, type LoggerOptions } from "./log.ts";
@@ -6,12 +11,7 @@ import { createLogger, type LoggerOptions } from "./log.ts";
 /** A logger, and the lines it wrote. */
 function logged(options: Partial<LoggerOptions> = {}) {
   let written = "";
-  const destination = new Writable({
-    write(chunk, _encoding, done) {
-      written += chunk;
-      done();
-    },
-  });
+  const destination = { write: (text: string) => (written += text) };
   const log = createLogger({ service: "pet", level: "info", format: "json", destination, ...options });
   const lines = () => written.split("\n").slice(0, -1);
   return { log, lines };
@@ -33,7 +33,7 @@ describe("JSON", () => {
   test("tells what an error says and its causes, and not what else hangs on it", () => {
     const { log, lines } = logged();
     const cause = Object.assign(new Error("refused"), { code: "ECONNREFUSED", request: { body: "x".repeat(10_000) } });
-    log.warn({ err: Object.assign(new Error("down", { cause }), { descriptor: { huge: true } }) }, "failed");
+    log.error({ err: Object.assign(new Error("down", { cause }), { descriptor: { huge: true } }) }, "failed");
     const [line = ""] = lines();
     expect(JSON.parse(line).err).toEqual({
       type: "Error",
@@ -49,6 +49,18 @@ describe("JSON", () => {
     log.warn("yes");
     expect(lines()).toHaveLength(1);
   });
+});
+
+test.each(["json", "pretty"] as const)("what passes by itself is one line without a stack (%s)", (format) => {
+  const { log, lines } = logged({ format });
+  const cause = new ConnectError("connect ECONNREFUSED", Code.Unavailable);
+  log.warn({ err: new Error("PetService did not answer", { cause }) }, "UNAVAILABLE");
+  log.child({}).info({ err: cause }, "UNAVAILABLE");
+  expect(lines()).toHaveLength(2);
+  expect(lines()[0]).toMatch(/PetService did not answer.*connect ECONNREFUSED/);
+  expect(lines().join()).not.toContain("log.test.ts");
+  log.error({ err: new Error("boom") }, "INTERNAL");
+  expect(lines().join()).toContain("log.test.ts");
 });
 
 test("for people it is one line too", () => {
@@ -74,4 +86,68 @@ test.each(["json", "pretty"] as const)("secrets do not get into the log (%s)", (
   const text = lines().join("\n");
   expect(text).not.toContain("hunter2");
   expect(text.match(/\[secret\]/g)).toHaveLength(14);
+});
+
+describe.each(["json", "pretty"] as const)("control characters (%s)", (format) => {
+  const controls = [...Array(0x20).keys(), ...Array.from({ length: 0x21 }, (_, i) => 0x7f + i)];
+  const others = [0x2028, 0x2029, 0x200e, 0x202e, 0x2066];
+  const nasty = String.fromCharCode(...controls, ...others);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  const raw = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u202e\u2066]/;
+
+  test("reach no log as they are, wherever they stand", () => {
+    const { log, lines } = logged({ format });
+    log.info({ path: `/pets/${nasty}` }, nasty);
+    log.warn({ err: new ConnectError(nasty, Code.Unavailable, undefined, [], nasty) }, `${nasty}!`);
+    log.info({ [nasty]: { [nasty]: [nasty] } }, "as names");
+    expect(lines()).toHaveLength(3);
+    log.error({ err: Object.assign(new Error(nasty, { cause: new Error(nasty) }), { code: nasty }) }, "an error");
+    const text = lines().join("\n");
+    expect(text).not.toMatch(raw);
+    for (const escaped of ["\\u001b", "\\u007f", "\\u0085", "\\u009b", "\\u2028", "\\u202e"])
+      expect(text).toContain(escaped);
+  });
+
+  test("are told apart from the text of their escapes, and other letters stay", () => {
+    const { log, lines } = logged({ format });
+    log.info("Grüße 🐈 \u00a0 \\u0085");
+    expect(lines()[0]).toContain(format === "json" ? "Grüße 🐈 \u00a0 \\\\u0085" : "Grüße 🐈 \u00a0 \\u0085");
+  });
+});
+
+describe.each(["json", "pretty"] as const)("standard output (%s)", (format) => {
+  const talk = (lines: number, end: string): ChildProcess =>
+    spawn(process.execPath, [join(import.meta.dirname, "fixtures/talkative.ts"), format, String(lines), end], {
+      stdio: ["ignore", "pipe", "inherit", "ipc"],
+    });
+  const said = (output: string) => output.match(/"line":\d+/g)?.length ?? 0;
+
+  test("that nobody reads stalls nobody, and what was dropped is counted", { timeout: 60_000 }, async () => {
+    const lines = 20_000; // of more than 500 bytes
+    const child = talk(lines, "live");
+    expect(await once(child, "message")).toContain("said all");
+    child.send("are you there?");
+    expect(await once(child, "message")).toContain("are you there?");
+    let output = "";
+    child.stdout?.setEncoding("utf8").on("data", (text) => (output += text));
+    const dropped = () => Number(/(\d+) log lines were dropped/.exec(output)?.[1] ?? 0);
+    while (dropped() === 0) await sleep(20);
+    expect(dropped()).toBeGreaterThan(lines / 2);
+    expect(said(output) + dropped()).toBe(lines);
+    child.disconnect();
+    await once(child, "exit");
+  });
+
+  test("has the last words of a process that ends itself", { timeout: 60_000 }, async () => {
+    const child = talk(1000, "crash");
+    const [output] = await Promise.all([readAll(child.stdout as NodeJS.ReadableStream), once(child, "exit")]);
+    expect(said(output)).toBe(1000);
+    const [, ending = ""] = output.split('"line":1000');
+    expect(ending).toContain("the last words");
+    expect(ending).toContain("boom");
+  });
+
+  test("does not keep a process from ending", { timeout: 60_000 }, async () => {
+    expect(await once(talk(1000, "crash"), "exit")).toEqual([1, null]);
+  });
 });

@@ -1,0 +1,60 @@
+/** Where a log goes: standard output, without ever waiting for whoever reads it. */
+import { destination as file } from "pino";
+
+/** Bytes of lines that wait for a slow reader; what comes beyond them is dropped and counted. */
+const MAX_WAITING_BYTES = 1024 * 1024;
+/** A pipe takes so much at once or not at all, so lines of processes that share one are never mixed (PIPE_BUF). */
+const MAX_WRITE_BYTES = 4096;
+/** Pause before a reader that takes nothing is tried again. */
+const RETRY_MS = 100;
+/** How often it is tried at the end of the process before what still waits is given up. */
+const LAST_RETRIES = 10;
+
+export interface LogOutput {
+  /** Writes whole lines. Never waits and never throws. */
+  write(lines: string): void;
+}
+
+/**
+ * Lines are written at once, so that they are there whatever ends the process, as long as the reader takes them; else
+ * they wait. `lost` is called with their number when lines were dropped and others can be written again.
+ */
+export function standardOutput(lost: (lines: number) => void): LogOutput {
+  let hasFailed = false;
+  let willRetry = false;
+  let dropped = 0;
+  const output = file({
+    fd: process.stdout.fd, // once Node has opened it, a full pipe refuses (EAGAIN) instead of blocking
+    sync: true,
+    minLength: 1,
+    maxLength: MAX_WAITING_BYTES,
+    maxWrite: MAX_WRITE_BYTES,
+    retryEAGAIN: () => false, // to retry here is to sleep
+  });
+  function flush(): boolean {
+    hasFailed = willRetry = false;
+    output.flush();
+    if (hasFailed) return false;
+    if (dropped > 0) lost(dropped);
+    dropped = 0;
+    return true;
+  }
+  function retry(): void {
+    if (!willRetry) setTimeout(flush, RETRY_MS).unref();
+    willRetry = true;
+  }
+  // A full disk, or a reader that has gone, is no reason to end either.
+  output.on("error", () => {
+    hasFailed = true;
+    retry();
+  });
+  output.on("drop", () => {
+    dropped++;
+    retry();
+  });
+  process.once("exit", () => {
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    for (let i = 0; i < LAST_RETRIES && !flush(); i++) Atomics.wait(pause, 0, 0, RETRY_MS);
+  });
+  return output;
+}
