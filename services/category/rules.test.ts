@@ -40,16 +40,16 @@ describe("a change", () => {
     ).toBeUndefined();
   });
   test("needs the revision it was made for", () => {
-    expect(() => update(1n, { name: "x" }, '"2"')(active)).toThrow(
+    expect(() => update(1n, { name: "x" }, { etag: '"2"' })(active)).toThrow(
       expect.objectContaining({ reason: "ETAG_MISMATCH" }),
     );
-    expect(update(1n, { name: "x" }, '"3"')(active)).toMatchObject({ action: "put" });
+    expect(update(1n, { name: "x" }, { etag: '"3"' })(active)).toMatchObject({ action: "put" });
   });
   test("waits for a deletion that is not decided", () => {
     expect(update(1n, { name: "x" }, undefined)(deleting)).toEqual({ action: "keep", result: "busy" });
   });
   test.each([undefined, deleted])("of what is not there is not found, before the revision is looked at", (doc) => {
-    expect(() => update(1n, { name: "x" }, '"9"')(doc)).toThrow(
+    expect(() => update(1n, { name: "x" }, { etag: '"9"' })(doc)).toThrow(
       expect.objectContaining({ reason: "CATEGORY_NOT_FOUND" }),
     );
   });
@@ -67,8 +67,12 @@ describe("a deletion", () => {
     expect(beginDeletion(1n, undefined)(deleting)).toEqual({ action: "keep", result: 1 });
   });
   test("needs the revision it was made for, and a category", () => {
-    expect(() => beginDeletion(1n, '"9"')(active)).toThrow(expect.objectContaining({ reason: "ETAG_MISMATCH" }));
-    expect(() => beginDeletion(1n, '"9"')(deleted)).toThrow(expect.objectContaining({ reason: "CATEGORY_NOT_FOUND" }));
+    expect(() => beginDeletion(1n, { etag: '"9"' })(active)).toThrow(
+      expect.objectContaining({ reason: "ETAG_MISMATCH" }),
+    );
+    expect(() => beginDeletion(1n, { etag: '"9"' })(deleted)).toThrow(
+      expect.objectContaining({ reason: "CATEGORY_NOT_FOUND" }),
+    );
   });
   test("ends as a tombstone, or steps back", () => {
     expect(stored(endDeletion(1, true)(deleting))).toEqual({

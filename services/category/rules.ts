@@ -1,6 +1,6 @@
 /** What may become of a category. Each rule takes the stored document and decides; none does I/O. */
 import { DomainError } from "#shared/errors.ts";
-import { checkMatch, nextVersion } from "#shared/record.ts";
+import { type Condition, checkMatch, nextVersion } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
 import type { CategoryDoc, CategoryParams } from "./document.ts";
 
@@ -30,7 +30,7 @@ export const giveUp =
 
 /** Changes what is given: an undefined member removes its field. "busy" while a deletion is undecided. */
 export const update =
-  (id: bigint, change: Partial<CategoryParams>, condition: string | undefined): Decide<CategoryDoc | "busy"> =>
+  (id: bigint, change: Partial<CategoryParams>, condition: Condition): Decide<CategoryDoc | "busy"> =>
   (doc) => {
     if (!exists(doc)) throw categoryNotFound(id);
     if (doc.state === "DELETING") return keep("busy");
@@ -43,7 +43,7 @@ export const update =
 
 /** Begins a deletion, or joins the one that is under way. Returns its number. */
 export const beginDeletion =
-  (id: bigint, condition: string | undefined): Decide<number> =>
+  (id: bigint, condition: Condition): Decide<number> =>
   (doc) => {
     if (!exists(doc)) throw categoryNotFound(id);
     checkMatch(condition, doc.version);

@@ -71,7 +71,7 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
     async updateCategory(request, call) {
       const id = storedId(request.categoryId);
       if (id === undefined) throw categoryNotFound(request.categoryId);
-      const decide = update(request.categoryId, changeOf(request), request.etag);
+      const decide = update(request.categoryId, changeOf(request), request);
       while (deps.clock() + MARGIN_MS < call.deadline) {
         const doc = await categories.update(id, decide, call);
         if (doc !== "busy") return { category: toMessage(doc) };
@@ -81,10 +81,10 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
       throw new DomainError("CONCURRENT_UPDATE", "The category is just being deleted. Try again.");
     },
 
-    async deleteCategory({ categoryId, etag }, call) {
+    async deleteCategory({ categoryId, ...condition }, call) {
       const id = storedId(categoryId);
       if (id === undefined) throw categoryNotFound(categoryId);
-      const op = await categories.update(id, beginDeletion(categoryId, etag), call);
+      const op = await categories.update(id, beginDeletion(categoryId, condition), call);
       for (let round = 0; round < ROUNDS; round++) {
         await drive(id, call);
         const doc = await categories.get(id, call);

@@ -247,10 +247,10 @@ describe("SetQuantity", () => {
   });
   test("needs an entry, then the revision it was made for, then room", () => {
     for (const doc of [undefined, stub, retired])
-      expect(() => on(doc, setQuantity(1n, MOST_UNITS, '"9"'))).toThrow(reason("INVENTORY_NOT_FOUND"));
-    expect(() => on(held, setQuantity(1n, MOST_UNITS, '"9"'))).toThrow(reason("ETAG_MISMATCH"));
-    expect(() => on(held, setQuantity(1n, undefined, '"9"'))).toThrow(reason("ETAG_MISMATCH"));
-    expect(() => on(held, setQuantity(1n, MOST_UNITS, `"${held.version}"`))).toThrow(
+      expect(() => on(doc, setQuantity(1n, MOST_UNITS, { etag: '"9"' }))).toThrow(reason("INVENTORY_NOT_FOUND"));
+    expect(() => on(held, setQuantity(1n, MOST_UNITS, { etag: '"9"' }))).toThrow(reason("ETAG_MISMATCH"));
+    expect(() => on(held, setQuantity(1n, undefined, { etag: '"9"' }))).toThrow(reason("ETAG_MISMATCH"));
+    expect(() => on(held, setQuantity(1n, MOST_UNITS, { etag: `"${held.version}"` }))).toThrow(
       expect.objectContaining({ reason: "VALIDATION_FAILED", path: "inventory.quantity" }),
     );
     expect(made(held, setQuantity(1n, MOST_UNITS - 1, undefined)).quantity).toBe(MOST_UNITS - 1);

@@ -1,6 +1,6 @@
 /** What may become of an inventory entry. Each rule takes the stored document and decides; none does I/O. */
 import { DomainError } from "#shared/errors.ts";
-import { checkMatch, nextVersion, type Status } from "#shared/record.ts";
+import { type Condition, checkMatch, nextVersion, type Status } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
 import type { Ending, InventoryDoc } from "./document.ts";
 
@@ -134,7 +134,7 @@ function without<T>(record: Readonly<Record<string, T>>, key: number): Record<st
 
 /** Sets the stock; undefined leaves it. Stock above 0 relists a pet that was listed as sold. */
 export const setQuantity =
-  (petId: bigint, quantity: number | undefined, condition: string | undefined): Decide<{ entry: InventoryDoc }> =>
+  (petId: bigint, quantity: number | undefined, condition: Condition): Decide<{ entry: InventoryDoc }> =>
   (doc, rev) => {
     if (!isOpen(doc)) throw inventoryNotFound(petId);
     checkMatch(condition, doc.version);

@@ -77,11 +77,11 @@ export async function createInventoryService(deps: Deps, { pets, orders }: Peers
       return { items: (await entries.getMany(ids, call)).filter(isOpen).map(toInventoryItem) };
     },
 
-    async updateInventory({ petId, inventory, updateMask, etag }, call) {
+    async updateInventory({ petId, inventory, updateMask, ...condition }, call) {
       const id = storedId(petId);
       if (id === undefined) throw inventoryNotFound(petId);
       const isAsked = !updateMask || updateMask.paths.includes("quantity");
-      const decide = setQuantity(petId, isAsked ? inventory?.quantity : undefined, etag);
+      const decide = setQuantity(petId, isAsked ? inventory?.quantity : undefined, condition);
       const { entry } = await change(id, decide, "inventory.quantity-set", call);
       return { item: toInventoryItem(entry) };
     },

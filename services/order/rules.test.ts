@@ -32,7 +32,7 @@ const cancelled = result(release(cancelling, 4));
 const all = { placed, reserved, committing, complete, aborting, aborted, cancelling, cancelled };
 
 const reason = (reason: string) => expect.objectContaining({ reason });
-const change = (doc: OrderDoc | undefined, change: Change, condition?: string) => update(1n, change, condition)(doc, 9);
+const change = (doc: OrderDoc | undefined, change: Change, etag?: string) => update(1n, change, { etag })(doc, 9);
 
 describe("an order for a pet", () => {
   test("is placed with a quantity, open, and out of sight until Inventory holds its units", () => {
@@ -166,7 +166,7 @@ describe("a cancellation", () => {
   test("takes an open order out of sight, and is joined by whoever asks again, under any revision", () => {
     expect(cancelling).toMatchObject({ state: "CANCELLING", todo: true, petId: 7 });
     expect(cancelling.listed).toBeUndefined();
-    expect(cancel(1n, '"9"')(cancelling, 4)).toEqual({ action: "keep", result: cancelling });
+    expect(cancel(1n, { etag: '"9"' })(cancelling, 4)).toEqual({ action: "keep", result: cancelling });
   });
   test("of a complete order is refused", () => {
     for (const doc of [committing, complete])
@@ -174,9 +174,9 @@ describe("a cancellation", () => {
   });
   test("is judged after the order's existence and its revision", () => {
     for (const doc of [undefined, placed, aborting, aborted, cancelled])
-      expect(() => cancel(1n, '"9"')(doc, 9)).toThrow(reason("ORDER_NOT_FOUND"));
-    expect(() => cancel(1n, '"9"')(reserved, 9)).toThrow(reason("ETAG_MISMATCH"));
-    expect(() => cancel(1n, '"9"')(complete, 9)).toThrow(reason("ETAG_MISMATCH"));
+      expect(() => cancel(1n, { etag: '"9"' })(doc, 9)).toThrow(reason("ORDER_NOT_FOUND"));
+    expect(() => cancel(1n, { etag: '"9"' })(reserved, 9)).toThrow(reason("ETAG_MISMATCH"));
+    expect(() => cancel(1n, { etag: '"9"' })(complete, 9)).toThrow(reason("ETAG_MISMATCH"));
   });
 });
 

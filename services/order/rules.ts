@@ -10,7 +10,7 @@
  */
 import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "#shared/errors.ts";
-import { checkMatch, nextVersion } from "#shared/record.ts";
+import { type Condition, checkMatch, nextVersion } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
 import type { Moment, OrderDoc, OrderParams, Refusal } from "./document.ts";
 
@@ -110,7 +110,7 @@ export interface Change {
 
 /** Changes the ship date, completes the order, or both. */
 export const update =
-  (id: bigint, change: Change, condition: string | undefined): Move =>
+  (id: bigint, change: Change, condition: Condition): Move =>
   (doc) => {
     if (!doc?.listed) throw orderNotFound(id);
     checkMatch(condition, doc.version);
@@ -139,7 +139,7 @@ function checkFixed(doc: OrderDoc, { petId, quantity, complete }: Change): void 
 
 /** Cancels an open order, or joins the cancellation that is under way: from there on the order is out of sight. */
 export const cancel =
-  (id: bigint, condition: string | undefined): Move =>
+  (id: bigint, condition: Condition): Move =>
   (doc) => {
     if (doc?.state === "CANCELLING") return keep(doc);
     if (!doc?.listed) throw orderNotFound(id);

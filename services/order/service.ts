@@ -77,15 +77,15 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
       const change = changeOf(request);
       const id = storedId(request.orderId);
       if (id === undefined) throw orderNotFound(request.orderId);
-      const doc = await orders.update(id, update(request.orderId, change, request.etag), call);
+      const doc = await orders.update(id, update(request.orderId, change, request), call);
       await drive(context, doc, call);
       return { order: toMessage(doc) };
     },
 
-    async deleteOrder({ orderId, etag }, call) {
+    async deleteOrder({ orderId, ...condition }, call) {
       const id = storedId(orderId);
       if (id === undefined) throw orderNotFound(orderId);
-      await drive(context, await orders.update(id, cancel(orderId, etag), call), call);
+      await drive(context, await orders.update(id, cancel(orderId, condition), call), call);
       return {};
     },
   });

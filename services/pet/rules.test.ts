@@ -73,7 +73,9 @@ describe("creation", () => {
 
 describe("a change", () => {
   test("of facts alone is done in one step", () => {
-    expect(beginUpdate(1n, { facts: { name: "Max" }, categoryId: 7 }, '"3"', undefined)(active)).toMatchObject({
+    expect(
+      beginUpdate(1n, { facts: { name: "Max" }, categoryId: 7 }, { etag: '"3"' }, undefined)(active),
+    ).toMatchObject({
       action: "put",
       doc: { facts: { name: "Max" }, version: 4, op: 4 },
       result: { kind: "done", view: { facts: { name: "Max" }, version: 4 } },
@@ -98,11 +100,11 @@ describe("a change", () => {
   });
   test("waits for an unfinished intent, also when only facts change: before If-Match is judged", () => {
     const busy = { action: "keep", result: { kind: "busy", op: 5 } };
-    expect(beginUpdate(1n, { facts: { name: "x" } }, '"99"', undefined)(moving)).toEqual(busy);
-    expect(beginDeletion(1n, '"99"')(moving)).toEqual(busy);
+    expect(beginUpdate(1n, { facts: { name: "x" } }, { etag: '"99"' }, undefined)(moving)).toEqual(busy);
+    expect(beginDeletion(1n, { etag: '"99"' })(moving)).toEqual(busy);
   });
   test("is judged in this order: pet, revision, category", () => {
-    const change = (condition?: string) => beginUpdate(1n, { categoryId: 8 }, condition, "CATEGORY_NOT_FOUND");
+    const change = (etag?: string) => beginUpdate(1n, { categoryId: 8 }, { etag }, "CATEGORY_NOT_FOUND");
     expect(() => change('"9"')(undefined)).toThrow(reason("PET_NOT_FOUND"));
     expect(() => change('"9"')(active)).toThrow(reason("ETAG_MISMATCH"));
     expect(() => change()(active)).toThrow(reason("CATEGORY_NOT_FOUND"));
@@ -115,8 +117,11 @@ describe("a change", () => {
     });
   });
   test("or a deletion needs the revision it was made for", () => {
-    expect(() => beginDeletion(1n, '"9"')(active)).toThrow(reason("ETAG_MISMATCH"));
-    expect(doc(beginDeletion(1n, '"3"')(active))).toMatchObject({ intent: { op: 5, delete: true }, todo: true });
+    expect(() => beginDeletion(1n, { etag: '"9"' })(active)).toThrow(reason("ETAG_MISMATCH"));
+    expect(doc(beginDeletion(1n, { etag: '"3"' })(active))).toMatchObject({
+      intent: { op: 5, delete: true },
+      todo: true,
+    });
   });
   test.each([creating, deleted, voided])("of a pet that is $state is not found", (pet) => {
     expect(() => beginUpdate(1n, {}, undefined, undefined)(pet)).toThrow(reason("PET_NOT_FOUND"));

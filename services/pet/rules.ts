@@ -1,6 +1,6 @@
 /** What may become of a pet. Each rule takes the stored document and decides; none does I/O. */
 import { DomainError } from "#shared/errors.ts";
-import { checkMatch, nextVersion, type Status } from "#shared/record.ts";
+import { type Condition, checkMatch, nextVersion, type Status } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
 import {
   factsOf,
@@ -96,7 +96,7 @@ interface Change {
  * would have been judged on a pet that is about to change. `refusal` is what Category said of the category asked for.
  */
 export const beginUpdate =
-  (id: bigint, change: Change, condition: string | undefined, refusal: Refusal | undefined): Decide<Begun> =>
+  (id: bigint, change: Change, condition: Condition, refusal: Refusal | undefined): Decide<Begun> =>
   (doc) => {
     if (doc?.state !== "ACTIVE") throw petNotFound(id);
     if (doc.intent) return keep({ kind: "busy", op: doc.intent.op });
@@ -111,7 +111,7 @@ export const beginUpdate =
 
 /** Begins a deletion. */
 export const beginDeletion =
-  (id: bigint, condition: string | undefined): Decide<Begun> =>
+  (id: bigint, condition: Condition): Decide<Begun> =>
   (doc) => {
     if (doc?.state !== "ACTIVE") throw petNotFound(id);
     if (doc.intent) return keep({ kind: "busy", op: doc.intent.op });

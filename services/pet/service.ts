@@ -141,15 +141,15 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
       const before = categoryId === undefined ? undefined : await pets.get(id, call);
       const moves = categoryId !== undefined && before?.state === "ACTIVE" && before.categoryId !== categoryId;
       const refusal = moves ? await refusalOf(categoryId, call) : undefined;
-      const { shown } = await write(id, beginUpdate(request.petId, change, request.etag, refusal), call);
+      const { shown } = await write(id, beginUpdate(request.petId, change, request, refusal), call);
       if (!shown) throw unfinished();
       return { pet: toPet(id, shown) };
     },
 
-    async deletePet({ petId, etag }, call) {
+    async deletePet({ petId, ...condition }, call) {
       const id = storedId(petId);
       if (id === undefined) throw petNotFound(petId);
-      await write(id, beginDeletion(petId, etag), call);
+      await write(id, beginDeletion(petId, condition), call);
       return {};
     },
   });

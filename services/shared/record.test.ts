@@ -1,21 +1,38 @@
 import { describe, expect, test } from "vitest";
-import { checkMatch, nextVersion, storedId } from "./record.ts";
+import { type Condition, checkMatch, nextVersion, storedId } from "./record.ts";
+
+const judge = (condition: Condition, version = 3) => {
+  try {
+    checkMatch(condition, version);
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ reason: "ETAG_MISMATCH" });
+    return false;
+  }
+};
 
 describe("If-Match", () => {
-  const holds = (condition: string | undefined, version = 3) => {
-    try {
-      checkMatch(condition, version);
-      return true;
-    } catch (error) {
-      expect(error).toMatchObject({ reason: "ETAG_MISMATCH" });
-      return false;
-    }
-  };
+  const holds = (etag: string | undefined) => judge({ etag });
   test.each([undefined, "*", " * ", '"3"', '"1", "3"', 'W/"9", "3"', ',"3"'])("%s holds", (condition) => {
     expect(holds(condition)).toBe(true);
   });
   test.each(['"2"', '"33"', 'W/"3"', '"1","2"', '"a,"', '"W/"'])("%s does not", (condition) => {
     expect(holds(condition)).toBe(false);
+  });
+});
+
+describe("If-None-Match", () => {
+  const holds = (ifNoneMatch: string | undefined) => judge({ ifNoneMatch });
+  test.each([undefined, '"2"', '"33"', 'W/"33"', '"1","2"', '"a,"', '"W/"', '""'])("%s holds", (condition) => {
+    expect(holds(condition)).toBe(true);
+  });
+  test.each(["*", " * ", '"3"', '"1", "3"', 'W/"3"', 'W/"9", W/"3"', ',"3"'])("%s does not", (condition) => {
+    expect(holds(condition)).toBe(false);
+  });
+  test("is judged after If-Match, and both have to hold", () => {
+    expect(judge({ etag: '"3"', ifNoneMatch: '"2"' })).toBe(true);
+    expect(judge({ etag: '"3"', ifNoneMatch: "*" })).toBe(false);
+    expect(() => checkMatch({ etag: '"2"', ifNoneMatch: "*" }, 3)).toThrow("Read it and try again");
   });
 });
 

@@ -57,10 +57,31 @@ export const nextVersion = <V>(version: number, before: V, after: V): number =>
 /** A strong entity tag (RFC 9110, 8.8.3). */
 export const toEtag = (version: number): string => `"${version}"`;
 
-/** Refuses unless the condition (what If-Match takes; RFC 9110, 13.1.1) names this version. Weak tags never match. */
-export function checkMatch(condition: string | undefined, version: number): void {
-  if (condition === undefined || condition.trim() === "*") return;
-  const tags: readonly string[] = condition.match(/(W\/)?"[^"]*"/g) ?? [];
-  if (tags.includes(toEtag(version))) return;
-  throw new DomainError("ETAG_MISMATCH", `The record is at revision ${toEtag(version)} now. Read it and try again.`);
+/** What a write asks of the record as it stands, in the fields of its request that travel as headers. */
+export type Condition =
+  | {
+      /** What If-Match takes: the record's tag must be among these. */
+      readonly etag?: string | undefined;
+      /** What If-None-Match takes: the record's tag must not be among these. */
+      readonly ifNoneMatch?: string | undefined;
+    }
+  | undefined;
+
+/**
+ * Judges the conditions of a write on a record that exists, at this version, in the order of RFC 9110, 13.2.2. If-Match
+ * compares strongly (13.1.1), so weak tags never match; If-None-Match compares weakly (13.1.2).
+ *
+ * @throws DomainError ETAG_MISMATCH
+ */
+export function checkMatch({ etag, ifNoneMatch }: NonNullable<Condition> = {}, version: number): void {
+  const current = toEtag(version);
+  if (etag !== undefined && !isAnything(etag) && !tagsIn(etag).includes(current))
+    throw new DomainError("ETAG_MISMATCH", `The record is at revision ${current} now. Read it and try again.`);
+  if (ifNoneMatch === undefined) return;
+  if (isAnything(ifNoneMatch) || tagsIn(ifNoneMatch).some((tag) => tag.replace(/^W\//, "") === current))
+    throw new DomainError("ETAG_MISMATCH", `The record exists at revision ${current}, which the condition rules out.`);
 }
+
+const isAnything = (condition: string): boolean => condition.trim() === "*";
+
+const tagsIn = (condition: string): readonly string[] => condition.match(/(W\/)?"[^"]*"/g) ?? [];

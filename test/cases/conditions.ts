@@ -4,7 +4,7 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { type Case, call, ONLY_HTTP, rule } from "./case.ts";
+import { type Case, call, ONLY_HTTP, type RpcCall, rule } from "./case.ts";
 import type { Shop } from "./shop.ts";
 
 interface Subject {
@@ -19,7 +19,13 @@ interface Write {
   readonly given: (shop: Shop) => Promise<Subject>;
   readonly method: string;
   readonly body?: object;
-  readonly rpc: (id: bigint, etag: string) => Exclude<Case["rpc"], undefined>;
+  readonly rpc: (id: bigint, condition: Condition) => RpcCall;
+}
+
+/** As the fields of a request. */
+interface Condition {
+  readonly etag?: string;
+  readonly ifNoneMatch?: string;
 }
 
 const pet = async (shop: Shop) => {
@@ -50,61 +56,75 @@ const patches: readonly Write[] = [
     given: pet,
     method: "PATCH",
     body: { name: "Max" },
-    rpc: (petId, etag) => call(updatePet, { petId, pet: { name: "Max" }, updateMask: { paths: ["name"] }, etag }),
+    rpc: (petId, condition) =>
+      call(updatePet, { petId, pet: { name: "Max" }, updateMask: { paths: ["name"] }, ...condition }),
   },
   {
     name: "PUT of a category",
     given: category,
     method: "PUT",
     body: { name: "wolf" },
-    rpc: (categoryId, etag) => call(updateCategory, { categoryId, category: { name: "wolf" }, etag }),
+    rpc: (categoryId, condition) => call(updateCategory, { categoryId, category: { name: "wolf" }, ...condition }),
   },
   {
     name: "PATCH of an order",
     given: order,
     method: "PATCH",
     body: { complete: true },
-    rpc: (orderId, etag) =>
-      call(updateOrder, { orderId, order: { complete: true }, updateMask: { paths: ["complete"] }, etag }),
+    rpc: (orderId, condition) =>
+      call(updateOrder, { orderId, order: { complete: true }, updateMask: { paths: ["complete"] }, ...condition }),
   },
   {
     name: "PUT of inventory",
     given: stock,
     method: "PUT",
     body: { quantity: 7 },
-    rpc: (petId, etag) => call(updateInventory, { petId, inventory: { quantity: 7 }, etag }),
+    rpc: (petId, condition) => call(updateInventory, { petId, inventory: { quantity: 7 }, ...condition }),
   },
 ];
 const deletions: readonly Write[] = [
-  { name: "DELETE of a pet", given: pet, method: "DELETE", rpc: (petId, etag) => call(deletePet, { petId, etag }) },
+  {
+    name: "DELETE of a pet",
+    given: pet,
+    method: "DELETE",
+    rpc: (petId, condition) => call(deletePet, { petId, ...condition }),
+  },
   {
     name: "DELETE of a category",
     given: category,
     method: "DELETE",
-    rpc: (categoryId, etag) => call(deleteCategory, { categoryId, etag }),
+    rpc: (categoryId, condition) => call(deleteCategory, { categoryId, ...condition }),
   },
   {
     name: "DELETE of an order",
     given: order,
     method: "DELETE",
-    rpc: (orderId, etag) => call(deleteOrder, { orderId, etag }),
+    rpc: (orderId, condition) => call(deleteOrder, { orderId, ...condition }),
   },
 ];
 
-const conditional = (write: Write, says: string, condition: (etag: string) => string) => ({
+const DOG = { name: "dog" };
+const HEADERS = { etag: "if-match", ifNoneMatch: "if-none-match" } as const;
+
+/** The write with one condition, told in both dialects. */
+const conditional = (
+  write: Write,
+  says: string,
+  condition: (etag: string) => string,
+  member: keyof Condition = "etag",
+) => ({
   name: `${write.name}: ${says}`,
   given: write.given,
   http: ({ path, etag }: Subject) => ({
     method: write.method,
     path,
-    headers: { "if-match": condition(etag) },
+    headers: { [HEADERS[member]]: condition(etag) },
     ...(write.body ? { body: write.body } : {}),
   }),
-  rpc: ({ id, etag }: Subject) => {
-    const one = write.rpc(id, condition(etag));
-    return typeof one === "function" ? one(undefined) : one;
-  },
+  rpc: ({ id, etag }: Subject) => write.rpc(id, { [member]: condition(etag) }),
 });
+const unless = (write: Write, says: string, held: (etag: string) => string) =>
+  conditional(write, `If-None-Match, ${says}`, held, "ifNoneMatch");
 const refuses = ({ name, ...body }: ReturnType<typeof conditional>) =>
   rule(name, { ...body, fails: { http: "412 ETAG_MISMATCH", rpc: "ABORTED ETAG_MISMATCH" } });
 const isNoTag = ({ name, ...body }: ReturnType<typeof conditional>) =>
@@ -144,6 +164,18 @@ const noTags: readonly (readonly [string, (etag: string) => string])[] = [
   ["a lower case w/", (etag) => `w/${etag}`],
 ];
 
+/** What If-None-Match may name of a record that exists: comparison is weak. */
+const held: readonly (readonly [string, (etag: string) => string])[] = [
+  ["anything", () => "*"],
+  ["the current tag", (etag) => etag],
+  ["the current tag as a weak one", (etag) => `W/${etag}`],
+  ["a list with the current tag", (etag) => `"no", ,W/"no", ${etag}`],
+];
+const notHeld: readonly (readonly [string, (etag: string) => string])[] = [
+  ["a stale tag", () => '"0"'],
+  ["a list of other tags", () => '"0", W/"no"'],
+];
+
 const reads = [
   { name: "a pet", given: pet },
   { name: "a category", given: category },
@@ -172,6 +204,32 @@ export const conditions: readonly Case[] = [
   ]),
   ...patches.flatMap((write) => noTags.map(([says, condition]) => isNoTag(conditional(write, says, condition)))),
   ...deletions.map((write) => isNoTag(conditional(write, "no quotes", () => "1"))),
+  ...[...patches, ...deletions].flatMap((write) => [
+    ...held.map(([says, condition]) => refuses(unless(write, says, condition))),
+    ...notHeld.map(([says, condition]) => accepts(unless(write, says, condition), !write.body)),
+    ...noTags.map(([says, condition]) => isNoTag(unless(write, says, condition))),
+  ]),
+  rule("both conditions have to hold", {
+    given: category,
+    http: ({ path, etag }) => ({ method: "DELETE", path, headers: { "if-match": etag, "if-none-match": "*" } }),
+    rpc: ({ id, etag }) => call(deleteCategory, { categoryId: id, etag, ifNoneMatch: "*" }),
+    fails: { http: "412 ETAG_MISMATCH", rpc: "ABORTED ETAG_MISMATCH" },
+  }),
+  rule("a missing record is missing, whatever it must not be", {
+    http: { method: "DELETE", path: "/categories/0", headers: { "if-none-match": "*" } },
+    rpc: call(deleteCategory, { categoryId: 0n, ifNoneMatch: "*" }),
+    fails: { http: "404 CATEGORY_NOT_FOUND", rpc: "NOT_FOUND CATEGORY_NOT_FOUND" },
+  }),
+  rule("a create is about no record that there is, so that conditions don't count", {
+    http: { method: "POST", path: "/categories", headers: { "if-none-match": "*", "if-match": "1" }, body: DOG },
+    oneDoor: ONLY_HTTP.headers,
+    answers: () => ({ http: { status: 201, body: { id: expect.any(Number), ...DOG } } }),
+  }),
+  rule("a list has no tag to judge", {
+    http: { method: "GET", path: "/categories?id=0", headers: { "if-none-match": "*", "if-match": '"1"' } },
+    oneDoor: ONLY_HTTP.headers,
+    answers: () => ({ http: { status: 200, body: [] } }),
+  }),
   rule("the record is looked for before its revision", {
     http: { method: "DELETE", path: "/pets/0", headers: { "if-match": '"1"' } },
     rpc: call(deletePet, { petId: 0n, etag: '"1"' }),
@@ -216,6 +274,55 @@ export const conditions: readonly Case[] = [
       fails: { http: "400 INVALID_HEADER", says: "If-None-Match" },
     }),
   ),
+  ...reads.flatMap(({ name, given }) => [
+    ...["GET", "HEAD"].map((method) =>
+      rule(`${method} of ${name}: 412 when If-Match names another tag`, {
+        given,
+        http: ({ path }) => ({ method, path, headers: { "if-match": '"0"' } }),
+        oneDoor: ONLY_HTTP.headers,
+        ...(method === "GET"
+          ? { fails: { http: "412 ETAG_MISMATCH" } }
+          : { answers: () => ({ http: { status: 412 } }) }),
+      }),
+    ),
+    rule(`GET of ${name}: 200 when If-Match names its tag`, {
+      given,
+      http: ({ path, etag }) => ({ method: "GET", path, headers: { "if-match": `"0", ${etag}` } }),
+      oneDoor: ONLY_HTTP.headers,
+      answers: ({ etag }) => ({ http: { status: 200, headers: { etag }, body: expect.any(Object) } }),
+    }),
+  ]),
+  rule("GET: If-Match compares strongly", {
+    given: category,
+    http: ({ path, etag }) => ({ method: "GET", path, headers: { "if-match": `W/${etag}` } }),
+    oneDoor: ONLY_HTTP.headers,
+    fails: { http: "412 ETAG_MISMATCH" },
+  }),
+  rule("GET: If-Match is judged before If-None-Match", {
+    given: category,
+    http: ({ path, etag }) => ({ method: "GET", path, headers: { "if-match": '"0"', "if-none-match": etag } }),
+    oneDoor: ONLY_HTTP.headers,
+    fails: { http: "412 ETAG_MISMATCH" },
+  }),
+  rule("GET: If-None-Match is judged where If-Match holds", {
+    given: category,
+    http: ({ path, etag }) => ({ method: "GET", path, headers: { "if-match": "*", "if-none-match": etag } }),
+    oneDoor: ONLY_HTTP.headers,
+    answers: ({ etag }) => ({ http: { status: 304, headers: { etag } } }),
+  }),
+  ...["1", '"1', '*, "1"', ""].map((named) =>
+    rule(`GET: If-Match ${named || "without a value"} is no entity tag`, {
+      given: category,
+      http: ({ path }) => ({ method: "GET", path, headers: { "if-match": named } }),
+      oneDoor: ONLY_HTTP.headers,
+      fails: { http: "400 INVALID_HEADER", says: "If-Match" },
+    }),
+  ),
+  rule("GET: 404 whatever the record must be", {
+    http: { method: "GET", path: "/categories/0", headers: { "if-match": "*" } },
+    oneDoor: ONLY_HTTP.headers,
+    fails: { http: "404 CATEGORY_NOT_FOUND" },
+  }),
   rule("GET: 404 whatever the caller holds", {
     http: { method: "GET", path: "/categories/0", headers: { "if-none-match": "*" } },
     oneDoor: ONLY_HTTP.headers,
