@@ -2,7 +2,6 @@
 import type { Duplex } from "node:stream";
 import type { DescEnum, DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
-import accepts from "@fastify/accepts";
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -14,7 +13,7 @@ import {
 import type { Logger } from "pino";
 import { ANONYMOUS, CALLER_HEADER, isRequestId, newRequestId, REQUEST_ID_HEADER } from "#shared/rpc/call.ts";
 import { createErrorExit, errorBody } from "./errors.ts";
-import { wantsProblem } from "./transcoder/media.ts";
+import { varyByAccept, wantsProblem } from "./transcoder/media.ts";
 import { type Operation, operationsOf } from "./transcoder/operations.ts";
 import { isWellEncoded, splitTarget } from "./transcoder/path.ts";
 import { Refusal } from "./transcoder/refusal.ts";
@@ -26,6 +25,9 @@ import { refusalOfParser, takeOddRequests, writeResponse } from "./transcoder/wi
 
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
+
+/** An error says what was so at one moment. */
+const NOT_STORED = { "cache-control": "no-store" };
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -91,7 +93,6 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   app.decorateRequest("arrivedAt", 0);
   app.decorateRequest("caller", "");
   takeOddRequests(app, refuse);
-  await app.register(accepts);
 
   app.addHook("onRequest", async (request, reply) => {
     request.arrivedAt = clock();
@@ -138,7 +139,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     const { record, headers } = failureOf(refusal, requestId);
     const { type, body } = errorBody(record, false);
     const common = { [REQUEST_ID_HEADER]: requestId, "api-version": API_VERSION, "content-type": type };
-    writeResponse(socket, { status: record.status, headers: { ...common, ...headers }, body });
+    writeResponse(socket, { status: record.status, headers: { ...common, ...NOT_STORED, ...headers }, body });
   }
 
   function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
@@ -146,7 +147,12 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     const level = record.status < 500 || reply.raw.destroyed ? "debug" : record.status <= 502 ? "error" : "warn";
     request.log[level]({ err: error }, record.code);
     const { type, body } = errorBody(record, wantsProblem(request));
-    return reply.code(record.status).headers(headers).type(type).send(body);
+    varyByAccept(reply);
+    return reply
+      .code(record.status)
+      .headers({ ...NOT_STORED, ...headers })
+      .type(type)
+      .send(body);
   }
 }
 

@@ -5,7 +5,8 @@ import { cors } from "./cors.ts";
 import { startGateway } from "./testing.ts";
 
 const implementation = {
-  getPet() {
+  getPet({ petId }: { petId: bigint }) {
+    if (petId === 1n) return { pet: { id: petId, name: "Rex", categoryId: 1n, status: 1, etag: '"1"' } };
     throw fault("PET_NOT_FOUND", "There is no pet 404.");
   },
 };
@@ -35,6 +36,16 @@ describe("pages of other origins", () => {
     expect(exposed).toEqual(
       expect.arrayContaining(["etag", "location", "link", "sunset", "grpc-status", "retry-after"]),
     );
+  });
+
+  test("are told apart by caches, and so is what they accept", async () => {
+    const vary = async (path: string, init: RequestInit = {}) => (await open.call(path, init)).headers.get("vary");
+    expect(await vary("/pets/1", { headers: { origin } })).toBe("Origin, Accept");
+    expect(await vary("/pets/1")).toBe("Origin, Accept");
+    expect(await vary("/pets/404", { headers: { origin } })).toBe("Origin, Accept");
+    expect(await vary("/nowhere")).toBe("Origin, Accept");
+    expect(await vary("/pets/1", preflight)).toBe("Origin");
+    expect((await shut.call("/pets/1", { headers: { origin } })).headers.get("vary")).toBe("Accept");
   });
 
   test("may not call from others", async () => {

@@ -24,7 +24,13 @@ const post = (headers: string, body: string) =>
 async function expectRecord(answer: string, status: number, code: string) {
   expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   const lower = answer.toLowerCase();
-  for (const name of ["x-request-id", "api-version", "content-type: application/json", "content-length"])
+  for (const name of [
+    "x-request-id",
+    "api-version",
+    "content-type: application/json",
+    "content-length",
+    "cache-control: no-store",
+  ])
     expect(lower).toContain(name);
   const record = recordIn(answer) as Record<string, unknown>;
   expect(Object.keys(record)).toEqual(["code", "message", "status"]);

@@ -93,7 +93,7 @@ function* judgeRecord(document: Document, response: SeenResponse, status: number
 }
 
 /** Headers that HTTP itself needs, which OpenAPI leaves out. */
-const OF_HTTP = /^(date|connection|keep-alive|transfer-encoding|content-length|content-type|vary|access-control-.*)$/;
+const OF_HTTP = /^(date|connection|keep-alive|transfer-encoding|content-length|content-type|access-control-.*)$/;
 
 function* judgeHeaders(document: Document, listed: Record<string, Document>, headers: Headers): Iterable<string> {
   const names = new Set(Object.keys(listed).map((name) => name.toLowerCase()));

@@ -47,6 +47,15 @@ export const commonHeaders = (apiVersion: string): JsonObject => ({
     schema: { type: "string", pattern: REQUEST_ID_PATTERN },
   }),
   "API-Version": header("The version of this interface.", { required: true, schema: { const: apiVersion } }),
+  "Cache-Control": header(
+    "`no-cache` on what was read: it may be kept, but not shown again without asking, best with `If-None-Match`. " +
+      "`no-store` on answers to writes and on errors (RFC 9111, 5.2.2).",
+    { required: true, schema: { enum: ["no-cache", "no-store"] } },
+  ),
+  Vary: header("What in the request the answer depends on, beside its address (RFC 9110, 12.5.5).", {
+    required: true,
+    schema: { type: "string", pattern: "^(Origin, )?Accept$" },
+  }),
   ETag: header("The record's revision, a strong entity tag. It changes if and only if the record does.", {
     required: true,
     schema: { type: "string", pattern: '^"[!#-~]+"$' },

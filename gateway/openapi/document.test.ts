@@ -115,6 +115,17 @@ test("a patch requires nothing, and takes null where a value can be removed", ()
   ]);
 });
 
+test("conditions are parameters where one record is read or written", () => {
+  const conditions = (path: string, verb: string): string[] =>
+    at(path, verb)
+      .parameters.map((one: { $ref?: string; name?: string }) => one.name ?? one.$ref?.split("/").at(-1))
+      .filter((name: string) => name.startsWith("If"));
+  expect(conditions("/pets/{petId}", "get")).toEqual(["IfMatch", "IfNoneMatch"]);
+  for (const verb of ["put", "patch", "delete"])
+    expect(conditions("/pets/{petId}", verb)).toEqual(["If-Match", "If-None-Match"]);
+  for (const verb of ["get", "post"]) expect(conditions("/pets", verb)).toEqual([]);
+});
+
 test("a limit beyond the largest is not forbidden, for it is read as the largest", () => {
   const [limit] = at("/pets", "get").parameters;
   expect([limit.name, limit.schema]).toEqual(["limit", { type: "integer", minimum: 1 }]);
@@ -143,7 +154,9 @@ test("errors of an operation are its own and those that follow from what it take
   expect(codes("/store/orders", "post", 422)).toEqual(["IDEMPOTENCY_KEY_REUSED"]);
   expect(codes("/pets/{petId}", "put", 404)).toEqual(["PET_NOT_FOUND", "CATEGORY_NOT_FOUND"]);
   expect(codes("/pets/{petId}", "delete", 412)).toEqual(["ETAG_MISMATCH"]);
-  expect(at("/pets/{petId}", "get").responses[412]).toBeUndefined();
+  expect(codes("/pets/{petId}", "get", 412)).toEqual(["ETAG_MISMATCH"]);
+  expect(at("/pets", "get").responses[412]).toBeUndefined();
+  expect(at("/pets", "post").responses[412]).toBeUndefined();
   expect(at("/pets", "get").responses[404]).toBeUndefined();
 });
 
@@ -194,6 +207,7 @@ test("examples keep to their schemas", () => {
   const places = examples.map(({ pointer }) => pointer.slice(ROOT.length));
   for (const place of ["NewPet", "NewPetPatch", "Order", "OrderPatch"])
     expect(places).toContain(`#/components/schemas/${place}`);
+  expect(places).toContain("#/components/parameters/IfMatch/schema");
   expect(places).toContain("#/components/parameters/IfNoneMatch/schema");
   expect(places).toContain("#/paths/~1pets~1%7BpetId%7D/put/parameters/1/schema"); // If-Match
   expect(places).toContain("#/paths/~1pets/post/responses/409/content/application~1problem+json/schema");

@@ -1,6 +1,7 @@
 /** Which errors an operation can answer with: its own, and those that follow from what it takes. */
 import { type DescEnum, getOption } from "@bufbuild/protobuf";
 import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
+import { isConditional } from "../transcoder/conditional.ts";
 import type { Operation } from "../transcoder/operations.ts";
 import type { Sources } from "./sources.ts";
 
@@ -54,7 +55,7 @@ export function failuresOf(
     ...when(params.length > 0, "INVALID_ID"),
     ...when(paging, "INVALID_PAGE_TOKEN"),
     ...when(body, "MALFORMED_JSON", "VALIDATION_FAILED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
-    ...when(has("If-Match"), "ETAG_MISMATCH"),
+    ...when(has("If-Match") || has("If-None-Match") || isConditional(operation), "ETAG_MISMATCH"),
     ...when(has("Idempotency-Key"), "IDEMPOTENCY_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"),
     ...when(operation.retirement && retirement.goneAfterSunset, "ENDPOINT_SUNSET"),
   ]);

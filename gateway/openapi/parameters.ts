@@ -1,6 +1,6 @@
 /** What an operation takes besides its body. */
 import type { DescField } from "@bufbuild/protobuf";
-import { isConditional } from "../transcoder/answer.ts";
+import { isConditional } from "../transcoder/conditional.ts";
 import { isSaturating } from "../transcoder/fields.ts";
 import type { Operation } from "../transcoder/operations.ts";
 import type { JsonObject } from "./json.ts";
@@ -19,11 +19,15 @@ export function parametersOf(operation: Operation, schemas: Schemas): JsonObject
   const inHeader = operation.requestHeaders.map(({ name, field }) =>
     withExamples(parameter(name, "header", field, schemas, {}), HEADER_EXAMPLES[name]),
   );
-  const common = [...(isConditional(operation) ? ["IfNoneMatch"] : []), "Prefer", "ServerTimeout", "RequestId"];
+  const conditions = isConditional(operation) ? ["IfMatch", "IfNoneMatch"] : [];
+  const common = [...conditions, "Prefer", "ServerTimeout", "RequestId"];
   return [...inPath, ...inQuery, ...inHeader, ...common.map((name) => ({ $ref: `#/components/parameters/${name}` }))];
 }
 
-const HEADER_EXAMPLES: Readonly<Record<string, readonly string[]>> = { "If-Match": ["*", '"2"'] };
+const HEADER_EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  "If-Match": ["*", '"2"'],
+  "If-None-Match": ['"2"'],
+};
 
 const withExamples = (described: JsonObject, examples: readonly string[] | undefined): JsonObject => ({
   ...described,
@@ -68,6 +72,12 @@ const ENTITY_TAGS =
 
 /** Headers that operations have in common. `requestMs` is the longest time for a request. */
 export const commonParameters = ({ requestMs }: { readonly requestMs: number }): JsonObject => ({
+  IfMatch: header(
+    "If-Match",
+    "Entity tags of the record that is asked for, or `*`. When its own is not among them, the answer is 412 (RFC 9110, " +
+      "13.1.1).",
+    { pattern: ENTITY_TAGS, examples: ["*", '"2"'] },
+  ),
   IfNoneMatch: header(
     "If-None-Match",
     "Entity tags that the caller holds, or `*`. When the record's is among them, the answer is 304 (RFC 9110, 13.1.2).",

@@ -1,7 +1,7 @@
 /** What an operation answers: statuses, headers and bodies. */
 import type { DescField } from "@bufbuild/protobuf";
 import { errorBody } from "../errors.ts";
-import { isConditional } from "../transcoder/answer.ts";
+import { isConditional } from "../transcoder/conditional.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../transcoder/media.ts";
 import type { Operation } from "../transcoder/operations.ts";
 import type { Reason } from "./failures.ts";
@@ -12,7 +12,7 @@ const refer = (kind: string, name: string): JsonObject => ({ $ref: `#/components
 const headers = (...names: string[]): JsonObject =>
   Object.fromEntries(names.map((name) => [name, refer("headers", name)]));
 
-const ALWAYS = ["X-Request-Id", "API-Version"];
+const ALWAYS = ["X-Request-Id", "API-Version", "Cache-Control", "Vary"];
 
 /** The responses of an operation by status. */
 export function responsesOf(

@@ -1,6 +1,5 @@
 /** From the answer of an RPC to an HTTP response. */
 import type { Message } from "@bufbuild/protobuf";
-import { type EntityTags, isNotModified } from "./conditional.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
 import type { Operation } from "./operations.ts";
 import { splitTarget } from "./path.ts";
@@ -13,25 +12,26 @@ export interface Answer {
   readonly body: string | undefined;
 }
 
-interface Asked {
-  readonly target: string;
-  /** What the caller holds already; undefined when it did not say. */
-  readonly ifNoneMatch: EntityTags | undefined;
-}
+/**
+ * What caches may do with a success (RFC 9111, 5.2.2). What was read may be kept and asked for again under its entity tag,
+ * but is never shown without asking. The answer to a write says what became of that one request, a replay even what became
+ * of an earlier one: nobody may take it for the record.
+ */
+const cacheControlOf = ({ verb }: Operation): string => (verb === "GET" ? "no-cache" : "no-store");
 
-/** Whether the operation reads one record that has an entity tag, so that a read can be conditional. */
-export const isConditional = ({ verb, responseHeaders }: Operation): boolean =>
-  verb === "GET" && responseHeaders.some(({ name }) => name === "ETag");
-
-/** Compiles what an operation answers with. `metadata` are the headers of the RPC's answer. */
+/**
+ * Compiles what an operation answers with. `metadata` are the headers of the RPC's answer, `target` is that of the
+ * request.
+ */
 export function answerer(operation: Operation, basePath: string) {
   const { response, responseHeaders, successStatus, location, paging, method } = operation;
+  const cacheControl = cacheControlOf(operation);
   const write = response ? fieldWriter(response) : messageWriter(method.output);
   const recordOf = (message: Message): Message =>
     response?.fieldKind === "message" ? (field(message, response.localName) as Message) : message;
 
-  return (message: Message, metadata: Headers, { target, ifNoneMatch }: Asked): Answer => {
-    const headers: Record<string, string> = {};
+  return (message: Message, metadata: Headers, target: string): Answer => {
+    const headers: Record<string, string> = { "cache-control": cacheControl };
     const record = recordOf(message);
     if (record) {
       for (const {
@@ -46,8 +46,6 @@ export function answerer(operation: Operation, basePath: string) {
     if (metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
     const token = paging && field(message, paging.nextPageToken.localName);
     if (token) headers.link = `<${nextTarget(target, paging.pageToken.jsonName, String(token))}>; rel="next"`;
-    if (ifNoneMatch && headers.etag !== undefined && isNotModified(ifNoneMatch, headers.etag))
-      return { status: 304, headers, body: undefined };
     return { status: successStatus, headers, body: successStatus === 204 ? undefined : write(message) };
   };
 }

@@ -1,8 +1,8 @@
 /** What representations a request brings and what it takes. */
 import type { IncomingHttpHeaders } from "node:http";
 import { MIMEType } from "node:util";
-import type {} from "@fastify/accepts"; // what it adds to requests
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { isNamed, parseAccept, weightOf } from "./accept.ts";
 import { Refusal } from "./refusal.ts";
 
 export const JSON_TYPE = "application/json";
@@ -10,19 +10,34 @@ export const PROBLEM_TYPE = "application/problem+json";
 const MERGE_PATCH_TYPE = "application/merge-patch+json";
 export const ACCEPT_PATCH = { "accept-patch": `${MERGE_PATCH_TYPE}, ${JSON_TYPE}` };
 
-// Who takes problems takes JSON; a charset says nothing about JSON, but some ask for it.
-const OFFERS = [JSON_TYPE, PROBLEM_TYPE, `${JSON_TYPE}; charset=utf-8`];
-
-/** @throws Refusal NOT_ACCEPTABLE when the header Accept leaves no JSON. */
-export function checkAccept(request: FastifyRequest): void {
-  if (request.headers.accept && !request.accepts().type(OFFERS))
+/**
+ * Who takes problems takes JSON for what is no problem, unless it excludes JSON in so many words.
+ *
+ * @throws Refusal NOT_ACCEPTABLE when the header Accept leaves no JSON.
+ */
+export function checkAccept({ headers }: FastifyRequest): void {
+  const ranges = parseAccept(headers.accept);
+  if ((weightOf(ranges, JSON_TYPE) ?? weightOf(ranges, PROBLEM_TYPE) ?? 0) === 0)
     throw new Refusal("NOT_ACCEPTABLE", `The answer is ${JSON_TYPE}; the header Accept does not allow it.`);
 }
 
-/** Whether errors are wanted as problems (RFC 9457): the type is named, a wildcard is not enough. */
-export const wantsProblem = (request: FastifyRequest): boolean =>
-  request.headers.accept !== undefined &&
-  [request.accepts().types()].flat().some((type) => String(type).toLowerCase() === PROBLEM_TYPE);
+/**
+ * Whether errors are wanted as problems (RFC 9457): the type has a higher weight than JSON, or the same and is named. A
+ * wildcard is not enough to be named; to name it beside JSON is, for nothing but an error comes as a problem.
+ */
+export function wantsProblem({ headers }: FastifyRequest): boolean {
+  const ranges = parseAccept(headers.accept);
+  const [json, problem] = [weightOf(ranges, JSON_TYPE) ?? 0, weightOf(ranges, PROBLEM_TYPE) ?? 0];
+  return problem > json || (problem > 0 && problem === json && isNamed(ranges, PROBLEM_TYPE));
+}
+
+/** Says that the answer depends on Accept, beside whatever else it depends on, such as Origin. */
+export function varyByAccept(reply: FastifyReply): void {
+  const fields = String(reply.getHeader("vary") ?? "")
+    .split(", ")
+    .filter((field) => field !== "" && field !== "Accept");
+  reply.header("vary", [...fields, "Accept"].join(", "));
+}
 
 /**
  * Checks that a body is JSON in UTF-8, not compressed. A request that may yet turn out to have no body at all is let

@@ -1,11 +1,11 @@
 /** Registers operations as Fastify routes: what one request goes through, from its headers to the answer. */
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { type Answer, answerer, isConditional } from "./answer.ts";
-import { parseIfNoneMatch } from "./conditional.ts";
+import { type Answer, answerer } from "./answer.ts";
+import { isConditional, judgeConditions, readConditions } from "./conditional.ts";
 import { prefersStrict, timeoutMs } from "./headers.ts";
 import { inputReader } from "./input.ts";
-import { checkAccept, checkContentType, JSON_TYPE } from "./media.ts";
+import { checkAccept, checkContentType, JSON_TYPE, varyByAccept } from "./media.ts";
 import type { Operation } from "./operations.ts";
 import { type RetirementPolicy, retirementHeaders, sunsetCheck } from "./retirement.ts";
 import { UpstreamFailure } from "./upstream.ts";
@@ -56,6 +56,7 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
     bodyLimit: options.limits.bodyBytes,
     onRequest: async (request, reply) => {
       if (deprecationHeaders) reply.headers(deprecationHeaders(request.originalUrl));
+      varyByAccept(reply);
       await options.authorize(request, operation);
       checkSunset();
       checkAccept(request);
@@ -73,8 +74,7 @@ function handlerOf(operation: Operation, options: TranscoderOptions) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { headers, originalUrl: target } = request;
     const deadline = request.arrivedAt + timeoutMs(headers["x-server-timeout"], limits.requestMs);
-    const held = headers["if-none-match"];
-    const ifNoneMatch = conditional && held !== undefined ? parseIfNoneMatch(held) : undefined;
+    const conditions = conditional ? readConditions(headers) : undefined;
     const strict = prefersStrict(headers.prefer);
     const message = readInput({ target, headers, body: request.body as Buffer | undefined, strict });
     let answer: Answer;
@@ -83,10 +83,11 @@ function handlerOf(operation: Operation, options: TranscoderOptions) {
       const remainingMs = Math.max(1, Math.ceil(deadline - clock()));
       const signal = goneSignal(reply);
       const response = await transport.unary(operation.method, signal, remainingMs, callHeaders(request), message);
-      answer = answerOf(response.message, response.header, { target, ifNoneMatch });
+      answer = answerOf(response.message, response.header, target);
     } catch (error) {
       throw new UpstreamFailure(operation, error);
     }
+    if (conditions) answer = judgeConditions(conditions, answer);
     reply.code(answer.status).headers(mergeLinks(reply, answer.headers));
     if (answer.body !== undefined) reply.type(JSON_TYPE);
     return reply.send(answer.body);
