@@ -26,7 +26,7 @@ export function errorSchemas(reasons: readonly Reason[]): JsonObject {
       description: "An error as a problem (RFC 9457), sent when the header Accept names its media type.",
       type: "object",
       properties: {
-        type: { const: "about:blank" },
+        type: { type: "string", const: "about:blank" },
         title: { type: "string", description: "The name of the status code." },
         detail: { type: "string", description: "The same as message." },
         ...members,
@@ -46,11 +46,14 @@ export const commonHeaders = (apiVersion: string): JsonObject => ({
     required: true,
     schema: { type: "string", pattern: REQUEST_ID_PATTERN },
   }),
-  "API-Version": header("The version of this interface.", { required: true, schema: { const: apiVersion } }),
+  "API-Version": header("The version of this interface.", {
+    required: true,
+    schema: { type: "string", const: apiVersion },
+  }),
   "Cache-Control": header(
     "`no-cache` on what was read: it may be kept, but not shown again without asking, best with `If-None-Match`. " +
       "`no-store` on answers to writes and on errors (RFC 9111, 5.2.2).",
-    { required: true, schema: { enum: ["no-cache", "no-store"] } },
+    { required: true, schema: { type: "string", enum: ["no-cache", "no-store"] } },
   ),
   Vary: header("What in the request the answer depends on, beside its address (RFC 9110, 12.5.5).", {
     required: true,
@@ -76,7 +79,7 @@ export const commonHeaders = (apiVersion: string): JsonObject => ({
     schema: { type: "string", pattern: " GMT$" },
   }),
   "Idempotent-Replayed": header("`true` when this is the first answer to the same key, sent again.", {
-    schema: { const: "true" },
+    schema: { type: "string", const: "true" },
   }),
   "Retry-After": header("Seconds to wait before the request is sent again (RFC 9110, 10.2.3).", {
     required: true,

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -97,8 +99,10 @@ test("integers have their true bounds, with all digits", () => {
 });
 
 test("strings have their limits", () => {
-  const { name } = document.components.schemas.NewPet.properties;
-  expect(name.maxLength).toBe(200);
+  const { name, description } = document.components.schemas.NewCategory.properties;
+  expect([name.minLength, name.maxLength]).toEqual([1, 200]);
+  expect([description.minLength, description.maxLength]).toEqual([undefined, 2000]);
+  expect(document.components.schemas.NewPet.properties.name).toMatchObject({ minLength: 1, maxLength: 200 });
   const pattern = new RegExp(name.pattern, "u");
   expect([" a ", "\u00a0"].map((value) => pattern.test(value))).toEqual([true, false]);
 });
@@ -241,6 +245,13 @@ test("the example of an error is what the gateway would send", () => {
   });
 });
 
+test("it says whose it is, and under which license it may be used", () => {
+  const { license, contact } = document.info;
+  expect(license).toEqual({ name: "MIT", identifier: "MIT" });
+  expect(readFileSync(join(import.meta.dirname, "../../LICENSE"), "utf8")).toMatch(/^MIT License/);
+  expect(contact.name).toBeTruthy();
+});
+
 test("paths stand behind the server's address", () => {
   expect(document.servers).toEqual([{ url: "/" }]);
   expect(petstoreDocument({ ...config, basePath: "/api" }).servers).toEqual([{ url: "/api" }]);
@@ -248,10 +259,10 @@ test("paths stand behind the server's address", () => {
 
 test("every operation, parameter and member is explained", () => {
   const mute = Object.entries<
-    Record<string, { summary: string; parameters: { name?: string; description?: string }[] }>
+    Record<string, { summary: string; description?: string; parameters: { name?: string; description?: string }[] }>
   >(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).flatMap(([verb, { summary, parameters }]) => [
-      ...(summary ? [] : [`${verb} ${path}`]),
+    Object.entries(item).flatMap(([verb, { summary, description, parameters }]) => [
+      ...(summary && description ? [] : [`${verb} ${path}`]),
       ...parameters
         .filter(({ name, description }) => name && !description)
         .map(({ name }) => `${verb} ${path} ${name}`),
@@ -272,7 +283,15 @@ test("a service that the gateway has never heard of is described as well", async
     patchExamples: {},
     retirement: {},
   };
-  const about = { title: "Library", version: "1.0.0", description: "Books", basePath: "", requestMs: 10_000 };
+  const about = {
+    title: "Library",
+    version: "1.0.0",
+    description: "Books",
+    license: "Apache-2.0",
+    contact: "The librarians",
+    basePath: "",
+    requestMs: 10_000,
+  };
   const foreign = JSON.parse(jsonText(openApiDocument(sources, about)));
   expect((await new Validator().validate(structuredClone(foreign))).errors).toBeUndefined();
   expect(Object.keys(foreign.paths).length).toBeGreaterThan(3);

@@ -18,6 +18,10 @@ export interface About {
   readonly title: string;
   readonly version: string;
   readonly description: string;
+  /** By its identifier at spdx.org/licenses. */
+  readonly license: string;
+  /** Who answers for it. */
+  readonly contact: string;
   /** In front of every path; empty for none. */
   readonly basePath: string;
   /** Longest time for a request. */
@@ -30,10 +34,16 @@ export function openApiDocument(sources: Sources, about: About): JsonObject {
   const schemas = createSchemas(sources);
   const reasons = catalogue(sources);
   const paths = Map.groupBy(operations, ({ path }) => path);
-  const { title, version, description, basePath } = about;
+  const { title, version, description, license, contact, basePath } = about;
   return {
     openapi: "3.1.1",
-    info: { title, version, description },
+    info: {
+      title,
+      version,
+      description,
+      contact: { name: contact },
+      license: { name: license, identifier: license },
+    },
     servers: [{ url: basePath || "/" }],
     tags: tagsOf(operations, docs),
     paths: Object.fromEntries(

@@ -29,7 +29,15 @@ export function petstoreDocument({
       patchExamples,
       retirement: deprecation,
     },
-    { title: TITLE, version: API_VERSION, description: describe(limits), basePath, requestMs: limits.requestMs },
+    {
+      title: TITLE,
+      version: API_VERSION,
+      description: describe(limits),
+      license: "MIT",
+      contact: "The petstore authors",
+      basePath,
+      requestMs: limits.requestMs,
+    },
   );
 }
 
@@ -45,8 +53,16 @@ The same services can be called by gRPC, gRPC-Web and Connect; this document is 
 - **Methods**: every GET also answers HEAD. OPTIONS answers 204 with \`Allow\`; a method that a path does not have is 405
   METHOD_NOT_ALLOWED with \`Allow\`, a path that does not exist is 404 ROUTE_NOT_FOUND.
 - **Members and parameters that an operation does not know** are ignored, unless \`Prefer: handling=strict\` is sent.
-- **Concurrency**: every answer with one record carries its \`ETag\`; with \`If-Match\` a write happens only if the record
-  has not changed since.
+  A record can be sent back as it came: members that only answers have, such as \`id\`, are known, and not looked at.
+- **Conditions** (RFC 9110, 13): every answer with one record carries its \`ETag\`. With \`If-Match\` a read or a write of
+  one record happens only if the record has not changed since; with \`If-None-Match\` a read of what the caller holds is
+  304, and a write only happens if the record is at none of the revisions named, with \`*\` never. Else the answer is 412.
+  \`If-Match\` compares strongly and goes first, \`If-None-Match\` weakly; a record that does not exist is 404 before. Lists
+  and creates are about no record that could be compared: conditions don't count there.
+- **Media types**: successes are \`application/json\`. Errors are \`application/problem+json\` (RFC 9457) when the header
+  \`Accept\` gives it a higher weight than JSON, or names it with the same; else JSON (RFC 9110, 12.5.1).
+- **Caches**: what is read may be kept and asked for again (\`no-cache\`). Errors and answers to writes may not be kept
+  (\`no-store\`): they say what became of one request.
 
 | Limit | Value |
 |---|---|

@@ -92,7 +92,11 @@ function failureResponse(status: number, reasons: readonly Reason[], more: reado
   const content = (record: string, asProblem: boolean) => ({
     schema: {
       allOf: [refer("schemas", record)],
-      properties: { status: { const: status }, code: { enum: reasons.map(({ code }) => code) } },
+      type: "object",
+      properties: {
+        status: { type: "integer", const: status },
+        code: { type: "string", enum: reasons.map(({ code }) => code) },
+      },
     },
     examples: Object.fromEntries(reasons.map((reason) => [reason.code, { value: exampleOf(reason, asProblem) }])),
   });

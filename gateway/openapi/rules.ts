@@ -90,7 +90,13 @@ function patternOf({ expression }: Rule): string | undefined {
 
 function withPatterns(schema: JsonObject, found: readonly (string | undefined)[]): JsonObject {
   const patterns = found.filter((pattern) => pattern !== undefined);
-  if (patterns.length === 0) return schema;
-  if (patterns.length === 1 && schema.pattern === undefined) return { ...schema, pattern: patterns[0] };
-  return { ...schema, allOf: patterns.map((pattern) => ({ pattern })) };
+  const all = [...patterns, ...(typeof schema.pattern === "string" ? [schema.pattern] : [])];
+  const limited = { ...notEmpty(all), ...schema };
+  if (patterns.length === 0) return limited;
+  if (patterns.length === 1 && schema.pattern === undefined) return { ...limited, pattern: patterns[0] };
+  return { ...limited, allOf: patterns.map((pattern) => ({ pattern })) };
 }
+
+/** A pattern that the empty string does not match is a lower limit too, for readers that don't read patterns. */
+const notEmpty = (patterns: readonly string[]): JsonObject =>
+  patterns.some((pattern) => !new RegExp(pattern, "u").test("")) ? { minLength: 1 } : {};
