@@ -79,6 +79,14 @@ export const open =
     return put(entry, { outcome: "OK", entry });
   };
 
+/** Why a new order for so many units is refused now; undefined when it is not. */
+export function refusalOf(doc: InventoryDoc | undefined, units: number): Ending | undefined {
+  if (!isOpen(doc)) return "NOT_FOUND";
+  if (doc.listing !== "available" || doc.quantity === 0) return "NOT_AVAILABLE";
+  if (doc.quantity < units) return "INSUFFICIENT_STOCK";
+  return doc.open >= MOST_OPEN_ORDERS ? "TOO_MANY_OPEN_ORDERS" : undefined;
+}
+
 /** Takes the units of an order from the stock. An order that was settled before is a late attempt. */
 export const reserve =
   (order: number, units: number): Decide<Ended> =>
@@ -86,9 +94,8 @@ export const reserve =
     if (!isOpen(doc)) return ended("NOT_FOUND");
     if (doc.resv[order] || doc.done[order] === "C") return ended("OK", doc);
     if (doc.done[order] === "X" || order <= doc.floor) return ended("FENCED", doc);
-    if (doc.listing !== "available" || doc.quantity === 0) return ended("NOT_AVAILABLE", doc);
-    if (doc.quantity < units) return ended("INSUFFICIENT_STOCK", doc);
-    if (doc.open >= MOST_OPEN_ORDERS) return ended("TOO_MANY_OPEN_ORDERS", doc);
+    const refusal = refusalOf(doc, units);
+    if (refusal) return ended(refusal, doc);
     const moved = { quantity: doc.quantity - units, reserved: doc.reserved + units, open: doc.open + 1 };
     return become(doc, { ...moved, resv: { ...doc.resv, [order]: { q: units } } }, rev);
   };

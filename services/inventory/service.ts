@@ -19,6 +19,7 @@ import {
   inventoryNotFound,
   isOpen,
   open,
+  refusalOf,
   release,
   reserve,
   retire,
@@ -92,6 +93,16 @@ export async function createInventoryService(deps: Deps, { pets, orders }: Peers
       const id = storedId(petId);
       if (id === undefined) return notFound;
       return answer(await change(id, open(id, fromPetStatus(listing)), "inventory.opened", call));
+    },
+
+    async checkReserve({ petId, quantity }, call) {
+      const id = storedId(petId);
+      if (id === undefined) return notFound;
+      const look = async (latest: boolean) =>
+        refusalOf(await entries.get(id, { deadline: call.deadline, latest }), quantity);
+      // Nothing is written that would prove the entry to be current: what refuses is read again in a way that does.
+      const refusal = (await look(false)) && (await look(true));
+      return { outcome: Outcome[refusal ?? "OK"] };
     },
 
     async reserve({ petId, orderId, quantity }, call) {

@@ -10,10 +10,15 @@ beforeEach(async () => {
 /** Every operation, killed at each of its points, on new processes afterwards. */
 describe("a crash", () => {
   const create = (order: object) => () => shop.orders.createOrder({ order, requestId: "new" });
+  const refuseIn = (name: string) => {
+    if (name === "refuse") shop.stock.outcome = Outcome.INSUFFICIENT_STOCK;
+    if (name === "foresee refusal") shop.stock.foreseen = Outcome.INSUFFICIENT_STOCK;
+  };
   const operations: Record<string, (id: bigint) => Promise<unknown>> = {
     place: create({ petId: 8n }),
     "place as complete": create({ petId: 8n, complete: true }),
     refuse: create({ petId: 8n }),
+    "foresee refusal": create({ petId: 8n }),
     complete: (id) => shop.complete(id),
     cancel: (orderId) => shop.orders.deleteOrder({ orderId }),
   };
@@ -24,6 +29,7 @@ describe("a crash", () => {
     place: placing,
     "place as complete": [...placing.slice(0, -1), ...committing],
     refuse: [...placing.slice(0, -1), ...releasing, "key.freeing"],
+    "foresee refusal": ["key.id-taken", "key.claimed", "order.settled", "key.freeing"],
     complete: committing,
     cancel: releasing,
   };
@@ -31,7 +37,7 @@ describe("a crash", () => {
 
   test.each(cases)("during %s at %s leaves nothing stuck", async (name, point) => {
     const id = await shop.make();
-    if (name === "refuse") shop.stock.outcome = Outcome.INSUFFICIENT_STOCK;
+    refuseIn(name);
     shop.service.crashAt(point);
     expect(await failure(operations[name]?.(id) as Promise<unknown>)).toBe("UNAVAILABLE");
     shop.service.crashAt(undefined);
@@ -53,7 +59,7 @@ describe("a crash", () => {
 
   test.each(Object.keys(operations))("during %s has no other point to happen at", async (name) => {
     const id = await shop.make();
-    if (name === "refuse") shop.stock.outcome = Outcome.INSUFFICIENT_STOCK;
+    refuseIn(name);
     shop.service.reached.clear();
     await failure(operations[name]?.(id) as Promise<unknown>);
     expect(shop.service.reached).toEqual(new Set(points[name]));

@@ -15,6 +15,9 @@ export interface Moment {
   readonly nanos: number;
 }
 
+/** Stands for a pet's id that is too high to be one. */
+export const NO_PET = 0;
+
 /** What a client says about an order, in a fixed order of members. */
 export interface OrderParams {
   readonly petId?: number | undefined;

@@ -10,7 +10,7 @@ import type { Deps } from "#shared/deps.ts";
 import { DomainError } from "#shared/errors.ts";
 import type { Fate } from "#shared/keys.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
-import type { OrderDoc, Orders } from "./document.ts";
+import { NO_PET, type OrderDoc, type OrderParams, type Orders, type Refusal } from "./document.ts";
 import { abort, commit, release, reserve, timeOut } from "./rules.ts";
 
 export interface Peers {
@@ -50,6 +50,18 @@ export async function finish(context: OrderContext, { _id }: OrderDoc, budget: B
   if (doc && doc.state !== "PLACED") await drive(context, doc, budget);
 }
 
+/** Why the order would be refused now. Asked before anything is written, so that a refusal leaves nothing to clean up. */
+export async function foreseeRefusal(
+  { clock, inventory }: OrderContext,
+  { petId, quantity = 1 }: OrderParams,
+  budget: Budget,
+): Promise<Refusal | undefined> {
+  if (petId === undefined) return undefined;
+  if (petId === NO_PET) return "PET_NOT_FOUND";
+  const { outcome } = await inventory.checkReserve({ petId: BigInt(petId), quantity }, onward(clock, budget));
+  return refusals[outcome];
+}
+
 function step(context: OrderContext, doc: OrderDoc, budget: Budget): Promise<OrderDoc | undefined> {
   if (doc.state === "PLACED") return askForUnits(context, doc, budget);
   return doc.state === "COMMITTING" ? bookUnits(context, doc, budget) : returnUnits(context, doc, budget);
@@ -62,18 +74,21 @@ async function askForUnits({ clock, point, orders, inventory }: OrderContext, do
   await point("order.placed");
   const { outcome } = await inventory.reserve({ ...names(doc), quantity: doc.quantity ?? 1 }, onward(clock, budget));
   await point("order.reserved-stock");
-  return orders.update(doc._id, verdicts[outcome] ?? undecided, budget);
+  return orders.update(doc._id, verdictOf(outcome), budget);
 }
 
-const verdicts: Partial<Record<Outcome, typeof reserve>> = {
-  [Outcome.OK]: reserve,
-  [Outcome.NOT_FOUND]: abort("PET_NOT_FOUND"),
-  [Outcome.NOT_AVAILABLE]: abort("PET_NOT_AVAILABLE"),
-  [Outcome.INSUFFICIENT_STOCK]: abort("INSUFFICIENT_STOCK"),
-  [Outcome.TOO_MANY_OPEN_ORDERS]: abort("TOO_MANY_OPEN_ORDERS"),
-  // It was released before, so this reservation came too late.
-  [Outcome.FENCED]: abort(),
+const refusals: Partial<Record<Outcome, Refusal>> = {
+  [Outcome.NOT_FOUND]: "PET_NOT_FOUND",
+  [Outcome.NOT_AVAILABLE]: "PET_NOT_AVAILABLE",
+  [Outcome.INSUFFICIENT_STOCK]: "INSUFFICIENT_STOCK",
+  [Outcome.TOO_MANY_OPEN_ORDERS]: "TOO_MANY_OPEN_ORDERS",
 };
+function verdictOf(outcome: Outcome): typeof reserve {
+  if (outcome === Outcome.OK) return reserve;
+  // FENCED: it was released before, so this reservation came too late.
+  if (refusals[outcome] || outcome === Outcome.FENCED) return abort(refusals[outcome]);
+  return undecided;
+}
 /** An answer that this version does not know is no evidence; the sweeper will give the order up. */
 const undecided: typeof reserve = () => {
   throw unfinished();

@@ -1,4 +1,5 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
@@ -56,6 +57,31 @@ describe("CreateOrder", () => {
     expect(shop.stock.fenced).toEqual(new Set([1n]));
     expect(await shop.listed()).toEqual([]);
     expect(await shop.fateOf(1n)).toBe(OrderFate.OVER);
+  });
+
+  test.each([
+    [Outcome.NOT_FOUND, "PET_NOT_FOUND"],
+    [Outcome.NOT_AVAILABLE, "PET_NOT_AVAILABLE"],
+    [Outcome.INSUFFICIENT_STOCK, "INSUFFICIENT_STOCK"],
+    [Outcome.TOO_MANY_OPEN_ORDERS, "TOO_MANY_OPEN_ORDERS"],
+  ])("foreseen to be refused with outcome %i is %s, and no units are asked for", async (outcome, reason) => {
+    shop.stock.foreseen = outcome;
+    expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe(reason);
+    expect(await failure(shop.orders.createOrder({ order: forPet, requestId: "k" }))).toBe(reason);
+    expect(shop.stock.asked).toEqual([]);
+    // Under the key it is refused for good: another attempt under it can't place the same order after all.
+    expect(await shop.fateOf(1n)).toBe(OrderFate.OVER);
+  });
+
+  test("that Inventory can't foresee now is not placed", async () => {
+    shop.stock.checkReserve = () => Promise.reject(new ConnectError("down", Code.Unavailable));
+    expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
+    expect(await shop.fateOf(1n)).toBe(OrderFate.UNSPECIFIED);
+  });
+
+  test("with an answer that is not known is decided by the reservation", async () => {
+    shop.stock.foreseen = Outcome.UNSPECIFIED;
+    expect((await shop.orders.createOrder({ order: forPet })).order).toMatchObject(forPet);
   });
 
   test("whose refusal could not be fenced off is unknown, and refused later", async () => {

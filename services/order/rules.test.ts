@@ -7,8 +7,8 @@ import {
   type Change,
   cancel,
   commit,
-  giveUp,
   insert,
+  insertAborted,
   PLACED_FOR_MS,
   release,
   reserve,
@@ -53,10 +53,10 @@ describe("an order for a pet", () => {
   });
   test("is placed once: a second attempt finds the first", () => {
     expect(insert(1, { petId: 8 }, NOW)(reserved, 3)).toEqual({ action: "keep", result: reserved });
-    const given = result(giveUp(1)(undefined, 1));
+    const given = result(insertAborted(1)(undefined, 1));
     expect(given).toMatchObject({ state: "ABORTED", refusal: undefined });
     expect(insert(1, { petId: 8 }, NOW)(given, 2)).toMatchObject({ action: "keep" });
-    expect(giveUp(1)(placed, 2)).toMatchObject({ action: "keep" });
+    expect(insertAborted(1)(placed, 2)).toMatchObject({ action: "keep" });
   });
   test.each([
     ["listed", ["reserved", "committing", "complete"]],
@@ -203,7 +203,7 @@ test("whatever happens, an order goes forward only, and its version moves if and
   const moves = fc.oneof(
     changes,
     params.map((given) => insert(1, given, NOW)),
-    fc.constantFrom(reserve, abort("PET_NOT_FOUND"), abort(), timeOut(NOW * 2), commit, release, giveUp(1)),
+    fc.constantFrom(reserve, abort("PET_NOT_FOUND"), abort(), timeOut(NOW * 2), commit, release, insertAborted(1)),
     fc.constant(cancel(1n, undefined)),
   );
   const place: Record<string, number> = { PLACED: 0, RESERVED: 1, COMMITTING: 2, COMPLETE: 3 };

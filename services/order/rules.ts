@@ -75,11 +75,11 @@ export const insert =
     return become(order, order.complete ? "COMPLETE" : "RESERVED");
   };
 
-/** Writes a tombstone in place of an order that was never placed. */
-export const giveUp =
-  (id: number): Move =>
+/** Writes a tombstone in place of an order that was never placed: refused, or given up. No units were asked for. */
+export const insertAborted =
+  (id: number, refusal?: Refusal): Move =>
   (doc, rev) =>
-    doc ? keep(doc) : become({ _id: id, rev, version: 1, state: "ABORTED", format: 1 }, "ABORTED");
+    doc ? keep(doc) : become({ _id: id, rev, version: 1, state: "ABORTED", refusal, format: 1 }, "ABORTED");
 
 /** Inventory holds the units for the order. */
 export const reserve = arrow("PLACED", (doc) => become(doc, doc.complete ? "COMMITTING" : "RESERVED"));

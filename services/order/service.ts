@@ -12,14 +12,12 @@ import { readPage } from "#shared/page.ts";
 import { storedId } from "#shared/record.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
-import { ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./document.ts";
-import { drive, fateOf, finish, type OrderContext, type Peers } from "./fulfilment.ts";
-import { asPlaced, type Change, cancel, giveUp, insert, orderNotFound, refusalError, update } from "./rules.ts";
+import { NO_PET, ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./document.ts";
+import { drive, fateOf, finish, foreseeRefusal, type OrderContext, type Peers } from "./fulfilment.ts";
+import { asPlaced, type Change, cancel, insert, insertAborted, orderNotFound, refusalError, update } from "./rules.ts";
 
 /** Longest that placing an order may take, in milliseconds: well before the sweeper gives the order up. */
 const PLACING_MS = 3_000;
-/** Stands for a pet's id that is too high to be one. */
-const NO_PET = 0;
 
 export async function createOrderService(deps: Deps, { inventory }: Peers): Promise<ServiceModule> {
   const { store, clock } = deps;
@@ -30,7 +28,7 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
     {
       nextId: (budget) => store.nextId("order", budget),
       fate: async (id, budget) => fateOf(await orders.get(id, budget)),
-      giveUp: async (id, budget) => void (await orders.update(id, giveUp(id), budget)),
+      giveUp: async (id, budget) => void (await orders.update(id, insertAborted(id), budget)),
     },
     deps,
   );
@@ -52,9 +50,16 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
     async createOrder({ order, requestId }, call) {
       const placing = { ...call, deadline: Math.min(call.deadline, clock() + PLACING_MS) };
       const params = paramsOf(order);
+      if (requestId === undefined) {
+        const refusal = await foreseeRefusal(context, params, placing);
+        if (refusal) throw refusalError(refusal, order);
+      }
       return keys.create(placing, { rpc: "CreateOrder", requestId, params }, async (id, params) => {
-        if (params.petId === NO_PET) return refused(refusalError("PET_NOT_FOUND", order));
-        const placed = await orders.update(id, insert(id, params, clock()), placing);
+        // Under a key a refusal is written down too, so that no late attempt places the order after all.
+        const isFirst = requestId !== undefined && !(await orders.get(id, placing));
+        const refusal = isFirst ? await foreseeRefusal(context, params, placing) : undefined;
+        const move = refusal ? insertAborted(id, refusal) : insert(id, params, clock());
+        const placed = await orders.update(id, move, placing);
         const doc = isAnswerable(placed, params) ? placed : await drive(context, placed, placing);
         if (fateOf(doc) === "accepted") return accepted({ order: toOrder(id, asPlaced(params), 1) });
         return doc.refusal ? refused(refusalError(doc.refusal, order)) : givenUp;
