@@ -5,6 +5,7 @@ import { type InventoryItem, InventoryItemSchema } from "#proto/petstore/invento
 import { type Status, type Stored, statusShape, storedShape, toEtag, toPetStatus } from "#shared/record.ts";
 import { shapeOf } from "#shared/shape.ts";
 import { type Collection, schema } from "#shared/store/port.ts";
+import { type OrderMap, SETTLED_MAP, UNITS_MAP } from "./order-map.ts";
 
 /** How an operation of Pet or Order ended. */
 export type Ending = Exclude<keyof typeof Outcome, "UNSPECIFIED">;
@@ -24,7 +25,7 @@ export interface Units {
  * An inventory entry as it is stored; `_id` is the pet.
  *
  * OPEN -> RETIRED, which is a tombstone. A STUB is no entry: it only remembers orders that were released before the entry
- * was opened. Names inside `resv` and `done` are short because there can be a thousand of each.
+ * was opened. There can be a thousand orders in each of `resv` and `done`.
  */
 export interface InventoryDoc extends Stored, Units {
   readonly state: "STUB" | "OPEN" | "RETIRED";
@@ -41,9 +42,9 @@ export interface InventoryDoc extends Stored, Units {
   /** Present while `open` is above 0: what the reconciler looks through. */
   readonly holding?: true | undefined;
   /** Units held by each open order. */
-  readonly resv: Readonly<Record<string, { readonly q: number }>>;
+  readonly resv: OrderMap;
   /** Orders that are settled: C committed, X released. */
-  readonly done: Readonly<Record<string, "C" | "X">>;
+  readonly done: OrderMap;
   /** Orders up to this one may have left `done`: none of them can reserve any more. */
   readonly floor: number;
   /** Pet's latest operation and how it ended, so that a repeat is answered alike. */
@@ -63,8 +64,8 @@ const inventoryShape = shapeOf<InventoryDoc>()({
   dirty: z.literal(true).optional(),
   open: z.int(),
   holding: z.literal(true).optional(),
-  resv: z.record(z.string(), z.object({ q: z.int() })),
-  done: z.record(z.string(), z.literal(["C", "X"])),
+  resv: z.string().regex(UNITS_MAP),
+  done: z.string().regex(SETTLED_MAP),
   floor: z.int(),
   lastOp: shapeOf<InventoryDoc["lastOp"]>()({
     op: z.int(),

@@ -10,6 +10,7 @@ import type { Worker } from "#shared/module.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
 import { sweeping } from "#shared/sweep.ts";
 import type { Entries } from "./document.ts";
+import { ordersIn } from "./order-map.ts";
 
 interface Context extends Pick<Deps, "clock" | "random" | "log" | "point"> {
   readonly entries: Entries;
@@ -32,7 +33,7 @@ export function createReconciler(context: Context): Worker {
       everyMs: 30_000,
       list: (batch, budget) => entries.list({ ...batch, where: { holding: true } }, budget),
       async work({ _id, resv }, budget) {
-        for (const order of await over(Object.keys(resv).map(Number), budget)) {
+        for (const order of await over(ordersIn(resv), budget)) {
           log.warn({ petId: _id, order }, "an order that is over still held units: releasing them");
           await point("inventory.orphan-found");
           await release(_id, order, budget);

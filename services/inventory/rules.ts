@@ -3,6 +3,7 @@ import { DomainError } from "#shared/errors.ts";
 import { type Condition, checkMatch, nextVersion, type Status } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
 import type { Ending, InventoryDoc } from "./document.ts";
+import { highest, NO_ORDERS, valueFor, withOrder, withoutOrder } from "./order-map.ts";
 
 type Decide<R> = (doc: InventoryDoc | undefined, rev: number) => Decision<InventoryDoc, R>;
 
@@ -52,8 +53,8 @@ const nothing = {
   sold: 0,
   received: 0,
   open: 0,
-  resv: {},
-  done: {},
+  resv: NO_ORDERS,
+  done: NO_ORDERS,
   floor: 0,
   lastOp: { op: 0, outcome: "OK" },
   listing: "sold",
@@ -92,51 +93,47 @@ export const reserve =
   (order: number, units: number): Decide<Ended> =>
   (doc, rev) => {
     if (!isOpen(doc)) return ended("NOT_FOUND");
-    if (doc.resv[order] || doc.done[order] === "C") return ended("OK", doc);
-    if (doc.done[order] === "X" || order <= doc.floor) return ended("FENCED", doc);
+    const settled = valueFor(doc.done, order);
+    if (valueFor(doc.resv, order) || settled === "C") return ended("OK", doc);
+    if (settled === "X" || order <= doc.floor) return ended("FENCED", doc);
     const refusal = refusalOf(doc, units);
     if (refusal) return ended(refusal, doc);
     const moved = { quantity: doc.quantity - units, reserved: doc.reserved + units, open: doc.open + 1 };
-    return become(doc, { ...moved, resv: { ...doc.resv, [order]: { q: units } } }, rev);
+    return become(doc, { ...moved, resv: withOrder(doc.resv, order, units) }, rev);
   };
 
 /** Turns a reservation into a sale. Nothing held is nothing to do: it was settled before, or the entry is gone. */
 export const commit =
   (order: number): Decide<Ended> =>
   (doc, rev) => {
-    const held = doc?.resv[order];
-    if (!doc || !held) return ended("OK", doc);
-    const moved = { reserved: doc.reserved - held.q, sold: doc.sold + held.q, open: doc.open - 1 };
-    return become(doc, { ...moved, resv: without(doc.resv, order), ...settle(doc, order, "C") }, rev);
+    const held = doc && heldBy(order, doc);
+    if (!held) return ended("OK", doc);
+    const moved = { reserved: doc.reserved - held, sold: doc.sold + held, open: doc.open - 1 };
+    return become(doc, { ...moved, resv: withoutOrder(doc.resv, order), ...settle(doc, order, "C") }, rev);
   };
 
 /** Gives a reservation back, or fences it off where it has not arrived yet: also before the entry is opened. */
 export const release =
   (petId: number, order: number): Decide<Ended> =>
   (doc, rev) => {
-    const held = doc?.resv[order];
-    if (doc && held) {
-      const moved = { quantity: doc.quantity + held.q, reserved: doc.reserved - held.q, open: doc.open - 1 };
-      return become(doc, { ...moved, resv: without(doc.resv, order), ...settle(doc, order, "X") }, rev);
+    const held = doc && heldBy(order, doc);
+    if (held) {
+      const moved = { quantity: doc.quantity + held, reserved: doc.reserved - held, open: doc.open - 1 };
+      return become(doc, { ...moved, resv: withoutOrder(doc.resv, order), ...settle(doc, order, "X") }, rev);
     }
-    if (doc?.state === "RETIRED" || doc?.done[order] || order <= (doc?.floor ?? 0)) return ended("OK", doc);
+    if (doc?.state === "RETIRED") return ended("OK", doc);
     const found: InventoryDoc = doc ?? { ...nothing, _id: petId, rev, state: "STUB" };
+    if (order <= found.floor || valueFor(found.done, order)) return ended("OK", doc);
     return put({ ...found, ...settle(found, order, "X") }, { outcome: "OK", entry: doc });
   };
 
+/** Units that an open order holds; 0 when it holds none. */
+const heldBy = (order: number, { resv }: InventoryDoc): number => Number(valueFor(resv, order) ?? 0);
+
 /** Remembers a settled order. The oldest leave when they are too many, and the floor takes their place. */
 function settle({ done, floor }: Pick<InventoryDoc, "done" | "floor">, order: number, how: "C" | "X") {
-  const all: Record<string, "C" | "X"> = { ...done, [order]: how };
-  const orders = Object.keys(all).map(Number);
-  if (orders.length <= MOST_DONE) return { done: all, floor };
-  const leaving = orders.sort((a, b) => a - b).slice(0, -MOST_DONE);
-  for (const old of leaving) delete all[old];
-  return { done: all, floor: Math.max(floor, ...leaving) };
-}
-
-function without<T>(record: Readonly<Record<string, T>>, key: number): Record<string, T> {
-  const { [key]: _gone, ...rest } = record;
-  return rest;
+  const { map, left = 0 } = highest(withOrder(done, order, how), MOST_DONE);
+  return { done: map, floor: Math.max(floor, left) };
 }
 
 /** Sets the stock; undefined leaves it. Stock above 0 relists a pet that was listed as sold. */
@@ -180,7 +177,7 @@ export const retire =
     const before = endingOf(op, doc);
     if (before) return ended(before, doc);
     if (doc.open > 0) return become(doc, { lastOp: { op, outcome: "OPEN_ORDERS" } }, rev, "OPEN_ORDERS");
-    const gone = { state: "RETIRED", listed: undefined, dirty: undefined, done: {} } as const;
+    const gone = { state: "RETIRED", listed: undefined, dirty: undefined, done: NO_ORDERS } as const;
     return put({ ...doc, ...gone, lastOp: { op, outcome: "OK" } }, { outcome: "OK" });
   };
 

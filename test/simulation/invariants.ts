@@ -1,5 +1,6 @@
 /** What must be true of the stored documents, as sentences that say what is wrong. */
 import type { InventoryDoc } from "../../services/inventory/document.ts";
+import { ordersIn, valueFor } from "../../services/inventory/order-map.ts";
 import type { CollectionName, State } from "./state.ts";
 
 type Complaint = string | false | undefined;
@@ -34,26 +35,27 @@ function pet({ categories, pets, inventory }: State, id: number): Complaint[] {
 
 function order({ orders, inventory }: State, id: number): Complaint[] {
   const doc = orders.get(id);
-  const held = doc?.petId === undefined ? undefined : inventory.get(doc.petId)?.resv[id];
-  const settled = doc?.petId === undefined ? undefined : inventory.get(doc.petId)?.done[id];
-  if (doc?.petId !== undefined && doc.state === "RESERVED" && held?.q !== doc.quantity)
-    return [`order ${id} is open and holds ${held?.q ?? "no"} units instead of ${doc.quantity}`];
+  const stock = doc?.petId === undefined ? undefined : inventory.get(doc.petId);
+  const held = stock && valueFor(stock.resv, id);
+  const settled = stock && valueFor(stock.done, id);
+  if (doc?.petId !== undefined && doc.state === "RESERVED" && held !== String(doc.quantity))
+    return [`order ${id} is open and holds ${held ?? "no"} units instead of ${doc.quantity}`];
   if (doc?.state === "COMPLETE") return [held && `order ${id} is complete and still holds units`];
   if (doc?.state === "COMMITTING") return [settled === "X" && `order ${id} is complete and its units were released`];
   if (doc?.state !== "ABORTED" && doc?.state !== "CANCELLED") return [];
-  const holder = [...inventory.values()].find(({ resv }) => resv[id]);
+  const holder = [...inventory.values()].find(({ resv }) => valueFor(resv, id));
   return [holder && `order ${id} is ${doc.state} and pet ${holder._id} still holds units for it`];
 }
 
 function entry({ orders, inventory }: State, id: number): Complaint[] {
   const doc = inventory.get(id);
   if (!doc) return [];
-  const holders = Object.entries(doc.resv);
+  const holders = ordersIn(doc.resv);
   return [
     ...ledger(doc),
     doc.state === "RETIRED" && holders.length > 0 && `inventory ${id} is retired with open orders`,
-    ...holders.map(([order]) => {
-      const state = orders.get(Number(order))?.state;
+    ...holders.map((order) => {
+      const state = orders.get(order)?.state;
       const over = state === undefined || state === "ABORTED" || state === "CANCELLED" || state === "COMPLETE";
       return over && `inventory ${id} holds units for order ${order}, which is ${state}`;
     }),
@@ -62,8 +64,8 @@ function entry({ orders, inventory }: State, id: number): Complaint[] {
 
 /** No oversell, ever: every unit that came in is in stock, held, or sold. */
 function ledger({ _id, quantity, reserved, sold, received, open, resv }: InventoryDoc): Complaint[] {
-  const holders = Object.values(resv);
-  const sum = holders.reduce((all, { q }) => all + q, 0);
+  const holders = ordersIn(resv);
+  const sum = holders.reduce((all, order) => all + Number(valueFor(resv, order)), 0);
   return [
     received !== quantity + reserved + sold && `inventory ${_id}: ${received} != ${quantity} + ${reserved} + ${sold}`,
     reserved !== sum && `inventory ${_id}: ${reserved} reserved, orders hold ${sum}`,

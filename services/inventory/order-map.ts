@@ -1,0 +1,65 @@
+/**
+ * A map from orders to short values, kept as one string: ";7=2;12=1", by ascending order. The store takes a string as a
+ * whole, where each field of an object is checked, encoded and decoded by itself with every change of the document.
+ */
+export type OrderMap = string;
+
+export const NO_ORDERS: OrderMap = "";
+
+/** Matches maps whose values are a whole number of units. */
+export const UNITS_MAP = /^(?:;[1-9]\d*=[1-9]\d*)*$/;
+/** Matches maps whose values are C or X. */
+export const SETTLED_MAP = /^(?:;[1-9]\d*=[CX])*$/;
+
+/** Where the entry after the one at `at` begins. */
+const endOf = (map: OrderMap, at: number): number => {
+  const end = map.indexOf(";", at + 1);
+  return end < 0 ? map.length : end;
+};
+const orderAt = (map: OrderMap, at: number): number => Number(map.slice(at + 1, map.indexOf("=", at)));
+
+export function valueFor(map: OrderMap, order: number): string | undefined {
+  const name = `;${order}=`;
+  const at = map.indexOf(name);
+  return at < 0 ? undefined : map.slice(at + name.length, endOf(map, at));
+}
+
+/** Adds an order that is not in the map. */
+export function withOrder(map: OrderMap, order: number, value: string | number): OrderMap {
+  // New orders have high numbers: their place is at the end, or near it.
+  let at = map.length;
+  while (at > 0) {
+    const last = map.lastIndexOf(";", at - 1);
+    if (orderAt(map, last) < order) break;
+    at = last;
+  }
+  return `${map.slice(0, at)};${order}=${value}${map.slice(at)}`;
+}
+
+export function withoutOrder(map: OrderMap, order: number): OrderMap {
+  const at = map.indexOf(`;${order}=`);
+  return at < 0 ? map : map.slice(0, at) + map.slice(endOf(map, at));
+}
+
+/** The orders in the map, ascending. */
+export function ordersIn(map: OrderMap): number[] {
+  const orders: number[] = [];
+  for (let at = 0; at < map.length; at = endOf(map, at)) orders.push(orderAt(map, at));
+  return orders;
+}
+
+export function sizeOf(map: OrderMap): number {
+  let size = 0;
+  for (let at = 0; at < map.length; at = endOf(map, at)) size++;
+  return size;
+}
+
+/** The `most` highest orders of the map, and the highest one that had to leave. */
+export function highest(map: OrderMap, most: number): { readonly map: OrderMap; readonly left?: number } {
+  let [at, left] = [0, undefined as number | undefined];
+  for (let leaving = sizeOf(map) - most; leaving > 0; leaving--) {
+    left = orderAt(map, at);
+    at = endOf(map, at);
+  }
+  return left === undefined ? { map } : { map: map.slice(at), left };
+}
