@@ -18,7 +18,7 @@ import { openStore } from "#shared/store/open.ts";
 import type { Store } from "#shared/store/port.ts";
 import { every } from "#shared/workers.ts";
 
-/** Work that one run of a worker does at most. */
+/** Documents that a worker lists at once. */
 const BATCH = 100;
 /** How often the process asks its own store whether it is still ready. */
 const READINESS_MS = 2_000;
@@ -46,7 +46,8 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
 
   // Workers finish what the last process left before they come to rest, and stop before the store is closed.
   const workers = stack.use(new AsyncDisposableStack());
-  for (const { name, everyMs, sweep } of service.workers) workers.use(every(everyMs, name, () => sweep(BATCH), deps));
+  for (const { name, everyMs, sweep } of service.workers)
+    workers.use(every(everyMs, name, (stop) => sweep(BATCH, stop), deps));
 
   const server = await startRpcServer({
     host,

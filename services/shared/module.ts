@@ -5,8 +5,8 @@ export interface Worker {
   readonly name: string;
   /** Pause between two runs. The first run is at start-up. */
   readonly everyMs: number;
-  /** Does at most `limit` pieces of work and says how many it did. */
-  sweep(limit: number): Promise<number>;
+  /** Does about `limit` pieces of work and says how many it did. It begins no other once it is told to stop. */
+  sweep(limit: number, stop?: AbortSignal): Promise<number>;
 }
 
 /** What a service is to the process that runs it. */

@@ -1,33 +1,36 @@
+import { setImmediate as idle } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { removing, sweeping } from "./sweep.ts";
 
-/** Documents that are unfinished until their work succeeds. */
-function setUp(ids: readonly number[], fails: readonly number[] = []) {
+/** Documents that are unfinished until their work succeeds. Each is worked on until `held` is over. */
+function setUp(ids: readonly number[], fails: readonly number[] = [], random = () => 0, held?: Promise<void>) {
   const unfinished = new Set(ids);
   const visited: number[] = [];
   const worker = sweeping(
     {
       name: "test",
       everyMs: 1,
-      list: async ({ after = 0, limit }) =>
+      list: async ({ after = 0, limit, order }) =>
         [...unfinished]
-          .filter((id) => id > after)
+          .sort((a, b) => (order === "asc" ? a - b : b - a))
+          .filter((id) => order === "desc" || id > after)
           .slice(0, limit)
           .map((_id) => ({ _id })),
       work: async ({ _id }) => {
         visited.push(_id);
+        await held;
         if (fails.includes(_id)) throw new Error(`${_id} can't be finished`);
         unfinished.delete(_id);
       },
     },
-    { clock: () => 0, random: () => 0 },
+    { clock: () => 0, random },
   );
-  const visit = async () => {
+  const visit = async (limit = 2) => {
     visited.length = 0;
-    await worker.sweep(2).catch(() => {});
+    await worker.sweep(limit).catch(() => {});
     return [...visited];
   };
-  return { worker, visit };
+  return { worker, visit, visited };
 }
 
 test("everything is visited once, a batch at a time", async () => {
@@ -37,7 +40,12 @@ test("everything is visited once, a batch at a time", async () => {
 
 test("what can't be finished does not keep the rest from its turn", async () => {
   const { visit } = setUp([1, 2, 3, 4], [1, 2]);
-  expect([await visit(), await visit(), await visit(), await visit()]).toEqual([[1, 2], [3, 4], [], [1, 2]]);
+  expect([await visit(), await visit(), await visit(), await visit()]).toEqual([
+    [1, 2],
+    [3, 4],
+    [1, 2],
+    [1, 2],
+  ]);
 });
 
 test("what waits until its time is up does not use up the time of the rest", async () => {
@@ -74,8 +82,61 @@ test("what has expired is removed until there is no more of it", async () => {
 test("a failure does not stop the others, and is told", async () => {
   const { worker } = setUp([1, 2], [1]);
   await expect(worker.sweep(2)).rejects.toMatchObject({
-    message: "1 of 2 are left for another run",
+    message: "1 of 2 are left for another run: 1 can't be finished",
     cause: { message: "1 can't be finished" },
   });
-  expect(await worker.sweep(2)).toBe(0);
+});
+
+test("every failure is counted and each kind of it is told, up to a number", async () => {
+  const worker = sweeping(
+    {
+      name: "test",
+      everyMs: 1,
+      list: async ({ order }) =>
+        order === "asc" ? Array.from({ length: 9 }, (_, i) => ({ _id: i + 1 })) : [{ _id: 9 }],
+      work: ({ _id }) => Promise.reject(_id < 5 ? new Error("a peer is down") : new Error(`${_id} is damaged`)),
+    },
+    { clock: () => 0, random: () => 0 },
+  );
+  await expect(worker.sweep(100)).rejects.toThrow(
+    "9 of 9 are left for another run: a peer is down (4 times); 5 is damaged; 6 is damaged; 3 other failures",
+  );
+});
+
+const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
+
+test("a few are worked on at the same time", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { worker, visited } = setUp(hundred, [], () => 0, promise);
+  const run = worker.sweep(100);
+  await idle();
+  expect(visited).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  resolve();
+  expect(await run).toBe(100);
+  expect(new Set(visited).size).toBe(100);
+});
+
+test("a run that is told to stop finishes what is under way and begins no other", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { worker, visited } = setUp(hundred, [], () => 0, promise);
+  const stop = new AbortController();
+  const run = worker.sweep(100, stop.signal);
+  await idle();
+  stop.abort();
+  resolve();
+  expect(await run).toBe(8);
+  expect(visited).toHaveLength(8);
+});
+
+test("replicas begin at different documents, and each visits all of them", async () => {
+  const visits = await Promise.all(
+    [0, 0.3, 0.99].map(async (random) => {
+      const { visit } = setUp(hundred, hundred, () => random);
+      const batches = [];
+      for (let run = 0; run < 10; run++) batches.push(await visit(10));
+      expect(batches.flat().toSorted((a, b) => a - b)).toEqual(hundred);
+      return batches[0]?.[0];
+    }),
+  );
+  expect(visits).toEqual([1, 31, 100]);
 });

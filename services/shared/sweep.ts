@@ -2,11 +2,16 @@ import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
 import { type Budget, background } from "./rpc/call.ts";
 
+/** Documents that a run works on at the same time. */
+const CONCURRENCY = 8;
+/** Different failures that are told of one run. */
+const MESSAGES = 3;
+
 /** Where a batch begins and how far it goes. */
 interface Batch {
   readonly after: number | undefined;
   readonly limit: number;
-  readonly order: "asc";
+  readonly order: "asc" | "desc";
 }
 
 interface Sweep<T> {
@@ -21,28 +26,65 @@ interface Sweep<T> {
 
 /**
  * A worker that visits documents with something unfinished, a batch in each run and round again, so that those that can't
- * be finished don't keep the rest from their turn. One that fails does not stop the others either; a run in which any
- * failed is a failed run.
+ * be finished don't keep the rest from their turn. It begins anywhere, so that the replicas of a service are not all at the
+ * same documents. One that fails does not stop the others either; a run in which any failed is a failed run, and tells how
+ * many did and why.
  */
 export function sweeping<T extends { readonly _id: number }>(
   { name, everyMs, list, work }: Sweep<T>,
   deps: Pick<Deps, "clock" | "random">,
 ): Worker {
-  let after: number | undefined;
+  /** The document that was visited last. */
+  let cursor: number | undefined;
+
+  async function nextBatch(limit: number): Promise<readonly T[]> {
+    const budget = background(deps, "sweep");
+    if (cursor === undefined) {
+      const [newest] = await list({ after: undefined, limit: 1, order: "desc" }, budget);
+      if (!newest) return [];
+      cursor = Math.floor(deps.random() * newest._id);
+    }
+    const after = cursor;
+    const above = await list({ after, limit, order: "asc" }, budget);
+    const room = limit - above.length;
+    const below = room > 0 ? await list({ after: undefined, limit: room, order: "asc" }, budget) : [];
+    const batch = [...above, ...below.filter(({ _id }) => _id <= after)];
+    cursor = batch.at(-1)?._id;
+    return batch;
+  }
+
   return {
     name,
     everyMs,
-    async sweep(limit) {
-      const docs = await list({ after, limit, order: "asc" }, background(deps, "sweep"));
-      after = docs.length < limit ? undefined : docs.at(-1)?._id;
+    async sweep(limit, stop) {
+      const batch = await nextBatch(limit);
+      const waiting = batch.values();
       const failures: unknown[] = [];
-      // Each has a budget of its own: one that waits must not use up the time of the rest.
-      for (const doc of docs) await work(doc, background(deps, "sweep")).catch((error) => failures.push(error));
+      let visited = 0;
+      const visit = async () => {
+        for (const doc of waiting) {
+          if (stop?.aborted) return;
+          visited++;
+          // Each has a budget of its own: one that waits must not use up the time of the rest.
+          await work(doc, background(deps, "sweep")).catch((error) => failures.push(error));
+        }
+      };
+      await Promise.all(Array.from({ length: CONCURRENCY }, visit));
       if (failures.length > 0)
-        throw new Error(`${failures.length} of ${docs.length} are left for another run`, { cause: failures[0] });
-      return docs.length;
+        throw new Error(`${failures.length} of ${visited} are left for another run: ${told(failures)}`, {
+          cause: failures[0],
+        });
+      return visited;
     },
   };
+}
+
+/** "peer is down (3 times); no such pet". */
+function told(failures: readonly unknown[]): string {
+  const alike = Map.groupBy(failures, (error) => (error instanceof Error ? error.message : String(error)));
+  const messages = [...alike].map(([message, { length }]) => (length > 1 ? `${message} (${length} times)` : message));
+  const others = messages.length > MESSAGES ? [`${messages.length - MESSAGES} other failures`] : [];
+  return [...messages.slice(0, MESSAGES), ...others].join("; ");
 }
 
 /** A worker that removes what has expired, until there is no more of it. */
@@ -53,9 +95,10 @@ export const removing = (
 ): Worker => ({
   name,
   everyMs: 600_000,
-  async sweep(limit) {
+  async sweep(limit, stop) {
     let removed = 0;
-    for (let batch = limit; batch === limit; removed += batch) batch = await remove(limit, background(deps, "sweep"));
+    for (let batch = limit; batch === limit && !stop?.aborted; removed += batch)
+      batch = await remove(limit, background(deps, "sweep"));
     return removed;
   },
 });

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { every } from "./workers.ts";
 
 /** A worker whose pauses end when the test says so. */
-function worker(task: () => Promise<unknown>, random = () => 0.5) {
+function worker(task: (stop: AbortSignal) => Promise<unknown>, random = () => 0.5) {
   const pauses: { ms: number; end: () => void }[] = [];
   const logged: string[] = [];
   const log = pino({ level: "info" }, { write: (line) => void logged.push(JSON.parse(line).msg) });
@@ -64,6 +64,27 @@ test("one failure is nothing, a second in a row is told once, and recovery too; 
   }
   await turn();
   expect(logged).toEqual(["sweeper failed again and will be tried further", "sweeper works again"]);
+});
+
+test("failures in a row are counted, and told again more and more rarely", async () => {
+  const { pauses, logged } = worker(() => Promise.reject(new Error("peer is down")));
+  for (let i = 0; i < 40; i++) {
+    await turn();
+    pauses.at(-1)?.end();
+  }
+  // The 2nd, 4th, 8th, 16th and 32nd.
+  expect(logged).toHaveLength(5);
+});
+
+test("the run that is under way is told to stop", async () => {
+  let told: AbortSignal | undefined;
+  const { it } = worker(async (stop) => {
+    told = stop;
+    await new Promise((resolve) => stop.addEventListener("abort", resolve));
+  });
+  expect(told?.aborted).toBe(false);
+  await it[Symbol.asyncDispose]();
+  expect(told?.aborted).toBe(true);
 });
 
 test("ends after the run that is under way", async () => {
