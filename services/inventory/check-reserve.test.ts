@@ -27,7 +27,7 @@ function withOutdatedReads(store: Store): Store {
 let service: TestService;
 beforeEach(async () => {
   [outdated, read] = [undefined, []];
-  const pets = { applyStatus: async () => ({}) };
+  const pets = { applyStatuses: async () => ({ petId: [] }) };
   service = await startTestService((deps) =>
     createInventoryService({ ...deps, store: withOutdatedReads(deps.store) }, { pets } as unknown as Peers),
   );

@@ -20,7 +20,7 @@ beforeEach(async () => {
       return { fates: orderId.map((id) => fates.get(id) ?? OrderFate.UNSPECIFIED) };
     },
   };
-  const pets = { applyStatus: async () => ({}) };
+  const pets = { applyStatuses: async () => ({ petId: [] }) };
   service = await startTestService((deps) => createInventoryService(deps, { pets, orders } as unknown as Peers));
 });
 const internal = () => service.client(InventoryInternalService);

@@ -16,17 +16,27 @@ interface News {
   readonly statusRev: bigint;
 }
 
-/** A Pet that remembers what it was told, and can be down or slow. */
-let pet: { told: News[]; down: boolean; slow: Promise<void> | undefined; heard(petId: bigint): News | undefined };
+/** A Pet that remembers what it was told, and can be down or slow, or unable to change some pets. */
+let pet: {
+  told: News[];
+  calls: number;
+  most: number;
+  down: boolean;
+  slow: Promise<void> | undefined;
+  broken: bigint[];
+};
 let service: TestService;
 beforeEach(async () => {
-  pet = { told: [], down: false, slow: undefined, heard: (id) => pet.told.findLast(({ petId }) => petId === id) };
+  pet = { told: [], calls: 0, most: 0, down: false, slow: undefined, broken: [] };
   const pets = {
-    async applyStatus(news: News) {
+    async applyStatuses({ statuses }: { statuses: News[] }) {
       if (pet.down) throw new ConnectError("down", Code.Unavailable);
-      pet.told.push(news);
+      pet.calls++;
+      pet.most = Math.max(pet.most, statuses.length);
+      const heard = statuses.filter(({ petId }) => !pet.broken.includes(petId));
+      pet.told.push(...heard);
       await pet.slow;
-      return {};
+      return { petId: heard.map(({ petId }) => petId) };
     },
   };
   service = await startTestService((deps) => createInventoryService(deps, { pets } as unknown as Peers));
@@ -79,12 +89,10 @@ describe("a status", () => {
     for (const petId of [1n, 2n]) await open(petId);
     await service.sweep();
     pet.down = false;
-    const { push } = pet.told;
-    pet.told.push = (news) => {
-      if (news.petId === 1n) throw new Error("broken");
-      return push.call(pet.told, news);
-    };
+    pet.broken = [1n];
     expect(await sweep()).toMatchObject([{ petId: 2n }]);
+    pet.broken = [];
+    expect(await sweep()).toMatchObject([{ petId: 1n }]);
   });
 
   test("that changes while it is told is told again: it is not taken for known", async () => {
@@ -140,16 +148,54 @@ describe("a slow Pet", () => {
     expect(await sweep()).toEqual([]);
   });
 
-  test("is told of so many pets at a time, and of all in the end", async () => {
+  test("is told of many pets in one call, and has a few calls at a time", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     pet.slow = promise;
-    const ids = Array.from({ length: 50 }, (_, i) => BigInt(i + 1));
+    const ids = Array.from({ length: 250 }, (_, i) => BigInt(i + 1));
     for (const petId of ids) await open(petId);
     await idle();
-    expect(pet.told).toHaveLength(32);
+    expect(pet.told.map(({ petId }) => petId)).toEqual([1n, 2n, 3n, 4n]);
     resolve();
     await idle();
     expect(pet.told.map(({ petId }) => petId)).toEqual(ids);
+    expect([pet.calls, pet.most]).toEqual([4 + 3, 100]);
+    expect(await sweep()).toEqual([]);
+  });
+
+  const CHANGES = 10_000;
+  test.each([5, 500])("hears the last of 10,000 changes of %i pets in far fewer calls", async (pets) => {
+    // Each call takes as long as a few hundred changes.
+    let changes = 0;
+    let slow: { until: number; go: () => void }[] = [];
+    Object.defineProperty(pet, "slow", {
+      get: () => new Promise<void>((go) => slow.push({ until: changes + 300, go })),
+    });
+    for (let petId = 1; petId <= pets; petId++) await open(BigInt(petId));
+    for (; changes < CHANGES; changes++) {
+      const petId = BigInt((changes % pets) + 1);
+      await set(petId, Math.floor(changes / pets) % 2);
+      for (const { until, go } of slow) if (until <= changes) go();
+      slow = slow.filter(({ until }) => until > changes);
+    }
+    Object.defineProperty(pet, "slow", { value: undefined });
+    for (const { go } of slow) go();
+    await idle();
+    const known = new Map(pet.told.map(({ petId, status }) => [petId, status]));
+    for (let petId = 1n; petId <= pets; petId++) {
+      const { item } = await service.client(InventoryService).getInventory({ petId });
+      expect([petId, known.get(petId)]).toEqual([petId, item?.status]);
+    }
+    expect(pet.calls).toBeLessThan(CHANGES / 50);
+    expect(await sweep()).toEqual([]);
+  });
+
+  test("leaves a backlog that the worker tells in one run, a hundred pets in a call", async () => {
+    pet.down = true;
+    for (let petId = 1n; petId <= 1_050n; petId++) await open(petId);
+    await idle();
+    pet.down = false;
+    expect(await sweep()).toHaveLength(1_050);
+    expect(pet.calls).toBe(11);
     expect(await sweep()).toEqual([]);
   });
 
@@ -165,21 +211,23 @@ describe("a slow Pet", () => {
   });
 
   test("fills no memory: what is too much to wait is left to the sweep", async () => {
-    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const { promise, resolve } = Promise.withResolvers<[]>();
     const read = new Set<number>();
-    const get = (id: number) => {
-      read.add(id);
+    const getMany = (ids: number[]) => {
+      for (const id of ids) read.add(id);
       return promise;
     };
     const { clock } = testClock();
-    const context = { clock, random: () => 0, log: pino({ level: "silent" }), point: () => {}, entries: { get } };
+    const context = { clock, random: () => 0, log: pino({ level: "silent" }), point: () => {}, entries: { getMany } };
     const relay = createRelay(context as unknown as Parameters<typeof createRelay>[0]);
     for (let id = 1; id <= 20_000; id++) relay.kick(id);
-    expect(read.size).toBe(32);
-    resolve(undefined);
     await idle();
-    expect(read.size).toBe(10_032);
+    expect(read.size).toBe(400);
+    resolve([]);
+    await idle();
+    expect(read.size).toBe(10_000);
     relay.kick(20_000);
+    await idle();
     expect(read).toContain(20_000);
   });
 });

@@ -8,7 +8,7 @@ import { reasonOf } from "#shared/rpc/fault.ts";
 import { createInventoryService, type Peers } from "./service.ts";
 
 const { AVAILABLE, PENDING, SOLD } = PetStatus;
-const peers = { pets: { applyStatus: async () => ({}) } } as unknown as Peers;
+const peers = { pets: { applyStatuses: async () => ({ petId: [] }) } } as unknown as Peers;
 
 let service: TestService;
 beforeEach(async () => {

@@ -229,3 +229,12 @@ describe("a crash", () => {
     expect((await pets().listPets({})).pets.filter(({ name }) => name === "new")).toHaveLength(1);
   });
 });
+
+test("ApplyStatuses changes the pets that it can and names them; it fails when that is none", async () => {
+  const id = await make();
+  const news = (petId: bigint) => ({ petId, status: PetStatus.SOLD, statusRev: 9n });
+  expect((await internal().applyStatuses({ statuses: [news(99n), news(id)] })).petId).toEqual([id]);
+  expect((await pets().getPet({ petId: id })).pet?.status).toBe(PetStatus.SOLD);
+  expect((await internal().applyStatuses({})).petId).toEqual([]);
+  expect(await failure(internal().applyStatuses({ statuses: [news(99n)] }))).toBe("PET_NOT_FOUND");
+});

@@ -1,7 +1,7 @@
 import type { DescField } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import { PetInternalService, type StatusNews } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { type NewPet, NewPetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import { type ListPetsRequest, PetService, type UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
@@ -155,10 +155,17 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
   });
 
   const internalService = implement(PetInternalService, {
-    async applyStatus({ petId, status, statusRev }, call) {
-      const stock = { status: fromPetStatus(status), statusRev: Number(statusRev) };
-      await pets.update(Number(petId), applyStatus(petId, stock), call);
-      return {};
+    async applyStatuses({ statuses }, call) {
+      const apply = async ({ petId, status, statusRev }: StatusNews) => {
+        const stock = { status: fromPetStatus(status), statusRev: Number(statusRev) };
+        await pets.update(Number(petId), applyStatus(petId, stock), call);
+        return petId;
+      };
+      const ends = await Promise.allSettled(statuses.map(apply));
+      const [failed] = ends.filter((end) => end.status === "rejected");
+      const applied = ends.flatMap((end) => (end.status === "fulfilled" ? end.value : []));
+      if (failed && applied.length === 0) throw failed.reason;
+      return { petId: applied };
     },
     closeCategory: async ({ categoryId, op }, call) => ({
       membership: await gatekeeper.close(Number(categoryId), Number(op), call),

@@ -2,7 +2,7 @@ import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
 import { type Budget, background } from "./rpc/call.ts";
 
-/** Documents that a run works on at the same time. */
+/** Documents that a run works on at the same time, unless it says otherwise. */
 const CONCURRENCY = 8;
 /** Different failures that are told of one run. */
 const MESSAGES = 3;
@@ -18,6 +18,8 @@ interface Sweep<T> {
   readonly name: string;
   /** Pause between two runs, in milliseconds. */
   readonly everyMs: number;
+  /** Documents to work on at the same time. */
+  readonly atOnce?: number;
   /** Reads, by an index, documents that have something unfinished. */
   readonly list: (batch: Batch, budget: Budget) => Promise<readonly T[]>;
   /** Takes one as far as it will go now. */
@@ -31,7 +33,7 @@ interface Sweep<T> {
  * many did and why.
  */
 export function sweeping<T extends { readonly _id: number }>(
-  { name, everyMs, list, work }: Sweep<T>,
+  { name, everyMs, atOnce = CONCURRENCY, list, work }: Sweep<T>,
   deps: Pick<Deps, "clock" | "random">,
 ): Worker {
   /** The document that was visited last. */
@@ -69,7 +71,7 @@ export function sweeping<T extends { readonly _id: number }>(
           await work(doc, background(deps, "sweep")).catch((error) => failures.push(error));
         }
       };
-      await Promise.all(Array.from({ length: CONCURRENCY }, visit));
+      await Promise.all(Array.from({ length: atOnce }, visit));
       if (failures.length > 0)
         throw new Error(`${failures.length} of ${visited} are left for another run: ${told(failures)}`, {
           cause: failures[0],
