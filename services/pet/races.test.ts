@@ -16,24 +16,29 @@ const free = () => ({
   state: CategoryState.ACTIVE as CategoryState,
   op: 0n,
   categoryDown: false,
+  /** No category. */
+  nowhere: 99n,
   rev: 0n,
+  opening: undefined as Promise<void> | undefined,
   listing: undefined as Promise<void> | undefined,
+  update: undefined as Promise<void> | undefined,
   joiningList: undefined as Promise<void> | undefined,
 });
 let world = free();
 
 const peers = {
   categories: {
-    async getCategoryState() {
+    async getCategoryState({ categoryId }: { categoryId: bigint }) {
       if (world.categoryDown) throw new ConnectError("down", Code.Unavailable);
+      if (categoryId === world.nowhere) return { state: CategoryState.DELETED, op: 0n };
       return { state: world.state, op: world.op };
     },
   },
   inventory: {
-    open: async ({ listing }: { listing: PetStatus }) => ({
-      outcome: Outcome.OK,
-      stock: { status: listing, statusRev: ++world.rev },
-    }),
+    async open({ listing }: { listing: PetStatus }) {
+      await world.opening;
+      return { outcome: Outcome.OK, stock: { status: listing, statusRev: ++world.rev } };
+    },
     async setListing({ listing }: { listing: PetStatus }) {
       await world.listing;
       await new Promise((resolve) => setImmediate(resolve));
@@ -42,7 +47,7 @@ const peers = {
   },
 } as unknown as Peers;
 
-/** A store whose list of those that are joining comes when the test says. */
+/** A store whose updates, and whose list of those that are joining, come when the test says. */
 const slowStore = (store: Store): Store => ({
   ...store,
   async collection(schema) {
@@ -52,6 +57,10 @@ const slowStore = (store: Store): Store => ({
       async list(query, options) {
         if (query.where && "joining" in query.where) await world.joiningList;
         return collection.list(query, options);
+      },
+      async update(...change) {
+        await world.update;
+        return collection.update(...change);
       },
     };
   },
@@ -86,6 +95,22 @@ test("a pet that arrives between the two looks for members is seen", async () =>
   expect((await moving).pet?.categoryId).toBe(8n);
   joiningList.resolve();
   expect((await closing).membership).toBe(Membership.SOME);
+});
+
+test("a pet that comes to be while it is moved is not moved to a category that does not exist", async () => {
+  const [opening, update] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  world.opening = opening.promise;
+  const creating = make();
+  await settled();
+  world.update = update.promise;
+  const moving = failure(pets().updatePet({ petId: 1n, pet: { ...rex, categoryId: world.nowhere } }));
+  await settled();
+  world.update = undefined;
+  opening.resolve();
+  expect(await creating).toBe(1n);
+  update.resolve();
+  expect(await moving).toBe("CATEGORY_NOT_FOUND");
+  expect((await pets().getPet({ petId: 1n })).pet?.categoryId).toBe(7n);
 });
 
 test("writers at the same time wait for each other", async () => {

@@ -86,7 +86,7 @@ describe("a change", () => {
     expect(beginUpdate(1n, { facts: { name: "Rex" }, categoryId: 7 }, undefined, undefined)(active)).toEqual(untouched);
   });
   test("of category or status is written down first, and counts in the new category", () => {
-    const begun = beginUpdate(1n, { categoryId: 8 }, undefined, undefined)(active);
+    const begun = beginUpdate(1n, { categoryId: 8 }, undefined, "admitted")(active);
     expect(begun).toMatchObject({ result: { kind: "intent", op: 5 } });
     expect(doc(begun)).toMatchObject({
       joining: 8,
@@ -108,6 +108,12 @@ describe("a change", () => {
     expect(() => change('"9"')(undefined)).toThrow(reason("PET_NOT_FOUND"));
     expect(() => change('"9"')(active)).toThrow(reason("ETAG_MISMATCH"));
     expect(() => change()(active)).toThrow(reason("CATEGORY_NOT_FOUND"));
+  });
+  test("to another category does not begin until that one has been asked", () => {
+    expect(beginUpdate(1n, { categoryId: 8, listing: "sold" }, { etag: '"3"' }, undefined)(active)).toEqual({
+      action: "keep",
+      result: { kind: "not admitted", categoryId: 8 },
+    });
   });
   test("that stays in its category does not care whether others exist", () => {
     expect(

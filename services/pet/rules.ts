@@ -20,9 +20,16 @@ export interface Stock {
   readonly statusRev: number;
 }
 
-/** How a write begins: done at once, in the way of an unfinished one, or as an intent that is to be carried out. */
+/** What was said of the category that a pet is to move to. Once it was seen to exist, its gate knows the rest. */
+export type Admission = "admitted" | Refusal;
+
+/**
+ * How a write begins: done at once, in the way of an unfinished one, as an intent that is to be carried out, or not yet,
+ * for it moves the pet and nobody has asked whether the category lets it in.
+ */
 export type Begun =
   | { readonly kind: "done"; readonly view: PetView }
+  | { readonly kind: "not admitted"; readonly categoryId: number }
   | { readonly kind: "busy"; readonly op: number }
   | { readonly kind: "intent"; readonly op: number };
 
@@ -93,17 +100,21 @@ interface Change {
 
 /**
  * Begins a change. New facts alone are done in one step, but wait like the others for an unfinished intent, or If-Match
- * would have been judged on a pet that is about to change. `refusal` is what Category said of the category asked for.
+ * would have been judged on a pet that is about to change. Whether it moves is known here and not before: until then it
+ * may come to be, or be moved by another write.
  */
 export const beginUpdate =
-  (id: bigint, change: Change, condition: Condition, refusal: Refusal | undefined): Decide<Begun> =>
+  (id: bigint, change: Change, condition: Condition, admission: Admission | undefined): Decide<Begun> =>
   (doc) => {
     if (doc?.state !== "ACTIVE") throw petNotFound(id);
     if (doc.intent) return keep({ kind: "busy", op: doc.intent.op });
     checkMatch(condition, doc.version);
-    const moves = change.categoryId !== undefined && change.categoryId !== doc.categoryId;
-    if (moves && refusal) throw refusalError(refusal);
-    if (moves || change.listing !== undefined) return putIntent(doc, change, moves ? change.categoryId : undefined);
+    const joining = change.categoryId === doc.categoryId ? undefined : change.categoryId;
+    if (joining !== undefined && admission !== "admitted") {
+      if (admission) throw refusalError(admission);
+      return keep({ kind: "not admitted", categoryId: joining });
+    }
+    if (joining !== undefined || change.listing !== undefined) return putIntent(doc, change, joining);
     const next = show(doc, { facts: { ...doc.facts, ...change.facts } });
     const begun = { kind: "done", view: viewOf(next) } as const;
     return next.version === doc.version ? keep(begun) : put(next, begun);

@@ -29,6 +29,7 @@ import {
 import { createGatekeeper } from "./gate.ts";
 import { driveIntent } from "./intent.ts";
 import {
+  type Admission,
   applyStatus,
   type Begun,
   beginDeletion,
@@ -47,6 +48,8 @@ const NO_CATEGORY = 0;
 export interface Peers extends Pick<PetContext, "inventory"> {
   readonly categories: Client<typeof CategoryInternalService>;
 }
+
+type Begin = (admission: Admission | undefined) => Decide<PetDoc, Begun>;
 
 export async function createPetService(deps: Deps, { inventory, categories }: Peers): Promise<ServiceModule> {
   const { store } = deps;
@@ -73,11 +76,16 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
     return verdict === "gone" ? "CATEGORY_NOT_FOUND" : "CONCURRENT_UPDATE";
   }
 
-  /** Begins a write, after finishing the one that is in its way, and takes it to its end. */
-  async function write(id: number, begin: Decide<PetDoc, Begun>, call: Call): Promise<IntentEnd> {
+  /** Begins a write, after asking for what it needs and finishing the one that is in its way, and takes it to its end. */
+  async function write(id: number, begin: Begin, call: Call): Promise<IntentEnd> {
+    let admission: Admission | undefined;
     while (deps.clock() + MARGIN_MS < call.deadline) {
-      const begun = await pets.update(id, begin, call);
+      const begun = await pets.update(id, begin(admission), call);
       if (begun.kind === "done") return { op: 0, shown: begun.view };
+      if (begun.kind === "not admitted") {
+        admission = (await refusalOf(begun.categoryId, call)) ?? "admitted";
+        continue;
+      }
       if (begun.kind === "busy") {
         await driveIntent(context, id, begun.op, call).catch(asConcurrent);
         continue;
@@ -137,11 +145,8 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
       const id = storedId(request.petId);
       if (id === undefined) throw petNotFound(request.petId);
       const change = changeOf(request);
-      const { categoryId } = change;
-      const before = categoryId === undefined ? undefined : await pets.get(id, call);
-      const moves = categoryId !== undefined && before?.state === "ACTIVE" && before.categoryId !== categoryId;
-      const refusal = moves ? await refusalOf(categoryId, call) : undefined;
-      const { shown } = await write(id, beginUpdate(request.petId, change, request, refusal), call);
+      const begin: Begin = (admission) => beginUpdate(request.petId, change, request, admission);
+      const { shown } = await write(id, begin, call);
       if (!shown) throw unfinished();
       return { pet: toPet(id, shown) };
     },
@@ -149,7 +154,7 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
     async deletePet({ petId, ...condition }, call) {
       const id = storedId(petId);
       if (id === undefined) throw petNotFound(petId);
-      await write(id, beginDeletion(petId, condition), call);
+      await write(id, () => beginDeletion(petId, condition), call);
       return {};
     },
   });
