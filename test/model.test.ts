@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createClient } from "./simulation/client.ts";
 import { createModel } from "./simulation/model.ts";
 import { type Operation, prelude, programs } from "./simulation/operations.ts";
-import { listAll, type Outcome, perform, type Shown } from "./simulation/perform.ts";
+import { type Outcome, perform, type Shown } from "./simulation/perform.ts";
+import { listAll } from "./simulation/reading.ts";
 import { historyRuns, historySeed } from "./simulation/runs.ts";
 import { createWorld } from "./world.ts";
 

@@ -106,7 +106,10 @@ export async function createWorld(witness: Witness = () => {}) {
       if (!process.dead && chaos.dies(name, label)) kill(name);
       return turns.wait(process);
     };
-    const store = inSteps(openMemory({ data: diskOf(name), clock }), step);
+    const delay = async () => {
+      for (let left = chaos.delay(); left > 0; left--) await turns.wait(process);
+    };
+    const store = inSteps(openMemory({ data: diskOf(name), clock }), step, delay);
     const deps: Deps = { ...time(process), store, log, point: (point) => step(`point ${point}`) };
     process.module = await creators[name](deps, (peer) => transport(process, peer));
     process.dispatcher = createDispatcher(process.module.implementations, { deps, secret });

@@ -22,6 +22,8 @@ export interface Chaos {
   deliver(call: Sent): Delivery;
   /** How much later it arrives what arrives late, in milliseconds. */
   lateness(): number;
+  /** How many turns an access to a disk, or its answer, is on its way. */
+  delay(): number;
   random(): number;
 }
 
@@ -31,6 +33,7 @@ export const calm: Chaos = {
   dies: () => false,
   deliver: () => "once",
   lateness: () => 0,
+  delay: () => 0,
   random: () => 0.5,
 };
 
@@ -56,10 +59,16 @@ export interface Weather {
   readonly deaths: number;
   /** 1: everybody has the same chance to go on. Above, who came last does, and others may sleep through all that they do. */
   readonly unfairness: number;
+  /** How probable it is that an access to a disk, or its answer, takes another turn; and then another. Below 1. */
+  readonly slowness: number;
 }
 
 /** Everybody goes on in any order, calls fare badly and processes die. */
-export function storm(seed: number, { calls, deaths, unfairness }: Weather, count: (what: string) => void): Chaos {
+export function storm(
+  seed: number,
+  { calls, deaths, unfairness, slowness }: Weather,
+  count: (what: string) => void,
+): Chaos {
   const roll = dice(seed);
   return {
     random: roll,
@@ -70,6 +79,11 @@ export function storm(seed: number, { calls, deaths, unfairness }: Weather, coun
       return dies;
     },
     lateness: () => Math.floor(roll() ** 2 * LATEST_MS),
+    delay() {
+      let turns = 0;
+      while (roll() < slowness) turns++;
+      return turns;
+    },
     deliver({ replayable }) {
       if (roll() >= calls) return "once";
       const fates = ["lost", "late", "unanswered", ...(replayable ? (["twice"] as const) : [])] as const;

@@ -1,5 +1,5 @@
 /** A client that does one thing after the other and remembers which records it has heard of. */
-import { type Kind, type Operation, resolve } from "./operations.ts";
+import { type Kind, kindOf, type Operation, resolve } from "./operations.ts";
 import type { Outcome, Shown } from "./perform.ts";
 
 /** How often whoever has a key asks again while it is not known how the operation ended. */
@@ -12,8 +12,11 @@ export const nobodyKnown = (): Known => ({ category: [], pet: [], order: [], inv
 export function createClient(send: (operation: Operation) => Promise<Outcome>, known = nobodyKnown()) {
   async function once(operation: Operation): Promise<Outcome> {
     const outcome = await send(operation);
-    const shown = outcome.is === "done" ? outcome.shown : undefined;
-    if (shown && !known[shown.kind].includes(shown.id)) known[shown.kind].push(shown.id);
+    if (outcome.is !== "done") return outcome;
+    const { shown, found = shown ? [shown.id] : [] } = outcome;
+    const kind = kindOf(operation);
+    const ids = known[kind === "inventory" ? "pet" : kind];
+    ids.push(...found.filter((id) => !ids.includes(id)));
     return outcome;
   }
   return {

@@ -1,6 +1,6 @@
 /** Where what clients were told contradicts what was stored, once everything is over. */
-import { type Kind, kindOf, type Operation } from "./operations.ts";
-import { nameOf, type Outcome } from "./perform.ts";
+import { isRead, type Kind, kindOf, type Operation } from "./operations.ts";
+import { nameOf, notFound, type Outcome } from "./perform.ts";
 import type { State } from "./state.ts";
 
 /** One sending of an operation. Times count what happened before. */
@@ -22,14 +22,16 @@ type Complaint = string | false | undefined;
 /** Ids of the records in which a mark was ever seen. */
 type Marked = ReadonlyMap<string, ReadonlySet<number>>;
 
-const isCreate = ({ do: what }: Operation) => what.startsWith("create") || what === "place order";
+export const isCreate = ({ do: what }: Operation) => what.startsWith("create") || what === "place order";
 const isDelete = ({ do: what }: Operation) => what.startsWith("delete") || what === "cancel order";
 /** What may be done to a record as it is already. */
 const mayChangeNothing = ({ do: what }: Operation) => what === "stock" || what === "complete order";
 
 /** The mark that an operation leaves, if it leaves one. */
 export const markBy = (operation: Operation): string | undefined =>
-  isDelete(operation) || mayChangeNothing(operation) ? undefined : `${kindOf(operation)} ${nameOf(operation.mark)}`;
+  isDelete(operation) || mayChangeNothing(operation) || isRead(operation)
+    ? undefined
+    : `${kindOf(operation)} ${nameOf(operation.mark)}`;
 
 export function contradictions(
   attempts: readonly Attempt[],
@@ -63,7 +65,7 @@ function ofAbsence({ operation, over, about }: Attempt, isThere: (kind: Kind, id
   const reason = over?.outcome.is === "refused" && over.outcome.reason;
   return about.map(
     ([kind, id]) =>
-      reason === `${kind.toUpperCase()}_NOT_FOUND` &&
+      reason === notFound(kind) &&
       isThere(kind, id) &&
       `${operation.do} was refused with ${reason}, and ${kind} ${id} was there before and is there still`,
   );

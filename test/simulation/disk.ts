@@ -41,16 +41,24 @@ export const createDisk = (onWrite: OnWrite): MemoryData => ({
   sequences: new Map(),
 });
 
-/** Takes a step before every access, and another after a write: a process may die between the write and its answer. */
-export function inSteps(store: Store, step: (label: string) => Promise<void>): Store {
+/**
+ * Takes a step before every access, and another after a write: a process may die between the write and its answer. `delay`
+ * is how long the access is on its way there, and how long its answer is on its way back: others get on with theirs.
+ */
+export function inSteps(store: Store, step: (label: string) => Promise<void>, delay: () => Promise<void>): Store {
   const read = async <R>(label: string, access: () => Promise<R>): Promise<R> => {
     await step(`read ${label}`);
-    return access();
+    await delay();
+    const result = await access();
+    await delay();
+    return result;
   };
   const write = async <R>(label: string, access: () => Promise<R>): Promise<R> => {
     await step(`write ${label}`);
+    await delay();
     const result = await access();
     await step(`wrote ${label}`);
+    await delay();
     return result;
   };
   return {

@@ -1,9 +1,9 @@
 /** Carrying out an operation over HTTP. */
-import { type Kind, kindOf, type Operation } from "./operations.ts";
-import { nameOf, type Outcome, type Shown } from "./perform.ts";
+import { isRead, type Kind, kindOf, type Operation } from "./operations.ts";
+import { nameOf, notFound, type Outcome, type Shown } from "./perform.ts";
 
 interface Request {
-  readonly method: "POST" | "PATCH" | "DELETE";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: object;
 }
@@ -45,8 +45,13 @@ function requestOf(operation: Operation): Request {
     case "delete pet":
     case "cancel order":
       return { method: "DELETE", path };
+    default:
+      return { method: "GET", path: "how" in operation && operation.how !== "alone" ? listed(operation) : path };
   }
 }
+
+const listed = (operation: Operation & { readonly id: number }) =>
+  `${paths[kindOf(operation)]}?${kindOf(operation) === "inventory" ? "petId" : "id"}=${operation.id}`;
 
 export interface Body extends Readonly<Record<string, string | number | boolean | undefined>> {
   readonly shipDate?: string;
@@ -83,9 +88,19 @@ export async function performOverHttp(gateway: string, operation: Operation, sen
   const response = await send(gateway + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   if (response.status === 204) return { is: "done" };
   const answer = (await response.json()) as Body;
-  if (response.ok) return { is: "done", shown: shownBy(kindOf(operation), answer, response.headers.get("etag")) };
+  const kind = kindOf(operation);
+  if (Array.isArray(answer)) return foundBy(operation, kind, answer);
+  if (response.ok) {
+    const shown = shownBy(kind, answer, response.headers.get("etag"));
+    return { is: "done", shown, ...(isRead(operation) && { found: [shown.id] }) };
+  }
   if (response.status === 503 || response.status === 504) return { is: "unknown" };
   return { is: "refused", reason: String(answer.code) };
+}
+
+function foundBy(operation: Operation, kind: Kind, records: readonly Body[]): Outcome {
+  const found = records.map((record) => Number(kind === "inventory" ? record.petId : record.id));
+  return "id" in operation && found.length === 0 ? { is: "refused", reason: notFound(kind) } : { is: "done", found };
 }
 
 /** The record as it is now; undefined when there is none. */

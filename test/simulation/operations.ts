@@ -34,12 +34,17 @@ export type Operation = Common &
       }
     | { readonly do: "date order" | "complete order" | "cancel order"; readonly id: number }
     | { readonly do: "stock"; readonly id: number; readonly quantity: number }
+    | { readonly do: `see ${Kind}`; readonly id: number; readonly how: "alone" | "batch" | "listed" }
+    | { readonly do: `list ${Kind}` }
   );
 
 export const kindOf = (operation: Operation): Kind =>
   operation.do === "stock" ? "inventory" : (operation.do.split(" ")[1] as Kind);
 
+export const isRead = ({ do: what }: Operation) => /^(see|list) /.test(what);
+
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
+const kind = fc.constantFrom<Kind[]>("category", "pet", "order", "inventory");
 const pick = fc.nat({ max: 8 });
 /** From this place on, a record that nobody knows yet is meant. */
 const UNKNOWN = 7;
@@ -86,6 +91,15 @@ const drawn: fc.Arbitrary<Drawn> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ do: fc.constant("stock" as const), id: pick, quantity: fc.nat({ max: 4 }), match }),
   },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: kind.map((name) => `see ${name}` as const),
+      id: pick,
+      how: fc.constantFrom("alone" as const, "batch" as const, "listed" as const),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: kind.map((name) => `list ${name}` as const) }) },
 );
 
 /** What several clients do, each one thing after the other; at times all of it to the same few records. */

@@ -1,17 +1,13 @@
 /** Carrying out an operation as a client does, and reading what it is told. */
-import type { DescService } from "@bufbuild/protobuf";
-import { type Client, Code, ConnectError } from "@connectrpc/connect";
-import type { Category } from "#proto/petstore/category/v1/category_pb.ts";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
-import type { InventoryItem } from "#proto/petstore/inventory/v1/inventory_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
-import type { Pet } from "#proto/petstore/pet/v1/pet_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { fromPetStatus, toPetStatus } from "#shared/record.ts";
+import { toPetStatus } from "#shared/record.ts";
 import { reasonOf } from "#shared/rpc/fault.ts";
-import type { Kind, Operation } from "./operations.ts";
+import { isRead, type Kind, type Operation } from "./operations.ts";
+import { type Door, present, read, shownCategory, shownItem, shownOrder, shownPet } from "./reading.ts";
 
 /** A record as an answer shows it, in one shape for all kinds. */
 export interface Shown {
@@ -21,55 +17,15 @@ export interface Shown {
   readonly view: Readonly<Record<string, string | number | boolean | undefined>>;
 }
 
-/** How an operation ended, as its caller sees it. */
+/** How an operation ended, as its caller sees it. `found`: the ids of all records that a read has shown. */
 export type Outcome =
-  | { readonly is: "done"; readonly shown?: Shown | undefined }
+  | { readonly is: "done"; readonly shown?: Shown | undefined; readonly found?: readonly number[] }
   | { readonly is: "refused"; readonly reason: string }
   | { readonly is: "unknown" };
 
+export const notFound = (kind: Kind) => `${kind.toUpperCase()}_NOT_FOUND`;
+
 export const nameOf = (mark: number) => `mark ${mark}`;
-
-const versionOf = (etag: string) => Number(etag.replaceAll('"', ""));
-
-export const shownCategory = (category: Category): Shown => ({
-  kind: "category",
-  id: Number(category.id),
-  version: versionOf(category.etag),
-  view: { name: category.name },
-});
-export const shownPet = ({ id, etag, name, categoryId, status }: Pet): Shown => ({
-  kind: "pet",
-  id: Number(id),
-  version: versionOf(etag),
-  view: { name, category: Number(categoryId), status: status && fromPetStatus(status) },
-});
-export const shownOrder = ({ id, etag, petId, quantity, shipDate, complete }: Order): Shown => ({
-  kind: "order",
-  id: Number(id),
-  version: versionOf(etag),
-  view: {
-    pet: petId === undefined ? undefined : Number(petId),
-    quantity,
-    complete,
-    date: shipDate && Number(shipDate.seconds),
-  },
-});
-export const shownItem = ({ petId, etag, quantity, status }: InventoryItem): Shown => ({
-  kind: "inventory",
-  id: Number(petId),
-  version: versionOf(etag),
-  view: { quantity, status: fromPetStatus(status) },
-});
-
-const present = <T>(record: T | undefined): T => {
-  if (record === undefined) throw new Error("The answer holds no record.");
-  return record;
-};
-
-/** A door by which services are called. */
-export interface Door {
-  client<S extends DescService>(desc: S): Client<S>;
-}
 
 async function send(door: Door, operation: Operation): Promise<Shown | undefined> {
   const categories = door.client(CategoryService);
@@ -130,25 +86,18 @@ async function send(door: Door, operation: Operation): Promise<Shown | undefined
       const update = { petId: id, inventory: { quantity: operation.quantity }, ...etag };
       return shownItem(present((await inventory.updateInventory(update)).item));
     }
+    default:
+      return undefined;
   }
 }
 
 /** Sends an operation once. 503 and 504 say that nobody knows how it ended; every other error that it had no effect. */
 export async function perform(door: Door, operation: Operation): Promise<Outcome> {
   try {
-    return { is: "done", shown: await send(door, operation) };
+    return isRead(operation) ? await read(door, operation) : { is: "done", shown: await send(door, operation) };
   } catch (thrown) {
     if (!(thrown instanceof ConnectError)) throw thrown;
     if (thrown.code === Code.Unavailable || thrown.code === Code.DeadlineExceeded) return { is: "unknown" };
     return { is: "refused", reason: reasonOf(thrown)?.reason ?? `no reason: ${thrown.message}` };
   }
-}
-
-/** Everything that lists show. */
-export async function listAll(door: Door): Promise<Shown[]> {
-  const { categories } = await door.client(CategoryService).listCategories({});
-  const { pets } = await door.client(PetService).listPets({});
-  const { orders } = await door.client(OrderService).listOrders({});
-  const { items } = await door.client(InventoryService).listInventory({});
-  return [...categories.map(shownCategory), ...pets.map(shownPet), ...orders.map(shownOrder), ...items.map(shownItem)];
 }
