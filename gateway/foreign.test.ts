@@ -27,6 +27,11 @@ const implementation = {
   },
   addBook: (request: unknown) => ({ book: { ...(remember(request).book as Fields), isbn: 5n, revision: '"1"' } }),
   changeBook: (request: unknown) => ({ book: { isbn: remember(request).isbn } }),
+  catalogue(request: unknown) {
+    const { isbn, card } = remember(request) as { isbn: bigint; card: { title: string; keeper?: Fields } };
+    const keeper = { name: "Ann", number: 7n };
+    return { card: { isbn, title: card.title, keeper, readers: [keeper], revision: '"1"' } };
+  },
   stamp(request: unknown) {
     remember(request);
     return {};
@@ -179,6 +184,31 @@ test.each([
 ])("%s %s", async (method, body, message) => {
   const { text } = await call("/books/1", json(method, body));
   expect(JSON.parse(text)).toEqual({ code: "VALIDATION_FAILED", message, status: 400 });
+});
+
+const strictly = (method: string, body: string) => json(method, body, { prefer: "handling=strict" });
+
+test("what was answered can be sent back under strict handling: members that only answers have are not looked at", async () => {
+  const { text } = await call("/cards/3", json("PUT", '{"title":"T"}'));
+  const shown = '{"isbn":3,"title":"T","keeper":{"name":"Ann","number":7},"readers":[{"name":"Ann","number":7}]}';
+  expect(text).toBe(shown);
+  expect((await call("/cards/3", strictly("PUT", shown))).text).toBe(shown);
+  expect(seen.card).toMatchObject({ title: "T", keeper: { name: "Ann" }, readers: [{ name: "Ann" }] });
+  expect((await call("/cards/3", strictly("PUT", '{"isbn":"x","keeper":{"number":null}}'))).status).toBe(200);
+  await call("/books/1", strictly("PATCH", '{"page":2,"isbn":1,"title":"T"}'));
+  expect(seen).toMatchObject({ updateMask: { paths: ["page"] } });
+});
+
+test.each([
+  ["PUT", "/cards/3", '{"title":"T","colour":1}', "colour"],
+  ["PUT", "/cards/3", '{"keeper":{"name":"Ann","age":1}}', "keeper.age"],
+  ["PUT", "/cards/3", '{"readers":[{},{"number":1,"title":"Dr"}]}', "readers[1].title"],
+  ["PUT", "/cards/3", '{"revision":"1"}', "revision"],
+  ["PATCH", "/books/1", '{"page":1,"colour":1}', "colour"],
+  ["POST", "/books/3/stamps/x", '{"day":1,"isbn":3}', "isbn"],
+])("UNKNOWN_FIELD under strict handling: %s %s %s", async (method, path, body, member) => {
+  const { text } = await call(path, strictly(method, body));
+  expect(JSON.parse(text)).toEqual({ code: "UNKNOWN_FIELD", message: `${member}: is not known here`, status: 400 });
 });
 
 test("the whole body with fields in the path; an answer without a body", async () => {

@@ -86,7 +86,7 @@ export const commonParameters = ({ requestMs }: { readonly requestMs: number }):
   Prefer: header(
     "Prefer",
     "With `handling=strict` (RFC 7240) a member or query parameter that the operation does not know is an error; " +
-      "otherwise it is ignored.",
+      "otherwise it is ignored. Members that only its answer has, such as `id`, are known, and ignored either way.",
     { examples: ["handling=strict"] },
   ),
   ServerTimeout: header(

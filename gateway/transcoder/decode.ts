@@ -22,13 +22,18 @@ type Read = (value: JsonValue, handling: Handling) => unknown;
  */
 export type ReadMembers = (value: JsonValue, target: Message, handling: Handling, mask?: string[]) => void;
 
-/** Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. */
-export function membersReader(fields: readonly DescField[]): ReadMembers {
-  const members = new Map(
-    fields
-      .filter((field) => headerOf(field) === "")
-      .map((field) => [field.jsonName, isOutputOnly(field) ? undefined : { field, assign: assigner(field) }]),
-  );
+/**
+ * Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. `shown` is
+ * the record that callers are answered with: what it has beyond the fields may be sent back, and is not looked at.
+ */
+export function membersReader(fields: readonly DescField[], shown?: DescMessage): ReadMembers {
+  const known = [...fields, ...(shown?.fields ?? [])].filter((field) => headerOf(field) === "");
+  const used = known.filter((field) => fields.includes(field) && !isOutputOnly(field));
+  const shownAs = ({ jsonName }: DescField) => shown?.fields.find((field) => field.jsonName === jsonName)?.message;
+  const members = new Map<string, { field: DescField; assign: Assign } | undefined>([
+    ...known.map(({ jsonName }) => [jsonName, undefined] as const),
+    ...used.map((field) => [field.jsonName, { field, assign: assigner(field, shownAs(field)) }] as const),
+  ]);
   return (value, target, handling, mask) => {
     for (const [name, item] of objectOf(value)) {
       const member = members.get(name);
@@ -45,9 +50,9 @@ export function membersReader(fields: readonly DescField[]): ReadMembers {
 
 export type Assign = (target: Message, value: JsonValue, handling: Handling) => void;
 
-/** Compiles the reader of one field's value into a message. */
-export function assigner(field: DescField): Assign {
-  const read = fieldReader(field);
+/** Compiles the reader of one field's value into a message; see `membersReader` for `shown`. */
+export function assigner(field: DescField, shown?: DescMessage): Assign {
+  const read = fieldReader(field, shown);
   const { localName, oneof } = field;
   if (!oneof)
     return (target, value, handling) => {
@@ -61,8 +66,8 @@ export function assigner(field: DescField): Assign {
   };
 }
 
-function fieldReader(field: DescField): Read {
-  const read = notNull(valueReader(field));
+function fieldReader(field: DescField, shown: DescMessage | undefined): Read {
+  const read = notNull(valueReader(field, shown));
   if (field.fieldKind === "list")
     return notNull((value, handling) => {
       if (!Array.isArray(value)) throw new Misfit("must be an array");
@@ -89,11 +94,11 @@ const notNull =
     return read(value, handling);
   };
 
-function valueReader({ message, enum: enumeration, scalar }: DescField): Read {
+function valueReader({ message, enum: enumeration, scalar }: DescField, shown: DescMessage | undefined): Read {
   if (enumeration) return enumFromJson(enumeration);
   if (!message) return scalarFromJson(scalar);
   if (message.typeName === TimestampSchema.typeName) return timestamp;
-  return messageReader(message);
+  return messageReader(message, shown);
 }
 
 const timestamp: Read = (value) => {
@@ -103,21 +108,24 @@ const timestamp: Read = (value) => {
   return moment;
 };
 
-const compiled = new WeakMap<DescMessage, Read>();
+/** By what is read, then by what is shown. */
+const compiled = new WeakMap<DescMessage, WeakMap<DescMessage, Read>>();
 
-function messageReader(desc: DescMessage): Read {
-  const known = compiled.get(desc);
+function messageReader(desc: DescMessage, shown = desc): Read {
+  const byShown = compiled.get(desc) ?? new WeakMap<DescMessage, Read>();
+  compiled.set(desc, byShown);
+  const known = byShown.get(shown);
   if (known) return known;
   if (desc.typeName.startsWith("google.protobuf."))
     throw new Error(`${desc.typeName} is not served as JSON; of the well-known types, Timestamp is`);
   let readMembers: ReadMembers | undefined;
   const read: Read = (value, handling) => {
     const message = create(desc);
-    readMembers ??= membersReader(desc.fields); // late, for a message may hold itself
+    readMembers ??= membersReader(desc.fields, shown); // late, for a message may hold itself
     readMembers(value, message, handling);
     return message;
   };
-  compiled.set(desc, read);
+  byShown.set(shown, read);
   return read;
 }
 

@@ -1,6 +1,6 @@
 /** From an HTTP request to the request message of its RPC. */
 import type { IncomingHttpHeaders } from "node:http";
-import { create, type DescField, type Message } from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { violationsToProto } from "@bufbuild/protovalidate";
 import { validate } from "#shared/rpc/validate.ts";
@@ -85,9 +85,9 @@ function headerReader({ requestHeaders }: Operation): ReadPlace {
   };
 }
 
-function bodyReader({ body, updateMask }: Operation, maxDepth: number): ReadPlace {
+function bodyReader({ body, updateMask, record }: Operation, maxDepth: number): ReadPlace {
   if (!body) return () => {};
-  const assign = bodyAssigner(body, updateMask);
+  const assign = bodyAssigner(body, updateMask, record);
   return ({ headers, body: bytes = EMPTY, strict }, message) => {
     checkUntyped(headers, bytes, updateMask !== undefined);
     const json = parseJson(bytes, maxDepth);
@@ -101,14 +101,14 @@ function bodyReader({ body, updateMask }: Operation, maxDepth: number): ReadPlac
 
 const EMPTY = new Uint8Array();
 
-function bodyAssigner(body: Body, updateMask: DescField | undefined): Assign {
+function bodyAssigner(body: Body, updateMask: DescField | undefined, record: DescMessage | undefined): Assign {
   if (body.kind === "all") {
-    const readAll = membersReader(body.fields);
+    const readAll = membersReader(body.fields, record);
     return (message, json, handling) => readAll(json, message, handling);
   }
   const { field } = body;
-  if (!updateMask || field.fieldKind !== "message") return assigner(field);
-  const readPatch = membersReader(field.message.fields);
+  if (!updateMask || field.fieldKind !== "message") return assigner(field, record);
+  const readPatch = membersReader(field.message.fields, record);
   return (message, json, handling) => {
     const value = create(field.message);
     const paths: string[] = [];

@@ -1,5 +1,12 @@
 /** From the descriptors of a service to the HTTP operations that its annotations ask for. */
-import { type DescField, type DescMethodUnary, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethodUnary,
+  type DescService,
+  getOption,
+  hasOption,
+} from "@bufbuild/protobuf";
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { http } from "#proto/google/api/annotations_pb.ts";
 import type { HttpRule } from "#proto/google/api/http_pb.ts";
@@ -51,6 +58,8 @@ export interface Operation {
   readonly updateMask: DescField | undefined;
   /** The field of the answer that is the body; undefined when all of the answer is. */
   readonly response: DescField | undefined;
+  /** What the answer shows: the message of that field, or the whole answer; undefined on lists. */
+  readonly record: DescMessage | undefined;
   /** Fields of the answer's record that are sent as headers, such as ETag. Empty on lists. */
   readonly responseHeaders: readonly HeaderField[];
   /** Present on a list with pages: the parameter for the token, and the answer's field with the next one. */
@@ -121,6 +130,7 @@ function operationOf(service: DescService, method: DescMethodUnary, rule: HttpRu
     body,
     updateMask: verb === "PATCH" ? patchMask(mask, body) : undefined,
     response,
+    record,
     responseHeaders: record ? headersIn(record.fields) : [],
     paging: pagingOf(query, output.fields),
     successStatus,

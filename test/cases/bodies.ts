@@ -46,6 +46,61 @@ const strict = (name: string, prefer: string, says: string, body: string) =>
     oneDoor: ONLY_HTTP.json,
     fails: { http: "400 UNKNOWN_FIELD", says },
   });
+const STRICTLY = { prefer: "handling=strict" };
+
+/** A record of each kind as an answer shows it, and its id. */
+const answered: readonly {
+  readonly kind: string;
+  readonly collection: string;
+  readonly given: (shop: Shop) => Promise<{ readonly id: bigint; readonly record: object }>;
+}[] = [
+  {
+    kind: "a pet",
+    collection: "/pets",
+    given: async (shop) => {
+      const { id, name, categoryId } = await shop.pet();
+      return { id, record: { id: Number(id), name, categoryId: Number(categoryId), status: "available" } };
+    },
+  },
+  {
+    kind: "a category",
+    collection: "/categories",
+    given: async (shop) => {
+      const { id, name } = await shop.category();
+      return { id, record: { id: Number(id), name } };
+    },
+  },
+  {
+    kind: "an order",
+    collection: "/store/orders",
+    given: async (shop) => {
+      const { id = 0n, quantity } = await shop.order({ quantity: 2 });
+      return { id, record: { id: Number(id), quantity } };
+    },
+  },
+  {
+    kind: "inventory",
+    collection: "/store/inventory",
+    given: async (shop) => {
+      const { id } = await shop.stocked(3);
+      return { id, record: { petId: Number(id), quantity: 3, status: "available" } };
+    },
+  },
+];
+const sentBack = (method: "PUT" | "PATCH", { kind, collection, given }: (typeof answered)[number]) =>
+  rule(`strict: ${method} of ${kind} as it was answered`, {
+    given,
+    http: ({ id, record }) => ({ method, path: `${collection}/${id}`, headers: STRICTLY, body: record }),
+    oneDoor: ONLY_HTTP.json,
+    answers: ({ record }) => ({ http: { status: 200, body: record } }),
+  });
+const createdAnew = ({ kind, collection, given }: (typeof answered)[number]) =>
+  rule(`strict: POST of ${kind} as it was answered makes another`, {
+    given,
+    http: ({ record }) => ({ method: "POST", path: collection, headers: STRICTLY, body: record }),
+    oneDoor: ONLY_HTTP.json,
+    answers: ({ record }) => ({ http: { status: 201, body: { ...record, id: expect.any(Number) } } }),
+  });
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 const patch = (name: string, headers: Record<string, string>) =>
   rule(`PATCH: ${name}`, {
@@ -98,6 +153,15 @@ export const bodies: readonly Case[] = [
   strict("among other preferences", 'respond-async, handling="strict"; x=1', "colour", '{"name":"dog","colour":1}'),
   strict("__proto__ is no member", "handling=strict", "__proto__", '{"name":"dog","__proto__":1}'),
   strict("the proto name is not the JSON name", "handling=strict", "category_id", '{"category_id":1}'),
+  strict("the tag is a header and no member", "handling=strict", "etag", '{"name":"dog","etag":"1"}'),
+  strict("a member of another kind of record", "handling=strict", "petId", '{"name":"dog","petId":1}'),
+  ...answered.flatMap((one) => [sentBack("PUT", one), sentBack("PATCH", one)]),
+  ...answered.filter(({ kind }) => kind !== "inventory").map(createdAnew),
+  rule("strict: what only answers have is not looked at", {
+    http: post('{"id":"mine","name":"dog"}', STRICTLY),
+    oneDoor: ONLY_HTTP.json,
+    answers: () => ({ http: { status: 201, body: { id: expect.any(Number), name: "dog" } } }),
+  }),
   supported("utf-8 said so", { "content-type": "application/json; charset=utf-8" }),
   supported("in any case, quoted", { "content-type": 'Application/JSON;charset="UTF-8"' }),
   supported("other parameters", { "content-type": "application/json; profile=x" }),

@@ -54,6 +54,7 @@ const present = (headers: object) =>
 export function checkEveryAnswer({ status, headers, text }: HttpSeen): void {
   expect(headers["x-request-id"]).toMatch(/^[A-Za-z0-9._:/+=-]{1,128}$/);
   expect(headers["api-version"]).toBe("1.0.0");
+  if (status >= 400) expect(headers["cache-control"]).toBe("no-store");
   if (status === 204 || status === 304) expect(text).toBe("");
   if (status >= 400) checkTellsNoSecrets(text);
 }
