@@ -126,6 +126,16 @@ describe("with a service's reason", () => {
   });
 });
 
+test.each([[Code.Unavailable], [Code.Aborted], [Code.ResourceExhausted], [Code.DeadlineExceeded]])(
+  "only a write that nobody answered may have happened (%s)",
+  (code) => {
+    const text = (id: string) => upstream(new ConnectError("x", code), id).record.message;
+    expect([text("getPet"), text("listPets")].join()).not.toContain("write");
+    for (const id of ["createPet", "updatePet", "deletePet"])
+      expect(text(id)).toContain("A write may or may not have happened.");
+  },
+);
+
 test.each([
   [Code.Unavailable, "UNAVAILABLE", 503],
   [Code.Aborted, "UNAVAILABLE", 503],

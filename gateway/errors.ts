@@ -6,6 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
 import { reasonOf } from "#shared/rpc/fault.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "./transcoder/media.ts";
+import type { Operation } from "./transcoder/operations.ts";
 import { Refusal } from "./transcoder/refusal.ts";
 import { UpstreamFailure } from "./transcoder/upstream.ts";
 import { refusalOf } from "./transcoder/violations.ts";
@@ -63,17 +64,20 @@ function toRefusal(thrown: unknown, isKnown: (code: string) => boolean): Refusal
 
 const INTERNAL = new Refusal("INTERNAL", "");
 const UPSTREAM_ERROR = new Refusal("UPSTREAM_ERROR", "A service gave an answer that can't be understood.");
-const UNAVAILABLE = new Refusal("UNAVAILABLE", "A service can't be reached now. A write may or may not have happened.");
-const OUT_OF_TIME = new Refusal(
-  "DEADLINE_EXCEEDED",
-  "The time for the request ran out. A write may or may not have happened.",
-);
+
+/** Only what has effects leaves its caller in doubt. */
+const advice = ({ verb }: Operation): string =>
+  verb === "GET" ? "Try again." : "A write may or may not have happened.";
+const unavailable = (operation: Operation) =>
+  new Refusal("UNAVAILABLE", `A service can't be reached now. ${advice(operation)}`);
+const outOfTime = (operation: Operation) =>
+  new Refusal("DEADLINE_EXCEEDED", `The time for the request ran out. ${advice(operation)}`);
 
 function fromUpstream({ cause, operation }: UpstreamFailure): Refusal {
   // The answer came, so a write was done; only 503 and 504 admit that.
-  if (!(cause instanceof ConnectError)) return operation.verb === "GET" ? UPSTREAM_ERROR : UNAVAILABLE;
+  if (!(cause instanceof ConnectError)) return operation.verb === "GET" ? UPSTREAM_ERROR : unavailable(operation);
   const info = reasonOf(cause);
-  if (!info) return withoutReason(cause.code);
+  if (!info) return withoutReason(cause.code, operation);
   const retryAfter = cause.metadata.get("retry-after");
   const headers: Record<string, string> = retryAfter && /^\d+$/.test(retryAfter) ? { "retry-after": retryAfter } : {};
   const violations = cause.findDetails(ViolationsSchema).flatMap((detail) => detail.violations);
@@ -83,15 +87,15 @@ function fromUpstream({ cause, operation }: UpstreamFailure): Refusal {
 }
 
 /** Services give a reason with every failure, so this one came from the way there or back. */
-function withoutReason(code: Code): Refusal {
+function withoutReason(code: Code, operation: Operation): Refusal {
   switch (code) {
     case Code.Unavailable:
     case Code.Aborted: // the connection was reset
     case Code.Canceled:
     case Code.ResourceExhausted: // an answer that is too large, perhaps
-      return UNAVAILABLE;
+      return unavailable(operation);
     case Code.DeadlineExceeded:
-      return OUT_OF_TIME;
+      return outOfTime(operation);
     case Code.Internal:
     case Code.DataLoss:
       return INTERNAL;

@@ -5,6 +5,8 @@ import { SECRET_HEADER } from "./call.ts";
 
 const INTERNAL_PACKAGE = "petstore.internal.v1";
 
+export const isInternal = (method: DescMethod): boolean => method.parent.file.proto.package === INTERNAL_PACKAGE;
+
 // Equal lengths for timingSafeEqual, whatever was sent.
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
@@ -17,7 +19,7 @@ export function createAuthorization(secret: string) {
       return secret !== "" && given !== null && timingSafeEqual(digest(given), expected);
     },
     check(method: DescMethod, trusted: boolean): void {
-      if (method.parent.file.proto.package === INTERNAL_PACKAGE && !trusted)
+      if (isInternal(method) && !trusted)
         throw new DomainError("PERMISSION_DENIED", "This RPC is for the petstore's own services.");
     },
   };

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type DescMethodUnary, type MessageInitShape } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { pino } from "pino";
@@ -134,6 +134,24 @@ describe("errors", () => {
     expect(fault.rawMessage).toMatch(/Quote request r-1.*may or may not have happened/);
   });
 
+  test("only what has effects leaves its caller in doubt", async () => {
+    const thrown = [
+      new Unavailable(true),
+      new ConnectError("x", Code.DeadlineExceeded),
+      new ConnectError("x", Code.Unavailable),
+    ];
+    for (const isLate of [false, true])
+      for (const one of thrown) {
+        const textOf = (writes: boolean) => toFault(one, { requestId: "r-1", isLate, writes }).rawMessage;
+        expect([textOf(false), textOf(true)]).toEqual([
+          expect.stringMatching(/^(?!.*write).* Try again\.$/),
+          expect.stringContaining("A write may or may not have happened"),
+        ]);
+      }
+    const read = invoke(() => new Promise(() => {}), {}, { timeoutMs: 1 });
+    expect((await read.failure)?.rawMessage).toBe("The time for the request ran out. Try again.");
+  });
+
   test("a bug is logged with its cause and told without it", async () => {
     const { failure, lines } = invoke(() => {
       throw new TypeError("secret/path exploded");
@@ -155,6 +173,36 @@ describe("errors", () => {
       );
     }
   });
+});
+
+test("more calls than a process can work on are refused, but none that finishes what has begun", async () => {
+  const log = pino({ level: "silent" });
+  const held = Promise.withResolvers<void>();
+  const hold = async () => {
+    await held.promise;
+    return {};
+  };
+  const implementations = [
+    implement(OrderInternalService, { getOrderStates: hold }),
+    implement(CategoryService, new Proxy({} as Handlers<typeof CategoryService>, { get: () => hold })),
+  ];
+  const dispatcher = createDispatcher(implementations, { deps: { ...realTime, log }, secret, maxCalls: 3 });
+  const call = (asked: DescMethodUnary, timeoutMs: number) => {
+    const message = create(asked.input, { orderId: [], limit: 1 } as never);
+    const answer = dispatcher.invoke(asked, message, { headers: new Headers({ [SECRET_HEADER]: secret }), timeoutMs });
+    return answer.then(
+      () => "answered",
+      (error) => reasonOf(ConnectError.from(error))?.reason,
+    );
+  };
+  const { listCategories } = CategoryService.method;
+  // Their callers have gone, and they are still worked on.
+  for (let i = 0; i < 3; i++) expect(await call(listCategories, 1)).toBe("DEADLINE_EXCEEDED");
+  expect(await call(listCategories, 5_000)).toBe("OVERLOADED");
+  const internal = call(method, 5_000);
+  held.resolve();
+  expect(await internal).toBe("answered");
+  expect(await call(listCategories, 5_000)).toBe("answered");
 });
 
 describe("update masks", () => {

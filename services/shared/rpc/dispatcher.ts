@@ -10,9 +10,9 @@ import {
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Deps } from "../deps.ts";
-import { createAuthorization } from "./authorization.ts";
+import { createAuthorization, isInternal } from "./authorization.ts";
 import { type Call, openCall } from "./call.ts";
-import { type Fault, fault, isBug, OUT_OF_TIME, toFault, violationFault } from "./fault.ts";
+import { type Fault, fault, isBug, outOfTime, toFault, violationFault } from "./fault.ts";
 import { validate } from "./validate.ts";
 
 /** Handles one RPC. It reads like its rule; whatever it throws becomes an error of the catalogue. */
@@ -66,6 +66,8 @@ export interface DispatcherOptions {
   readonly secret: string;
   /** Longest that any call may take, in milliseconds. */
   readonly maxTimeoutMs?: number;
+  /** Most calls of public services that are worked on at once; more are refused with OVERLOADED. */
+  readonly maxCalls?: number;
 }
 
 /** So much before the deadline a timer that was set to it may fire. */
@@ -75,7 +77,7 @@ const methodName = (method: DescMethodUnary): string => `${method.parent.typeNam
 
 /** Puts services behind one door: deadline, authorization, validation, handler, errors, log. */
 export function createDispatcher(implementations: readonly Implementation[], options: DispatcherOptions): Dispatcher {
-  const { deps, secret, maxTimeoutMs = 10_000 } = options;
+  const { deps, secret, maxTimeoutMs = 10_000, maxCalls = 10_000 } = options;
   const authorize = createAuthorization(secret);
   const methods = new Map<string, { method: DescMethodUnary; handler: AnyHandler }>();
   for (const { desc, handlers } of implementations)
@@ -96,18 +98,32 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     return "$typeName" in message ? (message as Message) : create(method.output, message);
   }
 
+  let underWay = 0;
+  /** Counts until the handler is done, which may be after its caller was answered. */
+  async function runCounted(method: DescMethodUnary, request: Message, call: Call): Promise<Message> {
+    underWay++;
+    try {
+      return await run(method, request, call);
+    } finally {
+      underWay--;
+    }
+  }
+
   async function invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer> {
+    // Internal calls belong to work that was admitted elsewhere: to refuse them would only leave it unfinished.
+    if (underWay >= maxCalls && !isInternal(method))
+      throw fault("OVERLOADED", "The service has too much to do. Try again in a second.");
     const started = deps.clock();
     const trusted = authorize.isTrusted(incoming.headers);
     const call = openCall(incoming, { ...deps, maxTimeoutMs, trusted });
+    const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
     let failure: Fault | undefined;
     let bug = false;
     try {
       authorize.check(method, trusted);
-      const message = await inTime(run(method, request, call), call.deadline - started);
+      const message = await inTime(runCounted(method, request, call), call.deadline - started, writes);
       return { message, headers: call.responseHeaders };
     } catch (thrown) {
-      const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
       const isLate = deps.clock() >= call.deadline - EARLY_MS;
       failure = toFault(thrown, { requestId: call.requestId, isLate, writes });
       bug = isBug(thrown);
@@ -146,9 +162,9 @@ export function createDispatcher(implementations: readonly Implementation[], opt
 const told = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`);
 
 /** The handler goes on when its caller's time is up: what it has begun is better finished than left to a sweeper. */
-async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
+async function inTime<T>(work: Promise<T>, ms: number, writes: boolean): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(fault("DEADLINE_EXCEEDED", OUT_OF_TIME)), Math.max(0, ms));
+  const timer = setTimeout(() => reject(fault("DEADLINE_EXCEEDED", outOfTime(writes))), Math.max(0, ms));
   try {
     return await Promise.race([work, late]);
   } finally {

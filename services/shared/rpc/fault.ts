@@ -14,9 +14,10 @@ import { Corrupt, Unavailable } from "../store/port.ts";
 const DOMAIN = "petstore";
 
 /** For a write whose outcome nobody knows. */
-export const IN_DOUBT =
-  "A write may or may not have happened: look, or ask again, which is safe with an idempotency key.";
-export const OUT_OF_TIME = `The time for the request ran out. ${IN_DOUBT}`;
+const IN_DOUBT = "A write may or may not have happened: look, or ask again, which is safe with an idempotency key.";
+/** What to do when there is no answer: only what has effects leaves its caller in doubt. */
+export const advice = (writes: boolean): string => (writes ? IN_DOUBT : "Try again.");
+export const outOfTime = (writes: boolean): string => `The time for the request ran out. ${advice(writes)}`;
 
 const codeByName = new Map(
   Object.entries(Code)
@@ -71,7 +72,7 @@ interface Circumstances {
   readonly requestId: string;
   /** The caller's time is over. */
   readonly isLate?: boolean;
-  /** The RPC has effects: of an error that nobody foresaw, it is not known whether it came before or after them. */
+  /** The RPC has effects: of what went wrong, it is not known whether it came before or after them. */
   readonly writes?: boolean;
 }
 
@@ -89,21 +90,21 @@ export function toFault(thrown: unknown, { requestId, isLate = false, writes = f
   if (thrown instanceof Fault) return thrown;
   if (thrown instanceof DomainError) return domainFault(thrown);
   // The store refuses to begin what nobody waits for any more.
-  if (thrown instanceof Unavailable && isLate) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
+  if (thrown instanceof Unavailable && isLate) return fault("DEADLINE_EXCEEDED", outOfTime(writes), thrown);
   if (thrown instanceof Unavailable)
     return fault(
       "UNAVAILABLE",
-      thrown.inDoubt ? `The store did not answer. ${IN_DOUBT}` : "The store can't be reached now. Try again.",
+      thrown.inDoubt ? `The store did not answer. ${advice(writes)}` : "The store can't be reached now. Try again.",
       thrown,
     );
   if (thrown instanceof ConnectError) {
     // A call onward has less time than its caller, who may still wait and ask again.
-    if (isLate && thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", OUT_OF_TIME, thrown);
-    return fault("UNAVAILABLE", `Another service did not answer. ${IN_DOUBT}`, thrown);
+    if (isLate && thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", outOfTime(writes), thrown);
+    return fault("UNAVAILABLE", `Another service did not answer. ${advice(writes)}`, thrown);
   }
   const sorry = `Something went wrong in the petstore. Quote request ${requestId}.`;
   // What can't be read is not written either, and to try again would be in vain.
   return writes && !(thrown instanceof Corrupt)
-    ? fault("UNAVAILABLE", `${sorry} ${IN_DOUBT}`, thrown)
+    ? fault("UNAVAILABLE", `${sorry} ${advice(writes)}`, thrown)
     : fault("INTERNAL", sorry, thrown);
 }

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { fault, IN_DOUBT, reasonOf } from "./fault.ts";
+import { advice, fault, reasonOf } from "./fault.ts";
 
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
 
@@ -35,8 +35,8 @@ export class LostReply extends ConnectError {
     return typeof value === "object" && value !== null && #lost in value && value.#lost;
   }
   constructor({ parent, idempotency }: DescMethod, cause: ConnectError) {
-    const advice = idempotency === Level.NO_SIDE_EFFECTS ? "Try again." : IN_DOUBT;
-    const { rawMessage, code, details } = fault("UNAVAILABLE", `${parent.name} did not answer. ${advice}`);
+    const whatNow = advice(idempotency !== Level.NO_SIDE_EFFECTS);
+    const { rawMessage, code, details } = fault("UNAVAILABLE", `${parent.name} did not answer. ${whatNow}`);
     super(rawMessage, code, undefined, undefined, cause);
     this.details = details;
   }
