@@ -3,6 +3,7 @@
 import type { Transport } from "@connectrpc/connect";
 import type { Deps } from "../deps.ts";
 import { type Balancer, balancing, createBalancer } from "./balancer.ts";
+import { limitCalls } from "./call-limit.ts";
 import { askingAgain } from "./floor.ts";
 import { knowingLostReplies } from "./lost-reply.ts";
 import { openReplica, type Replica } from "./replica.ts";
@@ -28,7 +29,8 @@ export interface ServiceTransport extends Transport {
  * repeated; a create with an idempotency key that was sent back asks again.
  */
 export function createServiceTransport({ urls, secret, ...deps }: ServiceTransportOptions): ServiceTransport {
-  const replicas = urls.map((url) => openReplica(url, secret));
+  const limit = limitCalls();
+  const replicas = urls.map((url) => openReplica(url, secret, limit));
   const balancer = createBalancer(replicas, deps);
   const balanced = balancing(balancer, replicas.length, deps);
   const { unary, stream } = askingAgain(retrying(knowingLostReplies(balanced), deps), deps);

@@ -8,16 +8,11 @@ import {
   EnvelopedCallSchema,
   EnvelopeService,
 } from "#proto/petstore/internal/v1/envelope_service_pb.ts";
-import { fault } from "./fault.ts";
+import { type CallLimit, limitCalls } from "./call-limit.ts";
+import { bytesOfFields, bytesOfText, parts } from "./envelope-parts.ts";
 
-/** Calls in one envelope. */
-export const MAX_CALLS = 256;
-/** Bytes in one envelope. */
-const MAX_BYTES = 512 * 1024;
 /** A message of this size gains nothing from company. */
 const BIG = 32 * 1024;
-/** Calls under way to one service; beyond it the caller is told to come back later. */
-const MAX_IN_FLIGHT = 10_000;
 
 interface Waiting {
   readonly method: DescMethodUnary;
@@ -31,19 +26,18 @@ interface Waiting {
 /**
  * Wraps a transport so that the unary calls of one turn go to the service's EnvelopeService as one streaming RPC, each
  * with its own headers and time limit, each answered as soon as it is ready. A call that is alone in its turn, or big,
- * goes as a plain RPC. A service without an EnvelopeService gets plain RPCs.
+ * goes as a plain RPC. A service without an EnvelopeService gets plain RPCs. All of them count towards the limit.
  */
-export function coalescing(transport: Transport): Transport {
+export function coalescing(transport: Transport, limit: CallLimit = limitCalls()): Transport {
   const client = createClient(EnvelopeService, transport);
   let queue: Waiting[] = [];
-  let inFlight = 0;
   let refused = false;
 
   function flush(): void {
     const taken = queue.filter((waiting) => !waiting.isDone());
     queue = [];
     if (taken.length === 1 || refused) for (const waiting of taken) waiting.alone();
-    else for (const part of parts(taken)) void send(part);
+    else for (const part of parts(taken, bytesOf)) void send(part);
   }
 
   async function send(part: readonly Waiting[]): Promise<void> {
@@ -77,20 +71,18 @@ export function coalescing(transport: Transport): Transport {
 
   return {
     stream: transport.stream,
-    unary(method, signal, timeoutMs, init, input, contextValues) {
+    async unary(method, signal, timeoutMs, init, input, contextValues) {
       const message = ("$typeName" in input ? input : create(method.input, input)) as Message;
       const plain = () => transport.unary(method, signal, timeoutMs, init, input, contextValues);
       const bytes = toBinary(method.input, message as never);
-      if (refused || bytes.length > BIG) return plain();
-      if (inFlight >= MAX_IN_FLIGHT)
-        return Promise.reject(fault("OVERLOADED", "Too many calls are under way. Try again in a second."));
-      inFlight++;
+      const leave = limit.enter(bytes.length);
+      if (refused || bytes.length > BIG) return plain().finally(leave);
       return new Promise<UnaryResponse<never, never>>((resolve, reject) => {
         let done = false;
         const finish = (how: () => void) => {
           if (done) return;
           done = true;
-          inFlight--;
+          leave();
           clearTimeout(timer);
           signal?.removeEventListener("abort", cancel);
           how();
@@ -131,21 +123,8 @@ export function coalescing(transport: Transport): Transport {
   };
 }
 
-function* parts(all: readonly Waiting[]): Generator<Waiting[]> {
-  let part: Waiting[] = [];
-  let bytes = 0;
-  for (const waiting of all) {
-    const size = waiting.call.message.length;
-    if (part.length === MAX_CALLS || (part.length > 0 && bytes + size > MAX_BYTES)) {
-      yield part;
-      part = [];
-      bytes = 0;
-    }
-    part.push(waiting);
-    bytes += size;
-  }
-  if (part.length > 0) yield part;
-}
+const bytesOf = ({ call: { method, message, headers } }: Waiting): number =>
+  bytesOfText(method) + message.length + bytesOfFields(headers);
 
 const toHeaders = (fields: CallResult["headers"]): Headers => {
   const headers = new Headers();

@@ -1,18 +1,26 @@
-import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import {
   type CallRequest,
-  type CallResultSchema,
   type EnvelopedCall,
   EnvelopeService,
 } from "#proto/petstore/internal/v1/envelope_service_pb.ts";
 import { SECRET_HEADER } from "./call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { MAX_CALLS } from "./envelope-client.ts";
+import { bytesOfFields, bytesOfText, MAX_CALLS, MAX_ENVELOPE_BYTES, parts, TAG_BYTES } from "./envelope-parts.ts";
 import { fault } from "./fault.ts";
+import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 
-type Result = MessageInitShape<typeof CallResultSchema>;
+interface Result {
+  readonly outcome:
+    | { readonly case: "message"; readonly value: Uint8Array }
+    | {
+        readonly case: "failure";
+        readonly value: { readonly code: Code; readonly message: string; readonly details: Uint8Array[] };
+      };
+  readonly headers: { readonly name: string; readonly value: string }[];
+}
 
 const fields = (headers: Headers) => [...headers].map(([name, value]) => ({ name, value }));
 
@@ -21,30 +29,29 @@ const fields = (headers: Headers) => [...headers].map(([name, value]) => ({ name
  * others, and is answered as soon as it is ready.
  */
 export function envelopeRoutes(router: ConnectRouter, dispatcher: Dispatcher): void {
-  router.service(EnvelopeService, {
-    async *call({ calls }: CallRequest, context: HandlerContext) {
-      if (!dispatcher.isTrusted(context.requestHeader))
-        throw fault("PERMISSION_DENIED", "Envelopes are for the petstore's own processes.");
-      if (calls.length > MAX_CALLS) throw fault("VALIDATION_FAILED", `calls: at most ${MAX_CALLS} in one envelope`);
-      const secret = context.requestHeader.get(SECRET_HEADER) ?? "";
-      let ready: Result[] = [];
-      let wake = () => {};
-      let left = calls.length;
-      for (const [index, call] of calls.entries())
-        void run(dispatcher, call, secret).then((result) => {
-          ready.push({ ...result, index });
-          left--;
-          wake();
-        });
-      while (left > 0 || ready.length > 0) {
-        // What becomes ready in the same turn is sent together.
-        if (ready.length === 0) await new Promise<void>((resolve) => (wake = () => setImmediate(resolve)));
-        const results = ready;
-        ready = [];
-        if (results.length > 0) yield { results };
-      }
-    },
-  });
+  async function* call({ calls }: CallRequest, context: HandlerContext) {
+    if (!dispatcher.isTrusted(context.requestHeader))
+      throw fault("PERMISSION_DENIED", "Envelopes are for the petstore's own processes.");
+    if (calls.length > MAX_CALLS) throw fault("VALIDATION_FAILED", `calls: at most ${MAX_CALLS} in one envelope`);
+    const secret = context.requestHeader.get(SECRET_HEADER) ?? "";
+    let ready: (Result & { readonly index: number })[] = [];
+    let wake = () => {};
+    let left = calls.length;
+    for (const [index, call] of calls.entries())
+      void run(dispatcher, call, secret).then((result) => {
+        ready.push({ ...result, index });
+        left--;
+        wake();
+      });
+    while (left > 0 || ready.length > 0) {
+      // What becomes ready in the same turn is sent together.
+      if (ready.length === 0) await new Promise<void>((resolve) => (wake = () => setImmediate(resolve)));
+      const results = ready;
+      ready = [];
+      for (const part of parts(results, bytesOf)) yield { results: part };
+    }
+  }
+  router.service(EnvelopeService, { call }, { writeMaxBytes: MAX_ENVELOPE_BYTES });
 }
 
 async function run(dispatcher: Dispatcher, call: EnvelopedCall, secret: string): Promise<Result> {
@@ -58,13 +65,33 @@ async function run(dispatcher: Dispatcher, call: EnvelopedCall, secret: string):
       timeoutMs: call.timeoutMs || undefined,
     });
     const message = toBinary(method.output, answer.message);
-    return { outcome: { case: "message", value: message }, headers: fields(answer.headers) };
+    const result: Result = { outcome: { case: "message", value: message }, headers: fields(answer.headers) };
+    // It would fail on its own too; here it must not fail the others.
+    if (message.length > MAX_MESSAGE_BYTES || bytesOf(result) > MAX_ENVELOPE_BYTES) throw tooLarge(message.length);
+    return result;
   } catch (thrown) {
     const error = ConnectError.from(thrown);
-    const failure = { code: error.code, message: error.rawMessage, details: error.details.map(pack) };
-    return { outcome: { case: "failure", value: failure }, headers: fields(error.metadata) };
+    const result = failure(error);
+    return bytesOf(result) > MAX_ENVELOPE_BYTES ? failure(new ConnectError("too much to tell", error.code)) : result;
   }
 }
+
+const tooLarge = (bytes: number) =>
+  new ConnectError(`an answer of ${bytes} bytes is larger than any message may be`, Code.ResourceExhausted);
+
+const failure = ({ code, rawMessage: message, details, metadata }: ConnectError): Result => ({
+  outcome: { case: "failure", value: { code, message, details: details.map(pack) } },
+  headers: fields(metadata),
+});
+
+const bytesOf = ({ outcome, headers }: Result): number =>
+  bytesOfFields(headers) +
+  (outcome.case === "message"
+    ? outcome.value.length
+    : outcome.value.details.reduce(
+        (sum, detail) => sum + TAG_BYTES + detail.length,
+        bytesOfText(outcome.value.message),
+      ));
 
 function pack(detail: ConnectError["details"][number]): Uint8Array {
   const any =

@@ -1,15 +1,29 @@
-import { Code, ConnectError, createClient, createRouterTransport, type Transport } from "@connectrpc/connect";
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  type CallOptions,
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createClient,
+  createRouterTransport,
+  type Transport,
+} from "@connectrpc/connect";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { EnvelopeService } from "#proto/petstore/internal/v1/envelope_service_pb.ts";
 import { realTime } from "../clock.ts";
 import { DomainError } from "../errors.ts";
 import { SECRET_HEADER } from "./call.ts";
+import { limitCalls } from "./call-limit.ts";
+import { createServiceTransport } from "./client.ts";
 import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
 import { coalescing } from "./envelope-client.ts";
 import { envelopeRoutes } from "./envelope-server.ts";
 import { reasonOf } from "./fault.ts";
+import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { startRpcServer } from "./server.ts";
 
 type Handle = Handlers<typeof CategoryInternalService>["getCategoryState"];
 const echo: Handle = ({ categoryId }) => ({ state: CategoryState.ACTIVE, op: categoryId });
@@ -46,6 +60,7 @@ const ask = (client: ReturnType<typeof serve>["client"], count: number, options 
   Promise.allSettled(
     Array.from({ length: count }, (_, i) => client.getCategoryState({ categoryId: BigInt(i) }, options)),
   );
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 const failures = (results: PromiseSettledResult<unknown>[]) =>
   results.flatMap((result) => (result.status === "rejected" ? [ConnectError.from(result.reason)] : []));
 
@@ -194,16 +209,138 @@ describe("an envelope", () => {
   });
 });
 
-test("more calls under way than can be answered are turned away, and later ones are not", async () => {
-  const held = Promise.withResolvers<void>();
-  const { client } = serve(async ({ categoryId }) => {
-    await held.promise;
-    return { op: categoryId };
+describe("messages of any legal size", () => {
+  const { getCategory } = CategoryService.method;
+  /** A category service on a real connection, with descriptions of so many bytes. */
+  async function open(describe: (id: bigint) => number) {
+    const stack = new AsyncDisposableStack();
+    const log = pino({ level: "silent" });
+    const answer = (id: bigint) => ({ category: { id, description: "x".repeat(describe(id)) } });
+    const handlers = {
+      getCategory: ({ categoryId }: { categoryId: bigint }) => answer(categoryId),
+      createCategory: () => answer(0n),
+    };
+    const implementation = implement(
+      CategoryService,
+      new Proxy(handlers, { get: (known, name) => known[name as "getCategory"] ?? (() => ({})) }) as never,
+    );
+    const dispatcher = createDispatcher([implementation], { deps: { ...realTime, log }, secret });
+    const routes = (router: ConnectRouter) => {
+      dispatcher.routes(router);
+      envelopeRoutes(router, dispatcher);
+    };
+    const server = stack.use(await startRpcServer({ host: "127.0.0.1", port: 0, log, services: [], routes }));
+    const transport = stack.adopt(createServiceTransport({ urls: [server.url], secret, ...realTime }), (t) =>
+      t.close(),
+    );
+    const client = createClient(CategoryService, transport);
+    const read = (ids: readonly number[]) =>
+      Promise.allSettled(ids.map((id) => client.getCategory({ categoryId: BigInt(id) })));
+    const create = (name: string) => client.createCategory({ category: { name } });
+    return { read, create, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  }
+  /** So that the whole message has exactly the size of the limit. */
+  const full = (() => {
+    const frame = toBinary(
+      getCategory.output,
+      create(getCategory.output, { category: { id: 1n, description: "x".repeat(MAX_MESSAGE_BYTES - 100) } }),
+    ).length;
+    return MAX_MESSAGE_BYTES - 100 + (MAX_MESSAGE_BYTES - frame);
+  })();
+
+  test("are answered in one turn, however many are ready", async () => {
+    await using service = await open((id) => 100_000 + Number(id));
+    const results = await service.read(Array.from({ length: 50 }, (_, id) => id));
+    expect(failures(results)).toEqual([]);
+    for (const [id, result] of results.entries())
+      expect(result.status === "fulfilled" && result.value.category?.description?.length).toBe(100_000 + id);
   });
-  const crowd = ask(client, 10_000);
-  const error = await client.getCategoryState({ categoryId: 1n }).then(() => undefined, ConnectError.from);
-  expect(error && reasonOf(error)?.reason).toBe("OVERLOADED");
-  held.resolve();
-  expect(failures(await crowd)).toEqual([]);
-  expect((await client.getCategoryState({ categoryId: 5n })).op).toBe(5n);
+
+  test("are answered in an envelope as large as alone", async () => {
+    await using service = await open(() => full);
+    expect(failures(await service.read([1]))).toEqual([]);
+    expect(failures(await service.read([1, 2, 3]))).toEqual([]);
+  });
+
+  test("one that is larger than any may be fails by itself", async () => {
+    await using service = await open((id) => (id === 1n ? full + 1 : 10));
+    expect(failures(await service.read([1])).map(({ code }) => code)).toEqual([Code.ResourceExhausted]);
+    const results = await service.read([1, 2, 3]);
+    expect(results.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
+    expect(failures(results).map(({ code }) => code)).toEqual([Code.ResourceExhausted]);
+  });
+
+  test("are asked for in one turn, however many there are", async () => {
+    await using service = await open(() => 10);
+    const names = Array.from({ length: 300 }, () => "ä".repeat(200));
+    expect(failures(await Promise.allSettled(names.map(service.create)))).toEqual([]);
+  });
+});
+
+describe("calls under way", () => {
+  const crowded = (...bounds: Parameters<typeof limitCalls>) => {
+    const held = Promise.withResolvers<void>();
+    const { transport } = serve(async ({ categoryId }) => {
+      await held.promise;
+      return { op: categoryId };
+    });
+    const client = createClient(CategoryInternalService, coalescing(transport, limitCalls(...bounds)));
+    const call = (options?: CallOptions) => client.getCategoryState({ categoryId: 5n }, options);
+    return { call, free: held.resolve };
+  };
+  const reason = (call: Promise<unknown>) =>
+    call.then(
+      () => "answered",
+      (error) => reasonOf(ConnectError.from(error))?.reason,
+    );
+
+  test.each([
+    ["that travel together", 3],
+    ["that go one by one", 1],
+  ])("are bounded, those %s, and there is room again when they are answered", async (_, perTurn) => {
+    const { call, free } = crowded(9);
+    const crowd: Promise<unknown>[] = [];
+    while (crowd.length < 9) {
+      for (let i = 0; i < perTurn; i++) crowd.push(call());
+      await nextTurn();
+    }
+    expect(await reason(call())).toBe("OVERLOADED");
+    free();
+    await Promise.all(crowd);
+    expect(await reason(call())).toBe("answered");
+  });
+
+  test("are bounded, those that are too big for an envelope too", async () => {
+    const held = { unary: () => new Promise(() => {}) } as unknown as Transport;
+    const client = createClient(CategoryService, coalescing(held, limitCalls(1)));
+    const call = () => client.createCategory({ category: { description: "x".repeat(100_000) } });
+    void call();
+    expect(await reason(call())).toBe("OVERLOADED");
+  });
+
+  test("are bounded by their bytes as well", async () => {
+    const { call, free } = crowded(100, 20);
+    const crowd: Promise<unknown>[] = [];
+    for (let bytes = 2; bytes <= 20; bytes += 2) crowd.push(call());
+    expect(await reason(call())).toBe("OVERLOADED");
+    free();
+    await Promise.all(crowd);
+    expect(await reason(call())).toBe("answered");
+  });
+
+  test.each([
+    ["together with another", 2],
+    ["alone", 1],
+  ])("leave their place when their caller gives up, %s", async (_, together) => {
+    const { call, free } = crowded(2);
+    for (let round = 0; round < 5; round++) {
+      const abort = new AbortController();
+      const given = Array.from({ length: together }, () => call({ signal: abort.signal }).catch(ConnectError.from));
+      await nextTurn();
+      abort.abort();
+      for (const error of await Promise.all(given)) expect(error).toMatchObject({ code: Code.Canceled });
+    }
+    free();
+    expect(await reason(call())).toBe("answered");
+  });
 });

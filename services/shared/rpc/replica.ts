@@ -4,7 +4,9 @@ import { ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
 import { SECRET_HEADER } from "./call.ts";
+import type { CallLimit } from "./call-limit.ts";
 import { coalescing } from "./envelope-client.ts";
+import { MAX_ENVELOPE_BYTES } from "./envelope-parts.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 
 /** Time to answer whether it serves. */
@@ -20,13 +22,16 @@ export interface Replica {
   close(): void;
 }
 
-/** Connects when it is first called. `secret` lets calls through to internal services, and their caller be believed. */
-export function openReplica(url: string, secret: string): Replica {
+/**
+ * Connects when it is first called. `secret` lets calls through to internal services, and their caller be believed. The
+ * limit may be one for several replicas.
+ */
+export function openReplica(url: string, secret: string, limit?: CallLimit): Replica {
   const sessions = new Http2SessionManager(url, { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 });
   const transport = createGrpcTransport({
     baseUrl: url,
     sessionManager: watched(sessions),
-    readMaxBytes: MAX_MESSAGE_BYTES,
+    readMaxBytes: MAX_ENVELOPE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     interceptors: [
       (next) => (request) => {
@@ -38,7 +43,7 @@ export function openReplica(url: string, secret: string): Replica {
   const health = createClient(Health, transport);
   return {
     url,
-    transport: coalescing(transport),
+    transport: coalescing(transport, limit),
     isServing: () =>
       health.check({}, { timeoutMs: CHECK_MS }).then(
         ({ status }) => status === Status.SERVING,
