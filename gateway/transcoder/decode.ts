@@ -1,6 +1,7 @@
 /** From JSON values to messages, strictly by the descriptor. Compiled once per message type. */
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { excerpt } from "#shared/rpc/excerpt.ts";
 import { headerOf, isClearable, isOutputOnly } from "./fields.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { Misfit, under } from "./misfit.ts";
@@ -38,7 +39,8 @@ export function membersReader(fields: readonly DescField[], shown?: DescMessage)
     for (const [name, item] of objectOf(value)) {
       const member = members.get(name);
       if (!member) {
-        if (handling.strict && !members.has(name)) throw new Misfit("is not known here", "UNKNOWN_FIELD").under(name);
+        if (handling.strict && !members.has(name))
+          throw new Misfit("is not known here", "UNKNOWN_FIELD").under(excerpt(name));
         continue;
       }
       mask?.push(member.field.name);
@@ -79,7 +81,7 @@ function fieldReader(field: DescField, shown: DescMessage | undefined): Read {
       // fromEntries makes "__proto__" a key like any other.
       Object.fromEntries(
         [...objectOf(value)].map(([key, item]) =>
-          under(`[${JSON.stringify(key)}]`, () => [readKey(key), read(item, handling)]),
+          under(`[${JSON.stringify(excerpt(key))}]`, () => [readKey(key), read(item, handling)]),
         ),
       ),
     );

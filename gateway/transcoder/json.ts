@@ -3,6 +3,7 @@
  * surrogates, no nesting beyond a limit. Numbers are kept as they were written, for `JSON.parse` would round 2^53+1 and
  * could not tell 1e-400 from 0; of its leniency about duplicates nothing could be seen afterwards either.
  */
+import { excerpt } from "#shared/rpc/excerpt.ts";
 import { Refusal } from "./refusal.ts";
 
 /** A number as it was written; `numeral.ts` knows its value. */
@@ -98,7 +99,7 @@ class Reader {
     if (this.#accept("}")) return members;
     do {
       const name = this.#string();
-      if (members.has(name)) throw malformed(`The body names the member ${JSON.stringify(name)} twice`);
+      if (members.has(name)) throw malformed(`The body names the member ${JSON.stringify(excerpt(name))} twice`);
       this.#expect(":");
       members.set(name, this.#value());
     } while (this.#accept(","));

@@ -1,5 +1,6 @@
 /** Query strings: what they hold, and how parameters become fields. */
 import type { DescField, Message } from "@bufbuild/protobuf";
+import { excerpt } from "#shared/rpc/excerpt.ts";
 import { isSaturating } from "./fields.ts";
 import { Misfit } from "./misfit.ts";
 import type { Operation } from "./operations.ts";
@@ -43,7 +44,7 @@ export function queryReader({ query, paging }: Operation): ReadQuery {
     for (const [name, value] of parameters) {
       const parameter = known.get(name);
       if (!parameter) {
-        if (strict) throw new Refusal("UNKNOWN_FIELD", `${name}: is not known here`);
+        if (strict) throw new Refusal("UNKNOWN_FIELD", `${excerpt(name)}: is not known here`);
         continue;
       }
       const { field, read } = parameter;
@@ -71,7 +72,7 @@ function valueReader(field: DescField): (text: string) => unknown {
 
 function assign(target: Message, { fieldKind, localName, oneof }: DescField, value: unknown): void {
   const members = target as unknown as Record<string, unknown>;
-  if (fieldKind === "list") (members[localName] as unknown[]).push(...(value as unknown[]));
+  if (fieldKind === "list") for (const item of value as unknown[]) (members[localName] as unknown[]).push(item);
   else if (!oneof) members[localName] = value;
   else {
     if ((members[oneof.localName] as { case?: string }).case !== undefined)

@@ -1,6 +1,7 @@
 /** From violated rules of a request (buf.validate) to the refusal that tells where its sender finds the fault. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { FieldPathElement, Violation } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { excerpt, tellFirst } from "#shared/rpc/excerpt.ts";
 import { isOutputOnly } from "./fields.ts";
 import type { Operation } from "./operations.ts";
 import { Refusal } from "./refusal.ts";
@@ -16,11 +17,8 @@ const CODES = {
   body: "VALIDATION_FAILED",
 } as const satisfies Record<Place, string>;
 
-// A body of 64 KiB can break thousands of rules.
-const MAX_TOLD = 5;
-
 /**
- * Tells the violations of the first part that has any; undefined when there are none. Fields that the service assigns
+ * Tells the first violations of the first part that has any, and counts the rest; undefined when there are none. Fields that the service assigns
  * don't count. `places` restricts it to some parts.
  */
 export function refusalOf(
@@ -33,11 +31,13 @@ export function refusalOf(
     if (steps.some(({ field }) => field && isOutputOnly(field))) return [];
     const { place, path } = locate(operation, steps);
     const problem = violation.message.replace(/^value /, "");
-    return [{ place, sentence: path === "" ? problem : `${path}: ${problem}` }];
+    const isPageToken = operation.paging !== undefined && steps[0]?.field === operation.paging.pageToken;
+    const code = isPageToken ? "INVALID_PAGE_TOKEN" : CODES[place];
+    return [{ place, code, sentence: path === "" ? problem : `${path}: ${problem}` }];
   });
   for (const place of places) {
-    const sentences = told.filter((one) => one.place === place).map(({ sentence }) => sentence);
-    if (sentences.length > 0) return new Refusal(CODES[place], sentences.slice(0, MAX_TOLD).join("; "));
+    const here = told.filter((one) => one.place === place);
+    if (here[0]) return new Refusal(here[0].code, tellFirst(here.map(({ sentence }) => sentence)));
   }
   return undefined;
 }
@@ -53,7 +53,7 @@ function resolve(root: DescMessage, elements: readonly FieldPathElement[]): Step
   return elements.map(({ fieldName, subscript }) => {
     const field: DescField | undefined = message?.fields.find(({ name }) => name === fieldName);
     message = field?.message;
-    const key = typeof subscript.value === "string" ? JSON.stringify(subscript.value) : subscript.value;
+    const key = typeof subscript.value === "string" ? JSON.stringify(excerpt(subscript.value)) : subscript.value;
     return { field, text: (field?.jsonName ?? fieldName) + (subscript.case === undefined ? "" : `[${key}]`) };
   });
 }

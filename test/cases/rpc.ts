@@ -77,8 +77,13 @@ export const rpc: readonly Case[] = [
     oneDoor: "bodies are limited to 64 KiB",
     fails: { rpc: "RESOURCE_EXHAUSTED PAYLOAD_TOO_LARGE" },
   }),
-  rule("a message below 1 MiB is judged by its rules", {
-    rpc: call(createCategory, { category: { name: "dog", description: "x".repeat(1024 * 1024 - 100) } }),
+  rule("a message above what its fields can hold, and 64 KiB", {
+    rpc: call(createCategory, { category: { name: "dog", description: "x".repeat(100_000) } }),
+    oneDoor: "bodies are limited to 64 KiB",
+    fails: { rpc: "RESOURCE_EXHAUSTED PAYLOAD_TOO_LARGE" },
+  }),
+  rule("a message below that is judged by its rules", {
+    rpc: call(createCategory, { category: { name: "dog", description: "x".repeat(80_000) } }),
     oneDoor: "bodies are limited to 64 KiB",
     fails: { rpc: "INVALID_ARGUMENT VALIDATION_FAILED", says: "description" },
   }),

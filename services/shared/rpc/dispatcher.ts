@@ -13,6 +13,7 @@ import type { Deps } from "../deps.ts";
 import { createAuthorization, isInternal } from "./authorization.ts";
 import { type Call, openCall } from "./call.ts";
 import { type Fault, fault, isBug, outOfTime, toFault, violationFault } from "./fault.ts";
+import { maxRequestBytes } from "./request-limit.ts";
 import { validate } from "./validate.ts";
 
 /** Handles one RPC. It reads like its rule; whatever it throws becomes an error of the catalogue. */
@@ -153,7 +154,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     isTrusted: authorize.isTrusted,
     invoke,
     routes(router) {
-      for (const { method } of methods.values()) router.rpc(method, handle(method) as never);
+      for (const { method } of methods.values())
+        router.rpc(method, handle(method) as never, { readMaxBytes: maxRequestBytes(method) });
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Path } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { Violation } from "@bufbuild/protovalidate";
 import { field as fieldOption } from "#proto/petstore/common/v1/http_pb.ts";
+import { MAX_PATHS } from "./field-limits.ts";
 
 /** The mask of an update (AIP-134) and the resource it speaks of. */
 interface Masked {
@@ -27,23 +28,33 @@ export function maskOf(schema: DescMessage, request: Message): Masked | undefine
   return { maskField, paths, resource };
 }
 
-/** True for a violation in a field of the resource that the mask leaves alone. */
-export function isMaskedOut({ resource, paths }: Masked, path: Path): boolean {
-  const [outer, inner] = path;
-  return outer === resource && inner?.kind === "field" && !paths.includes(inner.name);
+/** Whether a violation is in a field of the resource that the mask leaves alone. */
+export function masksOut({ resource, paths }: Masked): (path: Path) => boolean {
+  const named = new Set(paths);
+  return ([outer, inner]) => outer === resource && inner?.kind === "field" && !named.has(inner.name);
 }
 
-/** What is wrong with the mask itself: a path that names no field, or one that would remove what can't be removed. */
+/**
+ * What is wrong with the mask itself: too many paths, one that names no field, or one that would remove what can't be
+ * removed. Paths that are wrong in the same way are told once.
+ */
 export function maskViolations({ maskField, paths, resource }: Masked, request: Message): Violation[] {
+  const wrong = (problem: string, rule: string) => new Violation(problem, rule, [maskField], [], false);
+  if (paths.length > MAX_PATHS) return [wrong(`must contain no more than ${MAX_PATHS} paths`, "field_mask.max_paths")];
+  const fields = new Map(
+    resource.message.fields.filter((f) => !getOption(f, fieldOption).outputOnly).map((f) => [f.name, f]),
+  );
+  const named = [...new Set(paths)];
   const value = (request as unknown as Record<string, Message>)[resource.localName];
-  return paths.flatMap((path) => {
-    const field = resource.message.fields.find((f) => f.name === path);
-    if (!field || getOption(field, fieldOption).outputOnly) {
-      const known = resource.message.fields.filter((f) => !getOption(f, fieldOption).outputOnly).map((f) => f.name);
-      return [new Violation(`must name fields among ${known.join(", ")}`, "field_mask.in", [maskField], [], false)];
-    }
-    if (value && hasPresence(field) && !isFieldSet(value, field) && !getOption(field, fieldOption).clearable)
-      return [new Violation("must have a value", "required", [resource, field], [], false)];
-    return [];
-  });
+  const isMissing = (field: DescField) =>
+    value && hasPresence(field) && !isFieldSet(value, field) && !getOption(field, fieldOption).clearable;
+  const missing = named.map((path) => fields.get(path)).filter((field) => field && isMissing(field));
+  return [
+    ...(named.every((path) => fields.has(path))
+      ? []
+      : [wrong(`must name fields among ${[...fields.keys()].join(", ")}`, "field_mask.in")]),
+    ...missing.map(
+      (field) => new Violation("must have a value", "required", [resource, field as DescField], [], false),
+    ),
+  ];
 }

@@ -17,9 +17,11 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { reasonOf } from "./fault.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { maxRequestBytes } from "./request-limit.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
 
 const silent = pino({ level: "silent" });
+const LIMIT = maxRequestBytes(CategoryService.method.createCategory);
 let handle: (name: string) => Promise<string>;
 beforeEach(() => {
   handle = async (name) => name.slice(0, 10);
@@ -53,13 +55,13 @@ describe.each(transports)("%s", (_, transport) => {
   });
 
   test("takes messages up to the limit", async () => {
-    const almost = "x".repeat(MAX_MESSAGE_BYTES - 100);
+    const almost = "x".repeat(LIMIT - 100);
     expect((await call(await started(), almost)).category?.name).toBe("xxxxxxxxxx");
   });
 
   test("refuses larger ones by their reason", async () => {
     const server = await started();
-    for (const bytes of [MAX_MESSAGE_BYTES + 1, 5 * MAX_MESSAGE_BYTES]) {
+    for (const bytes of [LIMIT + 1, MAX_MESSAGE_BYTES + 1, 5 * MAX_MESSAGE_BYTES]) {
       const error = await call(server, "x".repeat(bytes)).catch(ConnectError.from);
       expect(error).toMatchObject({ code: Code.ResourceExhausted });
       expect(reasonOf(error as ConnectError)?.reason).toBe("PAYLOAD_TOO_LARGE");

@@ -16,7 +16,9 @@ import { createHealth, type HealthState, serveHealth } from "./health.ts";
 import { listen } from "./listen.ts";
 import { limitMessages, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { createOnePortServer, defaultLimits, type OnePortLimits } from "./one-port.ts";
+import { shortenProtocolFields } from "./protocol-fields.ts";
 import { serveReflection } from "./reflection.ts";
+import { maxRequestBytes } from "./request-limit.ts";
 
 /** How long requests that run may go on once the server closes. */
 const GRACE_MS = 8000;
@@ -80,9 +82,9 @@ function createListener(handlers: readonly UniversalHandler[], log: Logger) {
       return;
     }
     try {
-      const body = limitMessages(request, request.headers["content-type"] ?? "", MAX_MESSAGE_BYTES);
+      const body = limitMessages(request, request.headers["content-type"] ?? "", maxRequestBytes(handler.method));
       const call = { ...universalRequestFromNodeRequest(request, response, undefined, undefined), body };
-      await universalResponseToNodeResponse(await handler(call), response);
+      await universalResponseToNodeResponse(await handler(shortenProtocolFields(call)), response);
     } catch (err) {
       // Errors of a handler are answers. What arrives here is a request that is no HTTP, or a client that has gone.
       log.debug({ err, path }, "no answer could be sent");
