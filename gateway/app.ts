@@ -12,6 +12,8 @@ import {
 } from "fastify";
 import type { Logger } from "pino";
 import { ANONYMOUS, CALLER_HEADER, isRequestId, newRequestId, REQUEST_ID_HEADER } from "#shared/rpc/call.ts";
+import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "#shared/rpc/connections.ts";
+import { hostProblem } from "#shared/rpc/host.ts";
 import { createErrorExit, errorBody } from "./errors.ts";
 import { varyByAccept, wantsProblem } from "./transcoder/media.ts";
 import { type Operation, operationsOf } from "./transcoder/operations.ts";
@@ -46,6 +48,7 @@ export interface GatewayOptions {
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly limits: SizeLimits & TranscoderOptions["limits"];
+  readonly connections?: ConnectionLimits;
   /** In front of every path, such as "/api"; empty for none. */
   readonly basePath: string;
   readonly deprecation?: RetirementPolicy;
@@ -89,6 +92,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
       refuse(refusalOfParser(error, limits), socket);
     },
   });
+  guardConnections(app.server, options.connections ?? defaultConnectionLimits, { log });
   app.setErrorHandler(sendError);
   app.decorateRequest("arrivedAt", 0);
   app.decorateRequest("caller", "");
@@ -102,9 +106,8 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   answerUnrouted(app);
   app.addHook("onRequest", async (request) => {
     checkSizes(request, limits);
-    const { length: hosts = 0 } = request.raw.headersDistinct.host ?? [];
-    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === "1.1"))
-      throw new Refusal("INVALID_HEADER", "Host: must be given once");
+    const problem = hostProblem(request.raw);
+    if (problem !== undefined) throw new Refusal("INVALID_HEADER", `Host: ${problem}`);
   });
   app.addHook("onResponse", async ({ method, originalUrl, log: line }, reply) =>
     line.info({

@@ -39,6 +39,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     log,
     ...realTime,
     limits,
+    connections: config.connections,
     basePath,
     deprecation,
     everywhere: cors(config.corsOrigins),

@@ -44,6 +44,10 @@ test.each([
   ["another version", `GET /pets HTTP/9.9\r\n${head}\r\n`],
   ["a space in the target", `GET /pets ?x HTTP/1.1\r\n${head}\r\n`],
   ["no Host", "GET /pets HTTP/1.1\r\nConnection: close\r\n\r\n"],
+  ["two Hosts", "GET /pets HTTP/1.1\r\nHost: x\r\nHost: x\r\nConnection: close\r\n\r\n"],
+  ["an empty Host", "GET /pets HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n"],
+  ["a Host with a space", "GET /pets HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n"],
+  ["a Host with a path", "GET /pets HTTP/1.1\r\nHost: a/b\r\nConnection: close\r\n\r\n"],
   ["a header name with a space", `GET /pets HTTP/1.1\r\n${head}a b: c\r\n\r\n`],
   ["a NUL in a header", `GET /pets HTTP/1.1\r\n${head}X: a\0b\r\n\r\n`],
   ["a bare CR in a header", `GET /pets HTTP/1.1\r\n${head}X-Request-Id: a\rSet-Cookie: b\r\n\r\n`],
@@ -99,6 +103,15 @@ test("a caller that resets the connection harms nobody else", async () => {
       });
     });
   });
+  expect((await gateway.call("/pets")).status).toBe(200);
+});
+
+test("a caller that resets its CONNECT harms nobody else", async () => {
+  for (let i = 0; i < 20; i++) {
+    const socket = connect(gateway.port, "127.0.0.1");
+    await new Promise<void>((resolve) => socket.write(`CONNECT a:1 HTTP/1.1\r\n${head}\r\n`, () => resolve()));
+    socket.resetAndDestroy();
+  }
   expect((await gateway.call("/pets")).status).toBe(200);
 });
 

@@ -13,6 +13,7 @@ import type { ServiceModule } from "#shared/module.ts";
 import { createServiceTransport } from "#shared/rpc/client.ts";
 import { createDispatcher } from "#shared/rpc/dispatcher.ts";
 import { envelopeRoutes } from "#shared/rpc/envelope-server.ts";
+import { defaultLimits } from "#shared/rpc/one-port.ts";
 import { startRpcServer } from "#shared/rpc/server.ts";
 import { openStore } from "#shared/store/open.ts";
 import type { Store } from "#shared/store/port.ts";
@@ -53,7 +54,9 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     host,
     port,
     log,
+    limits: { ...defaultLimits, ...config.connections },
     services: dispatcher.services,
+    isTrusted: dispatcher.isTrusted,
     routes: (router) => {
       dispatcher.routes(router);
       envelopeRoutes(router, dispatcher);

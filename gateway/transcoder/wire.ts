@@ -34,7 +34,7 @@ export function takeOddRequests(app: FastifyInstance, refuse: (refusal: Refusal,
   app.server.on("connect", (_request, socket) => {
     refuse(new Refusal("ROUTE_NOT_FOUND", "This is not a proxy."), socket);
   });
-  app.server.on("checkExpectation", (request, response) => app.routing(request, response));
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
 }
 
 interface Message {

@@ -21,6 +21,13 @@ test("everything but the secret has a default", () => {
     },
     logLevel: "info",
     logFormat: "json",
+    connections: {
+      connections: 1000,
+      connectionsPerAddress: 500,
+      pipelinedRequests: 100,
+      writeMs: 30_000,
+      waitingBytes: 64 * 1024 * 1024,
+    },
     dataDir: "data",
     mongodbUri: undefined,
     crashAt: undefined,

@@ -5,6 +5,7 @@
 import { isIPv4 } from "node:net";
 import {
   ConfigError,
+  duration,
   type Environment,
   host,
   integer,
@@ -20,6 +21,7 @@ import {
   type Values,
   withDefault,
 } from "./environment.ts";
+import { type ConnectionLimits, defaultConnectionLimits } from "./rpc/connections.ts";
 
 export * from "./environment.ts";
 
@@ -47,6 +49,7 @@ export interface ProcessConfig {
   readonly internalSecret: Secret;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  readonly connections: ConnectionLimits;
 }
 
 export interface ServiceConfig extends ProcessConfig {
@@ -71,6 +74,9 @@ export const processSettings = {
   LOG_LEVEL: withDefault(oneOf(...logLevels), "info"),
   LOG_FORMAT: optional(oneOf("pretty", "json")),
   ALLOW_UNAUTHENTICATED: optional(oneOf("beyond-loopback")),
+  MAX_CONNECTIONS: withDefault(integer(10, 100_000), defaultConnectionLimits.connections),
+  MAX_CONNECTIONS_PER_ADDRESS: withDefault(integer(1, 100_000), defaultConnectionLimits.connectionsPerAddress),
+  WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultConnectionLimits.writeMs),
 };
 
 const serviceSettings = {
@@ -105,6 +111,12 @@ export function processConfig(
     internalSecret: values.INTERNAL_SECRET,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (terminal ? "pretty" : "json"),
+    connections: {
+      ...defaultConnectionLimits,
+      connections: values.MAX_CONNECTIONS,
+      connectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS,
+      writeMs: values.WRITE_TIMEOUT,
+    },
   };
 }
 

@@ -1,13 +1,13 @@
 import { Code, createClient, createRouterTransport } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
 import { createHealth, serveHealth } from "./health.ts";
 
-function served(watchLimitMs?: number) {
+function served(limits?: Parameters<typeof serveHealth>[2]) {
   const health = createHealth(["a.A", "b.B"]);
   const client = createClient(
     Health,
-    createRouterTransport((router) => serveHealth(router, health, watchLimitMs)),
+    createRouterTransport((router) => serveHealth(router, health, limits)),
   );
   return { health, client };
 }
@@ -63,9 +63,23 @@ describe("a watch", () => {
   });
 
   test("ends after a while, as UNAVAILABLE, so that its client asks again", async () => {
-    const { client } = served(50);
+    const { client } = served({ watchLimitMs: 50 });
     const watch = client.watch({})[Symbol.asyncIterator]();
     await watch.next();
     await expect(watch.next()).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+
+  test("is refused while as many as allowed are served, and possible again when one has ended", async () => {
+    const { client } = served({ maxWatches: 2 });
+    const watch = (signal?: AbortSignal) => client.watch({}, { signal })[Symbol.asyncIterator]();
+    const end = new AbortController();
+    const [first, second] = [watch(end.signal), watch()];
+    await Promise.all([first.next(), second.next()]);
+    await expect(watch().next()).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    expect((await client.check({})).status).toBe(Status.NOT_SERVING);
+    const ended = first.next();
+    end.abort();
+    await expect(ended).rejects.toMatchObject({ code: Code.Canceled });
+    await vi.waitFor(async () => expect((await watch().next()).done).toBe(false));
   });
 });

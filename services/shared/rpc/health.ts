@@ -5,6 +5,8 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/heal
 
 /** How long one Watch is served. Its client then asks again, so that streams whose client is lost don't pile up. */
 const WATCH_LIMIT_MS = 300_000;
+/** Watches at a time. */
+const MAX_WATCHES = 1000;
 
 export interface HealthState {
   /** By the service's full name; "" stands for the process. Undefined: there is no such service. */
@@ -49,7 +51,12 @@ export function createHealth(services: readonly string[]): HealthState {
   };
 }
 
-export function serveHealth(router: ConnectRouter, health: HealthState, watchLimitMs = WATCH_LIMIT_MS): void {
+export function serveHealth(
+  router: ConnectRouter,
+  health: HealthState,
+  { watchLimitMs = WATCH_LIMIT_MS, maxWatches = MAX_WATCHES } = {},
+): void {
+  let watches = 0;
   router.service(Health, {
     check({ service }) {
       const status = health.get(service);
@@ -57,12 +64,20 @@ export function serveHealth(router: ConnectRouter, health: HealthState, watchLim
       return { status };
     },
     async *watch({ service }, { signal }) {
+      if (watches >= maxWatches)
+        throw new ConnectError(
+          `${maxWatches} watches are served: use Check, or ask again later`,
+          Code.ResourceExhausted,
+        );
+      watches++;
       const limit = AbortSignal.timeout(watchLimitMs);
       try {
         for await (const status of health.watch(service, AbortSignal.any([signal, limit]))) yield { status };
       } catch (error) {
         if (limit.aborted) throw new ConnectError("watched long enough: ask again", Code.Unavailable);
         throw error;
+      } finally {
+        watches--;
       }
     },
     list: () => ({ statuses: Object.fromEntries([...health.all()].map(([name, status]) => [name, { status }])) }),

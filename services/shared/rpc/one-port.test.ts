@@ -173,7 +173,7 @@ describe("limits", () => {
     const { url } = await started();
     const session = http2(url);
     await once(session, "remoteSettings");
-    expect(session.remoteSettings).toMatchObject({ maxConcurrentStreams: 1000, maxHeaderListSize: 16 * 1024 });
+    expect(session.remoteSettings).toMatchObject({ maxConcurrentStreams: 100, maxHeaderListSize: 16 * 1024 });
   });
 });
 

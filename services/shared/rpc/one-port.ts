@@ -1,9 +1,17 @@
 /** HTTP/1.1 and HTTP/2 without TLS ("h2c", RFC 9113 section 3.3: by prior knowledge) on one port. */
-import { createServer as createHttp1, type RequestListener, type Server } from "node:http";
-import { constants, createServer as createHttp2, type ServerHttp2Session } from "node:http2";
+import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { constants, createServer as createHttp2, type Http2Session, type Http2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import {
+  type ConnectionLimits,
+  type Connections,
+  defaultConnectionLimits,
+  type GuardOptions,
+  guardConnections,
+} from "./connections.ts";
+import { hostProblem } from "./host.ts";
 
-export interface OnePortLimits {
+export interface OnePortLimits extends ConnectionLimits {
   /** Until a connection has sent the bytes that tell its protocol. */
   readonly sniffMs: number;
   /** Until a request has arrived completely; on HTTP/2 it is reset then, on HTTP/1.1 answered 408. */
@@ -12,17 +20,24 @@ export interface OnePortLimits {
   readonly idleMs: number;
   /** All header fields of one request together. */
   readonly headerBytes: number;
-  /** Requests at a time on one HTTP/2 connection. A peer uses one connection, and may have many calls in flight. */
+  /** Requests at a time on one HTTP/2 connection of a stranger. */
   readonly concurrentStreams: number;
+  /** The same for a peer, which uses one connection and may have many calls in flight. */
+  readonly peerStreams: number;
 }
 
 export const defaultLimits: OnePortLimits = {
+  ...defaultConnectionLimits,
   sniffMs: 10_000,
   requestMs: 30_000,
   idleMs: 600_000,
   headerBytes: 16 * 1024,
-  concurrentStreams: 1000,
+  concurrentStreams: 100,
+  peerStreams: 1000,
 };
+
+/** Resolves, if it gives a promise, when nothing is done for the request any more, whatever became of its connection. */
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 /** The first bytes of HTTP/2's preface, and of no HTTP/1.1 method (RFC 9113 section 3.4). */
 const PREFACE = Buffer.from("PRI");
@@ -32,23 +47,29 @@ const PREFACE = Buffer.from("PRI");
  * `node:http` server, and its `close` is graceful for both: what runs is finished, HTTP/2 peers are told to go elsewhere
  * (GOAWAY), idle connections end. `closeAllConnections` cuts off what remains.
  */
-export function createOnePortServer(handler: RequestListener, limits: OnePortLimits = defaultLimits): Server {
+export function createOnePortServer(
+  handler: Handler,
+  limits: OnePortLimits = defaultLimits,
+  options: GuardOptions = {},
+): Server {
+  const addressed = forHost(handler);
   const http1 = createHttp1(
     {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: Math.min(limits.sniffMs, limits.requestMs),
       requestTimeout: limits.requestMs,
       connectionsCheckingInterval: Math.min(1000, limits.requestMs),
+      requireHostHeader: false, // judged with the rest of the Host
     },
-    handler,
+    (request, response) => {
+      if (!http1.listening) response.setHeader("connection", "close");
+      addressed(request, response);
+    },
   );
-  http1.prependListener("request", (_request, response) => {
-    if (!http1.listening) response.setHeader("connection", "close");
-  });
-  const { http2, closeSessions } = createLimitedHttp2(handler, limits);
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
 
+  const { http2, closeSessions } = createLimitedHttp2(addressed, limits, () => connections);
   const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
   http1.removeAllListeners("connection");
   http1.on("connection", (socket: Socket) => {
@@ -64,6 +85,8 @@ export function createOnePortServer(handler: RequestListener, limits: OnePortLim
       }
     });
   });
+
+  const connections = guardConnections(http1, limits, options);
 
   const close = http1.close.bind(http1);
   http1.close = (callback) => {
@@ -101,11 +124,22 @@ function sniff(socket: Socket, limitMs: number, decided: (isHttp2: boolean) => v
   socket.on("readable", read).on("error", drop).on("end", drop).on("close", stop);
 }
 
-function createLimitedHttp2(handler: RequestListener, limits: OnePortLimits) {
+/** Answers 400 to a request that is addressed to nobody, or to two. */
+function forHost(handler: Handler): Handler {
+  return (request, response) => {
+    const problem = hostProblem(request);
+    if (problem === undefined) return handler(request, response);
+    request.resume();
+    response.writeHead(400, { "content-type": "text/plain" }).end(`Host: ${problem}.\n`);
+  };
+}
+
+function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections: () => Connections) {
   const settings = { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes };
   // The compatibility API: its requests and responses stand in for those of HTTP/1.1.
-  const http2 = createHttp2({ settings }, limitHeaders(handler, limits.headerBytes) as never);
-  const sessions = new Set<ServerHttp2Session>();
+  const serve = limitWork(limitHeaders(handler, limits.headerBytes), limits, connections);
+  const http2 = createHttp2({ settings, ...floodLimits }, serve as never);
+  const sessions = new Set<Http2Session>();
   http2.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
@@ -125,12 +159,62 @@ function createLimitedHttp2(handler: RequestListener, limits: OnePortLimits) {
   return { http2, closeSessions };
 }
 
+/**
+ * What one HTTP/2 connection may do before node closes it. Beyond these, node's library bounds the frames of one header
+ * block (CONTINUATION) and the acknowledgements that wait to be sent (SETTINGS, PING).
+ */
+const floodLimits = {
+  /** Frames that break the protocol without ending the connection by themselves. */
+  maxSessionInvalidFrames: 100,
+  /** Megabytes that the connection's own state may take. */
+  maxSessionMemory: 10,
+  /** Streams that were reset at once, and then each second. A peer resets all of its calls that run out of time. */
+  streamResetBurst: 1000,
+  streamResetRate: 33,
+};
+
+/**
+ * Bounds what runs for one HTTP/2 connection. A stream that its client has reset is none any more to HTTP/2, but its
+ * handler runs to its end; so handlers are counted, and where twice as many run as there may be streams, new streams are
+ * refused (RFC 9113 section 8.7: they may be sent again). A stranger's request begins when what came together with it was
+ * read: if that resets it, nothing is done.
+ */
+function limitWork(handler: Handler, limits: OnePortLimits, connections: () => Connections) {
+  const running = new WeakMap<Http2Session, number>();
+  const trusted = new WeakSet<Http2Session>();
+  return (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse): void => {
+    const { stream } = request;
+    const { session } = stream;
+    connections().follow(request, response);
+    if (!session) return;
+    const isPeer = connections().isPeer(request);
+    if (isPeer && !trusted.has(session)) {
+      trusted.add(session);
+      session.settings({ maxConcurrentStreams: limits.peerStreams });
+    }
+    const begin = async () => {
+      if (stream.closed || stream.destroyed) return;
+      const others = running.get(session) ?? 0;
+      if (others >= 2 * (isPeer ? limits.peerStreams : limits.concurrentStreams))
+        return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      running.set(session, others + 1);
+      try {
+        await handler(request, response);
+      } finally {
+        running.set(session, (running.get(session) ?? 1) - 1);
+      }
+    };
+    if (isPeer) begin();
+    else setImmediate(begin);
+  };
+}
+
 /** Node tells HTTP/2 clients of the limit, but accepts up to 64 KiB from those that don't care. */
-function limitHeaders(handler: RequestListener, maxBytes: number): RequestListener {
+function limitHeaders(handler: Handler, maxBytes: number): Handler {
   return (request, response) => {
     // RFC 9113 section 6.5.2: each field counts 32 bytes more.
     const bytes = request.rawHeaders.reduce((sum, text) => sum + text.length + 16, 0);
-    if (bytes <= maxBytes) handler(request, response);
-    else response.writeHead(431).end();
+    if (bytes <= maxBytes) return handler(request, response);
+    response.writeHead(431).end();
   };
 }

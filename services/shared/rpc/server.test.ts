@@ -1,8 +1,8 @@
 /** The RPC server over real ports, with every protocol. */
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { connect as connectHttp2 } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { Code, ConnectError, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
 import {
   compressionGzip,
@@ -12,13 +12,17 @@ import {
 } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
+import { HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { reasonOf } from "./fault.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
+
+/** `:status` as HPACK's static table has it (RFC 7541, appendix A). */
+const [INDEXED_200, INDEXED_400] = [0x88, 0x8c];
 
 const silent = pino({ level: "silent" });
 const LIMIT = maxRequestBytes(CategoryService.method.createCategory);
@@ -117,10 +121,63 @@ describe("HTTP", () => {
     expect([answer.status, await answer.text()]).toEqual([404, "There is no such RPC here.\n"]);
   });
 
-  test("to a gRPC client an unknown RPC is UNIMPLEMENTED", async () => {
-    const { url } = await started();
-    const pets = createClient(PetService, createGrpcTransport({ baseUrl: url }));
-    await expect(pets.getPet({})).rejects.toMatchObject({ code: Code.Unimplemented });
+  describe("to a client that asks for an unknown RPC", () => {
+    const path = "/petstore.pet.v1.PetService/Nope";
+    const ask = async (type: string) => {
+      const { url } = await started();
+      const answer = await fetch(url + path, { method: "POST", headers: { "content-type": type }, body: "\0\0\0\0\0" });
+      return { answer, body: await answer.text() };
+    };
+    const error = { code: "unimplemented", message: "There is no such RPC here." };
+
+    test.each([
+      "application/grpc",
+      "application/grpc+proto",
+      "application/grpc-web+proto",
+      "application/grpc-web-text",
+    ])("%s gets a status of gRPC, and nothing else", async (type) => {
+      const { answer, body } = await ask(type);
+      expect(answer.status).toBe(200);
+      expect(Object.fromEntries(answer.headers)).toMatchObject({ "content-type": type, "grpc-status": "12" });
+      expect(body).toBe("");
+    });
+
+    test.each(["application/proto", "application/json", "Application/JSON; charset=utf-8"])(
+      "%s gets an error of Connect",
+      async (type) => {
+        const { answer, body } = await ask(type);
+        expect([answer.status, answer.headers.get("content-type")]).toEqual([404, "application/json"]);
+        expect(JSON.parse(body)).toEqual(error);
+      },
+    );
+
+    test("so does a GET of Connect", async () => {
+      const { url } = await started();
+      const answer = await fetch(`${url}${path}?connect=v1&encoding=json&message=%7B%7D`);
+      expect([answer.status, await answer.json()]).toEqual([404, error]);
+    });
+
+    test.each(["application/connect+json", "application/connect+proto"])(
+      "%s gets the end of a stream",
+      async (type) => {
+        const { answer, body } = await ask(type);
+        expect([answer.status, answer.headers.get("content-type")]).toEqual([200, type]);
+        expect(body.slice(0, 5)).toBe(`\x02\0\0\0${String.fromCharCode(body.length - 5)}`);
+        expect(JSON.parse(body.slice(5))).toEqual({ error });
+      },
+    );
+
+    test.each(["text/plain", "application/grpcx", "application/grpc+a b"])("%s is no RPC", async (type) => {
+      const { answer, body } = await ask(type);
+      expect([answer.status, body]).toEqual([404, "There is no such RPC here.\n"]);
+    });
+
+    test.each(transports)("%s: its client says UNIMPLEMENTED", async (_, transport) => {
+      const { url } = await started();
+      await expect(createClient(PetService, transport(url)).getPet({})).rejects.toMatchObject({
+        code: Code.Unimplemented,
+      });
+    });
   });
 
   test("a query after the path is not part of it", async () => {
@@ -133,25 +190,58 @@ describe("HTTP", () => {
     expect(await answer.json()).toEqual({ status: "SERVING" });
   });
 
-  describe("what is no request", () => {
+  describe("a request that is addressed to nobody", () => {
     const error = vi.spyOn(console, "error");
     afterEach(() => error.mockReset());
+    const path = "/grpc.health.v1.Health/Check";
+    const json = "content-type: application/json\r\ncontent-length: 2\r\n";
 
-    test("does not stop the server, and nothing is printed", async () => {
-      const { url } = await started();
-      const session = connectHttp2(url);
-      const stream = session.request({
-        ":method": "POST",
-        ":path": "/grpc.health.v1.Health/Check",
-        ":authority": "a:b:c",
-      });
-      stream.on("error", () => {}).end();
-      stream.resume();
-      await new Promise((resolve) => stream.once("close", resolve));
-      session.close();
+    test.each([
+      ["no Host", ""],
+      ["an empty Host", "Host:\r\n"],
+      ["a Host with a space", "Host: a b\r\n"],
+      ["a Host with a path", "Host: a/b\r\n"],
+      ["two Hosts", "Host: a\r\nHost: a\r\n"],
+    ])("HTTP/1.1, %s, is 400, and the next one is answered", async (_, host) => {
+      const { port } = await started();
+      const socket = connect(port, "127.0.0.1");
+      const post = (given: string) => `POST ${path} HTTP/1.1\r\n${given}${json}\r\n{}`;
+      socket.end(post(host) + post("Host: a\r\n"));
+      expect((await text(socket)).match(/^HTTP.*/gm)).toEqual(["HTTP/1.1 400 Bad Request", "HTTP/1.1 200 OK"]);
+    });
+
+    test.each([
+      [[":authority", "a b"]],
+      [[":authority", "a/b"]],
+      [[":authority", "a:b:c"]],
+      [[":authority", ""]],
+      [
+        [":authority", "a"],
+        ["host", "b"],
+      ],
+    ] as Field[][])("HTTP/2, %j, is 400, and nothing is printed", async (...host) => {
+      const { port } = await started();
+      const { send, received } = rawHttp2(port);
+      const post = (stream: number, named: readonly Field[]) => [
+        headers(
+          stream,
+          [[":method", "POST"], [":scheme", "http"], [":path", path], ...named, ["content-type", "application/json"]],
+          END_HEADERS,
+        ),
+        frame({ type: FrameType.DATA, flags: END_STREAM, stream, payload: Buffer.from("{}") }),
+      ];
+      send(...post(1, host), ...post(3, [[":authority", "a"]]));
+      const answers = [1, 3].map((of) =>
+        received(
+          ({ type, stream }) => stream === of && [FrameType.HEADERS, FrameType.RST_STREAM].includes(type as never),
+        ),
+      );
+      const [bad, good] = await Promise.all(answers);
+      // nghttp2 resets what it takes for malformed by itself.
+      if (bad?.type === FrameType.HEADERS) expect(bad.payload[0]).toBe(INDEXED_400);
+      expect(good).toMatchObject({ type: FrameType.HEADERS });
+      expect(good?.payload[0]).toBe(INDEXED_200);
       expect(error).not.toHaveBeenCalled();
-      const client = createClient(Health, createGrpcTransport({ baseUrl: url }));
-      expect((await client.check({})).status).toBe(Status.SERVING);
     });
   });
 });

@@ -1,5 +1,5 @@
 /** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
@@ -12,13 +12,15 @@ import {
 import { Health } from "#proto/health/v1/health_pb.ts";
 import { origin } from "../config.ts";
 import type { Logger } from "../log.ts";
+import { SECRET_HEADER } from "./call.ts";
 import { createHealth, type HealthState, serveHealth } from "./health.ts";
 import { listen } from "./listen.ts";
 import { limitMessages, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
-import { createOnePortServer, defaultLimits, type OnePortLimits } from "./one-port.ts";
+import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
+import { answerUnknownRpc } from "./unknown-rpc.ts";
 
 /** How long requests that run may go on once the server closes. */
 const GRACE_MS = 8000;
@@ -34,6 +36,8 @@ export interface RpcServerOptions {
   readonly services: readonly DescService[];
   readonly interceptors?: readonly Interceptor[];
   readonly limits?: OnePortLimits;
+  /** True for headers that only the petstore's own processes can send. By default nobody's are. */
+  readonly isTrusted?: (headers: Headers) => boolean;
 }
 
 export interface RpcServer extends AsyncDisposable {
@@ -59,7 +63,9 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   serveHealth(router, health);
   serveReflection(router, [...services, Health]);
 
-  const server = createOnePortServer(createListener(router.handlers, log), limits);
+  const knowsPeer = ({ headers: { [SECRET_HEADER]: secret } }: IncomingMessage) =>
+    typeof secret === "string" && options.isTrusted?.(new Headers({ [SECRET_HEADER]: secret })) === true;
+  const server = createOnePortServer(createListener(router.handlers, log), limits, { knowsPeer, log });
   const port = await listen(server, host, options.port);
   health.set(true);
   let closed: Promise<void> | undefined;
@@ -71,26 +77,40 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   return { url: origin(host, port), port, health, close, [Symbol.asyncDispose]: () => close() };
 }
 
-function createListener(handlers: readonly UniversalHandler[], log: Logger) {
+function createListener(handlers: readonly UniversalHandler[], log: Logger): Handler {
   const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
-  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  return async (request, response) => {
     const [path = ""] = (request.url ?? "").split("?", 1);
     const handler = byPath.get(path);
-    if (!handler) {
-      request.resume();
-      response.writeHead(404, { "content-type": "text/plain" }).end("There is no such RPC here.\n");
-      return;
-    }
-    try {
-      const body = limitMessages(request, request.headers["content-type"] ?? "", maxRequestBytes(handler.method));
-      const call = { ...universalRequestFromNodeRequest(request, response, undefined, undefined), body };
-      await universalResponseToNodeResponse(await handler(shortenProtocolFields(call)), response);
-    } catch (err) {
+    const failed = (err: unknown) => {
       // Errors of a handler are answers. What arrives here is a request that is no HTTP, or a client that has gone.
       log.debug({ err, path }, "no answer could be sent");
       response.destroy();
+    };
+    try {
+      if (!handler) return answerUnknownRpc(request, response);
+      const body = limitMessages(request, request.headers["content-type"] ?? "", maxRequestBytes(handler.method));
+      const call = { ...universalRequestFromNodeRequest(request, response, undefined, undefined), body };
+      const answer = await handler(shortenProtocolFields(call));
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      universalResponseToNodeResponse(
+        answer.body ? { ...answer, body: noting(answer.body, resolve) } : answer,
+        response,
+      ).catch(failed);
+      // Some protocols run the RPC while its answer is read. The answer itself may wait for its client.
+      if (answer.body) await ended;
+    } catch (err) {
+      failed(err);
     }
   };
+}
+
+async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncIterable<T> {
+  try {
+    yield* items;
+  } finally {
+    ended();
+  }
 }
 
 /** Finishes what runs on a server, for so many milliseconds at most. */

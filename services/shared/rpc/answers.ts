@@ -1,0 +1,93 @@
+/** Answers that wait until their client takes them. */
+import type { ServerResponse } from "node:http";
+
+export interface AnswerLimits {
+  /** Milliseconds in which a client takes something of what waits for it. */
+  readonly writeMs: number;
+  /** Bytes that wait in memory, of all answers together. */
+  readonly waitingBytes: number;
+}
+
+/** Whoever takes answers: one connection. */
+export interface Taker {
+  /** Closes the connection. Nothing of its answers is kept. */
+  giveUp(why: string): void;
+  /** Its bytes don't count: it takes its answers, or is given up in time. */
+  readonly isPeer: boolean;
+}
+
+export interface Answers {
+  /** Counts what is written to a response until it is taken. */
+  follow(taker: Taker, response: ServerResponse): void;
+  /** The connection is closed: nothing waits any more. */
+  forget(taker: Taker): void;
+  /** Bytes that wait now. */
+  waiting(): number;
+}
+
+/**
+ * Bounds what waits. A client that takes nothing for `writeMs` is given up, whether it doesn't read or, on HTTP/2, opens no
+ * window; when more than `waitingBytes` wait in all, so is the one with the most. Bytes are seen to be taken by whole
+ * writes, and an answer is mostly one: then it has to be taken within that time.
+ */
+export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers {
+  const takers = new Map<Taker, { bytes: number; readonly stops: Set<() => void> }>();
+  let total = 0;
+
+  function follow(taker: Taker, response: ServerResponse): void {
+    const own = takers.get(taker) ?? { bytes: 0, stops: new Set() };
+    takers.set(taker, own);
+    const weight = taker.isPeer ? 0 : 1;
+    let waiting = 0;
+    let timer: NodeJS.Timeout | undefined;
+    let over = false;
+    const left = () => (over || response.writableFinished ? 0 : response.writableLength);
+    const measure = () => {
+      const now = left();
+      if (now < waiting || now === 0) {
+        clearTimeout(timer);
+        timer = undefined;
+      }
+      own.bytes += weight * (now - waiting);
+      total += weight * (now - waiting);
+      waiting = now;
+      if (now > 0) timer ??= setTimeout(look, writeMs);
+    };
+    const look = () => {
+      timer = undefined;
+      if (left() < waiting) measure();
+      else taker.giveUp(`nothing was taken of an answer for ${writeMs} ms`);
+    };
+    const stop = () => {
+      over = true;
+      measure();
+      own.stops.delete(stop);
+    };
+    const measured =
+      <R>(write: (...args: never[]) => R) =>
+      (...args: never[]): R => {
+        measure();
+        const result = write.apply(response, args);
+        measure();
+        if (total > waitingBytes) giveUpLargest();
+        return result;
+      };
+    own.stops.add(stop);
+    response.write = measured(response.write);
+    response.end = measured(response.end);
+    response.on("drain", measure).once("finish", stop).once("close", stop);
+  }
+
+  function giveUpLargest(): void {
+    const [largest] = [...takers].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a));
+    forget(largest);
+    largest.giveUp("too many bytes of answers wait, most of them here");
+  }
+
+  function forget(taker: Taker): void {
+    for (const stop of takers.get(taker)?.stops ?? []) stop();
+    takers.delete(taker);
+  }
+
+  return { follow, forget, waiting: () => total };
+}

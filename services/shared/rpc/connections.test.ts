@@ -1,0 +1,221 @@
+/** The bounds of a server's connections, without a network: sockets and responses are stood in for. */
+import { EventEmitter } from "node:events";
+import { type IncomingMessage, Server, type ServerResponse } from "node:http";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "./connections.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+function guarded(limits: Partial<ConnectionLimits>) {
+  const server = new Server();
+  server.removeAllListeners("connection");
+  const served = vi.fn();
+  server.on("connection", served);
+  const knowsPeer = ({ headers }: IncomingMessage) => headers.secret !== undefined;
+  const connections = guardConnections(server, { ...defaultConnectionLimits, ...limits }, { knowsPeer });
+  function connect(remoteAddress = "192.0.2.1") {
+    const socket = Object.assign(new EventEmitter(), {
+      remoteAddress,
+      destroyed: false,
+      destroy() {
+        socket.destroyed = true;
+        socket.emit("close");
+      },
+    });
+    server.emit("connection", socket);
+    return socket;
+  }
+  /** `waits` are the bytes that its client has not taken. */
+  function request(socket: ReturnType<typeof connect>, headers: Record<string, string> = {}) {
+    const incoming = Object.assign(new EventEmitter(), { socket, headers, httpVersionMajor: 1 });
+    const response = Object.assign(new EventEmitter(), {
+      writableLength: 0,
+      writableFinished: false,
+      write(bytes: number) {
+        response.writableLength += bytes;
+      },
+      end(bytes = 0) {
+        response.writableLength += bytes;
+      },
+      taken(bytes: number) {
+        response.writableLength -= bytes;
+        response.emit("drain");
+      },
+      close() {
+        response.writableFinished = true;
+        response.emit("finish");
+        response.emit("close");
+      },
+    });
+    server.emit("request", incoming as unknown as IncomingMessage, response as unknown as ServerResponse);
+    return { incoming, response };
+  }
+  return { connections, connect, request, served };
+}
+
+const upload = { "content-length": "10" };
+
+describe("the number of connections", () => {
+  test("is bounded for one address: a new one takes the place of the one that was idle longest", () => {
+    const { connect, request, served } = guarded({ connectionsPerAddress: 3 });
+    const [a, b, c] = [connect(), connect(), connect()];
+    request(a).response.close();
+    const d = connect();
+    expect([a, b, c, d].map(({ destroyed }) => destroyed)).toEqual([false, true, false, false]);
+    expect(served).toHaveBeenCalledTimes(4);
+  });
+
+  test("one that is served keeps its place; one whose request still arrives doesn't", () => {
+    const { connect, request } = guarded({ connectionsPerAddress: 2 });
+    const [served, sending] = [connect(), connect()];
+    request(served);
+    const { incoming } = request(sending, upload);
+    const third = connect();
+    expect([served, sending, third].map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
+    incoming.emit("end");
+    request(third, upload).incoming.emit("end");
+    expect(connect().destroyed).toBe(true);
+    expect([served, third].map(({ destroyed }) => destroyed)).toEqual([false, false]);
+  });
+
+  test("where all are served, a new one is closed, until one of them is idle", () => {
+    const { connect, request, served } = guarded({ connectionsPerAddress: 1 });
+    const only = connect();
+    const { response } = request(only);
+    expect(connect().destroyed).toBe(true);
+    expect(served).toHaveBeenCalledTimes(1);
+    response.close();
+    expect(connect().destroyed).toBe(false);
+    expect(only.destroyed).toBe(true);
+  });
+
+  test("one address leaves the others alone", () => {
+    const { connect, request } = guarded({ connectionsPerAddress: 1 });
+    const other = connect("192.0.2.2");
+    request(connect("192.0.2.1"));
+    expect(connect("192.0.2.1").destroyed).toBe(true);
+    expect(other.destroyed).toBe(false);
+  });
+
+  test("is bounded in all, whatever the addresses", () => {
+    const { connect, request } = guarded({ connections: 2 });
+    const [a, b] = [connect("192.0.2.1"), connect("192.0.2.2")];
+    request(a);
+    const c = connect("192.0.2.3");
+    expect([a, b, c].map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
+    request(c);
+    expect(connect("192.0.2.4").destroyed).toBe(true);
+  });
+
+  test("a peer is not counted with its address, and keeps its place when idle", () => {
+    const { connect, request } = guarded({ connectionsPerAddress: 1 });
+    const peer = connect();
+    request(peer, { secret: "known" }).response.close();
+    const strangers = [connect(), connect()];
+    expect(peer.destroyed).toBe(false);
+    expect(strangers.map(({ destroyed }) => destroyed)).toEqual([true, false]);
+  });
+
+  test("a closed one makes room", () => {
+    const { connect, request } = guarded({ connections: 1 });
+    const first = connect();
+    request(first);
+    first.destroy();
+    expect(connect().destroyed).toBe(false);
+  });
+});
+
+test("an error that nobody else listens to is none of the process", () => {
+  const { connect, request } = guarded({ connectionsPerAddress: 1 });
+  const socket = connect();
+  const { incoming, response } = request(socket);
+  const refused = connect();
+  for (const emitter of [socket, incoming, response, refused]) emitter.emit("error", new Error("reset"));
+});
+
+test("more pipelined requests than allowed end the connection", () => {
+  const { connect, request } = guarded({ pipelinedRequests: 2 });
+  const socket = connect();
+  const { response } = request(socket);
+  request(socket);
+  response.close();
+  request(socket);
+  expect(socket.destroyed).toBe(false);
+  request(socket);
+  expect(socket.destroyed).toBe(true);
+});
+
+describe("answers that wait", () => {
+  test("are given up, with their connection, when nothing is taken for a time", () => {
+    const { connections, connect, request } = guarded({ writeMs: 1000 });
+    const socket = connect();
+    request(socket).response.end(10);
+    expect(connections.waiting()).toBe(10);
+    vi.advanceTimersByTime(999);
+    expect(socket.destroyed).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(socket.destroyed).toBe(true);
+    expect(connections.waiting()).toBe(0);
+  });
+
+  test("go on for a client that takes a part of them each time", () => {
+    const { connect, request } = guarded({ writeMs: 1000 });
+    const socket = connect();
+    const { response } = request(socket);
+    response.write(10);
+    for (let i = 0; i < 9; i++) {
+      vi.advanceTimersByTime(900);
+      response.taken(1);
+    }
+    expect(socket.destroyed).toBe(false);
+    vi.advanceTimersByTime(1000);
+    expect(socket.destroyed).toBe(true);
+  });
+
+  test("what is written later does not count as taken", () => {
+    const { connect, request } = guarded({ writeMs: 1000 });
+    const socket = connect();
+    const { response } = request(socket);
+    for (let i = 0; i < 4 && !socket.destroyed; i++) {
+      response.write(10);
+      vi.advanceTimersByTime(300);
+    }
+    expect(socket.destroyed).toBe(true);
+  });
+
+  test("a stream from which everything was taken may be silent", () => {
+    const { connections, connect, request } = guarded({ writeMs: 1000 });
+    const socket = connect();
+    const { response } = request(socket);
+    response.write(10);
+    response.writableLength = 0; // too little to be told by "drain"
+    vi.advanceTimersByTime(100_000);
+    expect(socket.destroyed).toBe(false);
+    expect(connections.waiting()).toBe(0);
+  });
+
+  test("are bounded in all: the connection with the most is given up", () => {
+    const { connections, connect, request } = guarded({ waitingBytes: 100 });
+    const [small, large, last] = [connect(), connect("192.0.2.2"), connect()];
+    request(small).response.end(30);
+    request(large).response.end(30);
+    request(large).response.end(30);
+    request(last).response.end(20);
+    expect([small, large, last].map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
+    expect(connections.waiting()).toBe(50);
+  });
+
+  test("of a connection that is closed, or of requests that are over, wait no longer", () => {
+    const { connections, connect, request } = guarded({ writeMs: 1000 });
+    const [closed, open] = [connect(), connect()];
+    request(closed).response.end(30);
+    const { response } = request(open);
+    response.end(30);
+    closed.destroy();
+    expect(connections.waiting()).toBe(30);
+    response.close();
+    expect(connections.waiting()).toBe(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

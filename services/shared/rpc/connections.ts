@@ -1,0 +1,177 @@
+/** What a server owes to itself for each connection and each request, whichever protocol they speak. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Logger } from "../log.ts";
+import { type AnswerLimits, createAnswers, type Taker } from "./answers.ts";
+
+export interface ConnectionLimits extends AnswerLimits {
+  /** Connections at a time. */
+  readonly connections: number;
+  /** Of these, from one address, without those of the petstore's own processes. */
+  readonly connectionsPerAddress: number;
+  /** Unanswered requests of one HTTP/1.1 connection: more in a row are pipelined by nobody who reads the answers. */
+  readonly pipelinedRequests: number;
+}
+
+export const defaultConnectionLimits: ConnectionLimits = {
+  connections: 1000,
+  connectionsPerAddress: 500,
+  pipelinedRequests: 100,
+  writeMs: 30_000,
+  waitingBytes: 64 * 1024 * 1024,
+};
+
+export interface GuardOptions {
+  /** Whether a request comes from one of the petstore's own processes, and its connection with it. By default none does. */
+  readonly knowsPeer?: ((request: IncomingMessage) => boolean) | undefined;
+  readonly log?: Logger | undefined;
+}
+
+export interface Connections {
+  /** To be called first with every request that does not come through the server's event "request". */
+  follow(request: IncomingMessage, response: ServerResponse): void;
+  /** The connection of a request is one of the petstore's own processes. */
+  isPeer(request: IncomingMessage): boolean;
+  /** Bytes of answers that wait to be taken. */
+  waiting(): number;
+}
+
+interface Connection extends Taker {
+  readonly address: string;
+  isPeer: boolean;
+  /** Requests without an answer. */
+  open: number;
+  /** Of these, those that have arrived completely: something is done for them. */
+  served: number;
+}
+
+/** Found through the sockets that HTTP/2 hands out, too, which stand in for the real ones. */
+const KEY: unique symbol = Symbol("connection");
+const connectionOf = (request: IncomingMessage) => (request.socket as { [KEY]?: Connection } | null)?.[KEY];
+
+/**
+ * Takes care of the connections of a server.
+ *
+ * - Their number is bounded. A new one above the bound takes the place of the one for which nothing is done for longest:
+ *   idle, or with a request that still arrives. Where something is done for all, the new one is closed.
+ * - Their answers are bounded, see `createAnswers`.
+ * - What breaks off, whenever it does, is no uncaught error: sockets, requests and responses have a listener for errors
+ *   from their first moment to their last. Others come and go, and node emits an error that comes in between.
+ */
+export function guardConnections(
+  server: Server,
+  limits: ConnectionLimits,
+  { knowsPeer = () => false, log }: GuardOptions = {},
+): Connections {
+  const answers = createAnswers(limits);
+  const all = new Set<Connection>();
+  /** Of strangers, by address; the one that did something last is the last. */
+  const strangers = new Map<string, { count: number; idle: Set<Connection> }>();
+  /** The same, whatever their address. */
+  const idle = new Set<Connection>();
+
+  const serve = server.listeners("connection") as ((socket: Socket) => void)[];
+  server.removeAllListeners("connection");
+  server.prependListener("request", follow);
+  server.on("connection", (socket: Socket) => {
+    socket.on("error", ignore);
+    if (!admit(socket)) socket.destroy();
+    else for (const listener of serve) listener.call(server, socket);
+  });
+
+  function admit(socket: Socket): boolean {
+    const address = socket.remoteAddress ?? "";
+    const same = strangers.get(address) ?? { count: 0, idle: new Set() };
+    if (same.count >= limits.connectionsPerAddress && !makeRoom(same.idle)) return false;
+    if (all.size >= limits.connections && !makeRoom(idle)) return false;
+    same.count++;
+    strangers.set(address, same);
+    const giveUp = (why: string) => {
+      log?.debug({ address, why }, "a connection was given up");
+      close();
+      socket.destroy();
+    };
+    const connection: Connection = { address, isPeer: false, open: 0, served: 0, giveUp };
+    const close = () => {
+      if (!all.delete(connection)) return;
+      answers.forget(connection);
+      leave(connection);
+    };
+    (socket as { [KEY]?: Connection })[KEY] = connection;
+    all.add(connection);
+    rest(connection);
+    socket.once("close", close);
+    return true;
+  }
+
+  function makeRoom(among: Set<Connection>): boolean {
+    const [longest] = among;
+    longest?.giveUp("others need its place");
+    return longest !== undefined;
+  }
+
+  /** It may be closed for another. */
+  function rest(connection: Connection): void {
+    if (connection.isPeer || connection.served > 0 || !all.has(connection)) return;
+    for (const set of [idle, strangers.get(connection.address)?.idle]) {
+      set?.delete(connection);
+      set?.add(connection);
+    }
+  }
+  function work(connection: Connection): void {
+    idle.delete(connection);
+    strangers.get(connection.address)?.idle.delete(connection);
+  }
+  /** It is no stranger's connection any more. */
+  function leave(connection: Connection): void {
+    work(connection);
+    const same = strangers.get(connection.address);
+    if (connection.isPeer || !same) return;
+    if (--same.count === 0) strangers.delete(connection.address);
+  }
+
+  function follow(request: IncomingMessage, response: ServerResponse): void {
+    request.on("error", ignore);
+    response.on("error", ignore);
+    const connection = connectionOf(request);
+    if (!connection) return;
+    if (!connection.isPeer && knowsPeer(request)) {
+      leave(connection);
+      connection.isPeer = true;
+    }
+    let arrived = false;
+    const arrive = () => {
+      if (arrived) return;
+      arrived = true;
+      connection.served++;
+      work(connection);
+    };
+    connection.open++;
+    if (hasBody(request)) {
+      rest(connection);
+      request.once("end", arrive);
+    } else arrive();
+    response.once("close", () => {
+      request.off("end", arrive);
+      connection.open--;
+      if (arrived) connection.served--;
+      rest(connection);
+    });
+    answers.follow(connection, response);
+    if (request.httpVersionMajor === 1 && connection.open > limits.pipelinedRequests)
+      connection.giveUp(`more than ${limits.pipelinedRequests} requests wait for their answers`);
+  }
+
+  return {
+    follow,
+    isPeer: (request) => connectionOf(request)?.isPeer === true,
+    waiting: answers.waiting,
+  };
+}
+
+const ignore = () => {};
+
+function hasBody({ headers, ...request }: IncomingMessage & { stream?: { endAfterHeaders?: boolean } }): boolean {
+  if (request.stream) return request.stream.endAfterHeaders !== true;
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}

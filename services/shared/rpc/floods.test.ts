@@ -1,0 +1,226 @@
+/** What a hostile client can do with one port: the others are served, and what is kept for it is bounded. */
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import { type AddressInfo, connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  ACK,
+  END_HEADERS,
+  END_STREAM,
+  FrameType,
+  frame,
+  headerBlock,
+  headers,
+  ping,
+  type RawHttp2,
+  rawHttp2,
+  reset,
+  settings,
+  streams,
+} from "../fixtures/frames.ts";
+import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
+
+const PAGE = Buffer.alloc(86 * 1024);
+const INITIAL_WINDOW_SIZE = 4;
+
+async function started(handler: Handler, limits: Partial<OnePortLimits> = {}) {
+  const server = createOnePortServer(handler, { ...defaultLimits, ...limits }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  /** Asks on a connection of its own; what came before is dealt with then. */
+  async function othersAreServed() {
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    const answer = await text(session.request({ ":path": "/other" }));
+    session.destroy();
+    expect(answer).toBe("other");
+  }
+  return { port, othersAreServed };
+}
+
+const other = ({ url }: IncomingMessage, response: ServerResponse) => {
+  if (url !== "/other") return false;
+  response.end("other");
+  return true;
+};
+
+/** Sends for as long as the connection takes it, or the number of times. */
+async function flood({ socket }: RawHttp2, part: Buffer, times: number): Promise<void> {
+  for (let i = 0; i < times && !socket.destroyed; i++)
+    if (!socket.write(part)) await Promise.race([once(socket, "drain"), once(socket, "close")]).catch(() => {});
+}
+
+describe("rapid reset", () => {
+  test("what is reset together with its request never begins", async () => {
+    let begun = 0;
+    const { port, othersAreServed } = await started((request, response) => {
+      if (other(request, response)) return;
+      begun++;
+      response.end(PAGE);
+    });
+    const hostile = rawHttp2(port);
+    hostile.send(...streams(900).flatMap((stream) => [headers(stream), reset(stream)]), ping());
+    await hostile.received(({ type, flags }) => type === FrameType.PING && flags === ACK);
+    await othersAreServed();
+    expect(begun).toBe(0);
+  });
+
+  test("handlers that run for reset requests count", async () => {
+    let begun = 0;
+    const enough = new Map([100, 200].map((count) => [count, Promise.withResolvers<void>()]));
+    const { port, othersAreServed } = await started((request, response) => {
+      if (other(request, response)) return;
+      enough.get(++begun)?.resolve();
+      return new Promise(() => {});
+    });
+    const hostile = rawHttp2(port);
+    for (const [count, { promise }] of enough) {
+      const some = streams(100, count - 100);
+      hostile.send(...some.map((stream) => headers(stream)));
+      await promise;
+      hostile.send(...some.map((stream) => reset(stream)));
+    }
+    const [refused = 0] = streams(1, 200);
+    hostile.send(headers(refused));
+    const { payload } = await hostile.received(
+      ({ type, stream }) => type === FrameType.RST_STREAM && stream === refused,
+    );
+    expect(payload.readUInt32BE()).toBe(7);
+    await othersAreServed();
+    expect(begun).toBe(200);
+  });
+
+  test("without end closes the connection", async () => {
+    const { port, othersAreServed } = await started((request, response) => {
+      if (!other(request, response)) response.end(PAGE);
+    });
+    const hostile = rawHttp2(port);
+    for (let i = 0; i < 20; i++) {
+      hostile.send(...streams(100, 100 * i).flatMap((stream) => [headers(stream), reset(stream)]));
+      await othersAreServed();
+    }
+    await hostile.closed;
+  });
+});
+
+test("more requests at a time than allowed are refused", async () => {
+  let begun = 0;
+  const { port, othersAreServed } = await started((request, response) => {
+    if (!other(request, response)) begun++;
+  });
+  const hostile = rawHttp2(port);
+  hostile.send(...streams(101).map((stream) => headers(stream)));
+  const [, , last = 0] = streams(3, 98);
+  await hostile.received(({ type, stream }) => type === FrameType.RST_STREAM && stream === last);
+  await othersAreServed();
+  expect(begun).toBe(100);
+});
+
+describe("frames without end", () => {
+  test("CONTINUATION closes the connection", async () => {
+    const { port, othersAreServed } = await started(other as never);
+    const hostile = rawHttp2(port);
+    const beginning = headers(1, undefined, END_STREAM);
+    const more = frame({ type: FrameType.CONTINUATION, stream: 1, payload: headerBlock([["x", "y".repeat(1000)]]) });
+    hostile.send(beginning);
+    await flood(hostile, more, 100_000);
+    await hostile.closed;
+    await othersAreServed();
+  });
+
+  test.each([
+    ["SETTINGS", settings()],
+    ["PING", ping()],
+  ])("%s, whose acknowledgements nobody reads, closes the connection", async (_, part) => {
+    const { port, othersAreServed } = await started(other as never);
+    const hostile = rawHttp2(port, { reads: false });
+    const many = Buffer.concat(Array.from({ length: 10_000 }, () => part));
+    await flood(hostile, many, 1000);
+    await hostile.closed;
+    await othersAreServed();
+  });
+
+  test.each([
+    ["empty DATA", frame({ type: FrameType.DATA, stream: 1 })],
+    ["WINDOW_UPDATE", frame({ type: FrameType.WINDOW_UPDATE, payload: Buffer.from([0, 0, 0, 1]) })],
+  ])("%s is dealt with while others are served", async (_, part) => {
+    const { port, othersAreServed } = await started((request, response) => void other(request, response));
+    const hostile = rawHttp2(port);
+    hostile.send(headers(1, undefined, END_HEADERS));
+    const many = Buffer.concat(Array.from({ length: 1000 }, () => part));
+    for (let i = 0; i < 10; i++) {
+      await flood(hostile, many, 10);
+      await othersAreServed();
+    }
+  });
+});
+
+describe("answers that nobody takes", () => {
+  /** Answers everybody with a page. */
+  function pages() {
+    const answers: ServerResponse[] = [];
+    const handler: Handler = (request, response) => {
+      if (other(request, response)) return;
+      answers.push(response);
+      response.end(PAGE);
+    };
+    const waiting = () => answers.reduce((sum, { writableLength }) => sum + writableLength, 0);
+    return { handler, waiting };
+  }
+
+  test("behind windows that are never opened are bounded in all", async () => {
+    const { handler, waiting } = pages();
+    const waitingBytes = 20 * PAGE.length;
+    const { port, othersAreServed } = await started(handler, { waitingBytes });
+    const hostile = Array.from({ length: 10 }, () => rawHttp2(port, { own: settings([INITIAL_WINDOW_SIZE, 0]) }));
+    for (const { send } of hostile) {
+      send(...streams(15).map((stream) => headers(stream)));
+      await othersAreServed();
+      expect(waiting()).toBeLessThanOrEqual(waitingBytes);
+    }
+    await Promise.all(hostile.slice(0, 8).map(({ closed }) => closed));
+  });
+
+  test("behind a window that is never opened are given up in time", async () => {
+    const { handler, waiting } = pages();
+    const { port, othersAreServed } = await started(handler, { writeMs: 100 });
+    const hostile = rawHttp2(port, { own: settings([INITIAL_WINDOW_SIZE, 0]) });
+    hostile.send(headers(1));
+    await hostile.closed;
+    await othersAreServed();
+    expect(waiting()).toBe(0);
+  });
+
+  test.each([
+    ["HTTP/1.1", Buffer.from("GET / HTTP/1.1\r\nhost: a\r\n\r\n")],
+    [
+      "HTTP/2",
+      Buffer.concat([
+        Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+        settings([INITIAL_WINDOW_SIZE, 2 ** 31 - 1]),
+        frame({ type: FrameType.WINDOW_UPDATE, payload: Buffer.from([0x7f, 0, 0, 0]) }),
+        headers(1),
+      ]),
+    ],
+  ])("by a client that doesn't read are given up in time: %s", async (_, request) => {
+    const closed = Promise.withResolvers<void>();
+    const { port, othersAreServed } = await started(
+      (request, response) => {
+        if (other(request, response)) return;
+        response.once("close", () => closed.resolve());
+        response.end(Buffer.alloc(64 * 1024 * 1024)); // more than the system keeps for a connection
+      },
+      { writeMs: 100, waitingBytes: Number.POSITIVE_INFINITY },
+    );
+    const socket = connect(port, "127.0.0.1").on("error", () => {});
+    onTestFinished(() => void socket.destroy());
+    socket.write(request);
+    await closed.promise;
+    await othersAreServed();
+  });
+});

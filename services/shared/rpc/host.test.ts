@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { hostProblem, isHost } from "./host.ts";
+
+test.each(["a", "a.example", "a.example:80", "a:", "127.0.0.1:8080", "[::1]:8080", "a_b", "a-b"])(
+  "%s is a host",
+  (text) => {
+    expect(isHost(text)).toBe(true);
+  },
+);
+
+test.each(["", " ", "a b", "a/b", "/", "a?b", "a#b", "a@b", "a\\b", "a:b", "a:65536", ":80", "[::1", "a:b:c", "%zz"])(
+  "%j is none",
+  (text) => {
+    expect(isHost(text)).toBe(false);
+  },
+);
+
+test("what is a host makes a URL of this host", () => {
+  fc.assert(
+    fc.property(fc.string({ maxLength: 20 }), (text) => {
+      if (!isHost(text)) return;
+      const { username, pathname, search, hash } = new URL(`http://${text}`);
+      expect({ username, pathname, search, hash }).toEqual({ username: "", pathname: "/", search: "", hash: "" });
+    }),
+  );
+});
+
+const problem = (httpVersion: string, ...rawHeaders: string[]) => hostProblem({ httpVersion, rawHeaders });
+
+test("HTTP/1.1 names its host once, HTTP/1.0 may leave it out", () => {
+  expect(problem("1.1", "Host", "a")).toBeUndefined();
+  expect(problem("1.1", "x", "host")).toBe("must be given once");
+  expect(problem("1.1", "Host", "a", "host", "a")).toBe("must be given once");
+  expect(problem("1.1", "Host", "a/b")).toMatch(/must be a host name/);
+  expect(problem("1.0")).toBeUndefined();
+  expect(problem("1.0", "Host", "")).toMatch(/must be a host name/);
+});
+
+test("HTTP/2 names it in :authority or Host, or the same in both", () => {
+  expect(problem("2.0", ":authority", "a")).toBeUndefined();
+  expect(problem("2.0", "host", "a")).toBeUndefined();
+  expect(problem("2.0", ":authority", "a", "host", "a")).toBeUndefined();
+  expect(problem("2.0", ":authority", "a", "host", "b")).toBe("must not differ from :authority");
+  expect(problem("2.0", ":authority", "a", "host", "a", "host", "a")).toBe("must be given once");
+  expect(problem("2.0", ":authority", "u@a")).toMatch(/must be a host name/);
+  expect(problem("2.0")).toBe("must be given once");
+});
