@@ -11,7 +11,7 @@ import {
   LogController,
 } from "fastify";
 import type { Logger } from "pino";
-import { ANONYMOUS, CALLER_HEADER, isRequestId, newRequestId, REQUEST_ID_HEADER } from "#shared/rpc/call.ts";
+import { ANONYMOUS, callHeaders, isRequestId, newRequestId, REQUEST_ID_HEADER } from "#shared/rpc/call.ts";
 import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "#shared/rpc/connections.ts";
 import { hostProblem } from "#shared/rpc/host.ts";
 import { createErrorExit, errorBody } from "./errors.ts";
@@ -127,7 +127,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
       request.caller = await identify(request);
       await authorize(request.caller, operation);
     },
-    callHeaders: ({ id, caller }: FastifyRequest) => ({ [REQUEST_ID_HEADER]: id, [CALLER_HEADER]: caller }),
+    callHeaders,
   };
   for (const { desc, transport } of options.services) {
     const operations = operationsOf(desc);

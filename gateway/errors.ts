@@ -7,7 +7,6 @@ import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
 import { excerpt, MAX_MESSAGE } from "#shared/rpc/excerpt.ts";
 import { reasonOf } from "#shared/rpc/fault.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "./transcoder/media.ts";
-import type { Operation } from "./transcoder/operations.ts";
 import { Refusal } from "./transcoder/refusal.ts";
 import { UpstreamFailure } from "./transcoder/upstream.ts";
 import { refusalOf } from "./transcoder/violations.ts";
@@ -69,18 +68,15 @@ const INTERNAL = new Refusal("INTERNAL", "");
 const UPSTREAM_ERROR = new Refusal("UPSTREAM_ERROR", "A service gave an answer that can't be understood.");
 
 /** Only what has effects leaves its caller in doubt. */
-const advice = ({ verb }: Operation): string =>
-  verb === "GET" ? "Try again." : "A write may or may not have happened.";
-const unavailable = (operation: Operation) =>
-  new Refusal("UNAVAILABLE", `A service can't be reached now. ${advice(operation)}`);
-const outOfTime = (operation: Operation) =>
-  new Refusal("DEADLINE_EXCEEDED", `The time for the request ran out. ${advice(operation)}`);
+const advice = (isRead: boolean) => (isRead ? "Try again." : "A write may or may not have happened.");
+const unavailable = (isRead: boolean) =>
+  new Refusal("UNAVAILABLE", `A service can't be reached now. ${advice(isRead)}`);
+const outOfTime = (isRead: boolean) =>
+  new Refusal("DEADLINE_EXCEEDED", `The time for the request ran out. ${advice(isRead)}`);
 
 function fromUpstream({ cause, operation }: UpstreamFailure): Refusal {
-  // The answer came, so a write was done; only 503 and 504 admit that.
-  if (!(cause instanceof ConnectError)) return operation.verb === "GET" ? UPSTREAM_ERROR : unavailable(operation);
-  const info = reasonOf(cause);
-  if (!info) return withoutReason(cause.code, operation);
+  const info = cause instanceof ConnectError ? reasonOf(cause) : undefined;
+  if (!(cause instanceof ConnectError && info)) return unexplained(cause, operation.verb === "GET");
   const retryAfter = cause.metadata.get("retry-after");
   const headers: Record<string, string> = retryAfter && /^\d+$/.test(retryAfter) ? { "retry-after": retryAfter } : {};
   const violations = cause.findDetails(ViolationsSchema).flatMap((detail) => detail.violations);
@@ -89,16 +85,18 @@ function fromUpstream({ cause, operation }: UpstreamFailure): Refusal {
   return new Refusal(code, located?.message ?? cause.rawMessage, headers);
 }
 
-/** Services give a reason with every failure, so this one came from the way there or back. */
-function withoutReason(code: Code, operation: Operation): Refusal {
-  switch (code) {
+/** For a failed call whose service gave no reason, as services do with every failure: it came from the way there or back. */
+export function unexplained(cause: unknown, isRead: boolean): Refusal {
+  // The answer came, so a write was done; only 503 and 504 admit that.
+  if (!(cause instanceof ConnectError)) return isRead ? UPSTREAM_ERROR : unavailable(isRead);
+  switch (cause.code) {
     case Code.Unavailable:
     case Code.Aborted: // the connection was reset
     case Code.Canceled:
     case Code.ResourceExhausted: // an answer that is too large, perhaps
-      return unavailable(operation);
+      return unavailable(isRead);
     case Code.DeadlineExceeded:
-      return outOfTime(operation);
+      return outOfTime(isRead);
     case Code.Internal:
     case Code.DataLoss:
       return INTERNAL;

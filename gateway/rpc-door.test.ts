@@ -1,4 +1,5 @@
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import { createServer as createHttp2Server, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
 import { connectNodeAdapter, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -7,19 +8,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "#proto/health/v1/health_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { Secret } from "#shared/config.ts";
 import { fault, reasonOf } from "#shared/rpc/fault.ts";
 import { rpcDoor } from "./rpc-door.ts";
-import { balancerOf, sendRaw, startGateway, testLimits } from "./testing.ts";
+import { sendRaw, servedAt, startGateway, testLimits } from "./testing.ts";
 import { Refusal } from "./transcoder/refusal.ts";
 
 const SECRET = "a-secret-of-the-petstore";
 const KIB = 1024;
-let service: Server;
+let service: Http2Server;
 let seen: IncomingHttpHeaders = {};
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 
-const portOf = (server: Server) => (server.address() as AddressInfo).port;
+const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port;
 
 const implementation = {
   getPet: ({ petId }: { petId: bigint }) => {
@@ -31,23 +31,20 @@ const implementation = {
   }),
 };
 
-const start = (url: string, more: Partial<Parameters<typeof rpcDoor>[0]> = {}) =>
-  startGateway(
-    PetService,
-    {},
-    {
-      basePath: "/api",
-      plugins: [
-        rpcDoor({
-          basePath: "/api",
-          services: [{ desc: PetService, balancer: balancerOf(url) }],
-          limits: { rpcBytes: 64 * KIB, requestMs: testLimits.requestMs },
-          secret: new Secret(SECRET),
-          ...more,
-        }),
-      ],
-    },
-  );
+const closing = new AsyncDisposableStack();
+
+function start(url: string, more: Partial<Parameters<typeof rpcDoor>[0]> = {}) {
+  const transport = servedAt(SECRET, url);
+  closing.defer(() => transport.close());
+  const door = rpcDoor({
+    basePath: "/api",
+    services: [{ desc: PetService, transport }],
+    limits: { rpcBytes: 64 * KIB, requestMs: testLimits.requestMs },
+    clock: Date.now,
+    ...more,
+  });
+  return startGateway(PetService, {}, { basePath: "/api", plugins: [door] });
+}
 
 beforeAll(async () => {
   const routes = (router: ConnectRouter) => {
@@ -56,7 +53,7 @@ beforeAll(async () => {
     router.service(PetInternalService, {});
   };
   const handle = connectNodeAdapter({ routes });
-  service = createServer((request, response) => {
+  service = createHttp2Server((request, response) => {
     seen = request.headers;
     handle(request, response);
   });
@@ -65,7 +62,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway.app.close();
-  service.closeAllConnections();
+  await closing.disposeAsync();
   await new Promise((done) => service.close(done));
 });
 

@@ -1,115 +1,125 @@
 /**
- * Connect and gRPC-Web on the same origin as the HTTP API. Nothing is implemented again here: bytes go to the service
- * and back as they are. What can be reached is a list made from descriptors.
+ * Connect and gRPC-Web on the same origin as the HTTP API, by Connect's own plugin for Fastify. What can be reached is a
+ * list made from descriptors, and all of it is passed on. A message is read whole, under its limits and the time of its
+ * request, before a service hears of it.
  */
-import type { Readable } from "node:stream";
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
-import replyFrom from "@fastify/reply-from";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Secret } from "#shared/config.ts";
-import { type Balancer, isSilence } from "#shared/rpc/balancer.ts";
-import { ANONYMOUS, CALLER_HEADER, REQUEST_ID_HEADER, SECRET_HEADER } from "#shared/rpc/call.ts";
-import { fault } from "#shared/rpc/fault.ts";
+import type { IncomingHttpHeaders } from "node:http";
+import type { DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError, createContextValues, type HandlerContext, type Transport } from "@connectrpc/connect";
+import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
+import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
+import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
+import type { Deps } from "#shared/deps.ts";
+import { ANONYMOUS } from "#shared/rpc/call.ts";
+import { fault, reasonOf } from "#shared/rpc/fault.ts";
+import { limitMessages, limitUnpacked } from "#shared/rpc/message-limit.ts";
 import type { Limits } from "./config.ts";
-import { sendFault } from "./rpc-fault.ts";
-import { metered, TooLarge } from "./rpc-meter.ts";
+import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, told } from "./rpc-forward.ts";
 import { Refusal } from "./transcoder/refusal.ts";
 
-export interface RpcDoorOptions {
+export interface RpcDoorOptions extends Pick<Deps, "clock"> {
   readonly basePath: string;
-  /** Each public service, and who says which of its replicas is next. */
-  readonly services: readonly { readonly desc: DescService; readonly balancer: Balancer }[];
+  readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   readonly limits: Pick<Limits, "rpcBytes" | "requestMs">;
-  /** Makes the services believe who is calling. */
-  readonly secret: Secret;
   /** Says who is calling, or throws a Refusal. By default nobody is asked. */
   readonly identify?: (request: FastifyRequest) => Promise<string> | string;
 }
 
-/** A service that is alive answers within the time itself; after this much more it is taken to be stuck. */
-const GRACE_MS = 1000;
-
-/** gRPC-Web puts five bytes in front of a message. */
-const FRAME_BYTES = 5;
-
 export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance) => {
-  const patience = options.limits.requestMs + GRACE_MS;
-  await app.register(replyFrom, {
-    undici: { headersTimeout: patience, bodyTimeout: patience },
-    retryMethods: [], // the answer of a service is passed on, whatever it is
-    disableRequestLogging: true,
-    destroyAgent: true,
-  });
+  const { services, limits, clock, identify = () => ANONYMOUS } = options;
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", (_request, body, done) => done(null, body));
-  for (const { desc, balancer } of options.services)
-    for (const method of desc.methods.filter(({ methodKind }) => methodKind === "unary")) {
-      const path = `/${desc.typeName}/${method.name}`;
-      app.route({
-        method: isSafe(method) ? ["GET", "POST"] : ["POST"],
-        url: options.basePath + path,
-        exposeHeadRoute: false,
-        handler: forwarder(path, balancer, options),
-      });
-    }
-};
-
-/** Connect lets what has no side effects be called by GET. */
-const isSafe = ({ idempotency }: DescMethod): boolean => idempotency === Level.NO_SIDE_EFFECTS;
-
-function forwarder(path: string, balancer: Balancer, { limits, secret, identify = () => ANONYMOUS }: RpcDoorOptions) {
-  const maxBytes = limits.rpcBytes + FRAME_BYTES;
-  return async (request: FastifyRequest, reply: FastifyReply) => {
+  app.addHook("onRequest", async (request) => {
     if (isGrpc(request))
       throw new Refusal(
         "UNSUPPORTED_MEDIA_TYPE",
         "gRPC needs HTTP/2: call the service itself, or use gRPC-Web or Connect.",
       );
-    const caller = await identify(request);
-    if (Number(request.headers["content-length"] ?? 0) > maxBytes) return sendFault(reply, tooLarge(limits.rpcBytes));
-    if (request.body) request.body = metered(request.body as Readable, maxBytes);
-    const replica = balancer.next();
-    return reply.from(`${replica.url}${path}`, {
-      rewriteRequestHeaders: (_, headers) => ({
-        ...without(headers, (name) => isUntrusted(name) || isForOneConnection(name)),
-        [REQUEST_ID_HEADER]: request.id,
-        [CALLER_HEADER]: caller,
-        [SECRET_HEADER]: secret.reveal(),
-      }),
-      rewriteHeaders: (headers) => without(headers, isForOneConnection),
-      onError: (_, { error }) => {
-        const failure = faultOf(error, limits.rpcBytes);
-        if (isSilence(failure) && !request.socket.destroyed) balancer.failed(replica);
-        return sendFault(reply, failure);
+    checkHost(request.headers);
+    shortenTimeouts(request.raw.headers);
+  });
+  app.addHook("preHandler", async (request) => {
+    if (request.method === "POST")
+      request.body = limitMessages(request.raw, request.headers["content-type"] ?? "", limits.rpcBytes);
+  });
+
+  const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
+    grpc: false,
+    readMaxBytes: limits.rpcBytes,
+    acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked),
+    contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
+    requestGate: async (context) => {
+      context.signal.addEventListener("abort", () => explain(context, limits.rpcBytes));
+      const { request } = exchangeOf(context);
+      try {
+        request.caller = await identify(request);
+      } catch (thrown) {
+        throw told(thrown, context);
+      }
+    },
+    routes: (router) => {
+      for (const service of services) forward(router, service, { clock, requestMs: limits.requestMs });
+    },
+  };
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  fastifyConnectPlugin(routed(app, options), connect, (error) => (error ? reject(error) : resolve()));
+  await promise;
+};
+
+/**
+ * The instance, with two things that the plugin (2.2) lacks: it takes every method on every path, and comes back without
+ * a word from a request that it could not answer.
+ */
+function routed(app: FastifyInstance, { basePath, services }: RpcDoorOptions): FastifyInstance {
+  const methods = services.flatMap(({ desc }) => desc.methods.filter(isForwarded));
+  const safe = new Set(methods.filter(isSafe).map(({ parent, name }) => `/${parent.typeName}/${name}`));
+  const all = (path: string, _options: object, handle: RouteHandlerMethod) =>
+    app.route({
+      method: safe.has(path) ? ["GET", "POST"] : ["POST"],
+      url: basePath + path,
+      exposeHeadRoute: false,
+      handler: async (request, reply) => {
+        await handle.call(app, request, reply);
+        if (!reply.raw.headersSent) throw new Error("Connect's plugin gave no answer.");
+        if (!reply.raw.writableEnded) reply.raw.destroy();
       },
     });
-  };
+  return Object.create(app, { all: { value: all } });
+}
+
+/**
+ * An error in the message itself never reaches a handler, and the plugin tells it without a reason, some as "internal".
+ * It aborts the call with that error before it writes it down.
+ */
+function explain(context: HandlerContext, rpcBytes: number): void {
+  const error: unknown = context.signal.reason;
+  if (exchangeOf(context).decoded || !(error instanceof ConnectError) || reasonOf(error)) return;
+  const { code, rawMessage, details } =
+    error.code === Code.ResourceExhausted
+      ? fault("PAYLOAD_TOO_LARGE", `The message is larger than ${rpcBytes} bytes.`)
+      : fault("VALIDATION_FAILED", error.rawMessage);
+  Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
+}
+
+/** The plugin makes a URL of it, and has no answer where that fails. */
+function checkHost({ host }: IncomingHttpHeaders): void {
+  if (host === undefined || !URL.canParse(`http://${host}`))
+    throw new Refusal("INVALID_HEADER", "Host: must be the name of a host, with its port if it has one");
+}
+
+/** The plugin sets a timer to whatever a caller asks for, and Node rings at once where that is longer. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+function shortenTimeouts(headers: IncomingHttpHeaders): void {
+  const [connect, grpc] = [headers["connect-timeout-ms"], headers["grpc-timeout"]].map((value) => `${value ?? ""}`);
+  const isTooLong = ({ timeoutMs = 0 }) => timeoutMs > LONGEST_TIMER_MS;
+  if (connect && isTooLong(parseConnectTimeout(connect, Number.POSITIVE_INFINITY)))
+    headers["connect-timeout-ms"] = String(LONGEST_TIMER_MS);
+  if (grpc && isTooLong(parseGrpcTimeout(grpc, Number.POSITIVE_INFINITY)))
+    headers["grpc-timeout"] = `${Math.floor(LONGEST_TIMER_MS / 1000)}S`;
 }
 
 // gRPC's trailers would be lost on the way.
 const isGrpc = ({ headers }: FastifyRequest): boolean =>
   /^application\/grpc($|[+;])/.test(headers["content-type"] ?? "");
-
-const without = <H extends object>(headers: H, isUnwanted: (name: string) => boolean): H =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !isUnwanted(name))) as H;
-
-/** Headers that concern one connection only (RFC 9110, 7.6.1). */
-const isForOneConnection = (name: string): boolean =>
-  /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect)$/.test(name);
-
-/** Headers that the petstore's own processes believe are never taken from outside. */
-const isUntrusted = (name: string): boolean => name.startsWith("x-petstore-");
-
-const tooLarge = (rpcBytes: number) => fault("PAYLOAD_TOO_LARGE", `The message is larger than ${rpcBytes} bytes.`);
-
-function faultOf(error: Error & { statusCode?: number; cause?: unknown }, rpcBytes: number) {
-  if (error.cause instanceof TooLarge) return tooLarge(rpcBytes);
-  if (error.statusCode === 504)
-    return fault(
-      "DEADLINE_EXCEEDED",
-      "The service did not answer in time. A write may or may not have happened.",
-      error,
-    );
-  return fault("UNAVAILABLE", "The service can't be reached now. A write may or may not have happened.", error);
-}

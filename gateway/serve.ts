@@ -14,6 +14,7 @@ import { health } from "./health.ts";
 import { jsonText } from "./openapi/json.ts";
 import { petstoreDocument, TITLE } from "./openapi/petstore.ts";
 import { rpcDoor } from "./rpc-door.ts";
+import { answerUnknownRpcs } from "./rpc-unknown.ts";
 import { publicServices } from "./services.ts";
 import { operationsOf } from "./transcoder/operations.ts";
 import { effectiveDates } from "./transcoder/retirement.ts";
@@ -42,11 +43,14 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     connections: config.connections,
     basePath,
     deprecation,
-    everywhere: cors(config.corsOrigins),
+    everywhere: async (app) => {
+      await cors(config.corsOrigins)(app);
+      answerUnknownRpcs(app);
+    },
     plugins: [
       docs({ basePath, title: TITLE, document: jsonText(petstoreDocument(config)) }),
       health({ basePath, services, isAccepting: () => accepting }),
-      rpcDoor({ basePath, services, limits, secret }),
+      rpcDoor({ basePath, services, limits, ...realTime }),
     ],
   });
   stack.defer(async () => {

@@ -5,8 +5,7 @@ import { createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { pino } from "pino";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { realTime } from "#shared/clock.ts";
-import type { Balancer } from "#shared/rpc/balancer.ts";
-import { createServiceTransport } from "#shared/rpc/client.ts";
+import { createServiceTransport, type ServiceTransport } from "#shared/rpc/client.ts";
 import { buildGateway, type GatewayOptions } from "./app.ts";
 
 export const testLimits: GatewayOptions["limits"] = {
@@ -41,9 +40,9 @@ export async function startGateway<S extends DescService>(
   return { app, port, base, log, call: (path: string, init?: RequestInit) => call(base + path, init) };
 }
 
-/** Sends to the replicas of a service in turn. */
-export const balancerOf = (...urls: string[]): Balancer =>
-  createServiceTransport({ urls, secret: "a secret that nobody asks for", ...realTime }).balancer;
+/** To the replicas of a service in turn. */
+export const servedAt = (secret: string, ...urls: string[]): ServiceTransport =>
+  createServiceTransport({ urls, secret, ...realTime });
 
 export interface Seen {
   readonly status: number;

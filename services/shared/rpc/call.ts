@@ -8,6 +8,12 @@ export const REQUEST_ID_HEADER = "x-request-id";
 /** The caller where no credentials are asked for. */
 export const ANONYMOUS = "anonymous";
 
+/** Headers of a call that is made in the name of whoever made a request. */
+export const callHeaders = ({ id, caller }: { readonly id: string; readonly caller: string }) => ({
+  [REQUEST_ID_HEADER]: id,
+  [CALLER_HEADER]: caller,
+});
+
 /** What work is done under: how long it may take, and in whose name it is logged. */
 export interface Budget {
   /** When the caller gives up, on the process's clock (milliseconds). */

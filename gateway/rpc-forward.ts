@@ -1,0 +1,132 @@
+/** The RPCs of the public services as the gateway serves them: each is passed on, by its descriptor alone. */
+import {
+  type DescMessage,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  fromBinary,
+  type Message,
+} from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import {
+  ConnectError,
+  type ConnectRouter,
+  createContextKey,
+  type HandlerContext,
+  type Transport,
+} from "@connectrpc/connect";
+import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
+import type { FastifyRequest } from "fastify";
+import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
+import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import type { Deps } from "#shared/deps.ts";
+import { callHeaders } from "#shared/rpc/call.ts";
+import { fault, reasonOf } from "#shared/rpc/fault.ts";
+import { createErrorExit, unexplained } from "./errors.ts";
+import { Refusal } from "./transcoder/refusal.ts";
+
+/** The HTTP request that an RPC came with, and whether its message could be read. */
+export interface Exchange {
+  readonly request: FastifyRequest;
+  decoded: boolean;
+}
+
+export const exchangeKey = createContextKey<Exchange | undefined>(undefined);
+
+export function exchangeOf({ values }: HandlerContext): Exchange {
+  const exchange = values.get(exchangeKey);
+  if (!exchange) throw new Error("An RPC came without its HTTP request.");
+  return exchange;
+}
+
+/** Those that HTTP/1.1 and browsers can carry: the request is one message. */
+export const isForwarded = (method: DescMethod): method is DescMethodUnary | DescMethodServerStreaming =>
+  method.methodKind === "unary" || method.methodKind === "server_streaming";
+
+export const isSafe = ({ idempotency }: DescMethod): boolean => idempotency === Level.NO_SIDE_EFFECTS;
+
+export interface ForwardOptions extends Pick<Deps, "clock"> {
+  /** Longest time for a unary RPC, from the arrival of its request. A stream ends when its service or its caller says. */
+  readonly requestMs: number;
+}
+
+/**
+ * Adds the RPCs of a service to a router. The caller's message goes to the transport with the headers that the petstore's
+ * processes trust and nothing else of its own; messages, headers, trailers and errors of the service come back.
+ */
+export function forward(
+  router: ConnectRouter,
+  { desc, transport }: { readonly desc: DescService; readonly transport: Transport },
+  { clock, requestMs }: ForwardOptions,
+): void {
+  const unary = (method: DescMethodUnary) => async (message: Message, context: HandlerContext) => {
+    const exchange = exchangeOf(context);
+    const { request } = exchange;
+    exchange.decoded = true;
+    const left = Math.min(context.timeoutMs() ?? Number.POSITIVE_INFINITY, request.arrivedAt + requestMs - clock());
+    try {
+      // Connect reads 0 as "no limit", and takes whole milliseconds.
+      const timeoutMs = Math.max(1, Math.ceil(left));
+      const answer = await transport.unary(method, context.signal, timeoutMs, callHeaders(request), message as never);
+      mergeNonProtocolHeaders(context.responseHeader, answer.header);
+      mergeNonProtocolHeaders(context.responseTrailer, answer.trailer);
+      return answer.message;
+    } catch (thrown) {
+      throw told(thrown, context);
+    }
+  };
+
+  const streaming = (method: DescMethodServerStreaming) =>
+    async function* (message: Message, context: HandlerContext) {
+      const exchange = exchangeOf(context);
+      exchange.decoded = true;
+      const input = createAsyncIterable([message as never]);
+      try {
+        const headers = callHeaders(exchange.request);
+        const answer = await transport.stream(method, context.signal, context.timeoutMs(), headers, input);
+        mergeNonProtocolHeaders(context.responseHeader, answer.header);
+        yield* answer.message;
+        mergeNonProtocolHeaders(context.responseTrailer, answer.trailer);
+      } catch (thrown) {
+        throw told(thrown, context);
+      }
+    };
+
+  for (const method of desc.methods.filter(isForwarded))
+    if (method.methodKind === "unary") router.rpc(method, unary(method) as never);
+    else router.rpc(method, streaming(method) as never);
+}
+
+const failureOf = createErrorExit(ErrorReasonSchema);
+
+/** What the caller is told of a failure: a service's own words, or those that the HTTP API has for it. */
+export function told(thrown: unknown, context: HandlerContext): ConnectError {
+  const { request } = exchangeOf(context);
+  const said = thrown instanceof ConnectError ? reasonOf(thrown)?.reason : undefined;
+  const refusal =
+    thrown instanceof Refusal
+      ? thrown
+      : thrown instanceof ConnectError && said
+        ? new Refusal(said, thrown.rawMessage)
+        : unexplained(thrown, isSafe(context.method));
+  const { record, headers } = failureOf(refusal, request.id);
+  for (const [name, value] of Object.entries(headers)) context.responseHeader.set(name, value);
+  const isOurs = !said && !(thrown instanceof Refusal);
+  request.log[isOurs && !context.signal.aborted ? "warn" : "debug"]({ err: thrown }, record.code);
+  if (!(thrown instanceof ConnectError && said))
+    return fault(record.code as Parameters<typeof fault>[0], record.message, thrown);
+  thrown.details = thrown.details.map(legible);
+  return thrown;
+}
+
+const legibleTypes = new Map<string, DescMessage>(
+  [ErrorInfoSchema, ViolationsSchema].map((desc) => [desc.typeName, desc]),
+);
+
+/** Connect shows in JSON, for people, what is in the details whose type it knows. */
+function legible(detail: ConnectError["details"][number]): ConnectError["details"][number] {
+  const desc = "type" in detail ? legibleTypes.get(detail.type) : undefined;
+  return desc && "type" in detail ? { desc, value: fromBinary(desc, detail.value) } : detail;
+}

@@ -1,0 +1,66 @@
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Health } from "#proto/health/v1/health_pb.ts";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { reasonOf } from "#shared/rpc/fault.ts";
+import { answerUnknownRpcs } from "./rpc-unknown.ts";
+import { startGateway } from "./testing.ts";
+
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+beforeAll(async () => {
+  gateway = await startGateway(PetService, {}, { everywhere: async (app) => answerUnknownRpcs(app) });
+});
+afterAll(() => gateway.app.close());
+
+const UNKNOWN = "/petstore.pet.v1.PetService/Nothing";
+const post = (type: string, headers: Record<string, string> = {}): RequestInit => ({
+  method: "POST",
+  body: "{}",
+  headers: { "content-type": type, ...headers },
+});
+
+test.each([
+  ["Connect", createConnectTransport],
+  ["Connect by GET", (options: { baseUrl: string }) => ({ ...options, useHttpGet: true })],
+  ["gRPC-Web", createGrpcWebTransport],
+] as const)("%s clients are told UNIMPLEMENTED, with a reason", async (_, open) => {
+  const options = { baseUrl: gateway.base, httpVersion: "1.1" } as const;
+  const opened = open(options);
+  const transport = "unary" in opened ? opened : createConnectTransport({ ...options, ...opened });
+  const error = await createClient(Health, transport)
+    .check({})
+    .catch((thrown) => ConnectError.from(thrown));
+  if (!(error instanceof ConnectError)) return expect.fail("no error");
+  expect([error.code, error.rawMessage]).toEqual([Code.Unimplemented, "There is no such RPC here."]);
+  expect(reasonOf(error)?.reason).toBe("ROUTE_NOT_FOUND");
+});
+
+test("gRPC-Web is answered by trailers only", async () => {
+  for (const type of ["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"]) {
+    const { status, headers, text } = await gateway.call(UNKNOWN, post(type));
+    expect([status, headers.get("grpc-status"), headers.get("content-type"), text]).toEqual([200, "12", type, ""]);
+    expect(headers.get("x-request-id")).not.toBeNull();
+  }
+});
+
+test("Connect is answered in its own form", async () => {
+  const answers = [
+    await gateway.call(UNKNOWN, post("application/json", { "connect-protocol-version": "1" })),
+    await gateway.call(UNKNOWN, post("application/proto")),
+    await gateway.call(`${UNKNOWN}?connect=v1&encoding=json&message=%7B%7D`),
+  ];
+  for (const { status, headers, text } of answers) {
+    expect([status, JSON.parse(text).code, headers.get("api-version")]).toEqual([501, "unimplemented", "1.0.0"]);
+  }
+});
+
+test.each([
+  ["JSON that may be anybody's", UNKNOWN, post("application/json")],
+  ["a GET", UNKNOWN, {}],
+  ["gRPC-Web on no path of an RPC", "/nowhere", post("application/grpc-web+proto")],
+  ["Connect on no path of an RPC", "/pets/1/2", post("application/proto")],
+])("%s is answered by HTTP's own record", async (_, path, init) => {
+  const { status, text } = await gateway.call(path, init);
+  expect([status, JSON.parse(text).code]).toEqual([404, "ROUTE_NOT_FOUND"]);
+});
