@@ -2,6 +2,7 @@
 import type { Reporter } from "vitest/node";
 import { mongodMissing } from "./mongod.ts";
 import { networkMissing } from "./network.ts";
+import { smallDiskMissing } from "./small-disk.ts";
 
 const MONGOD = `
   NOT RUN: the tests on MongoDB, for there is no mongod here.
@@ -11,8 +12,16 @@ const NETWORK = `
   NOT RUN: the tests that cut the network between members of MongoDB.
   To run them, be root on Linux and install ip and nft (Debian: apt-get install iproute2 nftables).
 `;
+const DISK = `
+  NOT RUN: the test on a full disk.
+  To run it, be root on Linux, where a small disk can be mounted.
+`;
 
-const found = () => [...(mongodMissing ? [MONGOD] : []), ...(networkMissing ? [NETWORK] : [])];
+const found = () => [
+  ...(mongodMissing ? [MONGOD] : []),
+  ...(networkMissing ? [NETWORK] : []),
+  ...(smallDiskMissing ? [DISK] : []),
+];
 
 /** With CI=true a run in which something is missing fails before it starts. */
 export function mongodReporter(environment = process.env, missing: readonly string[] = found()): Reporter {

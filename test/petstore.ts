@@ -30,6 +30,8 @@ export interface PetstoreOptions {
   readonly replicas?: number;
   /** Where MongoDB is, for a test that brings its own. */
   readonly mongodbUri?: string;
+  /** Where the embedded store keeps its data, for a test that brings its own place; it is used whatever store is tested. */
+  readonly dataDir?: string;
 }
 
 /** A directory for the embedded engine, which is not used when there is a URI. */
@@ -70,9 +72,10 @@ export interface Petstore extends AsyncDisposable {
 export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
   const { replicas = Number(process.env.PETSTORE_TEST_REPLICAS ?? 1) } = options;
   const stack = new AsyncDisposableStack();
-  const dataDir = await mkdtemp(join(tmpdir(), "petstore-"));
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "petstore-")));
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   try {
+    if (options.dataDir) return await startOn({ dataDir, mongodbUri: undefined }, { ...options, replicas: 1 }, stack);
     const isShared = process.env.PETSTORE_TEST_STORE === "mongodb" || replicas > 1;
     const mongodbUri = options.mongodbUri ?? (isShared ? stack.use(await openPlace()).uri : undefined);
     return await startOn({ dataDir, mongodbUri }, { ...options, replicas }, stack);

@@ -12,6 +12,7 @@ const FORMAT = 1;
 /** The result codes of SQLite that an operator can do something about. https://sqlite.org/rescode.html */
 const LOCKED = new Set([5, 6]);
 const DAMAGED = new Set([11, 26]);
+const FULL = 13;
 
 /**
  * Opens or creates the file for this process alone. Throws `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`,
@@ -62,6 +63,12 @@ const pragma = (db: DatabaseSync, name: "application_id" | "user_version"): numb
 /** SQLite's primary result code, or `undefined` for an error that is not SQLite's. */
 const resultCode = (error: unknown): number | undefined =>
   error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
+
+/**
+ * True when there was no room for a transaction, which then had no effect: what it had written of the log lacks the mark
+ * of a commit. A failed write of any other kind (a quota, a disk that is read-only now) can't be told from a broken disk.
+ */
+export const isFull = (error: unknown): boolean => resultCode(error) === FULL;
 
 /** Why opening failed, in words for the operator; errors that are no system's or SQLite's stay as they are. */
 export function openFailure(error: unknown, path: string): unknown {

@@ -10,7 +10,7 @@ const shelf = (statuses: readonly string[]): Match => ({ fields: ["categoryId", 
 function filled(count: number) {
   const db = new DatabaseSync(":memory:");
   prepareTable(db, PETS);
-  const table = embeddedTable(db, PETS, (statement) => statement());
+  const table = embeddedTable(db, PETS);
   for (let id = 1; id <= count; id++) {
     const doc = { _id: id, rev: 1, categoryId: id % 3, status: id % 2 ? "sold" : "pending", listed: true };
     table.put(id, encode(doc), doc);
@@ -60,7 +60,7 @@ test("an index leaves out the documents without all of its fields", () => {
 test("a new index is filled slice by slice from all documents", () => {
   const db = filled(2500);
   prepareTable(db, { name: "pets", indexes: { rev: ["rev", "listed"] } });
-  const table = embeddedTable(db, { name: "pets", indexes: { rev: ["rev", "listed"] } }, (statement) => statement());
+  const table = embeddedTable(db, { name: "pets", indexes: { rev: ["rev", "listed"] } });
   const match = { fields: ["rev", "listed"], values: [[1], [true]] };
   expect(table.list({ match, after: undefined, limit: 9999, order: "asc" })).toHaveLength(2500);
 });
@@ -80,7 +80,7 @@ test("a damaged document is in no new index, and keeps no other out of it", () =
   const declaration = { name: "pets", indexes: { rev: ["rev"] } };
   prepareTable(db, declaration);
   const match = { fields: ["rev"], values: [[1]] };
-  const rows = embeddedTable(db, declaration, (statement) => statement()).list({
+  const rows = embeddedTable(db, declaration).list({
     match,
     after: undefined,
     limit: 9,

@@ -58,8 +58,8 @@ function fill(db: DatabaseSync, name: string, fields: readonly string[]): void {
   }
 }
 
-/** `write` runs a statement that changes the table; reads run at once and leave no cursor open. */
-export function embeddedTable(db: DatabaseSync, declaration: Declaration, write: <R>(statement: () => R) => R): Table {
+/** Reads leave no cursor open. */
+export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table {
   const table = quote(declaration.name);
   const fields = indexedFields(declaration);
   const columns = ["doc", ...fields.map((field) => quote(keyColumn(field)))];
@@ -80,8 +80,8 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration, write:
 
   return {
     get: (id) => (select.get(id) as { doc: Uint8Array } | undefined)?.doc,
-    put: (id, bytes, doc) => void write(() => upsert.run(id, bytes, ...fields.map((field) => bind(doc[field])))),
-    delete: (id) => void write(() => remove.run(id)),
+    put: (id, bytes, doc) => void upsert.run(id, bytes, ...fields.map((field) => bind(doc[field]))),
+    delete: (id) => void remove.run(id),
     list(scan) {
       const rows: Row[] = [];
       const all = ranges(scan);

@@ -61,7 +61,7 @@ test("killed while it writes, six times: nothing answered is lost", { timeout: 1
   }
 });
 
-test("the disk is full while it writes: it says so once, answers nothing more, loses nothing", {
+test("a write fails while it writes: it says so once, answers nothing more, loses nothing", {
   timeout: 60_000,
 }, async () => {
   const answered = record();

@@ -4,7 +4,8 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../deps.ts";
-import { checkId, decode, type Fields, successor } from "./document.ts";
+import { checkId, decode, encode, type Fields } from "./document.ts";
+import { type Fold, type FoldOptions, fold } from "./fold.ts";
 import {
   type CallOptions,
   type Collection,
@@ -19,7 +20,7 @@ import {
   Unavailable,
   type Where,
 } from "./port.ts";
-import { checkDeclaration, checkKeys, checkQuery, type Declaration, indexedFields, type Scan } from "./query.ts";
+import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./query.ts";
 import { attemptsAt, type Report, readable, tooMany } from "./readable.ts";
 
 /** A stored document, and where it was found. */
@@ -36,27 +37,50 @@ export interface Table {
   list(scan: Scan): Row[];
 }
 
+/** Steps whose changes become certain together. */
+export interface Batch {
+  /** The same object for all steps of a batch. */
+  readonly key: object;
+  /** Says that the step which is running changes something. `statement` is run once, after all steps of the batch. */
+  write(statement: () => void): void;
+}
+
 export interface Engine {
-  /** Runs a step at once and answers when all that it wrote or saw is there to stay. */
-  run<R>(step: () => R): Promise<R>;
+  /** Runs a step that changes nothing, at once. It sees what is certain. */
+  read<R>(step: () => R): Promise<R>;
+  /** Runs a step and answers when all that it saw or changed is there to stay. */
+  write<R>(step: (batch: Batch) => R): Promise<R>;
   table(declaration: Declaration): Promise<Table>;
-  /** The sequence's next number. A part of a step, as the methods of a table are. */
-  next(sequence: string): number;
+  /** The sequence's next number. A part of a step. */
+  next(sequence: string, batch: Batch): number;
   close(): Promise<void>;
   /** What `decide` gets to see of the stored document. */
   present?<T extends Doc>(doc: T): T;
 }
 
-type Run = <R>(options: CallOptions | undefined, step: () => R) => Promise<R>;
+interface Runs {
+  read<R>(options: CallOptions | undefined, step: () => R): Promise<R>;
+  write<R>(options: CallOptions | undefined, step: (batch: Batch) => R): Promise<R>;
+}
 
 export function localStore(engine: Engine, clock: Clock, report: Report): Store {
   const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
 
-  const run: Run = async (options, step) => {
-    if (options?.deadline !== undefined && clock() >= options.deadline) {
-      throw new Unavailable(false, new Error("the deadline had passed before the store was asked"));
-    }
-    return engine.run(step);
+  const checkDeadline = (options: CallOptions | undefined) => {
+    if (options?.deadline === undefined || clock() < options.deadline) return;
+    throw new Unavailable(false, new Error("the deadline had passed before the store came to it"));
+  };
+  const runs: Runs = {
+    read: (options, step) =>
+      engine.read(() => {
+        checkDeadline(options);
+        return step();
+      }),
+    write: (options, step) =>
+      engine.write((batch) => {
+        checkDeadline(options);
+        return step(batch);
+      }),
   };
 
   const openCollection = async (declaration: Declaration) => {
@@ -64,7 +88,7 @@ export function localStore(engine: Engine, clock: Clock, report: Report): Store 
     return localCollection({
       declaration,
       table: await engine.table(declaration),
-      run,
+      runs,
       report,
       present: engine.present,
     });
@@ -79,30 +103,38 @@ export function localStore(engine: Engine, clock: Clock, report: Report): Store 
       return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
     },
     nextId: (sequence, options) =>
-      run(options, () => {
+      runs.write(options, (batch) => {
         checkId(sequence);
-        return engine.next(sequence);
+        return engine.next(sequence, batch);
       }),
-    ping: (options) => run(options, () => undefined),
+    ping: (options) => runs.read(options, () => undefined),
     close: () => engine.close(),
   };
+}
+
+interface Folding<T extends Doc> {
+  readonly folded: Fold<T>;
+  /** Puts what has become of the document into the table. */
+  write(): void;
 }
 
 interface Parts extends Pick<Engine, "present"> {
   readonly declaration: Declaration;
   readonly table: Table;
-  readonly run: Run;
+  readonly runs: Runs;
   readonly report: Report;
 }
 
 function localCollection<T extends Doc, I extends Indexes<T>>({
   declaration,
   table,
-  run,
+  runs,
   report,
-  present = (doc) => doc,
+  present,
 }: Parts): Collection<T, I> {
-  const keys = indexedFields(declaration);
+  const options: FoldOptions<T> = { keys: indexedFields(declaration), present };
+  /** The documents that the steps of a batch have come to. */
+  const batches = new WeakMap<object, Map<Id, Folding<T>>>();
 
   const docOf = ({ _id, doc: bytes }: Row): T => {
     const doc = decode<T>(bytes, declaration);
@@ -125,25 +157,39 @@ function localCollection<T extends Doc, I extends Indexes<T>>({
     throw tooMany(declaration.name);
   }
 
+  /** Each step finds what the one before it left: a document is decoded, encoded and written once in a batch. */
+  function folding(id: Id, batch: Batch): Folding<T> {
+    const documents = batches.get(batch.key) ?? new Map<Id, Folding<T>>();
+    batches.set(batch.key, documents);
+    const known = documents.get(id);
+    if (known) return known;
+    const folded = fold(id, read(id), options);
+    const write = () => {
+      const { doc } = folded;
+      if (doc) table.put(id, encode(doc as T & Fields), doc as T & Fields);
+      else table.delete(id);
+    };
+    const opened: Folding<T> = { folded, write };
+    documents.set(id, opened);
+    return opened;
+  }
+
+  function change<R>(id: Id, batch: Batch, step: (folded: Fold<T>) => R): R {
+    const { folded, write } = folding(id, batch);
+    const before = folded.doc?.rev;
+    const result = step(folded);
+    if (folded.doc?.rev !== before) batch.write(write);
+    return result;
+  }
+
   return {
-    get: (id, options) => run(options, () => read(id)),
-    getMany: (ids, options) => run(options, () => readable([...new Set(ids)].flatMap(find), docOf, report)),
+    get: (id, options) => runs.read(options, () => read(id)),
+    getMany: (ids, options) => runs.read(options, () => readable([...new Set(ids)].flatMap(find), docOf, report)),
     list: (query: ListQuery<Where<T, I>>, options) =>
-      run(options, () => page(checkQuery(declaration, query), query.strict)),
+      runs.read(options, () => page(checkQuery(declaration, query), query.strict)),
     update: <R>(id: Id, decide: Decide<T, R>, options?: CallOptions) =>
-      run(options, () => {
-        const stored = read(id);
-        const { result, next } = successor(id, stored && present(stored), decide);
-        if (next) {
-          checkKeys(next.doc, keys);
-          table.put(id, next.bytes, next.doc);
-        }
-        return result;
-      }),
+      runs.write(options, (batch) => change(id, batch, (folded) => folded.update(decide))),
     remove: (id, isOver, options) =>
-      run(options, () => {
-        const stored = read(id);
-        if (stored && isOver(present(stored))) table.delete(id);
-      }),
+      runs.write(options, (batch) => change(id, batch, (folded) => folded.remove(isOver))),
   };
 }

@@ -27,9 +27,17 @@ export function openMemory({ data = emptyData(), clock = () => 0, report = () =>
     if (closed) throw new Unavailable(false, new Error("the store is closed"));
   };
   const engine: Engine = {
-    async run(step) {
+    async read(step) {
       refuseWhenClosed();
       return step();
+    },
+    // Each step is a batch of its own, so that a simulation meets every order of them.
+    async write(step) {
+      refuseWhenClosed();
+      const statements: (() => void)[] = [];
+      const result = step({ key: statements, write: (statement) => void statements.push(statement) });
+      for (const statement of statements) statement();
+      return result;
     },
     async table({ name }) {
       refuseWhenClosed();

@@ -2,6 +2,7 @@
 import { serialize } from "bson";
 import { MongoNetworkError } from "mongodb";
 import { expect, test } from "vitest";
+import { FOLD_MS } from "./fold.ts";
 import { type ChangeOptions, createChanges } from "./mongo-change.ts";
 import type { Update } from "./mongo-lanes.ts";
 import { readStored, type Stored, toStored, unchanged } from "./mongo-marks.ts";
@@ -26,7 +27,7 @@ interface Step {
 const stored = (count: number, by = "another") =>
   toStored({ _id: 1, rev: count, ...{ count } }, undefined, { by, number: by === "us" ? 1 : count });
 
-function bench(steps: Step[], members: "one" | "several" = "several") {
+function bench(steps: Step[], members: "one" | "several" = "several", clock = () => 0) {
   const log: string[] = [];
   const touched: unknown[] = [];
   let step: Step = { sees: 0 };
@@ -61,7 +62,7 @@ function bench(steps: Step[], members: "one" | "several" = "several") {
         return serialize(step.sees === "poison" ? { _id: 1 } : stored(step.sees, step.by));
       },
     },
-    timing: { clock: () => 0, random: () => 0, sleep: async () => {} },
+    timing: { clock, random: () => 0, sleep: async () => {} },
     nextChange: () => ({ by: "us", number: 1 }),
   };
   return { log, touched, ...createChanges<Counter>(options as unknown as ChangeOptions) };
@@ -112,6 +113,34 @@ test("a refusal beside a write needs no second read, nor does one on a single me
   const one = updates(refuse);
   await single.change(1, one.all);
   expect([single.log, one.results]).toEqual([["read", "end"], ["no more than 1"]]);
+});
+
+test("deciding stops when others must get their turn: the rest waits, and the attempts stand for those that had theirs", async () => {
+  let now = 0;
+  const slow: Decide<Counter, unknown> = (doc, rev) => {
+    now += FOLD_MS / 2;
+    return add(doc, rev);
+  };
+  const steps: Step[] = [
+    { sees: 1, write: "not made" },
+    { sees: 5, write: "failed" },
+    { sees: 5, write: "made" },
+    { sees: 7, write: "made" },
+  ];
+  const { log, change } = bench(steps, "one", () => now);
+  const { all, results } = updates(slow, slow, slow);
+  const rest = await change(1, all);
+  expect(rest).toEqual(all.slice(2));
+  expect(log).toEqual(["read", "write 3", "read", "write 7", "read", "write 7", "end"]);
+  expect(results).toEqual([6, 7, "waiting"]);
+  expect(await change(1, rest)).toEqual([]);
+  expect(results).toEqual([6, 7, 8]);
+});
+
+test("what can't be read is refused to all, whoever's turn it is", async () => {
+  const { all, results } = updates(add, add);
+  expect(await bench([{ sees: "poison" }]).change(1, all)).toEqual([]);
+  expect(results).toEqual([expect.any(Corrupt), expect.any(Corrupt)]);
 });
 
 test("whose time is over when a race was lost is not written any more", async () => {

@@ -3,7 +3,8 @@
  * answer of a write is lost or does not tell, the next read tells by the change's mark whether it was made.
  */
 import { MongoError } from "mongodb";
-import { decode, type Fields, type Kind, successor } from "./document.ts";
+import type { Fields, Kind } from "./document.ts";
+import { FOLD_MS, fold } from "./fold.ts";
 import type { Database, Raw } from "./mongo-database.ts";
 import type { Update } from "./mongo-lanes.ts";
 import { type Limit, pause, persist, type Timing, unlessLost } from "./mongo-limit.ts";
@@ -11,7 +12,6 @@ import { type Change, outcome, readStored, type Stored, toStored, unchanged } fr
 import type { PointReads } from "./mongo-reads.ts";
 import type { Writer } from "./mongo-writes.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "./port.ts";
-import { checkKeys } from "./query.ts";
 
 export interface ChangeOptions {
   readonly kind: Kind;
@@ -26,7 +26,9 @@ export interface ChangeOptions {
 }
 
 /** What updates make of a document, and how they are answered once that is certain. */
-interface Folded {
+interface Decided {
+  /** How many of the updates have had their turn. */
+  readonly count: number;
   /** Absent when the document stays as it is. */
   readonly next: (Doc & Fields) | undefined;
   settle(): void;
@@ -40,35 +42,45 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
     return bytes && readStored<T>(bytes, kind);
   }
 
-  /** Each update decides on what the one before it left. */
-  function fold(id: Id, stored: T | undefined, updates: readonly Update<T>[]): Folded {
-    let current = stored;
-    const answers = updates.map(({ decide, resolve, reject }) => {
+  /** Each update decides on what the one before it left, until `until`; the first in any case. */
+  function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number): Decided {
+    const document = fold(id, stored, { keys });
+    const answers: (() => void)[] = [];
+    for (const { decide, resolve, reject } of updates) {
+      if (answers.length > 0 && timing.clock() >= until) break;
       try {
-        // A copy, for a result may be a part of what was seen.
-        const { result, next } = successor(id, structuredClone(current), decide);
-        if (next) {
-          checkKeys(next.doc, keys);
-          current = decode<T>(next.bytes, { name: kind.name });
-        }
-        return () => resolve(result);
+        const result = document.update(decide);
+        answers.push(() => resolve(result));
       } catch (error) {
-        return () => reject(error);
+        answers.push(() => reject(error));
       }
-    });
+    }
     const settle = () => {
       for (const answer of answers) answer();
     };
-    return { next: current === stored ? undefined : (current as T & Fields), settle };
+    return {
+      count: answers.length,
+      next: document.isChanged ? (document.doc as T & Fields) : undefined,
+      settle,
+    };
   }
 
-  /** Makes one change of all the updates. Resolves to their answers; to nothing when the time of all of them is over. */
-  async function attempt(id: Id, all: readonly Update<T>[], writer: Writer) {
+  /**
+   * Makes one change of as many of the updates as can be decided before others must get their turn; the rest is left.
+   * Resolves to their answers; to nothing when the time of all of them is over.
+   */
+  async function attempt(
+    id: Id,
+    all: readonly Update<T>[],
+    writer: Writer,
+    leave: (rest: readonly Update<T>[]) => void,
+  ) {
     const mark = nextChange();
     let updates = all;
+    let taken: readonly Update<T>[] | undefined;
     let sent: { readonly base: Stored<T> | undefined; readonly settle: () => void } | undefined;
     let [writing, unsure, inDoubt, latest] = [false, false, false, false];
-    for (let round = 0; all.some(({ limit }) => !limit.isOver); round++) {
+    for (let round = 0; (taken ?? all).some(({ limit }) => !limit.isOver); round++) {
       try {
         const stored = await read(id, latest);
         const known = sent && outcome(mark, sent.base, stored);
@@ -78,7 +90,12 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
         for (const { limit } of updates) limit.inDoubt = inDoubt;
         // As long as they may have been made together they stay together, whether anybody still waits or not.
         if (!inDoubt) updates = updates.filter(({ limit }) => !limit.isOver);
-        const { next, settle } = fold(id, stored?.doc, updates);
+        // Cut once: from then on the same updates stand for the change, whatever becomes of its attempts.
+        const until = taken ? Number.POSITIVE_INFINITY : timing.clock() + FOLD_MS;
+        const { count, next, settle } = decideAll(id, stored?.doc, updates, until);
+        if (!taken) leave(updates.slice(count));
+        updates = updates.slice(0, count);
+        taken ??= updates;
         if (!next && (latest || !database.hasSeveralMembers())) return settle;
         // Without a write nothing proves that what was read is the latest state: read again in a way that does.
         latest = !next;
@@ -106,16 +123,19 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
   }
 
   return {
-    async change(id: Id, updates: readonly Update<T>[]): Promise<void> {
+    /** Settles the updates, except for those that it resolves to: they did not get their turn. */
+    async change(id: Id, updates: readonly Update<T>[]): Promise<readonly Update<T>[]> {
       const writer = openWriter();
+      let rest: readonly Update<T>[] = [];
       try {
-        const settle = await attempt(id, updates, writer);
+        const settle = await attempt(id, updates, writer, (left) => (rest = left));
         settle?.();
       } catch (error) {
-        for (const { reject } of updates) reject(error);
+        for (const { reject } of updates.slice(0, updates.length - rest.length)) reject(error);
       } finally {
         writer.end();
       }
+      return rest;
     },
 
     /** Removes a document that `isOver`. To remove it twice is no different, so this needs no mark. */

@@ -23,8 +23,10 @@ export interface Lanes<T extends Doc> {
 
 type Entry<T extends Doc> = Update<T> | (() => Promise<void>);
 
-/** `change` settles every update that it is given, and never rejects. */
-export function createLanes<T extends Doc>(change: (id: Id, updates: readonly Update<T>[]) => Promise<void>): Lanes<T> {
+/** `change` never rejects. It settles the first of the updates that it is given, and resolves to those that have to wait. */
+export function createLanes<T extends Doc>(
+  change: (id: Id, updates: readonly Update<T>[]) => Promise<readonly Update<T>[]>,
+): Lanes<T> {
   const lanes = new Map<Id, Entry<T>[]>();
 
   function enter(id: Id, entry: Entry<T>): void {
@@ -40,7 +42,7 @@ export function createLanes<T extends Doc>(change: (id: Id, updates: readonly Up
       if (typeof first === "function") {
         lane.shift();
         await first();
-      } else await change(id, takeUpdates(lane));
+      } else lane.unshift(...(await change(id, takeUpdates(lane))));
     }
     lanes.delete(id);
   }

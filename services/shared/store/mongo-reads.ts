@@ -1,5 +1,5 @@
 /** Reads by `_id`: all that are asked for in one turn of the event loop travel as one query. */
-import { peek } from "./document.ts";
+import { idOf } from "./document.ts";
 import { type Database, find, type Raw } from "./mongo-database.ts";
 import type { Id } from "./port.ts";
 
@@ -43,7 +43,7 @@ function turns(fetch: (ids: readonly Id[]) => Promise<Uint8Array[]>) {
 
   async function answer(asked: readonly (readonly [Id, Waiting])[]): Promise<void> {
     try {
-      const found = new Map((await fetch(asked.map(([id]) => id))).map((bytes) => [peek(bytes)._id, bytes]));
+      const found = new Map((await fetch(asked.map(([id]) => id))).map((bytes) => [idOf(bytes), bytes]));
       for (const [id, { resolve }] of asked) resolve(found.get(id));
     } catch (error) {
       for (const [, { reject }] of asked) reject(error);

@@ -1,0 +1,59 @@
+/** The disk of the embedded store is full: writes are refused with 503, reads go on, and nothing answered is lost. */
+import { execFileSync } from "node:child_process";
+import { statfsSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { sendHttp } from "./cases/doors.ts";
+import { startPetstore } from "./petstore.ts";
+import { smallDiskMissing } from "./small-disk.ts";
+import { serviceNames } from "./world.ts";
+
+test.skipIf(smallDiskMissing)(
+  "writes are 503 until there is room, reads are 200, nothing is lost",
+  { timeout: 300_000 },
+  async () => {
+    const disk = await mkdtemp(join(tmpdir(), "petstore-"));
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", disk]);
+    try {
+      await using petstore = await startPetstore({ dataDir: join(disk, "data") });
+      const send = (method: string, path: string, body?: object) => sendHttp(petstore.http, { method, path, body });
+      const create = async (i: number) => {
+        const { status, headers, text } = await send("POST", "/categories", { name: `category ${i}` });
+        if (status === 503) expect([headers["retry-after"], JSON.parse(text).code]).toEqual(["1", "UNAVAILABLE"]);
+        else expect(status).toBe(201);
+        return status === 201 ? (JSON.parse(text).id as number) : undefined;
+      };
+      const created: number[] = [];
+      for (let i = 0; i < 5; i++) created.push((await create(i)) ?? expect.unreachable());
+
+      const { bavail, bsize } = statfsSync(disk);
+      writeFileSync(join(disk, "filler"), Buffer.alloc(bavail * bsize));
+      // The last page of a file may still have room.
+      let refused = 0;
+      for (let i = 5; refused < 10; i++) {
+        const id = await create(i);
+        if (id === undefined) refused++;
+        else created.push(id);
+      }
+      for (const id of created) expect((await send("GET", `/categories/${id}`)).status).toBe(200);
+      expect((await send("GET", "/categories?limit=100")).status).toBe(200);
+      expect((await send("GET", "/readyz")).status).toBe(200);
+      expect(petstore.logs("category").match(/the disk is full/g)).toHaveLength(1);
+
+      await rm(join(disk, "filler"));
+      created.push((await create(-1)) ?? expect.unreachable());
+      expect(petstore.logs("category")).toContain("there is room again");
+      for (const name of serviceNames) {
+        await petstore.kill(name);
+        await petstore.start(name);
+      }
+      const { text } = await send("GET", "/categories?limit=100");
+      expect(JSON.parse(text).map(({ id }: { id: number }) => id)).toEqual(created.toReversed());
+    } finally {
+      execFileSync("umount", [disk]);
+      await rm(disk, { recursive: true });
+    }
+  },
+);
