@@ -9,7 +9,7 @@ import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal
 import { UpdateOrderRequestSchema } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { realTime } from "../clock.ts";
 import { DomainError } from "../errors.ts";
-import { Unavailable } from "../store/port.ts";
+import { Overloaded, Unavailable } from "../store/port.ts";
 import { CALLER_HEADER, type Call, openCall, SECRET_HEADER } from "./call.ts";
 import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
 import { reasonOf, toFault } from "./fault.ts";
@@ -126,6 +126,13 @@ describe("errors", () => {
     for (const thrown of [new Unavailable(false), new ConnectError("x", Code.DeadlineExceeded)])
       expect(reasonOf(toFault(thrown, { requestId: "r-1", isLate: true }))?.reason).toBe("DEADLINE_EXCEEDED");
     expect(reasonOf(toFault(new Unavailable(false), { requestId: "r-1" }))?.reason).toBe("UNAVAILABLE");
+  });
+
+  test("what the store did not even begin is overload, late or not: nothing was done", () => {
+    for (const isLate of [true, false])
+      expect(reasonOf(toFault(new Overloaded("one record"), { requestId: "r-1", isLate, writes: true }))?.reason).toBe(
+        "OVERLOADED",
+      );
   });
 
   test("a bug in a write may have come after its effects: the outcome is unknown", () => {

@@ -8,7 +8,7 @@ import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
 import { DomainError, type Reason } from "../errors.ts";
-import { Corrupt, Unavailable } from "../store/port.ts";
+import { Corrupt, Overloaded, Unavailable } from "../store/port.ts";
 import { excerpt, firstOf, MAX_MESSAGE, tellFirst } from "./excerpt.ts";
 
 /** Who names the reasons in a google.rpc.ErrorInfo. */
@@ -91,6 +91,9 @@ export const isBug = (thrown: unknown): boolean =>
 export function toFault(thrown: unknown, { requestId, isLate = false, writes = false }: Circumstances): Fault {
   if (thrown instanceof Fault) return thrown;
   if (thrown instanceof DomainError) return domainFault(thrown);
+  if (thrown instanceof Overloaded)
+    // A step before the one that was refused may have had its effect.
+    return fault("OVERLOADED", `There is more work than can be done in time. ${advice(writes)}`, thrown);
   // The store refuses to begin what nobody waits for any more.
   if (thrown instanceof Unavailable && isLate) return fault("DEADLINE_EXCEEDED", outOfTime(writes), thrown);
   if (thrown instanceof Unavailable)

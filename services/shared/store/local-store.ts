@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../deps.ts";
+import { type Admission, createAdmission, type Queues } from "./admission.ts";
 import { checkId, decode, encode, type Fields } from "./document.ts";
 import { type Fold, type FoldOptions, fold } from "./fold.ts";
 import {
@@ -66,6 +67,7 @@ interface Runs {
 export function localStore(engine: Engine, clock: Clock, report: Report): Store {
   const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
 
+  const admission = createAdmission();
   const checkDeadline = (options: CallOptions | undefined) => {
     if (options?.deadline === undefined || clock() < options.deadline) return;
     throw new Unavailable(false, new Error("the deadline had passed before the store came to it"));
@@ -89,6 +91,7 @@ export function localStore(engine: Engine, clock: Clock, report: Report): Store 
       declaration,
       table: await engine.table(declaration),
       runs,
+      admission,
       report,
       present: engine.present,
     });
@@ -103,10 +106,12 @@ export function localStore(engine: Engine, clock: Clock, report: Report): Store 
       return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
     },
     nextId: (sequence, options) =>
-      runs.write(options, (batch) => {
-        checkId(sequence);
-        return engine.next(sequence, batch);
-      }),
+      admission.read(options, () =>
+        runs.write(options, (batch) => {
+          checkId(sequence);
+          return engine.next(sequence, batch);
+        }),
+      ),
     ping: (options) => runs.read(options, () => undefined),
     close: () => engine.close(),
   };
@@ -122,6 +127,7 @@ interface Parts extends Pick<Engine, "present"> {
   readonly declaration: Declaration;
   readonly table: Table;
   readonly runs: Runs;
+  readonly admission: Admission;
   readonly report: Report;
 }
 
@@ -129,10 +135,12 @@ function localCollection<T extends Doc, I extends Indexes<T>>({
   declaration,
   table,
   runs,
+  admission,
   report,
   present,
 }: Parts): Collection<T, I> {
   const options: FoldOptions<T> = { keys: indexedFields(declaration), present };
+  const queues: Queues = new Map();
   /** The documents that the steps of a batch have come to. */
   const batches = new WeakMap<object, Map<Id, Folding<T>>>();
 
@@ -182,14 +190,16 @@ function localCollection<T extends Doc, I extends Indexes<T>>({
     return result;
   }
 
+  const changing = <R>(id: Id, options: CallOptions | undefined, step: (folded: Fold<T>) => R) =>
+    admission.change(queues, id, options, () => runs.write(options, (batch) => change(id, batch, step)));
+
   return {
     get: (id, options) => runs.read(options, () => read(id)),
     getMany: (ids, options) => runs.read(options, () => readable([...new Set(ids)].flatMap(find), docOf, report)),
     list: (query: ListQuery<Where<T, I>>, options) =>
       runs.read(options, () => page(checkQuery(declaration, query), query.strict)),
     update: <R>(id: Id, decide: Decide<T, R>, options?: CallOptions) =>
-      runs.write(options, (batch) => change(id, batch, (folded) => folded.update(decide))),
-    remove: (id, isOver, options) =>
-      runs.write(options, (batch) => change(id, batch, (folded) => folded.remove(isOver))),
+      changing(id, options, (folded) => folded.update(decide)),
+    remove: (id, isOver, options) => changing(id, options, (folded) => folded.remove(isOver)),
   };
 }

@@ -1,5 +1,6 @@
 /** A collection of the port in MongoDB. */
 import type { IndexDescription } from "mongodb";
+import type { Admission, Queues } from "./admission.ts";
 import { checkId, type Fields } from "./document.ts";
 import { createChanges } from "./mongo-change.ts";
 import { type Database, find, type Raw } from "./mongo-database.ts";
@@ -21,6 +22,7 @@ export interface CollectionOptions {
   readonly timing: Timing;
   readonly nextChange: () => Change;
   readonly run: Run;
+  readonly admission: Admission;
   readonly report: Report;
 }
 
@@ -34,7 +36,9 @@ export const indexDescriptions = ({ indexes }: Declaration): IndexDescription[] 
   }));
 
 export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: CollectionOptions): Collection<T, I> {
-  const { declaration, database, timing, nextChange, run, report } = options;
+  const { declaration, database, timing, nextChange, run, admission, report } = options;
+  const queues: Queues = new Map();
+  const read: Run = (options, call) => admission.read(options, () => run(options, call));
   const raw: Raw = database.db.collection(declaration.name);
   const reads = pointReads(database, raw);
   const keys = indexedFields(declaration);
@@ -55,13 +59,13 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
 
   return {
     get: (id, options) =>
-      run(options, async (limit) => {
+      read(options, async (limit) => {
         checkId(id);
         const bytes = await persist(limit, timing, () => reads.read(id, options?.latest));
         return bytes && docOf(bytes);
       }),
     getMany: (ids, options) =>
-      run(options, async (limit) => {
+      read(options, async (limit) => {
         for (const id of ids) checkId(id);
         const asked = [...new Set(ids)];
         const found = await persist(limit, timing, () => Promise.all(asked.map((id) => reads.read(id))));
@@ -69,7 +73,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
         return readable(stored, docOf, report);
       }),
     list: (query, options) =>
-      run(options, async (limit) => {
+      read(options, async (limit) => {
         const scan = checkQuery(declaration, query);
         // From the start again: the `_id` of a document that can't be read may be nothing to go on from.
         for (const size of attemptsAt(scan.limit)) {
@@ -80,15 +84,19 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
         throw tooMany(declaration.name);
       }),
     update: (id, decide, options) =>
-      run(options, async (limit) => {
-        checkId(id);
-        return lanes.update(id, decide, limit);
-      }),
+      admission.change(queues, id, options, () =>
+        run(options, async (limit) => {
+          checkId(id);
+          return lanes.update(id, decide, limit);
+        }),
+      ),
     remove: (id, isOver, options) =>
-      run(options, async (limit) => {
-        checkId(id);
-        return lanes.alone(id, () => remove(id, isOver, limit));
-      }),
+      admission.change(queues, id, options, () =>
+        run(options, async (limit) => {
+          checkId(id);
+          return lanes.alone(id, () => remove(id, isOver, limit));
+        }),
+      ),
   };
 }
 

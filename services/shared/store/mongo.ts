@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { MongoClient, TopologyDescription } from "mongodb";
 import type { Deps } from "../deps.ts";
+import { createAdmission } from "./admission.ts";
 import { checkId } from "./document.ts";
 import { indexDescriptions, mongoCollection, type Run } from "./mongo-collection.ts";
 import { connect, createClient } from "./mongo-connect.ts";
@@ -61,6 +62,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     return answer;
   };
 
+  const admission = createAdmission();
   const process = randomBytes(9).toString("base64url");
   let changes = 0;
   const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
@@ -75,6 +77,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       timing: options,
       nextChange: () => ({ by: process, number: ++changes }),
       run,
+      admission,
       report,
     });
   }
@@ -89,10 +92,12 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
     },
     nextId: (sequence, callOptions) =>
-      run(callOptions, async (limit) => {
-        checkId(sequence);
-        return nextId(sequence, limit);
-      }),
+      admission.read(callOptions, () =>
+        run(callOptions, async (limit) => {
+          checkId(sequence);
+          return nextId(sequence, limit);
+        }),
+      ),
     ping: (callOptions) =>
       run(callOptions, async (limit) => {
         const level = database.hasSeveralMembers() ? "linearizable" : "majority";

@@ -5,6 +5,7 @@
  * - An answered write is on disk, and every read of the same process that starts later sees it (`GetOptions.latest` for
  *   those of others).
  * - `update` happens exactly once or not at all; when that can't be known it says so (`Unavailable.inDoubt`).
+ * - What can't be done soon is refused at once: `Overloaded`, and then surely without effect.
  * - Documents go in and come out as copies: nobody can change a stored document by holding on to it.
  * - A document that can't be read harms only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany` and
  *   `list` leave it out, and it is logged.
@@ -128,6 +129,15 @@ export class Unavailable extends Error {
   constructor(inDoubt: boolean, cause?: unknown) {
     super(inDoubt ? "the outcome of the write is unknown" : "the store is unavailable", { cause });
     this.inDoubt = inDoubt;
+  }
+}
+
+/** So much waits for the store already that the call was not begun: it had no effect, and will have none. */
+export class Overloaded extends Unavailable {
+  /** `what` has too much to do. */
+  constructor(what: string) {
+    super(false);
+    this.message = `too many calls wait for ${what}`;
   }
 }
 

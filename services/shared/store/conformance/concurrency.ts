@@ -1,6 +1,7 @@
 /** Many at once. */
 import { expect } from "vitest";
-import { keep, put } from "../port.ts";
+import { MOST_OF_ONE } from "../admission.ts";
+import { keep, Overloaded, put } from "../port.ts";
 import { type Bench, isAt, it, type OpenSubject, range, save } from "./subject.ts";
 
 const add = ({ pets }: Bench, id: number) =>
@@ -72,4 +73,22 @@ export function concurrency(open: OpenSubject): void {
     expect(new Set(ids).size).toBe(500);
     expect(Math.min(...ids)).toBeGreaterThan(2);
   });
+
+  it(
+    open,
+    "more changes of one document than can wait: some are refused, without effect; all others count",
+    async (bench) => {
+      const asked = 2 * MOST_OF_ONE;
+      const outcomes = await Promise.allSettled([...range(asked).map(() => add(bench, 1)), add(bench, 2)]);
+      const done = outcomes.slice(0, asked).filter(({ status }) => status === "fulfilled").length;
+      const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+      expect(done).toBeGreaterThanOrEqual(MOST_OF_ONE);
+      expect(refused.every(({ reason }) => reason instanceof Overloaded && !reason.inDoubt)).toBe(true);
+      expect(done + refused.length).toBe(asked);
+      expect(await bench.pets.get(1)).toMatchObject({ stock: done, rev: done });
+      expect(await bench.pets.get(2)).toMatchObject({ stock: 1 });
+      await add(bench, 1);
+      expect(await bench.pets.get(1)).toMatchObject({ stock: done + 1 });
+    },
+  );
 }
