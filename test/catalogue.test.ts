@@ -94,10 +94,12 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
     const { id } = await shop.category();
     await petstore.kill("inventory", "SIGSTOP");
     try {
-      return {
-        http: await http("POST", "/pets", { name: "Rex", categoryId: Number(id) }, { "x-server-timeout": "0.5" }),
-        rpc: await overConnect("/petstore.pet.v1.PetService/CreatePet", { pet: { name: "Rex", categoryId: `${id}` } }),
-      };
+      // At once, for a service that says nothing for long is found out.
+      const [seen, rpc] = await Promise.all([
+        http("POST", "/pets", { name: "Rex", categoryId: Number(id) }, { "x-server-timeout": "0.5" }),
+        overConnect("/petstore.pet.v1.PetService/CreatePet", { pet: { name: "Rex", categoryId: `${id}` } }),
+      ]);
+      return { http: seen, rpc };
     } finally {
       await petstore.kill("inventory", "SIGCONT");
     }

@@ -181,8 +181,8 @@ describe.skipIf(mongodbMissing)("two replicas of every process", () => {
     const degraded = async (gateway: Which) =>
       ((await (await fetch(`${petstore.url(gateway)}/readyz`)).json()) as { degraded?: string[] }).degraded;
     await petstore.kill("pet-2", "SIGSTOP");
-    for (const gateway of gateways) while ((await read(gateway, 2)) !== 504);
     for (const gateway of gateways) {
+      // The first read that it gets finds it out and moves on.
       for (let i = 0; i < 20; i++) expect(await read(gateway, 10)).toBe(200);
       expect(await degraded(gateway)).toEqual(["pet-2"]);
     }

@@ -3,7 +3,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { balancing, createBalancer } from "./balancer.ts";
-import { fault } from "./fault.ts";
+import { fault, reasonOf } from "./fault.ts";
 import * as replicas from "./replica.ts";
 
 // Which errors these are is the replica's knowledge, and tested there.
@@ -17,8 +17,15 @@ let called: string[];
 let failing: Map<string, () => unknown>;
 let asked: string[];
 let serving: Set<string>;
+/** Who answers nothing now, not even whether it is there; and how often each was asked that. */
+let silent: Map<string, Promise<unknown>>;
+let questions: string[];
+let sleepers: { readonly until: number; readonly wake: () => void }[];
 beforeEach(() => {
   now = 0;
+  silent = new Map();
+  questions = [];
+  sleepers = [];
   called = [];
   failing = new Map();
   asked = [];
@@ -31,7 +38,7 @@ const replica = (url: string): replicas.Replica => ({
   transport: {
     unary: async (method: DescMethodUnary) => {
       called.push(url);
-      await undefined;
+      await silent.get(url);
       const failure = failing.get(url);
       if (failure) throw failure();
       const [header, trailer] = [new Headers(), new Headers()];
@@ -42,18 +49,32 @@ const replica = (url: string): replicas.Replica => ({
     asked.push(url);
     return serving.has(url);
   },
+  isSilent: async () => {
+    questions.push(url);
+    return silent.has(url);
+  },
   close: () => {},
 });
 
+const sleep = (ms: number) => new Promise<void>((wake) => sleepers.push({ until: now + ms, wake }));
+const deps = { clock: () => now, random: () => 0.5, sleep };
+
 function balance(...urls: string[]) {
-  const deps = { clock: () => now, random: () => 0.5 };
   const transport = balancing(createBalancer(urls.map(replica), deps), urls.length, deps);
-  return (signal?: AbortSignal) =>
-    transport
-      .unary(CategoryService.method.getCategory, signal, 1000, undefined, {})
-      .then(() => "answered", ConnectError.from);
+  return (signal?: AbortSignal, method: DescMethodUnary = CategoryService.method.getCategory) =>
+    transport.unary(method, signal, 1000, undefined, {}).then(() => "answered", ConnectError.from);
 }
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+async function advance(ms: number): Promise<void> {
+  for (const end = now + ms; now < end; ) {
+    now += 10;
+    const due = sleepers.filter(({ until }) => until <= now);
+    sleepers = sleepers.filter(({ until }) => until > now);
+    for (const { wake } of due) wake();
+    await nextTurn();
+  }
+}
 
 /** Makes calls, each in a turn of its own, and says who was called. */
 async function calls(call: ReturnType<typeof balance>, count: number): Promise<string> {
@@ -118,7 +139,6 @@ describe("a call that surely never ran", () => {
       };
       return { ...rest, transport: { ...transport, unary } };
     };
-    const deps = { clock: () => now, random: () => 0.5 };
     for (const url of "ab") failing.set(url, unsent);
     const transport = balancing(createBalancer([slow("a"), slow("b")], deps), 2, deps);
     await transport.unary(CategoryService.method.getCategory, undefined, 1000, undefined, {}).catch(() => {});
@@ -127,13 +147,10 @@ describe("a call that surely never ran", () => {
 });
 
 describe("a replica that did not answer", () => {
-  test.each([
-    ["a lost reply", lost],
-    ["a time that ran out", () => new ConnectError("the operation timed out", Code.DeadlineExceeded)],
-  ])("is passed over after %s, and that call is not made again", async (_, failure) => {
+  test("is passed over after a lost reply, and that call is not made again", async () => {
     const call = balance("a", "b");
-    failing.set("a", failure);
-    expect(await call()).toMatchObject({ code: failure().code });
+    failing.set("a", lost);
+    expect(await call()).toMatchObject({ code: Code.Aborted });
     await nextTurn();
     expect(await calls(call, 3)).toBe("b b b");
   });
@@ -167,13 +184,13 @@ describe("a replica that did not answer", () => {
   test("is not asked again while it thinks", async () => {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const slow = { ...replica("a"), isServing: vi.fn(() => promise) };
-    const balancer = createBalancer([slow, replica("b")], { clock: () => now, random: () => 0.5 });
+    const balancer = createBalancer([slow, replica("b")], deps);
     balancer.failed(slow);
-    for (; now < 5_000; now += 100) expect(balancer.next().url).toBe("b");
+    for (; now < 5_000; now += 100) expect(balancer.next()?.url).toBe("b");
     expect(slow.isServing).toHaveBeenCalledTimes(1);
     resolve(true);
     await nextTurn();
-    expect([balancer.next().url, balancer.next().url].sort()).toEqual(["a", "b"]);
+    expect([balancer.next()?.url, balancer.next()?.url].sort()).toEqual(["a", "b"]);
   });
 
   test("is called all the same when there is no other", async () => {
@@ -182,5 +199,116 @@ describe("a replica that did not answer", () => {
     expect(await calls(call, 5)).toBe("a b a b a");
     failing.clear();
     expect(await call()).toBe("answered");
+  });
+});
+
+describe("a replica that owes answers", () => {
+  const timedOut = () => new ConnectError("the operation timed out", Code.DeadlineExceeded);
+  /** From now on it says nothing, until the result is called. */
+  const silence = (url: string) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    silent.set(url, promise);
+    return () => {
+      silent.delete(url);
+      resolve();
+    };
+  };
+
+  test("is not blamed for the time of a caller: it is asked once, and has its turn", async () => {
+    const call = balance("a", "b");
+    failing.set("a", timedOut);
+    expect(await call()).toMatchObject({ code: Code.DeadlineExceeded });
+    await nextTurn();
+    expect(await calls(call, 4)).toBe("b a b a");
+    await advance(3_000);
+    expect([questions, asked]).toEqual([["a"], []]);
+    expect(await calls(call, 4)).toBe("b a b a");
+  });
+
+  test("is left alone when it says that it is there, however long a call takes", async () => {
+    const call = balance("a");
+    const answer = silence("a");
+    const slow = call();
+    silent.delete("a"); // it has the call, and says that it is there
+    await advance(10_000);
+    expect(await calls(call, 2)).toBe("a a");
+    expect(asked).toEqual([]);
+    answer();
+    expect(await slow).toBe("answered");
+  });
+
+  test("is not asked while it answers other calls", async () => {
+    const call = balance("a");
+    const answer = silence("a");
+    const slow = call();
+    silent.delete("a");
+    for (let i = 0; i < 50; i++) {
+      await advance(100);
+      await call();
+    }
+    expect(questions).toEqual([]);
+    answer();
+    await slow;
+  });
+
+  test("is out when it leaves two questions unanswered, and what may be repeated moves on", async () => {
+    const call = balance("a", "b");
+    const answer = silence("a");
+    const reads = [call(), call()];
+    const write = call(undefined, CategoryService.method.deleteCategory);
+    await nextTurn();
+    expect(await calls(call, 1)).toBe("b");
+    called = [];
+    await advance(600);
+    expect(await Promise.all(reads)).toEqual(["answered", "answered"]);
+    expect(called).toEqual(["b", "b"]);
+    expect(questions).toEqual(["a", "a"]);
+    expect(await calls(call, 3)).toBe("b b b");
+    // What may have had effects is waited for.
+    answer();
+    expect(await write).toBe("answered");
+  });
+
+  test("is found out though no caller waits for it long", async () => {
+    const call = balance("a", "b");
+    silent.set("a", Promise.resolve());
+    failing.set("a", timedOut);
+    expect(await call()).toMatchObject({ code: Code.DeadlineExceeded });
+    await advance(600);
+    expect(await calls(call, 3)).toBe("b b b");
+  });
+
+  test("fails calls at once when there is no other, until it answers again", async () => {
+    const call = balance("a");
+    const answer = silence("a");
+    const read = call();
+    await advance(600);
+    expect(await read).toMatchObject({ code: Code.Unavailable });
+    called = [];
+    for (let i = 0; i < 5; i++) {
+      await nextTurn();
+      const error = (await call()) as ConnectError;
+      expect([error.rawMessage, reasonOf(error)?.reason]).toEqual([
+        "CategoryService does not answer now. Try again in a second.",
+        "UNAVAILABLE",
+      ]);
+    }
+    expect(called).toEqual([]);
+    await advance(10_000);
+    answer();
+    await advance(1_000);
+    expect(await call()).toBe("answered");
+  });
+
+  test("is called again when it is no longer silent, but broken, and there is no other", async () => {
+    const call = balance("a");
+    const answer = silence("a");
+    const read = call();
+    await advance(600);
+    await read;
+    answer();
+    await advance(1_000);
+    failing.set("a", unsent);
+    expect(await call()).toMatchObject({ rawMessage: "connection refused" });
   });
 });

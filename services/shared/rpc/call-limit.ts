@@ -1,4 +1,4 @@
-import { fault } from "./fault.ts";
+import { notMade } from "./lost-reply.ts";
 
 /** Calls to one service that have not been answered. */
 const MAX_CALLS = 10_000;
@@ -17,7 +17,7 @@ export function limitCalls(maxCalls = MAX_CALLS, maxBytes = MAX_BYTES): CallLimi
   return {
     enter(bytes) {
       if (calls >= maxCalls || waiting + bytes > maxBytes)
-        throw fault("OVERLOADED", "Too many calls are under way. Try again in a second.");
+        throw notMade("OVERLOADED", "Too many calls are under way. Try again in a second.");
       calls++;
       waiting += bytes;
       return () => {

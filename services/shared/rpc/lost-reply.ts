@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import type { Reason } from "../errors.ts";
 import { advice, fault, reasonOf } from "./fault.ts";
 
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
@@ -40,4 +41,12 @@ export class LostReply extends ConnectError {
     super(rawMessage, code, undefined, undefined, cause);
     this.details = details;
   }
+}
+
+/** A call that was not made at all. It is no fault of this process: one that makes calls of its own can't pass it on. */
+export function notMade(reason: Reason, message: string): ConnectError {
+  const { rawMessage, code, details } = fault(reason, message);
+  const error = new ConnectError(rawMessage, code);
+  error.details = details;
+  return error;
 }

@@ -7,10 +7,12 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { realTime } from "../clock.ts";
+import { createServiceTransport } from "./client.ts";
 import { neverRan, openReplica } from "./replica.ts";
 
 const stack: (() => unknown)[] = [];
@@ -54,7 +56,26 @@ test("a call for which there is no connection never ran", async () => {
   await new Promise((done) => server.close(done));
   const replica = open(port);
   expect((await failures(replica)).map(neverRan)).toEqual([true, true, true]);
-  expect(await replica.isServing()).toBe(false);
+  expect([await replica.isServing(), await replica.isSilent()]).toEqual([false, false]);
+});
+
+test("one that takes calls and answers nothing is silent: it is found out once, and others needn't wait for it", {
+  timeout: 60_000,
+}, async () => {
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => sockets.push(socket.on("error", () => {})));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  stack.push(() => server.close());
+  stack.push(() => sockets.map((socket) => socket.destroy()));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = createServiceTransport({ urls: [url], secret: "", ...realTime });
+  stack.push(() => transport.close());
+  const client = createClient(CategoryService, transport);
+  const call = () => client.getCategory({ categoryId: 1n }, { timeoutMs: 50_000 }).catch(ConnectError.from);
+  for (const failure of await Promise.all([call(), call(), call()]))
+    expect(failure).toMatchObject({ code: Code.Unavailable });
+  expect(await call()).toMatchObject({ rawMessage: "CategoryService does not answer now. Try again in a second." });
+  expect(await transport.replicas[0]?.isSilent()).toBe(true);
 });
 
 test("a call on a stream that the server refused never ran", async () => {

@@ -1,6 +1,6 @@
 /** One process of a service as its callers see it: an HTTP/2 connection, and what an error tells about a call. */
 import { constants, type Http2Session } from "node:http2";
-import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
 import { SECRET_HEADER } from "./call.ts";
@@ -19,6 +19,8 @@ export interface Replica {
   readonly transport: Transport;
   /** Whether it says that it takes calls; false, too, when it does not answer within a second. Never rejects. */
   isServing(): Promise<boolean>;
+  /** Whether it leaves that question unanswered for a second, which a broken connection does not. Never rejects. */
+  isSilent(): Promise<boolean>;
   close(): void;
 }
 
@@ -48,6 +50,11 @@ export function openReplica(url: string, secret: string, limit?: CallLimit): Rep
       health.check({}, { timeoutMs: CHECK_MS }).then(
         ({ status }) => status === Status.SERVING,
         () => false,
+      ),
+    isSilent: () =>
+      health.check({}, { timeoutMs: CHECK_MS }).then(
+        () => false,
+        (error) => ConnectError.from(error).code === Code.DeadlineExceeded,
       ),
     close: () => sessions.abort(),
   };

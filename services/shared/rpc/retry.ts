@@ -29,7 +29,8 @@ export function isKeyed(method: DescMethodUnary, input: object): boolean {
   return name !== undefined && (input as Record<string, unknown>)[name] !== undefined;
 }
 
-const isReplayable = (method: DescMethodUnary, input: object): boolean =>
+/** True when to do it twice is to do it once: reads, operations that name themselves, creates with a key. */
+export const isReplayable = (method: DescMethodUnary, input: object): boolean =>
   method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, input);
 
 /**
