@@ -29,7 +29,9 @@ export interface Replica {
  * limit may be one for several replicas.
  */
 export function openReplica(url: string, secret: string, limit?: CallLimit): Replica {
-  const sessions = new Http2SessionManager(url, { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 });
+  const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
+  // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
+  const sessions = new Http2SessionManager(url, pings, { rejectUnauthorized: true });
   const transport = createGrpcTransport({
     baseUrl: url,
     sessionManager: watched(sessions),
@@ -89,7 +91,9 @@ function watched(sessions: Http2SessionManager): NonNullable<GrpcTransportOption
         }
         return stream;
       } catch (thrown) {
-        const error = ConnectError.from(thrown);
+        const { rawMessage } = ConnectError.from(thrown);
+        const words = `no connection to ${sessions.authority}: ${rawMessage}`;
+        const error = new ConnectError(words, Code.Unavailable, undefined, undefined, thrown);
         unsent.add(error);
         throw error;
       }
