@@ -1,8 +1,11 @@
 /** What is hardly HTTP, over raw sockets: every answer is a record all the same. */
+import { once } from "node:events";
 import { connect } from "node:net";
 import fc from "fast-check";
+import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { defaultConnectionLimits } from "#shared/rpc/connections.ts";
 import { recordIn, sendRaw, startGateway, testLimits } from "./testing.ts";
 
 let creations = 0;
@@ -113,6 +116,33 @@ test("a caller that resets its CONNECT harms nobody else", async () => {
     socket.resetAndDestroy();
   }
   expect((await gateway.call("/pets")).status).toBe(200);
+});
+
+test("a client that doesn't read its answer is given up", async () => {
+  const large = async (app: FastifyInstance) => {
+    app.get("/large", (_request, reply) => {
+      reply.raw.once("close", () => closed.resolve());
+      return Buffer.alloc(64 * 1024 * 1024); // more than the system keeps for a connection
+    });
+  };
+  const closed = Promise.withResolvers<void>();
+  const limits = { ...defaultConnectionLimits, writeMs: 100, waitingBytes: Number.POSITIVE_INFINITY };
+  const { app, port } = await startGateway(PetService, {}, { connections: limits, plugins: [large] });
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  socket.write(`GET /large HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await closed.promise;
+  socket.destroy();
+  await app.close();
+});
+
+test("connections beyond the bound take the place of idle ones", async () => {
+  const limits = { ...defaultConnectionLimits, connectionsPerAddress: 1 };
+  const { app, port, call } = await startGateway(PetService, {}, { connections: limits });
+  const idle = connect(port, "127.0.0.1");
+  const closed = once(idle.resume(), "close");
+  expect((await call("/nowhere")).status).toBe(404);
+  await closed;
+  await app.close();
 });
 
 test("a query can't break out of the Link header that repeats it", async () => {

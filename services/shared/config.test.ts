@@ -62,6 +62,12 @@ test.each(["http://a:8081,", "http://a:8081,b", "http://a:80,http://a", "http://
   },
 );
 
+test("connections have bounds of their own", () => {
+  const bounds = { MAX_CONNECTIONS: "20", MAX_CONNECTIONS_PER_ADDRESS: "10", WRITE_TIMEOUT: "5s" };
+  expect(config(bounds).connections).toMatchObject({ connections: 20, connectionsPerAddress: 10, writeMs: 5000 });
+  expect(() => config({ MAX_CONNECTIONS: "0" })).toThrow("it must be a whole number from 10 to 100000");
+});
+
 test("the log is readable on a terminal, JSON otherwise, unless told", () => {
   expect(serviceConfig(minimal, "pet", true).logFormat).toBe("pretty");
   expect(serviceConfig({ ...minimal, LOG_FORMAT: "json" }, "pet", true).logFormat).toBe("json");

@@ -176,36 +176,31 @@ const floodLimits = {
 /**
  * Bounds what runs for one HTTP/2 connection. A stream that its client has reset is none any more to HTTP/2, but its
  * handler runs to its end; so handlers are counted, and where twice as many run as there may be streams, new streams are
- * refused (RFC 9113 section 8.7: they may be sent again). A stranger's request begins when what came together with it was
- * read: if that resets it, nothing is done.
+ * refused (RFC 9113 section 8.7: they may be sent again). Node tells of a request when what came together with it was read:
+ * if that has reset it, nothing is done.
  */
 function limitWork(handler: Handler, limits: OnePortLimits, connections: () => Connections) {
   const running = new WeakMap<Http2Session, number>();
   const trusted = new WeakSet<Http2Session>();
-  return (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse): void => {
+  return async (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse) => {
     const { stream } = request;
     const { session } = stream;
     connections().follow(request, response);
-    if (!session) return;
+    if (!session || stream.closed) return; // it was reset
     const isPeer = connections().isPeer(request);
     if (isPeer && !trusted.has(session)) {
       trusted.add(session);
       session.settings({ maxConcurrentStreams: limits.peerStreams });
     }
-    const begin = async () => {
-      if (stream.closed || stream.destroyed) return;
-      const others = running.get(session) ?? 0;
-      if (others >= 2 * (isPeer ? limits.peerStreams : limits.concurrentStreams))
-        return stream.close(constants.NGHTTP2_REFUSED_STREAM);
-      running.set(session, others + 1);
-      try {
-        await handler(request, response);
-      } finally {
-        running.set(session, (running.get(session) ?? 1) - 1);
-      }
-    };
-    if (isPeer) begin();
-    else setImmediate(begin);
+    const others = running.get(session) ?? 0;
+    if (others >= 2 * (isPeer ? limits.peerStreams : limits.concurrentStreams))
+      return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    running.set(session, others + 1);
+    try {
+      await handler(request, response);
+    } finally {
+      running.set(session, (running.get(session) ?? 1) - 1);
+    }
   };
 }
 
