@@ -37,6 +37,7 @@ test("what is not set has its default", () => {
       rpcBytes: 1_048_576,
       requestMs: 10_000,
     },
+    lameDuckMs: 500,
     deprecation: { deprecatedAt: undefined, sunsetAt: undefined, goneAfterSunset: false },
   });
 });
@@ -47,7 +48,8 @@ test("one base moves all ports, an address of its own goes before it", () => {
 });
 
 test("what is set is read", () => {
-  const { basePath, corsOrigins, limits, deprecation } = config({
+  const { basePath, corsOrigins, limits, lameDuckMs, deprecation } = config({
+    LAME_DUCK: "5s",
     HTTP_BASE_PATH: "/petstore/v1",
     CORS_ORIGINS: "https://shop.example, http://localhost:3000",
     MAX_BODY_BYTES: "1000",
@@ -57,7 +59,7 @@ test("what is set is read", () => {
     AFTER_SUNSET: "gone",
   });
   expect([basePath, corsOrigins]).toEqual(["/petstore/v1", ["https://shop.example", "http://localhost:3000"]]);
-  expect([limits.bodyBytes, limits.requestMs]).toEqual([1000, 2500]);
+  expect([limits.bodyBytes, limits.requestMs, lameDuckMs]).toEqual([1000, 2500, 5000]);
   expect(deprecation).toEqual({
     deprecatedAt: Date.parse("2026-12-01"),
     sunsetAt: Date.parse("2028-01-01"),
@@ -75,6 +77,7 @@ describe("a wrong value is one line with its name, itself and what is allowed", 
     ["MAX_BODY_BYTES", "64KiB", "MAX_BODY_BYTES=64KiB is wrong: it must be a whole number"],
     ["MAX_RPC_BYTES", "2000000", "MAX_RPC_BYTES=2000000 is wrong: it must be a whole number from 1024 to 1048576."],
     ["MAX_REQUEST_TIME", "1m", "MAX_REQUEST_TIME=1m is wrong: it must be a time from 100ms to 10s"],
+    ["LAME_DUCK", "2m", "LAME_DUCK=2m is wrong: it must be a time from 0s to 60s"],
     ["SUNSET_AT", "soon", "SUNSET_AT=soon is wrong: it must be a moment"],
     ["AFTER_SUNSET", "410", "AFTER_SUNSET=410 is wrong: it must be answer or gone."],
   ])("%s=%s", (name, value, line) => {

@@ -9,6 +9,7 @@ import {
   instant,
   integer,
   type Kind,
+  lameDuckSettings,
   list,
   oneOf,
   optional,
@@ -43,6 +44,8 @@ export interface GatewayConfig extends ProcessConfig {
   readonly corsOrigins: readonly string[];
   readonly authMode: "none";
   readonly limits: Limits;
+  /** How long it goes on serving after it was told to stop, unready. */
+  readonly lameDuckMs: number;
   /** When deprecated operations end, where that differs from the contract. */
   readonly deprecation: RetirementPolicy;
 }
@@ -70,6 +73,7 @@ const gatewaySettings = {
   MAX_REQUEST_TIME: withDefault(duration("100ms", "10s"), 10_000),
   DEPRECATED_AT: optional(instant),
   SUNSET_AT: optional(instant),
+  ...lameDuckSettings,
   AFTER_SUNSET: withDefault(oneOf("answer", "gone"), "answer"),
 };
 
@@ -96,6 +100,7 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
       rpcBytes: values.MAX_RPC_BYTES,
       requestMs: values.MAX_REQUEST_TIME,
     },
+    lameDuckMs: values.LAME_DUCK,
     deprecation: {
       deprecatedAt: values.DEPRECATED_AT,
       sunsetAt: values.SUNSET_AT,

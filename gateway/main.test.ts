@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { Agent, type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
@@ -44,6 +45,28 @@ test("starts without its services, says where it is, and stops when told to", as
     child.kill("SIGTERM");
   }
   expect(await once(child, "exit")).toEqual([0, null]);
+}, 60_000);
+
+test("goes on serving when told to stop, unready, and ends each connection with an answer that says so", async () => {
+  const { child, stdout } = await run({ LAME_DUCK: "60s" }, "ready at");
+  const port = Number(/http:\/\/127\.0\.0\.1:(\d+)/.exec(stdout)?.[1]);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const get = async (path: string) => {
+    const [response] = (await once(request({ port, path, agent }).end(), "response")) as [IncomingMessage];
+    await text(response);
+    return { connection: response.headers.connection, status: response.statusCode };
+  };
+  try {
+    expect((await get("/healthz")).connection).toBe("keep-alive");
+    child.kill("SIGTERM");
+    // The first answer after the signal comes on the connection that is open, and is its last.
+    while ((await get("/healthz")).connection !== "close");
+    for (let i = 0; i < 3; i++) expect(await get("/readyz")).toEqual({ connection: "close", status: 503 });
+  } finally {
+    agent.destroy();
+    child.kill("SIGTERM"); // asked twice, it ends at once
+  }
+  expect(await once(child, "exit")).toEqual([143, null]);
 }, 60_000);
 
 test("a wrong value is one line", async () => {

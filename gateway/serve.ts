@@ -2,11 +2,12 @@
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { realTime } from "#shared/clock.ts";
 import { ConfigError, origin } from "#shared/config.ts";
-import type { Running } from "#shared/lifecycle.ts";
+import { type Running, STOP_LIMIT_MS } from "#shared/lifecycle.ts";
 import { createLogger } from "#shared/log.ts";
 import { createServiceTransport } from "#shared/rpc/client.ts";
 import { listen } from "#shared/rpc/listen.ts";
 import { buildGateway } from "./app.ts";
+import { createClosing } from "./closing.ts";
 import type { GatewayConfig } from "./config.ts";
 import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
@@ -19,12 +20,9 @@ import { publicServices } from "./services.ts";
 import { operationsOf } from "./transcoder/operations.ts";
 import { effectiveDates } from "./transcoder/retirement.ts";
 
-/** How long requests that run may go on once the gateway closes. */
-const GRACE_MS = 8_000;
-
 /** Opens the gateway, ready to take requests; the stack closes it. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
-  const { basePath, limits, internalSecret: secret, deprecation } = config;
+  const { basePath, limits, internalSecret: secret, deprecation, lameDuckMs } = config;
   checkRetirement(config);
   const log = createLogger({ service: config.name, level: config.logLevel, format: config.logFormat });
   const services = publicServices.map(({ name, desc }) => {
@@ -33,7 +31,6 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     const { replicas, balancer } = transport;
     return { name, desc, transport, replicas, balancer };
   });
-  let accepting = true;
   const app = await buildGateway({
     services,
     reasons: ErrorReasonSchema,
@@ -49,21 +46,15 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     },
     plugins: [
       docs({ basePath, title: TITLE, document: jsonText(petstoreDocument(config)) }),
-      health({ basePath, services, isAccepting: () => accepting }),
+      health({ basePath, services, isAccepting: () => closing.isAccepting() }),
       rpcDoor({ basePath, services, limits, ...realTime }),
     ],
   });
-  stack.defer(async () => {
-    const cutOff = setTimeout(() => app.server.closeAllConnections(), GRACE_MS);
-    await app.close();
-    clearTimeout(cutOff);
-  });
+  const closing = createClosing(app, { lameDuckMs, ...realTime });
+  stack.defer(() => closing.close());
   await app.ready();
   const port = await listen(app.server, config.host, config.port);
-  stack.defer(() => {
-    accepting = false;
-  });
-  return { log, url: origin(config.host, port) + basePath };
+  return { log, url: origin(config.host, port) + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 
 /** Dates from the environment have to go together with those of the contract. */

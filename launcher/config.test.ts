@@ -26,3 +26,10 @@ test("the data directory is of no concern with MongoDB", () => {
   expect(launcherConfig({ DATA_DIR: "here" }, false).dataDir).toBe("here");
   expect(launcherConfig({ MONGODB_URI: "mongodb://localhost" }, false).dataDir).toBeUndefined();
 });
+
+test("the gateway's time to go on serving is known", () => {
+  expect([launcherConfig({}, false).lameDuckMs, launcherConfig({ LAME_DUCK: "5s" }, false).lameDuckMs]).toEqual([
+    500, 5000,
+  ]);
+  expect(() => launcherConfig({ LAME_DUCK: "long" }, false)).toThrow(/^LAME_DUCK=long is wrong/);
+});

@@ -1,7 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ConfigError, type Environment, processNames, serviceConfig } from "#shared/config.ts";
+import {
+  ConfigError,
+  type Environment,
+  lameDuckSettings,
+  processNames,
+  readEnvironment,
+  serviceConfig,
+} from "#shared/config.ts";
 
 export interface LauncherConfig {
   /** What the processes get. */
@@ -10,6 +17,8 @@ export interface LauncherConfig {
   readonly dataDir: string | undefined;
   /** npm started this process, so it ends with npm: a signal to npm alone does not arrive here. */
   readonly endsWithParent: boolean;
+  /** How long the gateway goes on serving after it was told to stop. */
+  readonly lameDuckMs: number;
 }
 
 /**
@@ -31,7 +40,8 @@ export function launcherConfig(
     delete environment[name];
   const { dataDir, mongodbUri } = serviceConfig(environment, "pet", terminal);
   const endsWithParent = given.npm_lifecycle_event !== undefined;
-  return { environment, dataDir: mongodbUri ? undefined : dataDir, endsWithParent };
+  const { LAME_DUCK: lameDuckMs } = readEnvironment(environment, lameDuckSettings);
+  return { environment, dataDir: mongodbUri ? undefined : dataDir, endsWithParent, lameDuckMs };
 }
 
 /** Makes the data directory if need be, and tries whether it can be written. Throws `ConfigError`. */

@@ -5,8 +5,8 @@ import { checkDataDir, launcherConfig } from "./config.ts";
 import { paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
 
-/** A stop takes no longer: what has not ended by then is killed. */
-const STOP_LIMIT_MS = 10_000;
+/** A stop takes no longer than this and the gateway's lame-duck time: what has not ended by then is killed. */
+const STOP_LIMIT_MS = 9_500;
 
 /** People are told what is missing whenever so much time has passed. */
 const PROGRESS_MS = 2000;
@@ -23,12 +23,14 @@ const petstore: readonly Program[] = processNames.map((name: ProcessName) => ({
 export async function launch(programs: readonly Program[] = petstore): Promise<void> {
   const startedAt = performance.now();
   const children: Child[] = [];
-  const { stop, isStopping } = createStop(children);
+  let stopLimitMs = STOP_LIMIT_MS;
+  const { stop, isStopping } = createStop(children, () => stopLimitMs);
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => void stop(`${signal}: stopping`, 0));
   }
   try {
-    const { environment, dataDir, endsWithParent } = launcherConfig();
+    const { environment, dataDir, endsWithParent, lameDuckMs } = launcherConfig();
+    stopLimitMs += lameDuckMs;
     if (endsWithParent) whenOrphaned(() => stop("npm is gone: stopping", 0));
     if (dataDir !== undefined) await checkDataDir(dataDir);
     for (const program of programs) children.push(supervise(program, { environment, say }));
@@ -69,7 +71,7 @@ async function allReady(children: readonly Child[]): Promise<ReadonlyMap<string,
 }
 
 /** `stop` ends all children and then this process. Called again, it kills what still runs. */
-function createStop(children: readonly Child[]) {
+function createStop(children: readonly Child[], limitMs: () => number) {
   let stopping = false;
   const killAll = (why: string) => {
     say(why);
@@ -79,10 +81,7 @@ function createStop(children: readonly Child[]) {
     if (stopping) return killAll("asked twice: killing what still runs");
     stopping = true;
     say(why);
-    setTimeout(
-      () => killAll(`not ended within ${STOP_LIMIT_MS / 1000} s: killing what still runs`),
-      STOP_LIMIT_MS,
-    ).unref();
+    setTimeout(() => killAll(`not ended within ${limitMs() / 1000} s: killing what still runs`), limitMs()).unref();
     // A terminal or a service manager may have told the children too: what ends now has not crashed.
     for (const child of children) child.leave();
     // The gateway first: its last requests need the services.

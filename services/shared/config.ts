@@ -61,6 +61,9 @@ export interface ServiceConfig extends ProcessConfig {
   readonly crashAt: string | undefined;
 }
 
+/** Of the gateway; the launcher waits for as much longer. */
+export const lameDuckSettings = { LAME_DUCK: withDefault(duration("0s", "60s"), 500) };
+
 /** The variables that services and the gateway have in common. */
 export const processSettings = {
   HOST: withDefault(host, "127.0.0.1"),

@@ -40,6 +40,14 @@ describe("a process alone", () => {
     expect(it.output()).toContain("still not stopped");
   });
 
+  test("a process may set the limit of its stop itself", async () => {
+    await using it = child("brief");
+    await it.printed(/ready at/);
+    it.process.kill("SIGTERM");
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toContain("still not stopped after 300 ms");
+  });
+
   test("a start that fails is one line, exit code 1, and closes what was open", async () => {
     await using it = child("refuse");
     expect(await it.ended).toBe(1);

@@ -1,13 +1,15 @@
 /** From a process's first resource to its last: start, ready, stop, and what ends it in between. */
 import type { Logger } from "./log.ts";
 
-/** How long a stop may take before the process ends all the same. The launcher kills a second later. */
-const STOP_LIMIT_MS = 9000;
+/** How long a stop may take before the process ends all the same. The launcher kills half a second later. */
+export const STOP_LIMIT_MS = 9000;
 
 export interface Running {
   readonly log: Logger;
   /** Where the process is reached. */
   readonly url: string;
+  /** STOP_LIMIT_MS unless said otherwise. */
+  readonly stopLimitMs?: number;
 }
 
 /** What a process tells the launcher that started it. */
@@ -39,6 +41,7 @@ export async function runProcess(
 ): Promise<void> {
   const stack = new AsyncDisposableStack();
   let log: Logger | undefined;
+  let stopLimitMs = STOP_LIMIT_MS;
   const crash = (err: unknown) => {
     if (log) log.fatal({ err }, "uncaught error, the process ends");
     else say(err);
@@ -52,9 +55,9 @@ export async function runProcess(
     stopping = true;
     log?.info(`stopping: ${why}`);
     setTimeout(() => {
-      log?.warn(`still not stopped after ${STOP_LIMIT_MS} ms, the process ends all the same`);
+      log?.warn(`still not stopped after ${stopLimitMs} ms, the process ends all the same`);
       process.exit(1);
-    }, STOP_LIMIT_MS).unref();
+    }, stopLimitMs).unref();
     // Also in the middle of a start, which then fails at the next thing it puts on the stack.
     await stack.disposeAsync();
     log?.info("stopped");
@@ -64,7 +67,7 @@ export async function runProcess(
 
   try {
     const running = await open(stack, (what) => void report({ type: "waiting", what }));
-    log = running.log;
+    ({ log, stopLimitMs = STOP_LIMIT_MS } = running);
     if (stopping) return;
     log.info(`ready at ${running.url}`);
     await report({ type: "ready", url: running.url });

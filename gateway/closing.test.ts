@@ -1,0 +1,124 @@
+/** Clients that keep their connections, across a stop: every request gets its answer. */
+import { connect, type Socket } from "node:net";
+import { expect, test } from "vitest";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { createClosing } from "./closing.ts";
+import { health } from "./health.ts";
+import { startGateway } from "./testing.ts";
+
+const GET = "GET /pets/1 HTTP/1.1\r\nHost: x\r\n\r\n";
+const CLOSE = /^connection: close\r$/im;
+
+interface Connection {
+  readonly socket: Socket;
+  /** What came so far. */
+  text(): string;
+  /** Resolves with all that came when there are so many answers, or when the connection is closed. */
+  answers(count: number): Promise<string[]>;
+}
+
+function open(port: number): Connection {
+  const socket = connect(port, "127.0.0.1");
+  let text = "";
+  let changed = Promise.withResolvers<void>();
+  const wake = () => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
+  socket.setEncoding("latin1").on("data", (chunk) => {
+    text += chunk;
+    wake();
+  });
+  socket.on("error", wake).on("close", wake);
+  const split = () => text.split(/(?=HTTP\/1\.1 )/).filter((answer) => answer.includes("}"));
+  return {
+    socket,
+    text: () => text,
+    async answers(count) {
+      while (split().length < count && !socket.closed) await changed.promise;
+      return split();
+    },
+  };
+}
+
+/** A gateway whose lame-duck time ends when the test says so. */
+async function start() {
+  const lameDuck = Promise.withResolvers<void>();
+  const gate = { wait: Promise.resolve() };
+  let closing: ReturnType<typeof createClosing> | undefined;
+  const gateway = await startGateway(
+    PetService,
+    {
+      getPet: async () => {
+        await gate.wait;
+        return { pet: { name: "Rex" } };
+      },
+    },
+    { plugins: [health({ basePath: "", services: [], isAccepting: () => closing?.isAccepting() ?? true })] },
+  );
+  closing = createClosing(gateway.app, { lameDuckMs: 1, sleep: () => lameDuck.promise });
+  return { ...gateway, gate, closing, endLameDuck: lameDuck.resolve };
+}
+
+test("clients that ask without a pause lose nothing, and go when they are told", async () => {
+  const { port, closing, endLameDuck } = await start();
+  const counts = { asked: 0, answered: 0, told: 0 };
+  const rounds = Array.from({ length: 24 }, () => Promise.withResolvers<void>());
+  const clients = rounds.map(async ({ resolve }) => {
+    const connection = open(port);
+    for (let round = 1; ; round++) {
+      counts.asked++;
+      connection.socket.write(GET);
+      const answer = (await connection.answers(round))[round - 1];
+      if (answer === undefined) return;
+      counts.answered++;
+      if (round === 3) resolve();
+      if (CLOSE.test(answer)) break;
+    }
+    counts.told++;
+  });
+  await Promise.all(rounds.map(({ promise }) => promise));
+  const closed = closing.close();
+  await Promise.all(clients);
+  endLameDuck();
+  await closed;
+  expect(counts).toEqual({ asked: counts.asked, answered: counts.asked, told: 24 });
+});
+
+test("a stop is told at once, new and idle connections are served all the while, and idle ones are closed last", async () => {
+  const { port, call, closing, endLameDuck } = await start();
+  const [idle, silent] = [open(port), open(port)];
+  for (const { socket } of [idle, silent]) socket.write(GET);
+  expect((await idle.answers(1))[0]).not.toMatch(CLOSE);
+  await silent.answers(1);
+  const closed = closing.close();
+  expect((await call("/readyz")).status).toBe(503);
+  expect((await call("/pets/1")).headers.get("connection")).toBe("close");
+  idle.socket.write(GET);
+  expect((await idle.answers(2))[1]).toMatch(CLOSE);
+  expect(silent.socket.closed).toBe(false);
+  endLameDuck();
+  await closed;
+  await silent.answers(2);
+  expect([silent.socket.closed, silent.text().match(/HTTP/g)?.length]).toEqual([true, 1]);
+});
+
+test("requests that run at the stop, and those that came behind them, are answered before their connection ends", async () => {
+  const { app, port, gate, closing, endLameDuck } = await start();
+  const slow = Promise.withResolvers<void>();
+  gate.wait = slow.promise;
+  let arrived = 0;
+  app.server.on("request", () => arrived++);
+  const connections = [open(port), open(port)] as const;
+  const [alone, pipelined] = connections;
+  for (const { socket } of connections) socket.write(GET);
+  await expect.poll(() => arrived, { timeout: 10_000 }).toBe(2);
+  const closed = closing.close();
+  pipelined.socket.write(GET + GET);
+  await expect.poll(() => arrived, { timeout: 10_000 }).toBe(4);
+  endLameDuck();
+  slow.resolve();
+  await closed;
+  expect((await alone.answers(2)).map((answer) => CLOSE.test(answer))).toEqual([true]);
+  expect((await pipelined.answers(4)).map((answer) => CLOSE.test(answer))).toEqual([false, false, true]);
+});

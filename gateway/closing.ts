@@ -1,0 +1,79 @@
+/** How the gateway stops without losing a request that is on its way. */
+import type { Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyInstance } from "fastify";
+import type { Deps } from "#shared/deps.ts";
+
+/** How long requests that run may go on once the server takes no more connections. */
+const GRACE_MS = 8_000;
+
+export interface ClosingOptions extends Pick<Deps, "sleep"> {
+  /** How long the server goes on after it was told to stop, so that load balancers and clients hear of it. */
+  readonly lameDuckMs: number;
+}
+
+export interface Closing {
+  /** False from the moment the gateway is told to stop: no more requests are to be sent to it. */
+  isAccepting(): boolean;
+  /** Resolves when the last request is answered and the last connection closed. */
+  close(): Promise<void>;
+}
+
+/**
+ * A server that closes a kept-alive connection resets the request that may be on its way there (RFC 9112, 9.5). So all
+ * are served as before for a while, but each connection ends with its next answer, which says so (`Connection: close`).
+ * What is idle then has been idle all the time; it is closed last.
+ */
+export function createClosing(app: FastifyInstance, { lameDuckMs, sleep }: ClosingOptions): Closing {
+  const { server } = app;
+  const answers = watchAnswers(server);
+  let accepting = true;
+  const close = async () => {
+    accepting = false;
+    answers.announceClose();
+    if (server.listening) await sleep(lameDuckMs);
+    const cutOff = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+    // Node and Fastify do this first, and count a connection as idle whose last answer is still being written.
+    const closeIdle = server.closeIdleConnections.bind(server);
+    server.closeIdleConnections = () => {};
+    const closed = app.close();
+    await answers.allWritten();
+    closeIdle();
+    await closed;
+    clearTimeout(cutOff);
+  };
+  return { isAccepting: () => accepting, close };
+}
+
+/** The newest answer of each connection that has an unfinished one. */
+function watchAnswers(server: Server) {
+  const newest = new Map<Socket, ServerResponse>();
+  let announcing = false;
+  let written: (() => void) | undefined;
+  server.prependListener("request", ({ socket }, response) => {
+    const before = newest.get(socket);
+    newest.set(socket, response);
+    response.once("close", () => {
+      if (newest.get(socket) === response) newest.delete(socket);
+      if (newest.size === 0) written?.();
+    });
+    if (!announcing) return;
+    // Pipelined: the connection has to outlive the answer before.
+    if (before && !before.headersSent) before.shouldKeepAlive = true;
+    response.shouldKeepAlive = false;
+  });
+  return {
+    /** From now on each connection ends with the answer to the last request that has arrived on it. */
+    announceClose() {
+      announcing = true;
+      for (const response of newest.values()) if (!response.headersSent) response.shouldKeepAlive = false;
+    },
+    /** Resolves when no answer is unfinished. */
+    allWritten(): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      written = resolve;
+      if (newest.size === 0) resolve();
+      return promise;
+    },
+  };
+}
