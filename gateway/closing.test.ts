@@ -54,7 +54,11 @@ async function start() {
         return { pet: { name: "Rex" } };
       },
     },
-    { plugins: [health({ basePath: "", services: [], isAccepting: () => closing?.isAccepting() ?? true })] },
+    {
+      plugins: [
+        health({ basePath: "", services: [], isAccepting: () => closing?.isAccepting() ?? true, clock: Date.now }),
+      ],
+    },
   );
   closing = createClosing(gateway.app, { lameDuckMs: 1, sleep: () => lameDuck.promise });
   return { ...gateway, gate, closing, endLameDuck: lameDuck.resolve };

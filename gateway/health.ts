@@ -1,8 +1,12 @@
 /** `/healthz`: this process is alive. `/readyz`: every service that it needs has a replica that takes calls. */
 import type { FastifyInstance } from "fastify";
+import type { Deps } from "#shared/deps.ts";
 import type { Replica } from "#shared/rpc/replica.ts";
 
-export interface HealthOptions {
+/** Services are asked no more often, however often the gateway is: `/readyz` is open to everybody. */
+const MAX_AGE_MS = 250;
+
+export interface HealthOptions extends Pick<Deps, "clock"> {
   readonly basePath: string;
   readonly services: readonly { readonly name: string; readonly replicas: readonly Pick<Replica, "isServing">[] }[];
   /** False from the moment the gateway is told to stop: no more requests are to be sent to it. */
@@ -10,7 +14,7 @@ export interface HealthOptions {
 }
 
 export const health =
-  ({ basePath, services, isAccepting }: HealthOptions) =>
+  ({ basePath, services, isAccepting, clock }: HealthOptions) =>
   async (app: FastifyInstance): Promise<void> => {
     /** Replicas are named by their place in the list of addresses, which itself is nobody's business: pet-1, pet-2. */
     async function look({ name, replicas }: HealthOptions["services"][number]) {
@@ -19,12 +23,15 @@ export const health =
       return { failing: [], degraded: serving.flatMap((serves, i) => (serves ? [] : [`${name}-${i + 1}`])) };
     }
 
+    const state = atMostEvery(MAX_AGE_MS, () => Promise.all(services.map(look)), clock);
+
     app.get(`${basePath}/healthz`, async (_, reply) =>
       reply.header("cache-control", "no-store").send({ status: "ok" }),
     );
 
     app.get(`${basePath}/readyz`, async (_, reply) => {
-      const seen = isAccepting() ? await Promise.all(services.map(look)) : [{ failing: ["gateway"], degraded: [] }];
+      const found = isAccepting() ? await state() : [];
+      const seen = isAccepting() ? found : [{ failing: ["gateway"], degraded: [] }];
       const failing = seen.flatMap((service) => service.failing);
       const degraded = seen.flatMap((service) => service.degraded);
       const ready = failing.length === 0;
@@ -34,3 +41,19 @@ export const health =
         .send({ status: ready ? "ready" : "not ready", failing, ...(degraded.length > 0 && { degraded }) });
     });
   };
+
+/** Answers with what was found last, and looks again only when that is older than `ms`; never twice at a time. */
+function atMostEvery<T>(ms: number, look: () => Promise<T>, clock: Deps["clock"]): () => Promise<T> {
+  let found: Promise<T> | undefined;
+  let lookedAt: number | undefined;
+  return () => {
+    if (!found || (lookedAt !== undefined && clock() - lookedAt >= ms)) {
+      const startedAt = clock();
+      lookedAt = undefined;
+      found = look().finally(() => {
+        lookedAt = startedAt;
+      });
+    }
+    return found;
+  };
+}

@@ -46,7 +46,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     },
     plugins: [
       docs({ basePath, title: TITLE, document: jsonText(petstoreDocument(config)) }),
-      health({ basePath, services, isAccepting: () => closing.isAccepting() }),
+      health({ basePath, services, isAccepting: () => closing.isAccepting(), ...realTime }),
       rpcDoor({ basePath, services, limits, ...realTime }),
     ],
   });
