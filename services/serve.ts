@@ -7,6 +7,7 @@ import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_ser
 import { realTime } from "#shared/clock.ts";
 import type { ServiceConfig, ServiceName } from "#shared/config.ts";
 import type { Deps } from "#shared/deps.ts";
+import { RETENTION } from "#shared/expiry.ts";
 import type { Running, WaitsFor } from "#shared/lifecycle.ts";
 import { createLogger } from "#shared/log.ts";
 import type { ServiceModule } from "#shared/module.ts";
@@ -41,7 +42,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     stack.defer(() => transport.close());
     return transport;
   };
-  const deps: Deps = { store, log, ...realTime, point: pointOf(config) };
+  const deps: Deps = { store, log, ...realTime, retention: RETENTION, point: pointOf(config) };
   const service = await create[name](deps, transportTo);
   const dispatcher = createDispatcher(service.implementations, { deps, secret });
 

@@ -86,7 +86,7 @@ async function round(clients: Operation[][], number: number): Promise<void> {
 /** What each of the writes made wrong at the moment when it was made; and all that they showed. */
 function judged({ all }: Writes) {
   const witness = createWitness();
-  for (const { collection, after, before } of all) witness.written(collection, after, before);
+  for (const { collection, after } of all) witness.written(collection, after);
   return {
     complaints: witness.complaints(),
     shown: all.flatMap(({ collection, after }) => shownBy(collection, after) ?? []),

@@ -22,14 +22,23 @@ async function refuse(orderOf: (number: number) => Operation) {
     expect(await world.until(perform(world, orderOf(number)))).toEqual({ is: "refused", reason: "PET_NOT_FOUND" });
   const left = Object.fromEntries([...written].map(([collection, ids]) => [collection, ids.size]));
   const next = await world.until(perform(world, { do: "place order", quantity: 1, mark: 2 }));
-  return { left, next: next.is === "done" && next.shown?.id };
+  return { world, left, next: next.is === "done" && next.shown?.id };
 }
 
 test("orders that are refused without a key leave nothing, not even an id", async () => {
-  expect(await refuse(() => order)).toEqual({ left: {}, next: 1 });
+  expect(await refuse(() => order)).toMatchObject({ left: {}, next: 1 });
 });
 
 test("orders that are refused under keys leave what expires, and nothing at Inventory", async () => {
-  const { left } = await refuse((number) => ({ ...order, key: `key-${number}` }));
+  const { world, left } = await refuse((number) => ({ ...order, key: `key-${number}` }));
   expect(left).toEqual({ orders: ORDERS, keys: ORDERS });
+  const stored = async (days: number) => {
+    world.advance(days * 24 * 3_600_000);
+    await world.until(world.sweep("order"));
+    return { orders: world.stored("orders"), keys: world.stored("keys") };
+  };
+  // With the one that was not refused.
+  expect(await stored(2)).toEqual({ orders: ORDERS + 1, keys: 0 });
+  expect(await stored(5)).toEqual({ orders: ORDERS + 1, keys: 0 });
+  expect(await stored(2)).toEqual({ orders: 1, keys: 0 });
 });

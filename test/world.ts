@@ -13,6 +13,7 @@ import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { ServiceName } from "#shared/config.ts";
 import type { Deps } from "#shared/deps.ts";
+import { RETENTION } from "#shared/expiry.ts";
 import type { ServiceModule } from "#shared/module.ts";
 import { SECRET_HEADER } from "#shared/rpc/call.ts";
 import { createDispatcher, type Dispatcher } from "#shared/rpc/dispatcher.ts";
@@ -67,7 +68,7 @@ const ROUNDS = 50;
 const isReplayable = (method: DescMethodUnary, message: object) =>
   method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, message);
 
-export async function createWorld(witness: Witness = () => {}) {
+export async function createWorld(witness: Witness = () => {}, retention = RETENTION) {
   let chaos: Chaos = calm;
   let writes = 0;
   const turns = createTurns((waiting) => chaos.pick(waiting));
@@ -110,7 +111,7 @@ export async function createWorld(witness: Witness = () => {}) {
       for (let left = chaos.delay(); left > 0; left--) await turns.wait(process);
     };
     const store = inSteps(openMemory({ data: diskOf(name), clock }), step, delay);
-    const deps: Deps = { ...time(process), store, log, point: (point) => step(`point ${point}`) };
+    const deps: Deps = { ...time(process), store, log, retention, point: (point) => step(`point ${point}`) };
     process.module = await creators[name](deps, (peer) => transport(process, peer));
     process.dispatcher = createDispatcher(process.module.implementations, { deps, secret });
     processes.set(name, process);
@@ -173,6 +174,9 @@ export async function createWorld(witness: Witness = () => {}) {
       chaos = next;
     },
     kill,
+    /** How many documents of that name are stored. */
+    stored: (collection: string): number =>
+      [...disks.values()].reduce((all, { collections }) => all + (collections.get(collection)?.size ?? 0), 0),
     /** Runs the service's workers once. */
     sweep,
     /** Lets the world go on until the work is done. */

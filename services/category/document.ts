@@ -27,7 +27,13 @@ const categoryShape = shapeOf<CategoryDoc>()({
   op: z.int(),
 });
 
-export const CATEGORIES = schema<CategoryDoc>()("categories", { listed: ["listed"], todo: ["todo"] }, categoryShape);
+export const CATEGORIES = schema<CategoryDoc>()(
+  "categories",
+  { listed: ["listed"], todo: ["todo"], over: ["over"] },
+  categoryShape,
+);
+
+export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean => state === "DELETED" || state === "VOID";
 
 /** What a client says about a category, in a fixed order of members. */
 export interface CategoryParams {

@@ -3,6 +3,7 @@ import { CategoryService, type UpdateCategoryRequest } from "#proto/petstore/cat
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
 import { DomainError } from "#shared/errors.ts";
+import { createExpiry, removeTombstones, withExpiry } from "#shared/expiry.ts";
 import { accepted, createKeys, type Fate, givenUp, KEYS } from "#shared/keys.ts";
 import type { ServiceModule } from "#shared/module.ts";
 import { readPage } from "#shared/page.ts";
@@ -11,7 +12,7 @@ import type { Budget } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
 import { driveDeletion, type Peers } from "./deletion.ts";
-import { CATEGORIES, type CategoryDoc, type CategoryParams, toCategory } from "./document.ts";
+import { CATEGORIES, type CategoryDoc, type CategoryParams, isTombstone, toCategory } from "./document.ts";
 import { beginDeletion, categoryNotFound, giveUp, insert, update } from "./rules.ts";
 
 /** How long a write that meets a deletion under way pauses between two looks, and gives up before its deadline. */
@@ -22,7 +23,8 @@ const ROUNDS = 3;
 
 export async function createCategoryService(deps: Deps, peers: Peers): Promise<ServiceModule> {
   const { store } = deps;
-  const categories = await store.collection(CATEGORIES);
+  const expiry = createExpiry(deps.retention.tombstones, deps.clock);
+  const categories = withExpiry(await store.collection(CATEGORIES), isTombstone, expiry);
   const keys = createKeys(
     await store.collection(KEYS),
     {
@@ -119,6 +121,7 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
         deps,
       ),
       removing("category.keys", keys.sweep, deps),
+      removing("category.tombstones", (limit, budget) => removeTombstones(categories, expiry, limit, budget), deps),
     ],
   };
 }

@@ -78,9 +78,11 @@ const inventoryShape = shapeOf<InventoryDoc>()({
 
 export const INVENTORY = schema<InventoryDoc>()(
   "inventory",
-  { listed: ["listed"], status: ["listed", "status"], dirty: ["dirty"], holding: ["holding"] },
+  { listed: ["listed"], status: ["listed", "status"], dirty: ["dirty"], holding: ["holding"], over: ["over"] },
   inventoryShape,
 );
+/** A stub counts as one: what it remembers are orders that never were. */
+export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean => state === "STUB" || state === "RETIRED";
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"]>;
 
 export const toInventoryItem = ({ _id, quantity, status, version }: InventoryDoc): InventoryItem =>

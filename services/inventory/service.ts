@@ -4,13 +4,15 @@ import type { OrderInternalService } from "#proto/petstore/internal/v1/order_int
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
+import { createExpiry, removeTombstones, withExpiry } from "#shared/expiry.ts";
 import type { ServiceModule } from "#shared/module.ts";
 import { readPage } from "#shared/page.ts";
 import { fromPetStatus, storedId, toPetStatus } from "#shared/record.ts";
 import type { Budget } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import type { Decide } from "#shared/store/port.ts";
-import { INVENTORY, type InventoryDoc, toInventoryItem } from "./document.ts";
+import { removing } from "#shared/sweep.ts";
+import { INVENTORY, type InventoryDoc, isTombstone, toInventoryItem } from "./document.ts";
 import { createReconciler } from "./reconciler.ts";
 import { createRelay } from "./relay.ts";
 import {
@@ -33,7 +35,8 @@ export interface Peers {
 }
 
 export async function createInventoryService(deps: Deps, { pets, orders }: Peers): Promise<ServiceModule> {
-  const entries = await deps.store.collection(INVENTORY);
+  const expiry = createExpiry(deps.retention.tombstones, deps.clock);
+  const entries = withExpiry(await deps.store.collection(INVENTORY), isTombstone, expiry);
   const relay = createRelay({ ...deps, entries, pets });
 
   /** Changes an entry. If that is news for the pet, the pet is told without keeping the answer waiting. */
@@ -140,7 +143,11 @@ export async function createInventoryService(deps: Deps, { pets, orders }: Peers
 
   return {
     implementations: [publicService, internalService],
-    workers: [relay.worker, createReconciler({ ...deps, entries, orders, release: releaseOrder })],
+    workers: [
+      relay.worker,
+      createReconciler({ ...deps, entries, orders, release: releaseOrder }),
+      removing("inventory.tombstones", (limit, budget) => removeTombstones(entries, expiry, limit, budget), deps),
+    ],
   };
 }
 

@@ -71,9 +71,12 @@ export const ORDERS = schema<OrderDoc>()(
     done: ["listed", "done"],
     petDone: ["listed", "petId", "done"],
     todo: ["todo"],
+    over: ["over"],
   },
   orderShape,
 );
+export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
+  state === "ABORTED" || state === "CANCELLED";
 export type Orders = Collection<OrderDoc, (typeof ORDERS)["indexes"]>;
 
 export const toOrder = (id: number, { petId, quantity, complete, shipDate }: OrderParams, version: number): Order =>

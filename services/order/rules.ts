@@ -12,7 +12,7 @@ import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "#shared/errors.ts";
 import { type Condition, checkMatch, nextVersion } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
-import type { Moment, OrderDoc, OrderParams, Refusal } from "./document.ts";
+import { isTombstone, type Moment, type OrderDoc, type OrderParams, type Refusal } from "./document.ts";
 
 type State = OrderDoc["state"];
 type Move<R = OrderDoc> = (doc: OrderDoc | undefined, rev: number) => Decision<OrderDoc, R>;
@@ -37,7 +37,7 @@ const FINISHED: ReadonlySet<State> = new Set<State>(["RESERVED", "COMPLETE", "AB
 
 /** The order in a state, with all that follows from the state. */
 function become(doc: OrderDoc, state: State): Decision<OrderDoc, OrderDoc> {
-  if (state === "ABORTED" || state === "CANCELLED") {
+  if (isTombstone({ state })) {
     const { _id, rev, version, refusal } = doc;
     const tombstone = { _id, rev, version, state, refusal, format: 1 } as const;
     return put(tombstone, tombstone);

@@ -6,13 +6,14 @@ import {
   type UpdateOrderRequest,
 } from "#proto/petstore/order/v1/order_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
+import { createExpiry, removeTombstones, withExpiry } from "#shared/expiry.ts";
 import { accepted, createKeys, givenUp, KEYS, refused } from "#shared/keys.ts";
 import type { ServiceModule } from "#shared/module.ts";
 import { readPage } from "#shared/page.ts";
 import { storedId } from "#shared/record.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
-import { NO_PET, ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./document.ts";
+import { isTombstone, NO_PET, ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./document.ts";
 import { drive, fateOf, finish, foreseeRefusal, type OrderContext, type Peers } from "./fulfilment.ts";
 import { asPlaced, type Change, cancel, insert, insertAborted, orderNotFound, refusalError, update } from "./rules.ts";
 
@@ -21,7 +22,8 @@ const PLACING_MS = 3_000;
 
 export async function createOrderService(deps: Deps, { inventory }: Peers): Promise<ServiceModule> {
   const { store, clock } = deps;
-  const orders = await store.collection(ORDERS);
+  const expiry = createExpiry(deps.retention.tombstones, clock);
+  const orders = withExpiry(await store.collection(ORDERS), isTombstone, expiry);
   const context: OrderContext = { ...deps, orders, inventory };
   const keys = createKeys(
     await store.collection(KEYS),
@@ -117,6 +119,7 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
         deps,
       ),
       removing("order.keys", keys.sweep, deps),
+      removing("order.tombstones", (limit, budget) => removeTombstones(orders, expiry, limit, budget), deps),
     ],
   };
 }
@@ -125,8 +128,7 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
 const isAnswerable = (doc: OrderDoc, { complete }: OrderParams): boolean =>
   fateOf(doc) === "accepted" && !(complete && doc.state === "COMMITTING");
 
-const reservationFate = ({ state }: OrderDoc): OrderFate =>
-  state === "ABORTED" || state === "CANCELLED" ? OrderFate.OVER : OrderFate.LIVE;
+const reservationFate = (doc: OrderDoc): OrderFate => (isTombstone(doc) ? OrderFate.OVER : OrderFate.LIVE);
 
 function whereOf({ petId, complete: done }: ListOrdersRequest) {
   const listed = true as const;

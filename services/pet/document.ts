@@ -112,9 +112,11 @@ export const PETS = schema<PetDoc>()(
     member: ["member"],
     joining: ["joining"],
     todo: ["todo"],
+    over: ["over"],
   },
   petShape,
 );
+export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "VOID" || state === "DELETED";
 export type Pets = Collection<PetDoc, (typeof PETS)["indexes"]>;
 
 /** Whether pets may join a category. There is none until a deletion of the category makes one. */
@@ -123,9 +125,17 @@ export interface GateDoc extends Doc {
   readonly closed: boolean;
   /** The deletion that closed it last. */
   readonly op: number;
+  /** The period in which it was closed. One that is open stays: it may be closed again. */
+  readonly over?: number | undefined;
 }
-const gateShape = shapeOf<GateDoc>()({ _id: z.int(), rev: z.int(), closed: z.boolean(), op: z.int() });
-export const GATES = schema<GateDoc>()("gates", {}, gateShape);
+const gateShape = shapeOf<GateDoc>()({
+  _id: z.int(),
+  rev: z.int(),
+  closed: z.boolean(),
+  op: z.int(),
+  over: z.int().optional(),
+});
+export const GATES = schema<GateDoc>()("gates", { over: ["over"] }, gateShape);
 export type Gates = Collection<GateDoc, (typeof GATES)["indexes"]>;
 
 /** What a client says about a new pet, in a fixed order of members. */

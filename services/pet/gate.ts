@@ -10,6 +10,7 @@ import {
 } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
+import { createExpiry, removeOverdue } from "#shared/expiry.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
 import { Corrupt, keep, put } from "#shared/store/port.ts";
 import type { Gates, Pets } from "./document.ts";
@@ -22,15 +23,20 @@ const REMEMBERED = 100_000;
 
 export type Verdict = "go" | "gone" | "deleting";
 
-interface Context extends Pick<Deps, "clock" | "sleep" | "point"> {
+interface Context extends Pick<Deps, "clock" | "sleep" | "point" | "retention"> {
   readonly pets: Pets;
   readonly gates: Gates;
   readonly categories: Client<typeof CategoryInternalService>;
 }
 
-export function createGatekeeper({ clock, sleep, point, pets, gates, categories }: Context) {
-  /** Categories that were seen to exist. When one is deleted, its gate says so. */
-  const seen = new Set<number>();
+export function createGatekeeper({ clock, sleep, point, retention, pets, gates, categories }: Context) {
+  /**
+   * When categories were seen to exist. When one is deleted, its gate says so; and by the time that the gate is removed,
+   * nobody remembers it.
+   */
+  const seen = new Map<number, number>();
+  const expiry = createExpiry(retention.tombstones, clock);
+  const remembers = (id: number) => clock() - (seen.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
 
   const stateOf = async (id: number, budget: Budget) => {
     const { state, op } = await categories.getCategoryState({ categoryId: BigInt(id) }, onward(clock, budget));
@@ -81,10 +87,11 @@ export function createGatekeeper({ clock, sleep, point, pets, gates, categories 
     /** Asks before anything is written: does the category exist, and does it stay? */
     admit: (id: number, budget: Budget): Promise<Verdict> =>
       wait(async () => {
-        if (seen.has(id) || (await gates.get(id, budget))) return look(id, budget);
+        if (remembers(id) || (await gates.get(id, budget))) return look(id, budget);
+        const asked = clock();
         if ((await stateOf(id, budget)).state === CategoryState.DELETED) return "gone";
         if (seen.size >= REMEMBERED) seen.clear();
-        seen.add(id);
+        seen.set(id, asked);
         return "go";
       }, budget),
 
@@ -92,6 +99,24 @@ export function createGatekeeper({ clock, sleep, point, pets, gates, categories 
     pass: (id: number, budget: Budget): Promise<Verdict> => wait(() => look(id, budget), budget),
 
     open,
+
+    /** Removes gates that were closed long ago for a category that is gone. Returns how many. */
+    sweep: (limit: number, budget: Budget): Promise<number> =>
+      removeOverdue(
+        expiry,
+        {
+          list: (over, most, call) => gates.list({ where: { over }, limit: most, order: "asc" }, call),
+          async remove({ _id }, call) {
+            if ((await stateOf(_id, call)).state !== CategoryState.DELETED) return false;
+            // A pet that is being created or moved must still find it closed.
+            if ((await isAny({ joining: _id }, call)) || (await isAny({ member: _id }, call))) return false;
+            await gates.remove(_id, (gate) => gate.closed && expiry.isOver(gate.over), call);
+            return true;
+          },
+        },
+        limit,
+        budget,
+      ),
 
     /** Closes the gate for deletion `op` and says who is inside. */
     async close(id: number, op: number, budget: Budget): Promise<Membership> {

@@ -6,6 +6,7 @@ import { type NewPet, NewPetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import { type ListPetsRequest, PetService, type UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
 import { DomainError } from "#shared/errors.ts";
+import { createExpiry, removeTombstones, withExpiry } from "#shared/expiry.ts";
 import { accepted, createKeys, KEYS } from "#shared/keys.ts";
 import type { ServiceModule } from "#shared/module.ts";
 import { readPage } from "#shared/page.ts";
@@ -19,6 +20,7 @@ import {
   factsOf,
   GATES,
   type IntentEnd,
+  isTombstone,
   PETS,
   type PetDoc,
   type PetFacts,
@@ -53,8 +55,9 @@ type Begin = (admission: Admission | undefined) => Decide<PetDoc, Begun>;
 
 export async function createPetService(deps: Deps, { inventory, categories }: Peers): Promise<ServiceModule> {
   const { store } = deps;
-  const pets = await store.collection(PETS);
-  const gates = await store.collection(GATES);
+  const expiry = createExpiry(deps.retention.tombstones, deps.clock);
+  const pets = withExpiry(await store.collection(PETS), isTombstone, expiry);
+  const gates = withExpiry(await store.collection(GATES), ({ closed }) => closed, expiry);
   const gatekeeper = createGatekeeper({ ...deps, pets, gates, categories });
   const context: PetContext = { ...deps, pets, gatekeeper, inventory };
   const keys = createKeys(
@@ -195,6 +198,8 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
         deps,
       ),
       removing("pet.keys", keys.sweep, deps),
+      removing("pet.tombstones", (limit, budget) => removeTombstones(pets, expiry, limit, budget), deps),
+      removing("pet.gates", gatekeeper.sweep, deps),
     ],
   };
 }

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Retention } from "./expiry.ts";
 import type { Store } from "./store/port.ts";
 
 /** Whole milliseconds since 1970 that never run backwards within a process. They schedule work and expire keys, no more. */
@@ -16,6 +17,8 @@ export interface Deps {
   /** Resolves after so many milliseconds, or rejects when the signal aborts. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly log: Logger;
+  /** How long what is over is kept. */
+  readonly retention: Retention;
   /** Stands between every two steps of an operation that a crash may interrupt. Does nothing in production. */
   readonly point: (name: string) => void | Promise<void>;
 }

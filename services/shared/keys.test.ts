@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DomainError } from "./errors.ts";
+import { RETENTION } from "./expiry.ts";
 import { accepted, createKeys, type Ended, type Fate, givenUp, KEYS, REPLAYED_HEADER, refused } from "./keys.ts";
 import { CALLER_HEADER, type Call } from "./rpc/call.ts";
 import { SEEN_HEADER } from "./rpc/floor.ts";
@@ -31,7 +32,7 @@ async function setUp() {
       fate: async (id) => fates.get(id) ?? "missing",
       giveUp: async (id) => void (fates.has(id) || fates.set(id, "given up")),
     },
-    { clock: () => now, point: async (name) => points[name]?.() },
+    { clock: () => now, point: async (name) => points[name]?.(), retention: RETENTION },
   );
   /** A service's create: writes the record unless it is there, and decides it as told. */
   const decide = (as: "accepted" | "refused" | "given up" | "crash") => async (id: number, params: object) => {
@@ -260,6 +261,16 @@ describe("a record that was given up", () => {
     expect(answer).toEqual(ok(2, body, true));
     expect([...fates.values()].filter((fate) => fate === "accepted")).toHaveLength(1);
   });
+});
+
+test("a key that is old enough counts no more, whether it was swept or not", async () => {
+  const { attempt, decide, fates, advance } = await setUp();
+  await attempt(body, decide("accepted"));
+  advance(26 * HOUR);
+  // Its record may be gone as well: it must not be made again.
+  fates.clear();
+  expect(await attempt(other, decide("accepted"))).toEqual(ok(2, other, false));
+  expect([...fates.keys()]).toEqual([2]);
 });
 
 test("keys are kept for 24 hours and then swept", async () => {

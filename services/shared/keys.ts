@@ -7,17 +7,14 @@
  */
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import type { Clock, Deps } from "./deps.ts";
+import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
+import { createExpiry, removeOverdue } from "./expiry.ts";
 import type { Budget, Call } from "./rpc/call.ts";
 import { FLOOR, SEEN_HEADER } from "./rpc/floor.ts";
 import { type Shape, shapeOf } from "./shape.ts";
 import { type Collection, type Doc, keep, put, schema } from "./store/port.ts";
 
-const HOUR_MS = 3_600_000;
-const KEPT_HOURS = 24;
-/** How far back the sweeper looks for keys that expired while no process ran. */
-const SWEPT_HOURS = 24 * 365;
 const ROUNDS = 6;
 const FRESH_IDS = 2;
 
@@ -30,7 +27,7 @@ interface KeyDoc extends Doc {
   readonly params: object;
   /** Ids up to here were refused under this key, or given up. */
   readonly floor: number;
-  /** Hours since 1970 when the key was last claimed. */
+  /** The period, an hour, in which the key was last claimed. */
   readonly hour: number;
 }
 const keyShape = shapeOf<KeyDoc>()({
@@ -98,7 +95,14 @@ export interface CreateOptions<P> {
 /** Sends `Idempotent-Replayed` with every answer to a key but the first. */
 export const REPLAYED_HEADER = "idempotent-replayed";
 
-export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: Pick<Deps, "clock" | "point">) {
+export function createKeys(
+  keys: Keys,
+  records: KeyedRecords,
+  { clock, point, retention }: Pick<Deps, "clock" | "point" | "retention">,
+) {
+  const expiry = createExpiry(retention.claims, clock);
+  const isExpired = ({ hour }: KeyDoc) => expiry.isOver(hour);
+
   /** Frees the key, so that a refusal may be answered. False when another attempt has taken it over. */
   async function release({ key }: KeyUse<object>, id: number | undefined, budget: Budget): Promise<boolean> {
     // Taken now: the refused id is too low, as other attempts have taken theirs since.
@@ -117,7 +121,7 @@ export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: 
 
   /** Makes the key stand for `id`, if it still stands for `from` and nobody was refused since its floor was looked at. */
   function take({ key, fingerprint, params }: KeyUse<object>, from: From, id: number, budget: Budget) {
-    const hour = hourOf(clock);
+    const hour = expiry.period();
     return keys.update(
       key,
       (doc) => {
@@ -143,6 +147,11 @@ export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: 
   async function claim<P extends object>(use: KeyUse<P>, id: number, budget: Budget) {
     for (let round = 0; round < ROUNDS; round++) {
       const doc = await keys.get(use.key, { deadline: budget.deadline, latest: true });
+      // The worker may not have come to it, and of its record there may be nothing left.
+      if (doc && isExpired(doc)) {
+        await keys.remove(use.key, isExpired, budget);
+        continue;
+      }
       if (doc?.id === undefined) {
         if (doc) checkFloor(use, doc.floor, id);
         const floor = doc?.floor ?? 0;
@@ -207,21 +216,21 @@ export function createKeys(keys: Keys, records: KeyedRecords, { clock, point }: 
     },
 
     /** Removes keys that have been kept long enough, `limit` at most. Returns how many. */
-    async sweep(limit: number, budget: Budget): Promise<number> {
-      const last = hourOf(clock) - KEPT_HOURS - 1;
-      let removed = 0;
-      for (let hour = last; hour > last - SWEPT_HOURS && removed < limit; hour -= 100) {
-        const hours = Array.from({ length: 100 }, (_, i) => hour - i);
-        const old = await keys.list({ where: { hour: hours }, limit: limit - removed, order: "asc" }, budget);
-        for (const { _id } of old) await keys.remove(_id, (doc) => doc.hour <= last, budget);
-        removed += old.length;
-      }
-      return removed;
-    },
+    sweep: (limit: number, budget: Budget): Promise<number> =>
+      removeOverdue(
+        expiry,
+        {
+          list: (hour, most, call) => keys.list({ where: { hour }, limit: most, order: "asc" }, call),
+          async remove({ _id }, call) {
+            await keys.remove(_id, isExpired, call);
+            return true;
+          },
+        },
+        limit,
+        budget,
+      ),
   };
 }
-
-const hourOf = (clock: Clock): number => Math.floor(clock() / HOUR_MS);
 
 /**
  * An attempt that set out before the key's last refusal must not succeed after it. The gateway says what it has seen and

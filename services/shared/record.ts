@@ -14,6 +14,8 @@ export interface Stored extends Doc {
   readonly listed?: true;
   /** Present on what is unfinished. Sweepers read no other documents. */
   readonly todo?: true;
+  /** The period in which it became a tombstone: it is removed at an age (`expiry.ts`). */
+  readonly over?: number | undefined;
   /** Version of the stored shape. */
   readonly format: 1;
 }
@@ -25,6 +27,7 @@ export const storedShape = shapeOf<Stored>()({
   version: z.int(),
   listed: z.literal(true).optional(),
   todo: z.literal(true).optional(),
+  over: z.int().optional(),
   format: z.literal(1),
 });
 

@@ -19,10 +19,12 @@ export function createWitness() {
   const { marked, nameIn, viewOf, show } = createSightings(complain, takesEffect);
   let time = 0;
 
-  function written(collection: string, after: Stored, before: Stored | undefined): void {
+  function written(collection: string, after: Stored): void {
     if (!isRecord(collection)) return;
     time++;
     const id = after._id as number;
+    // Also what was removed meanwhile: an id is never used again.
+    const before = state[collection].get(id) as Stored | undefined;
     (state[collection] as Map<number, unknown>).set(id, after);
     for (const complaint of wrongNow(state, collection, id)) complain(complaint);
     comesBack(collection, after, before);

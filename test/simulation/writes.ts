@@ -8,7 +8,6 @@ import { type CollectionName, isRecord } from "./state.ts";
 export interface Write {
   readonly collection: CollectionName;
   readonly after: Stored;
-  readonly before: Stored | undefined;
 }
 
 export interface Writes extends AsyncDisposable {
@@ -22,16 +21,13 @@ export async function watchWrites(uri: string): Promise<Writes> {
   const { operationTime } = await client.db("admin").command({ ping: 1 });
   const stream = client.watch([{ $match: { "ns.db": { $in: databases } } }], { startAtOperationTime: operationTime });
   const all: Write[] = [];
-  const last = new Map<string, Stored>();
   stream.on("change", (change: ChangeStreamDocument) => {
     if (change.operationType !== "insert" && change.operationType !== "replace") return;
     const collection = change.ns.coll;
     if (!isRecord(collection)) return;
     // The engine's own.
     const { _marks, ...after } = change.fullDocument as unknown as Stored;
-    const name = `${collection} ${after._id}`;
-    all.push({ collection, after, before: last.get(name) });
-    last.set(name, after);
+    all.push({ collection, after });
   });
   return {
     all,

@@ -16,3 +16,19 @@ test.each([
   await vi.advanceTimersByTimeAsync(time);
   expect(settled).toBe(`Unavailable after ${told} ms`);
 });
+
+test("a process that was stopped finds the time over by its clock, before its timers tell", async () => {
+  let now = 0;
+  const seen: boolean[] = [];
+  const answer = withinLimit(
+    { deadline: 1_000 },
+    () => now,
+    async (limit) => {
+      seen.push(limit.isOver);
+      now = 7 * 24 * 3_600_000;
+      seen.push(limit.isOver);
+    },
+  );
+  await answer;
+  expect(seen).toEqual([false, true]);
+});

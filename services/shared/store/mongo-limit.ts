@@ -35,11 +35,20 @@ export type Timing = Pick<Deps, "clock" | "random" | "sleep">;
 export function withinLimit<R>({ deadline }: CallOptions, clock: Deps["clock"], work: (limit: Limit) => Promise<R>) {
   const left = deadline === undefined ? PATIENCE_MS : deadline - clock();
   if (left <= 0) return Promise.reject(new Unavailable(false, new Error("the deadline had passed at the start")));
-  const limit = { isOver: false, inDoubt: false, failure: undefined as unknown };
+  const ends = clock() + left;
+  const limit = {
+    /** By the clock, for a process that was stopped may go on with anything before its timers. */
+    get isOver() {
+      return over || clock() >= ends;
+    },
+    inDoubt: false,
+    failure: undefined as unknown,
+  };
+  let over = false;
   const { promise, resolve, reject } = Promise.withResolvers<R>();
   const timer = setTimeout(
     () => {
-      limit.isOver = true;
+      over = true;
       reject(new Unavailable(limit.inDoubt, limit.failure ?? new Error("the database did not answer in time")));
     },
     Math.max(1, left - Math.min(left * MARGIN, MARGIN_MS)),

@@ -104,7 +104,7 @@ export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>> {
   update<R>(id: Id, decide: Decide<T, R>, options?: CallOptions): Promise<R>;
   /**
    * Removes the document if there is one and `isOver` says so, which is pure like a `Decide`. For what expires; records
-   * become tombstones instead. It is not told by a revision, for an `_id` that comes back starts at 1 again. Never true of
+   * become tombstones first. It is not told by a revision, for an `_id` that comes back starts at 1 again. Never true of
    * what was written in the last minute: an insert whose answer was lost counts as failed when the document is not there.
    */
   remove(id: Id, isOver: (doc: T) => boolean, options?: CallOptions): Promise<void>;
