@@ -1,4 +1,5 @@
 import type { Deps } from "../deps.ts";
+import { Unavailable } from "../store/port.ts";
 
 /** Headers that only processes of the petstore may set; the gateway's doors strip them from what comes from outside. */
 export const SECRET_HEADER = "x-petstore-secret";
@@ -66,9 +67,12 @@ export const background = ({ clock, random }: Pick<Deps, "clock" | "random">, ki
   requestId: newRequestId(random, kind),
 });
 
-/** Options for a call to another service: what remains of the budget, `limitMs` at most, and the same request id. */
-export const onward = (clock: Deps["clock"], { deadline, requestId }: Budget, limitMs = 1000) => ({
-  // Connect reads 0 as "no limit".
-  timeoutMs: Math.max(1, Math.min(limitMs, deadline - clock())),
-  headers: { [REQUEST_ID_HEADER]: requestId },
-});
+/**
+ * Options for a call to another service: what remains of the budget, `limitMs` at most, and the same request id. Throws
+ * when nothing remains, as the store does: a process that slept must not send what it meant to send before.
+ */
+export function onward(clock: Deps["clock"], { deadline, requestId }: Budget, limitMs = 1000) {
+  const left = deadline - clock();
+  if (left <= 0) throw new Unavailable(true, new Error("the deadline had passed before another service was asked"));
+  return { timeoutMs: Math.min(limitMs, left), headers: { [REQUEST_ID_HEADER]: requestId } };
+}
