@@ -30,7 +30,7 @@ export interface OrderParams {
 export type Refusal = "PET_NOT_FOUND" | "PET_NOT_AVAILABLE" | "INSUFFICIENT_STOCK" | "TOO_MANY_OPEN_ORDERS";
 
 /**
- * An order as it is stored. The states are those of `rules.ts`; listed from RESERVED to COMPLETE. ABORTED and CANCELLED are
+ * An order as it is stored. The states are those of `rules.ts`; listed from RESERVED to its end. ABORTED and CANCELLED are
  * tombstones without what the client said.
  */
 export interface OrderDoc extends Stored, OrderParams {

@@ -59,7 +59,7 @@ describe("an order for a pet", () => {
     expect(insertAborted(1)(placed, 2)).toMatchObject({ action: "keep" });
   });
   test.each([
-    ["listed", ["reserved", "committing", "complete"]],
+    ["listed", ["reserved", "committing", "complete", "cancelling"]],
     ["todo", ["placed", "committing", "aborting", "cancelling"]],
     ["done", ["committing", "complete"]],
     ["placedAt", ["placed"]],
@@ -155,17 +155,19 @@ describe("a change", () => {
     expect(change(reserved, { complete: false })).toMatchObject({ action: "keep" });
   });
   test("is judged after the order's existence and its revision", () => {
-    for (const doc of [undefined, placed, aborting, aborted, cancelling, cancelled])
+    for (const doc of [undefined, placed, aborting, aborted, cancelled])
       expect(() => change(doc, { petId: 8n }, '"9"')).toThrow(reason("ORDER_NOT_FOUND"));
     expect(() => change(complete, { complete: false }, '"1"')).toThrow(reason("ETAG_MISMATCH"));
     expect(result(change(complete, { shipDate: undefined }, '"2"'))).toMatchObject({ version: 3 });
   });
+  test("leaves an order that is being cancelled to its end", () => {
+    expect(change(cancelling, { petId: 8n }, '"9"')).toEqual({ action: "keep", result: cancelling });
+  });
 });
 
 describe("a cancellation", () => {
-  test("takes an open order out of sight, and is joined by whoever asks again, under any revision", () => {
-    expect(cancelling).toMatchObject({ state: "CANCELLING", todo: true, petId: 7 });
-    expect(cancelling.listed).toBeUndefined();
+  test("stays where reads meet it until its end, and is joined by whoever asks again, under any revision", () => {
+    expect(cancelling).toMatchObject({ state: "CANCELLING", todo: true, petId: 7, listed: true });
     expect(cancel(1n, { etag: '"9"' })(cancelling, 4)).toEqual({ action: "keep", result: cancelling });
   });
   test("of a complete order is refused", () => {

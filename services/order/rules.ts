@@ -32,7 +32,8 @@ export function refusalError(refusal: Refusal, { petId = 0n, quantity = 1 }: Par
   return new DomainError(refusal, messages[refusal]);
 }
 
-const VISIBLE: ReadonlySet<State> = new Set<State>(["RESERVED", "COMMITTING", "COMPLETE"]);
+/** CANCELLING too, so that every read meets it: an order is gone when its units are back, and not before. */
+const VISIBLE: ReadonlySet<State> = new Set<State>(["RESERVED", "COMMITTING", "COMPLETE", "CANCELLING"]);
 const FINISHED: ReadonlySet<State> = new Set<State>(["RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]);
 
 /** The order in a state, with all that follows from the state. */
@@ -108,10 +109,11 @@ export interface Change {
   readonly shipDate?: Moment | undefined;
 }
 
-/** Changes the ship date, completes the order, or both. */
+/** Changes the ship date, completes the order, or both. One that is being cancelled is left as it is. */
 export const update =
   (id: bigint, change: Change, condition: Condition): Move =>
   (doc) => {
+    if (doc?.state === "CANCELLING") return keep(doc);
     if (!doc?.listed) throw orderNotFound(id);
     checkMatch(condition, doc.version);
     checkFixed(doc, change);
@@ -137,7 +139,7 @@ function checkFixed(doc: OrderDoc, { petId, quantity, complete }: Change): void 
     );
 }
 
-/** Cancels an open order, or joins the cancellation that is under way: from there on the order is out of sight. */
+/** Cancels an open order, or joins the cancellation that is under way. */
 export const cancel =
   (id: bigint, condition: Condition): Move =>
   (doc) => {

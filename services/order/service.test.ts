@@ -1,12 +1,27 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
+import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import { reasonOf } from "#shared/rpc/fault.ts";
 import { failure, forPet, startOrders } from "./fixtures/orders.ts";
 
 let shop: Awaited<ReturnType<typeof startOrders>>;
 beforeEach(async () => {
   shop = await startOrders();
 });
+
+/** Every way to read an order; each resolves to the ids that it shows. */
+const readings = (id: bigint) => [
+  () => shop.get(id).then((order) => [order?.id], none),
+  async () => (await shop.orders.batchGetOrders({ orderId: [id] })).orders.map((order) => order.id),
+  () => shop.listed({ id: [id] }),
+  () => shop.listed(),
+];
+const none = (error: ConnectError) => {
+  if (reasonOf(error)?.reason !== "ORDER_NOT_FOUND") throw error;
+  return [];
+};
 
 describe("UpdateOrder", () => {
   test("to complete is answered after Inventory has booked it; repeating it changes nothing", async () => {
@@ -83,17 +98,39 @@ describe("DeleteOrder", () => {
     expect(await shop.listed()).toEqual([]);
   });
 
-  test("that Inventory did not hear of hides the order; repeated, it succeeds whatever revision it names", async () => {
+  test("that Inventory did not hear of is unknown to reads; repeated, it succeeds whatever revision it names", async () => {
     const id = await shop.make();
     shop.stock.down = { call: "release" };
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
-    expect(await failure(shop.orders.getOrder({ orderId: id }))).toBe("ORDER_NOT_FOUND");
-    expect(await failure(shop.complete(id))).toBe("ORDER_NOT_FOUND");
+    for (const read of readings(id)) expect(await failure(read())).toBe("UNAVAILABLE");
+    expect(await failure(shop.complete(id))).toBe("UNAVAILABLE");
     expect(await shop.fateOf(id)).toBe(OrderFate.LIVE);
     shop.stock.down = undefined;
     await shop.orders.deleteOrder({ orderId: id, etag: '"9"' });
     expect(shop.stock.held.size).toBe(0);
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_NOT_FOUND");
+  });
+
+  test("that was left off is carried out by the first read that meets it: gone, its units are back", async () => {
+    for (const place of readings(0n).keys()) {
+      const id = await shop.make();
+      shop.stock.down = { call: "release" };
+      expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
+      shop.stock.down = undefined;
+      expect(shop.stock.held.size).toBe(1);
+      expect(await readings(id)[place]?.()).toEqual([]);
+      expect(shop.stock.held.size).toBe(0);
+    }
+  });
+
+  test("whose stock can't be read keeps no list from going on", async () => {
+    const unreadable = { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: "petstore" } };
+    const [id, other] = [await shop.make(), await shop.make()];
+    shop.stock.down = { call: "release", error: new ConnectError("sorry", Code.Internal, undefined, [unreadable]) };
+    expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
+    expect(await shop.listed()).toEqual([other]);
+    expect(await shop.listed({ limit: 1, orderBy: "id" })).toEqual([other]);
+    expect(await failure(shop.get(id))).toBe("UNAVAILABLE");
   });
 
   test("of a complete order is refused", async () => {

@@ -12,6 +12,7 @@ import type { ServiceModule } from "#shared/module.ts";
 import { readPage } from "#shared/page.ts";
 import { storedId } from "#shared/record.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
+import { settling } from "#shared/settling.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
 import { isTombstone, NO_PET, ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./document.ts";
 import { drive, fateOf, finish, foreseeRefusal, type OrderContext, type Peers } from "./fulfilment.ts";
@@ -36,6 +37,7 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
   );
   const toMessage = (doc: OrderDoc) => toOrder(doc._id, doc, doc.version);
   const isListed = (doc: OrderDoc | undefined): doc is OrderDoc => doc?.listed === true;
+  const settled = settling<OrderDoc>({ isLeaving, end: (doc, budget) => drive(context, doc, budget) });
 
   const publicService = implement(OrderService, {
     async listOrders(request, call) {
@@ -45,6 +47,7 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
         getMany: (ids) => orders.getMany(ids, call),
         list: (place) => orders.list({ ...place, where: whereOf(request) }, call),
         matches: (doc) => isListed(doc) && matches(request, doc),
+        settle: (docs) => settled.many(docs, call),
       });
       return { orders: docs.map(toMessage), nextPageToken };
     },
@@ -71,13 +74,14 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
     async getOrder({ orderId }, call) {
       const id = storedId(orderId);
       const doc = id === undefined ? undefined : await orders.get(id, call);
-      if (!isListed(doc)) throw orderNotFound(orderId);
-      return { order: toMessage(doc) };
+      const shown = await settled.one(doc, call);
+      if (!shown) throw orderNotFound(orderId);
+      return { order: toMessage(shown) };
     },
 
     async batchGetOrders({ orderId }, call) {
       const ids = orderId.map(storedId).filter((id) => id !== undefined);
-      return { orders: (await orders.getMany(ids, call)).filter(isListed).map(toMessage) };
+      return { orders: (await settled.many(await orders.getMany(ids, call), call)).map(toMessage) };
     },
 
     async updateOrder(request, call) {
@@ -86,6 +90,7 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
       if (id === undefined) throw orderNotFound(request.orderId);
       const doc = await orders.update(id, update(request.orderId, change, request), call);
       await drive(context, doc, call);
+      if (isLeaving(doc)) throw orderNotFound(request.orderId);
       return { order: toMessage(doc) };
     },
 
@@ -123,6 +128,8 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
     ],
   };
 }
+
+const isLeaving = ({ state }: OrderDoc): boolean => state === "CANCELLING";
 
 /** Accepted before, and what was asked is done: what has become of the order since is not the create's affair. */
 const isAnswerable = (doc: OrderDoc, { complete }: OrderParams): boolean =>

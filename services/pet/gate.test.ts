@@ -20,7 +20,9 @@ beforeEach(async () => {
   gates = withExpiry(await store.collection(GATES), ({ closed }) => closed, expiry);
   const categories = { getCategoryState: async () => ({ state, op: 1n }) } as never;
   const sleep = async (ms: number) => advance(ms);
-  gatekeeper = createGatekeeper({ clock, sleep, point: () => {}, retention: RETENTION, pets, gates, categories });
+  const endDeletion = async () => {};
+  const context = { clock, sleep, point: () => {}, retention: RETENTION, pets, gates, categories, endDeletion };
+  gatekeeper = createGatekeeper(context);
   await gatekeeper.close(CATEGORY, 1, budget());
 });
 const budget = () => ({ deadline: time.clock() + 1_000, requestId: "r" });

@@ -13,7 +13,8 @@ import type { Deps } from "#shared/deps.ts";
 import { createExpiry, removeOverdue } from "#shared/expiry.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
 import { Corrupt, keep, put } from "#shared/store/port.ts";
-import type { Gates, Pets } from "./document.ts";
+import type { Gates, PetDoc, Pets } from "./document.ts";
+import { isLeaving } from "./intent.ts";
 
 /** How long a write waits for a category whose deletion is not decided, and how often it looks. */
 const PATIENCE_MS = 1_000;
@@ -25,11 +26,13 @@ export type Verdict = "go" | "gone" | "deleting";
 
 interface Context extends Pick<Deps, "clock" | "sleep" | "point" | "retention"> {
   readonly pets: Pets;
+  /** Takes the deletion of a pet to its end. */
+  readonly endDeletion: (doc: PetDoc, budget: Budget) => Promise<unknown>;
   readonly gates: Gates;
   readonly categories: Client<typeof CategoryInternalService>;
 }
 
-export function createGatekeeper({ clock, sleep, point, retention, pets, gates, categories }: Context) {
+export function createGatekeeper({ clock, sleep, point, retention, pets, gates, endDeletion, categories }: Context) {
   /**
    * When categories were seen to exist. When one is deleted, its gate says so; and by the time that the gate is removed,
    * nobody remembers it.
@@ -63,10 +66,19 @@ export function createGatekeeper({ clock, sleep, point, retention, pets, gates, 
       budget,
     );
 
-  /** A pet that can't be read counts as well: its category must not be gone when it can be read again. */
+  /**
+   * A pet that can't be read counts as well: its category must not be gone when it can be read again. One that is just
+   * being deleted may be gone for others already, and is taken to its end; it counts for as long as that fails.
+   */
   async function isAny(where: { joining: number } | { member: number }, budget: Budget): Promise<boolean> {
+    let left: number | undefined;
     try {
-      return (await pets.list({ where, limit: 1, order: "asc", strict: true }, budget)).length > 0;
+      for (;;) {
+        const [first] = await pets.list({ where, limit: 1, order: "asc", strict: true }, budget);
+        if (!first || !isLeaving(first) || first._id === left) return first !== undefined;
+        left = first._id;
+        await endDeletion(first, budget).catch(() => {});
+      }
     } catch (error) {
       if (error instanceof Corrupt) return true;
       throw error;

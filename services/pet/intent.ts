@@ -25,6 +25,15 @@ export async function driveIntent(
   throw unfinished();
 }
 
+/** A pet that Inventory may know no more. */
+export const isLeaving = ({ intent }: PetDoc): boolean => intent?.delete === true;
+
+/** Takes the deletion that a read has met to its end. The pet is as it is then: gone, or there when it was refused. */
+export async function endDeletion(context: PetContext, { _id, intent }: PetDoc, budget: Budget) {
+  if (intent) await driveIntent(context, _id, intent.op, budget);
+  return context.pets.get(_id, { deadline: budget.deadline, latest: true });
+}
+
 async function retire({ pets, inventory, clock, point }: PetContext, id: number, op: number, budget: Budget) {
   const { outcome } = await inventory.retire({ petId: BigInt(id), op: BigInt(op) }, onward(clock, budget));
   await point("pet.retired-inventory");

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
+import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
@@ -15,12 +16,13 @@ const peers = {
   op: 0n,
   outcome: Outcome.OK as Outcome,
   down: "" as string,
+  error: undefined as ConnectError | undefined,
   asked: [] as string[],
   rev: 0n,
 };
 function ask<T>(call: string, answer: () => T): Promise<T> {
   peers.asked.push(call);
-  if (peers.down === call) return Promise.reject(new ConnectError("down", Code.Unavailable));
+  if (peers.down === call) return Promise.reject(peers.error ?? new ConnectError("down", Code.Unavailable));
   return Promise.resolve(answer());
 }
 const stock = (status: PetStatus) => ({ status, statusRev: ++peers.rev });
@@ -36,7 +38,15 @@ const fakes = {
 
 let service: TestService;
 beforeEach(async () => {
-  Object.assign(peers, { state: CategoryState.ACTIVE, op: 0n, outcome: Outcome.OK, down: "", asked: [], rev: 0n });
+  Object.assign(peers, {
+    state: CategoryState.ACTIVE,
+    op: 0n,
+    outcome: Outcome.OK,
+    down: "",
+    error: undefined,
+    asked: [],
+    rev: 0n,
+  });
   service = await startTestService((deps) => createPetService(deps, fakes));
 });
 const pets = () => service.client(PetService);
@@ -184,6 +194,73 @@ describe("DeletePet", () => {
     peers.outcome = Outcome.OPEN_ORDERS;
     expect(await failure(pets().deletePet({ petId }))).toBe("PET_HAS_OPEN_ORDERS");
     expect((await pets().getPet({ petId })).pet?.etag).toBe('"1"');
+  });
+});
+
+describe("a deletion that was left off", () => {
+  const readings = (petId: bigint) => [
+    () =>
+      pets()
+        .getPet({ petId })
+        .then(({ pet }) => [pet?.id], none),
+    async () => (await pets().batchGetPets({ petId: [petId] })).pets.map(({ id }) => id),
+    async () => (await pets().listPets({ id: [petId] })).pets.map(({ id }) => id),
+    async () => (await pets().listPets({})).pets.map(({ id }) => id),
+    async () => (await pets().listPets({ categoryId: 7n, status: [PetStatus.AVAILABLE] })).pets.map(({ id }) => id),
+  ];
+  const none = (error: ConnectError) => {
+    if (reasonOf(error)?.reason !== "PET_NOT_FOUND") throw error;
+    return [];
+  };
+  const leftOff = async () => {
+    const petId = await make();
+    service.crashAt("pet.retired-inventory");
+    expect(await failure(pets().deletePet({ petId }))).toBe("UNAVAILABLE");
+    service.crashAt(undefined);
+    return petId;
+  };
+
+  test("is carried out by the first read that meets it", async () => {
+    for (const place of readings(0n).keys()) expect(await readings(await leftOff())[place]?.()).toEqual([]);
+  });
+
+  test("is unknown to reads while Inventory does not answer, and shown as refused when it is", async () => {
+    const petId = await leftOff();
+    peers.down = "retire";
+    for (const read of readings(petId)) expect(await failure(read())).toBe("UNAVAILABLE");
+    Object.assign(peers, { down: "", outcome: Outcome.OPEN_ORDERS });
+    for (const read of readings(petId)) expect(await read()).toEqual([petId]);
+  });
+
+  const unreadable = { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: "petstore" } };
+  test("leaves pages as long as they are without it, and keeps no list from going on where stock can't be read", async () => {
+    const [first, second, , fourth] = [await make(), await make(), await leftOff(), await make(), await leftOff()];
+    const walk = async () => {
+      const ids = [];
+      for (let pageToken = "", more = true; more; more = pageToken !== "") {
+        const page = await pets().listPets({ limit: 1, pageToken });
+        expect(page.pets).toHaveLength(1);
+        ids.push(...page.pets.map(({ id }) => id));
+        pageToken = page.nextPageToken;
+      }
+      return ids;
+    };
+    Object.assign(peers, { down: "retire", error: new ConnectError("sorry", Code.Internal, undefined, [unreadable]) });
+    expect(await walk()).toEqual([fourth, second, first]);
+    peers.down = "";
+    expect(await walk()).toEqual([fourth, second, first]);
+  });
+
+  test("keeps its category from being deleted only as long as it can't be carried out", async () => {
+    await leftOff();
+    peers.down = "retire";
+    expect((await close(1n)).membership).toBe(Membership.SOME);
+    peers.down = "";
+    expect((await close(2n)).membership).toBe(Membership.NONE);
+    peers.op = 2n;
+    const stays = [await leftOff(), await make()];
+    expect((await close(3n)).membership).toBe(Membership.SOME);
+    expect((await pets().listPets({})).pets.map(({ id }) => id)).toEqual(stays.slice(1));
   });
 });
 

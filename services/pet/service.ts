@@ -13,6 +13,7 @@ import { readPage } from "#shared/page.ts";
 import { fromPetStatus, storedId } from "#shared/record.ts";
 import type { Budget, Call } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
+import { settling } from "#shared/settling.ts";
 import type { Decide } from "#shared/store/port.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
 import { driveCreation, fateOf, type PetContext, unfinished } from "./creation.ts";
@@ -29,7 +30,7 @@ import {
   toPet,
 } from "./document.ts";
 import { createGatekeeper } from "./gate.ts";
-import { driveIntent } from "./intent.ts";
+import { driveIntent, endDeletion, isLeaving } from "./intent.ts";
 import {
   type Admission,
   applyStatus,
@@ -58,7 +59,8 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
   const pets = withExpiry(await store.collection(PETS), isTombstone, expiry);
   const gates = withExpiry(await store.collection(GATES), ({ closed }) => closed, expiry);
-  const gatekeeper = createGatekeeper({ ...deps, pets, gates, categories });
+  const end = (doc: PetDoc, budget: Budget) => endDeletion(context, doc, budget);
+  const gatekeeper = createGatekeeper({ ...deps, pets, gates, categories, endDeletion: end });
   const context: PetContext = { ...deps, pets, gatekeeper, inventory };
   const keys = createKeys(
     await store.collection(KEYS),
@@ -71,6 +73,8 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
   );
   const toMessage = (doc: PetDoc) => toPet(doc._id, doc);
   const isListed = (doc: PetDoc | undefined): doc is PetDoc => doc?.listed === true;
+
+  const settled = settling<PetDoc>({ isLeaving, end });
 
   /** What stands against pets joining the category, asked before anything is written. */
   async function refusalOf(categoryId: number, budget: Budget): Promise<Refusal | undefined> {
@@ -109,6 +113,7 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
         getMany: (ids) => pets.getMany(ids, call),
         list: (place) => pets.list({ ...place, where: whereOf(request) }, call),
         matches: (doc) => isListed(doc) && matches(request, doc),
+        settle: (docs) => settled.many(docs, call),
       });
       return { pets: docs.map(toMessage), nextPageToken };
     },
@@ -135,13 +140,14 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
     async getPet({ petId }, call) {
       const id = storedId(petId);
       const doc = id === undefined ? undefined : await pets.get(id, { deadline: call.deadline, latest: true });
-      if (!isListed(doc)) throw petNotFound(petId);
-      return { pet: toMessage(doc) };
+      const shown = await settled.one(doc, call);
+      if (!shown) throw petNotFound(petId);
+      return { pet: toMessage(shown) };
     },
 
     async batchGetPets({ petId }, call) {
       const ids = petId.map(storedId).filter((id) => id !== undefined);
-      return { pets: (await pets.getMany(ids, call)).filter(isListed).map(toMessage) };
+      return { pets: (await settled.many(await pets.getMany(ids, call), call)).map(toMessage) };
     },
 
     async updatePet(request, call) {

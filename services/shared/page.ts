@@ -28,21 +28,29 @@ interface Source<T> {
   readonly list: (place: Place) => Promise<T[]>;
   /** True for what all filters but `ids` let through. */
   readonly matches: (doc: T) => boolean;
+  /** What is to be shown of the documents that were read, in their order; it may leave some out. By default all. */
+  readonly settle?: (docs: readonly T[]) => Promise<T[]>;
 }
 
 /** Reads one page. `nextPageToken` is empty unless another record follows. */
 export async function readPage<T extends Stored>(
   { limit = MOST, pageToken, orderBy }: PageRequest,
-  { filter, ids, getMany, list, matches }: Source<T>,
+  { filter, ids, getMany, list, matches, settle = async (docs) => [...docs] }: Source<T>,
 ): Promise<{ docs: T[]; nextPageToken: string }> {
   const size = Math.min(limit, MOST);
   const order = orderBy && !orderBy.startsWith("-") ? "asc" : "desc";
   const bound = fingerprint([order, ids.map(String).sort(), ...filter]);
   const after = pageToken === "" ? undefined : readToken(pageToken, bound);
-  const found =
-    ids.length === 0
-      ? await list({ after, limit: size + 1, order })
-      : (await getMany(beyond(ids, order, after))).filter(matches);
+  const show = async (docs: readonly T[]) => (await settle(docs)).filter(matches);
+  const found = ids.length === 0 ? [] : await show(await getMany(beyond(ids, order, after)));
+  for (let from = after, more = ids.length === 0; more; ) {
+    const wanted = size + 1 - found.length;
+    const docs = await list({ after: from, limit: wanted, order });
+    found.push(...(await show(docs)));
+    // Some may have come to their end meanwhile: others take their places.
+    from = docs.at(-1)?._id;
+    more = docs.length === wanted && found.length <= size;
+  }
   const docs = found.slice(0, size);
   const last = docs.at(-1);
   return { docs, nextPageToken: last && found.length > size ? writeToken(last._id, bound) : "" };

@@ -4,6 +4,7 @@
  */
 import { type Attempt, contradictions, markBy, recordsOf } from "./contradictions.ts";
 import type { Stored } from "./disk.ts";
+import { createExistence } from "./existence.ts";
 import { wrongInTheEnd } from "./invariants.ts";
 import type { Operation } from "./operations.ts";
 import type { Outcome, Shown } from "./perform.ts";
@@ -13,7 +14,9 @@ import { type CollectionName, type State, shownBy, shownIn } from "./state.ts";
 export function createHearsay() {
   const complaints: string[] = [];
   const attempts: Attempt[] = [];
-  const { marked, show } = createSightings((complaint) => void complaints.push(complaint));
+  const complain = (complaint: string) => void complaints.push(complaint);
+  const { marked, show } = createSightings(complain);
+  const exists = createExistence(complain);
   const heardOf = new Set<string>();
   let time = 0;
 
@@ -36,7 +39,8 @@ export function createHearsay() {
       if (shown) hear(shown);
       const mark = markBy(operation);
       if (shown && mark && markIn(shown) !== mark)
-        complaints.push(`${operation.do} (${mark}) was answered with ${markIn(shown)}`);
+        complain(`${operation.do} (${mark}) was answered with ${markIn(shown)}`);
+      exists(attempt);
       return outcome;
     },
 

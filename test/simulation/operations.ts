@@ -102,7 +102,10 @@ const drawn: fc.Arbitrary<Drawn> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: kind.map((name) => `list ${name}` as const) }) },
 );
 
-/** What several clients do, each one thing after the other; at times all of it to the same few records. */
+/**
+ * What several clients do, each one thing after the other; at times all of it to the same few records, or to those that are
+ * just coming to be.
+ */
 export const programs = (clients: number, length: number): fc.Arbitrary<Operation[][]> =>
   fc
     .tuple(
@@ -110,12 +113,12 @@ export const programs = (clients: number, length: number): fc.Arbitrary<Operatio
         minLength: 1,
         maxLength: clients,
       }),
-      fc.boolean(),
+      fc.constantFrom(undefined, 0, UNKNOWN),
     )
-    .map(([all, narrow]) =>
+    .map(([all, id]) =>
       all.map((program, client) =>
         program.map(([wide, use], place): Operation => {
-          const operation = { ...wide, ...(narrow && "id" in wide && { id: 0 }) };
+          const operation = { ...wide, ...(id !== undefined && "id" in wide && { id }) };
           const mark = UNKEYED + client * length + place;
           const creates = operation.do.startsWith("create") || operation.do === "place order";
           if (!creates || !use) return { ...operation, mark };

@@ -5,6 +5,7 @@
 import type { InventoryDoc } from "../../services/inventory/document.ts";
 import { type Attempt, contradictions, markBy, recordsOf } from "./contradictions.ts";
 import type { Stored } from "./disk.ts";
+import { createExistence } from "./existence.ts";
 import { wrongInTheEnd, wrongNow } from "./invariants.ts";
 import { type Kind, kindOf, type Operation } from "./operations.ts";
 import type { Outcome } from "./perform.ts";
@@ -17,6 +18,7 @@ export function createWitness() {
   const state: State = emptyState();
   const complain = (complaint: string) => void complaints.push(complaint);
   const { marked, nameIn, viewOf, show } = createSightings(complain, takesEffect);
+  const exists = createExistence(complain, gone);
   let time = 0;
 
   function written(collection: string, after: Stored): void {
@@ -69,6 +71,12 @@ export function createWitness() {
     if (!mayStill) complain(`${mark} took effect after its key was refused`);
   }
 
+  /** Who hears that an order is gone can order its units again. */
+  function gone(kind: Kind, id: number): void {
+    const holder = kind === "order" && [...state.inventory.values()].find(({ resv }) => resv[id]);
+    if (holder) complain(`order ${id} was said to be gone and pet ${holder._id} still holds units for it`);
+  }
+
   /** What an answer says, against what was stored. */
   function answered({ operation, over }: Attempt): void {
     const shown = over?.outcome.is === "done" ? over.outcome.shown : undefined;
@@ -97,6 +105,7 @@ export function createWitness() {
       const outcome = await sending();
       attempt.over = { at: time++, outcome };
       answered(attempt);
+      exists(attempt);
       return outcome;
     },
     /** All that is wrong so far. */
