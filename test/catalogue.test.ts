@@ -17,6 +17,7 @@ import { cases } from "./cases/all.ts";
 import { call, codeName } from "./cases/case.ts";
 import { checkTellsNoSecrets, sendHttp, sendRpc } from "./cases/doors.ts";
 import { openShop, type Shop } from "./cases/shop.ts";
+import { arm } from "./dying.ts";
 import { type Petstore, startPetstore } from "./petstore.ts";
 
 /** What was seen at each door: "503 UNAVAILABLE" and "UNAVAILABLE UNAVAILABLE". */
@@ -135,8 +136,7 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
 
   // A deletion dies between closing the gate and its decision; as long as Category can't ask Pet, it stays undecided.
   async CONCURRENT_UPDATE() {
-    await petstore.kill("category");
-    await petstore.start("category", { CRASH_AT: "category.closed" });
+    await arm(petstore, "category", "category.closed");
     const { id } = await shop.category();
     expect(await http("DELETE", `/categories/${id}`)).toBe("503 UNAVAILABLE");
     await petstore.ended("category");

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { ServiceName } from "#shared/config.ts";
 import { SECRET_HEADER } from "#shared/rpc/call.ts";
+import { arm, dying } from "./dying.ts";
 import { type Petstore, SECRET, startPetstore } from "./petstore.ts";
 import { type Client, createClient, leftBehind } from "./simulation/client.ts";
 import { eventually } from "./simulation/eventually.ts";
@@ -44,12 +45,6 @@ afterAll(() => petstore?.stop());
 
 const newClient = () => createClient((operation) => performOverHttp(petstore.http, operation));
 
-/** Stopped in good order, so that nothing is left over, and started to die at the point. */
-async function arm(service: ServiceName, point: string): Promise<void> {
-  await petstore.kill(service, "SIGTERM");
-  await petstore.start(service, { CRASH_AT: point });
-}
-
 const left = ({ known }: Client) => leftBehind(known, (kind, id) => readOverHttp(petstore.http, kind, id));
 
 /** Writes once more to every record that is still there. */
@@ -81,19 +76,6 @@ function followed(records: Awaited<ReturnType<typeof left>>): typeof records {
 
 const endOf = (outcome: Outcome) => (outcome.is === "refused" ? outcome.reason : outcome.is);
 
-/** The service dies at the point while it works, and comes back. */
-async function dying<T>(service: ServiceName, point: string, work: () => Promise<T>): Promise<T> {
-  await arm(service, point);
-  try {
-    const result = await work();
-    await petstore.ended(service);
-    return result;
-  } finally {
-    await petstore.kill(service);
-    await petstore.start(service);
-  }
-}
-
 test.each(cases)(
   "$scenario.name: $service killed at $point",
   async (a) => {
@@ -102,7 +84,7 @@ test.each(cases)(
     for (const operation of scenario.before) expect((await client.do(operation)).is).toBe("done");
     const { key } = scenario.act;
     const act = { ...scenario.act, ...(key && { key: `${key}-${service}-${point}` }) };
-    const first = await dying(service, point, () => client.once(act));
+    const first = await dying(petstore, service, point, () => client.once(act));
     expect([endOf(a.outcome), "unknown"]).toContain(endOf(first));
     if (key !== undefined) {
       const again = await client.do(act);
@@ -120,9 +102,11 @@ describe("what a crash leaves behind, met by the next crash", () => {
   test("pet killed while it opens a gate that was left closed", async () => {
     const client = newClient();
     for (const operation of categoryInUse) await client.do(operation);
-    await dying("category", "category.active-again", () => client.once({ do: "delete category", id: 0, mark: 3 }));
+    await dying(petstore, "category", "category.active-again", () =>
+      client.once({ do: "delete category", id: 0, mark: 3 }),
+    );
     const pet = { do: "create pet", category: 0, mark: 4, key: "left-closed" } as const;
-    expect((await dying("pet", "gate.left-closed", () => client.once(pet))).is).toBe("unknown");
+    expect((await dying(petstore, "pet", "gate.left-closed", () => client.once(pet))).is).toBe("unknown");
     expect((await client.do(pet)).is).toBe("done");
     expect((await client.do({ ...pet, mark: 5, key: "another" })).is).toBe("done");
   });
@@ -145,10 +129,65 @@ describe("what a crash leaves behind, met by the next crash", () => {
   });
 });
 
+describe("a deletion that is left off after its decision", () => {
+  /** Does it, dying at the point. Then the service is back, and Inventory is not, so that nothing goes on. */
+  async function leaveOff(client: Client, service: ServiceName, point: string, operation: Operation): Promise<void> {
+    await arm(petstore, service, point);
+    expect((await client.once(operation)).is).toBe("unknown");
+    await petstore.ended(service);
+    await petstore.kill("inventory");
+    await petstore.start(service);
+  }
+  const statusOf = async (path: string) => (await fetch(petstore.http + path)).status;
+
+  test("is a pet that no read shows any more", async () => {
+    const client = newClient();
+    for (const operation of categoryInUse) await client.do(operation);
+    const [id] = client.known.pet;
+    const [categoryId] = client.known.category;
+    await leaveOff(client, "pet", "pet.retired-inventory", { do: "delete pet", id: 0, mark: 3 });
+    for (const path of [`/pets/${id}`, `/pets?id=${id}`, "/pets?limit=1", `/pets?categoryId=${categoryId}`])
+      expect([path, await statusOf(path)]).toEqual([path, 503]);
+    await petstore.start("inventory");
+    await eventually(() => statusOf(`/pets?id=${id}`), 200);
+    expect(await (await fetch(`${petstore.http}/pets?id=${id}`)).json()).toEqual([]);
+    expect(await statusOf(`/pets/${id}`)).toBe(404);
+    expect((await client.once({ do: "delete category", id: 0, mark: 4 })).is).toBe("done");
+  });
+
+  test("is an order that is not gone before its units are back", async () => {
+    const client = newClient();
+    for (const operation of [...categoryInUse, anOrder]) await client.do(operation);
+    const [id] = client.known.order;
+    const [petId = 0] = client.known.pet;
+    await leaveOff(client, "order", "order.releasing", cancelIt);
+    for (const path of [`/store/orders/${id}`, `/store/orders?id=${id}`, `/store/orders?petId=${petId}`])
+      expect([path, await statusOf(path)]).toEqual([path, 503]);
+    await petstore.start("inventory");
+    expect(await quantityOf(petId)).toBe(0);
+    await eventually(() => statusOf(`/store/orders/${id}`), 404);
+    expect(await quantityOf(petId)).toBe(1);
+  });
+});
+
+test("a process is not killed by what a killed one has left over", async () => {
+  const client = newClient();
+  for (const operation of [...categoryInUse, anOrder]) await client.do(operation);
+  const other = newClient();
+  for (const operation of [...categoryInUse, anOrder]) await other.do(operation);
+  await arm(petstore, "order", "order.releasing");
+  await client.once(cancelIt);
+  await petstore.ended("order");
+  await dying(petstore, "order", "order.released-stock", () => other.once(cancelIt));
+  const [id = 0] = other.known.order;
+  await eventually(() => readOverHttp(petstore.http, "order", id), undefined);
+});
+
 const categoryInUse: Operation[] = [
   { do: "create category", mark: 1 },
   { do: "create pet", category: 0, mark: 2 },
 ];
+const anOrder: Operation = { do: "place order", pet: 0, quantity: 1, mark: 3 };
 const orderWithoutPet: Operation = { do: "place order", quantity: 1, mark: 3 };
 const cancelIt: Operation = { do: "cancel order", id: 0, mark: 4 };
 const quantityOf = async (petId: number) => (await readOverHttp(petstore.http, "inventory", petId))?.view.quantity;

@@ -9,6 +9,7 @@ import { ORDERS } from "../services/order/document.ts";
 import { PETS } from "../services/pet/document.ts";
 import { checkTellsNoSecrets, sendHttp } from "./cases/doors.ts";
 import { openShop, type Shop } from "./cases/shop.ts";
+import { dying } from "./dying.ts";
 import { type Petstore, startPetstore } from "./petstore.ts";
 import { eventually } from "./simulation/eventually.ts";
 import { type Collected, poisons, spoil } from "./simulation/poison.ts";
@@ -201,16 +202,12 @@ test("workers finish what they can read, and say what they can't", async () => {
   const sold = await shop.pet();
   const { id: orderId } = await shop.order({ petId: sold.id });
   const [gone, stays] = [await shop.category(), await shop.category()];
-  const dyingAt = async (service: ServiceName, point: string, work: () => Promise<{ status: number }>) => {
-    await petstore.kill(service, "SIGTERM");
-    await petstore.start(service, { CRASH_AT: point });
-    expect((await work()).status).toBe(503);
-    await petstore.ended(service);
-    await petstore.start(service);
+  const killed = async (service: ServiceName, point: string, work: () => Promise<{ status: number }>) => {
+    expect((await dying(petstore, service, point, work)).status).toBe(503);
   };
-  await dyingAt("order", "order.committing", () => send("PATCH", `/store/orders/${orderId}`, { complete: true }));
-  await dyingAt("category", "category.deleting", () => send("DELETE", `/categories/${gone.id}`));
-  await dyingAt("pet", "pet.creating", () => send("POST", "/pets", { name: "Late", categoryId: Number(stays.id) }));
+  await killed("order", "order.committing", () => send("PATCH", `/store/orders/${orderId}`, { complete: true }));
+  await killed("category", "category.deleting", () => send("DELETE", `/categories/${gone.id}`));
+  await killed("pet", "pet.creating", () => send("POST", "/pets", { name: "Late", categoryId: Number(stays.id) }));
 
   await eventually(async () => (await send("GET", `/pets/${sold.id}`)).body.status, "sold");
   await eventually(async () => (await send("GET", `/categories/${gone.id}`)).status, 404);

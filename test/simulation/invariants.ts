@@ -80,13 +80,16 @@ const RESTING: readonly string[] = [
   ...["STUB", "OPEN", "RETIRED"],
 ];
 
+/** True for a document that some worker will take further. */
+export const isUnfinished = (doc: object): boolean => "todo" in doc || "dirty" in doc || "intent" in doc;
+
 /** When all faults are over and every worker has found nothing to do. */
 export function wrongInTheEnd(state: State): string[] {
   const { categories, pets, orders, inventory } = state;
   const found: Complaint[] = [];
   for (const [collection, docs] of Object.entries(state) as [CollectionName, Map<number, { state: string }>][])
     for (const [id, doc] of docs) {
-      const rests = RESTING.includes(doc.state) && !("todo" in doc || "dirty" in doc || "intent" in doc);
+      const rests = RESTING.includes(doc.state) && !isUnfinished(doc);
       found.push(!rests && `${collection} ${id} is unfinished: ${JSON.stringify(doc)}`);
       found.push(...wrongNow(state, collection, id));
     }

@@ -11,7 +11,7 @@ import { ORDERS } from "../../services/order/document.ts";
 import { PETS } from "../../services/pet/document.ts";
 import type { Petstore } from "../petstore.ts";
 import { serviceNames } from "../world.ts";
-import { wrongInTheEnd } from "./invariants.ts";
+import { isUnfinished, wrongInTheEnd } from "./invariants.ts";
 import type { State } from "./state.ts";
 
 const PAGE = 1_000;
@@ -56,6 +56,18 @@ export async function whileStopped<R>({ kill, start }: Petstore, work: () => Pro
   } finally {
     for (const name of serviceNames) await start(name);
   }
+}
+
+/** What a service has left to do that it can read; see `openStoreOf`. */
+export async function unfinishedIn(petstore: Pick<Petstore, "store">, service: ServiceName): Promise<string[]> {
+  const read = {
+    category: () => all(petstore, service, CATEGORIES),
+    pet: () => all(petstore, service, PETS),
+    order: () => all(petstore, service, ORDERS),
+    inventory: () => all(petstore, service, INVENTORY),
+  };
+  const docs: Map<number, object> = await read[service]();
+  return [...docs].filter(([, doc]) => isUnfinished(doc)).map(([id]) => `${service} ${id}`);
 }
 
 /** All that is stored; see `openStoreOf`. */
