@@ -51,6 +51,7 @@ export function dice(seed: number): Dice {
 }
 
 const LATEST_MS = 20_000;
+const MOST_TURNS = 200;
 
 export interface Weather {
   /** How probable it is that a call fares badly. */
@@ -59,7 +60,7 @@ export interface Weather {
   readonly deaths: number;
   /** 1: everybody has the same chance to go on. Above, who came last does, and others may sleep through all that they do. */
   readonly unfairness: number;
-  /** How probable it is that an access to a disk, or its answer, takes another turn; and then another. Below 1. */
+  /** Half of the accesses to a disk, and of their answers, take twice so many turns or more; one in a hundred a hundred times. */
   readonly slowness: number;
 }
 
@@ -79,11 +80,7 @@ export function storm(
       return dies;
     },
     lateness: () => Math.floor(roll() ** 2 * LATEST_MS),
-    delay() {
-      let turns = 0;
-      while (roll() < slowness) turns++;
-      return turns;
-    },
+    delay: () => Math.min(Math.floor(slowness / roll()), MOST_TURNS),
     deliver({ replayable }) {
       if (roll() >= calls) return "once";
       const fates = ["lost", "late", "unanswered", ...(replayable ? (["twice"] as const) : [])] as const;

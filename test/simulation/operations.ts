@@ -118,7 +118,9 @@ export const programs = (clients: number, length: number): fc.Arbitrary<Operatio
     .map(([all, id]) =>
       all.map((program, client) =>
         program.map(([wide, use], place): Operation => {
-          const operation = { ...wide, ...(id !== undefined && "id" in wide && { id }) };
+          const moves = id === UNKNOWN && wide.do === "change pet" && wide.category !== undefined;
+          const focus = { ...(id !== undefined && "id" in wide && { id }), ...(moves && { category: UNKNOWN }) };
+          const operation = { ...wide, ...focus };
           const mark = UNKEYED + client * length + place;
           const creates = operation.do.startsWith("create") || operation.do === "place order";
           if (!creates || !use) return { ...operation, mark };
