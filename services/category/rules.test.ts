@@ -77,6 +77,7 @@ describe("a deletion", () => {
   test("ends as a tombstone, or steps back", () => {
     expect(stored(endDeletion(1, true)(deleting))).toEqual({
       _id: 1,
+      rev: deleting.rev,
       version: 3,
       state: "DELETED",
       name: "",

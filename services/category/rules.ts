@@ -57,7 +57,8 @@ export const endDeletion =
   (op: number, gone: boolean): Decide<boolean> =>
   (doc) => {
     if (doc?.state !== "DELETING" || doc.op !== op) return keep(false);
-    if (gone) return put(tombstone(doc._id, "DELETED", doc.version, op), true);
+    const shed = { description: undefined, listed: undefined, todo: undefined };
+    if (gone) return put({ ...doc, ...shed, ...tombstone(doc._id, "DELETED", doc.version, op) }, true);
     return put({ ...doc, state: "ACTIVE", todo: undefined }, true);
   };
 

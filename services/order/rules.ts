@@ -36,11 +36,16 @@ export function refusalError(refusal: Refusal, { petId = 0n, quantity = 1 }: Par
 const VISIBLE: ReadonlySet<State> = new Set<State>(["RESERVED", "COMMITTING", "COMPLETE", "CANCELLING"]);
 const FINISHED: ReadonlySet<State> = new Set<State>(["RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]);
 
+/** What a tombstone lacks. */
+const shed = {
+  ...{ petId: undefined, quantity: undefined, complete: undefined, shipDate: undefined },
+  ...{ listed: undefined, todo: undefined, done: undefined, placedAt: undefined },
+} as const satisfies { readonly [K in keyof OrderDoc]?: undefined };
+
 /** The order in a state, with all that follows from the state. */
 function become(doc: OrderDoc, state: State): Decision<OrderDoc, OrderDoc> {
   if (isTombstone({ state })) {
-    const { _id, rev, version, refusal } = doc;
-    const tombstone = { _id, rev, version, state, refusal, format: 1 } as const;
+    const tombstone = { ...doc, ...shed, state };
     return put(tombstone, tombstone);
   }
   const next: OrderDoc = {

@@ -170,7 +170,6 @@ export const applyStatus =
 
 /** What remains of a pet: its id is never used again, and late messages find out that it is gone. */
 function tombstone(doc: PetDoc, state: "VOID" | "DELETED", end: Pick<PetDoc, "refusal" | "last">): PetDoc {
-  const { _id, rev, version, status, statusRev, listing, firstStatus, op } = doc;
-  const kept = { _id, rev, version, status, statusRev, listing, firstStatus, op };
-  return { ...kept, state, facts: factsOf(), categoryId: 0, format: 1, ...end };
+  const shed = { ...settled, listed: undefined, member: undefined, last: undefined, refusal: undefined };
+  return { ...doc, ...shed, state, facts: factsOf(), categoryId: 0, ...end };
 }

@@ -127,7 +127,7 @@ export function createKeys(
       (doc) => {
         const floor = doc?.floor ?? 0;
         if (doc?.id !== from.id || (from.floor ?? floor) !== floor) return keep(false);
-        return put({ _id: key, id, fingerprint, params, floor: Math.max(floor, from.id ?? 0), hour }, true);
+        return put({ ...doc, _id: key, id, fingerprint, params, floor: Math.max(floor, from.id ?? 0), hour }, true);
       },
       budget,
     );

@@ -16,11 +16,14 @@ export interface Stored extends Doc {
   readonly todo?: true;
   /** The period in which it became a tombstone: it is removed at an age (`expiry.ts`). */
   readonly over?: number | undefined;
-  /** Version of the stored shape. */
-  readonly format: 1;
+  /** Version of the stored shape; it goes up when an older petstore would misunderstand what a newer one stores. */
+  readonly format: number;
 }
 
-/** Judges what records have in common. A later version of the stored shape is none that this petstore can read. */
+/** The highest version of the stored shape that this petstore understands. */
+const FORMAT = 1;
+
+/** Judges what records have in common. Members that it does not know are those of a newer petstore, and stay. */
 export const storedShape = shapeOf<Stored>()({
   _id: z.int(),
   rev: z.int(),
@@ -28,7 +31,7 @@ export const storedShape = shapeOf<Stored>()({
   listed: z.literal(true).optional(),
   todo: z.literal(true).optional(),
   over: z.int().optional(),
-  format: z.literal(1),
+  format: z.int().max(FORMAT),
 });
 
 /** A pet's status as it is stored. */

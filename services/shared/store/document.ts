@@ -41,7 +41,7 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, shape }: Kind):
   if (wrong !== undefined) {
     throw new Corrupt(
       `Document ${String(doc._id)} of ${name} is not as this petstore writes it (${wrong}): ` +
-        "use the version that wrote it, or restore a backup.",
+        "upgrade it if a newer one wrote this, or restore a backup.",
     );
   }
   return doc as T;
