@@ -2,6 +2,15 @@
 import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import {
+  carriedIdentity,
+  checkIdentity,
+  checkPresence,
+  type Identity,
+  IdentityFailure,
+  knownIdentity,
+  nameFile,
+} from "./embedded-identity.ts";
 import { Corrupt, NewerFormat, NotWritable, StoreLocked, Unavailable } from "./port.ts";
 
 /** Marks a file as the petstore's (SQLite's application_id): "pets" in ASCII. */
@@ -22,27 +31,33 @@ export function openFile(path: string): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {
     mkdirSync(dirname(path), { recursive: true });
+    const known = knownIdentity(path);
+    checkPresence(path, known);
     db = new DatabaseSync(path);
-    claim(db, path);
+    claim(db, path, known);
     return db;
   } catch (error) {
     db?.close();
-    throw openFailure(error, path);
+    throw error instanceof IdentityFailure ? openFailure(error.cause, error.path) : openFailure(error, path);
   }
 }
 
-function claim(db: DatabaseSync, path: string): void {
+function claim(db: DatabaseSync, path: string, known: Identity | undefined): void {
   db.exec("PRAGMA locking_mode = EXCLUSIVE");
   identify(db, path);
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000");
   // On macOS a plain sync does not reach the disk. Elsewhere these two do nothing.
   db.exec("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON");
+  const { id, isKnown } = checkIdentity(path, known, carriedIdentity(db));
   // Writes even when all of it is there already, so that a full or read-only disk is found out now.
   db.exec(`BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS "$sequences" (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT;
+    CREATE TABLE IF NOT EXISTS "$identity" (id TEXT NOT NULL) STRICT;
+    INSERT INTO "$identity" SELECT '${id}' WHERE NOT EXISTS (SELECT 1 FROM "$identity");
     PRAGMA application_id = ${APPLICATION};
     PRAGMA user_version = ${FORMAT};
     COMMIT`);
+  if (!isKnown) nameFile(path);
 }
 
 function identify(db: DatabaseSync, path: string): void {
