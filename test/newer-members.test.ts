@@ -133,7 +133,13 @@ describe("an order keeps them through", () => {
 test("a gate keeps them, closed and open", async () => {
   const { store, collection, expectKept } = await stored(GATES, [() => put({ _id: 1, closed: false, op: 1 }, 0)]);
   const { pets } = { pets: await store.collection(PETS) };
-  const gatekeeper = createGatekeeper({ gates: collection, pets, point: () => {}, clock: () => 0, retention: RETENTION } as never);
+  const gatekeeper = createGatekeeper({
+    gates: collection,
+    pets,
+    point: () => {},
+    clock: () => 0,
+    retention: RETENTION,
+  } as never);
   const budget = { deadline: Number.POSITIVE_INFINITY, requestId: "r-1" };
   await gatekeeper.close(1, 2, budget);
   await expectKept();
