@@ -8,8 +8,8 @@ import { Refusal } from "./refusal.ts";
 export const isConditional = ({ verb, responseHeaders }: Operation): boolean =>
   verb === "GET" && responseHeaders.some(({ name }) => name === "ETag");
 
-// One element of the list, which may be empty, and the comma behind it.
-const ELEMENT = /[ \t]*((?:W\/)?"[\x21\x23-\x7E\x80-\xFF]*")?[ \t]*(,|$)/y;
+// One element of the list, which may be empty, and the comma behind it. Space behind an empty one has one place only.
+const ELEMENT = /[ \t]*(?:((?:W\/)?"[\x21\x23-\x7E\x80-\xFF]*")[ \t]*)?(,|$)/y;
 
 /** What If-Match or If-None-Match names: tags as they were sent, or anything. */
 export type EntityTags = "*" | ReadonlySet<string>;

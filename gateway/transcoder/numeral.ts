@@ -13,10 +13,17 @@ export function toInteger(numeral: string): bigint | undefined {
   if (/^-?\d{1,15}$/.test(numeral)) return BigInt(Number(numeral)); // the common case
   const [, sign, whole = "", fraction = "", exponent = "0"] = PARTS.exec(numeral) as RegExpExecArray;
   const significant = (whole + fraction).replace(/^0+/, "");
-  const digits = significant.replace(/0+$/, "");
+  const digits = significant.slice(0, lengthWithoutZeros(significant));
   if (digits === "") return 0n;
   const zeros = Number(exponent) - fraction.length + (significant.length - digits.length);
   if (zeros < 0) return undefined;
   const size = digits.length + zeros > MANY_DIGITS ? 10n ** BigInt(MANY_DIGITS) : BigInt(digits + "0".repeat(zeros));
   return sign ? -size : size;
+}
+
+/** A scan, for /0+$/ begins anew at every zero. */
+function lengthWithoutZeros(digits: string): number {
+  let end = digits.length;
+  while (digits[end - 1] === "0") end--;
+  return end;
 }

@@ -15,8 +15,8 @@ export function parseQuery(text: string): Parameters {
     .split("&")
     .filter((pair) => pair !== "")
     .map((pair) => {
-      const [, name = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(pair) ?? [];
-      return [decode(name), decode(value)];
+      const at = pair.indexOf("=");
+      return at < 0 ? [decode(pair), ""] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))];
     });
 }
 

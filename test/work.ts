@@ -1,0 +1,117 @@
+/** Counts what a function does instead of the time it takes: the same number on any machine. */
+import { Session } from "node:inspector";
+
+/**
+ * Runs of blocks of code, as V8 counts them for coverage, and the lengths of the texts and lists on which a function of
+ * the language is called that may walk them. The work of a regular expression is not counted: its form is judged instead.
+ */
+export function countSteps(run: () => unknown): number {
+  take(); // what ran before
+  const walked = countingWalks(run);
+  const ranges = take()
+    .filter(({ url }) => !/vitest|\/test\/work\.ts$/.test(url))
+    .flatMap(({ functions }) => functions.flatMap((one) => one.ranges));
+  return walked + ranges.reduce((sum, { count }) => sum + count, 0);
+}
+
+let session: Session | undefined;
+
+/** The counts since the last time. They are never switched off again, which would compile all code anew. */
+function take(): Coverage["result"] {
+  if (!session) {
+    session = new Session();
+    session.connect();
+    session.post("Profiler.enable");
+    session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
+  }
+  let coverage: Coverage = { result: [] };
+  // On one's own thread the answer comes before the call returns.
+  session.post("Profiler.takePreciseCoverage", (error, answer) => {
+    if (error) throw error;
+    coverage = answer;
+  });
+  return coverage.result;
+}
+
+interface Coverage {
+  readonly result: readonly {
+    readonly url: string;
+    readonly functions: readonly { readonly ranges: readonly { readonly count: number }[] }[];
+  }[];
+}
+
+type Method = (this: unknown, ...args: unknown[]) => unknown;
+
+/** Of these the text or list that they are called on may be walked; of the functions below, the first argument. */
+const walkers: readonly (readonly [owner: object, names: string])[] = [
+  [String.prototype, "includes indexOf isWellFormed lastIndexOf match matchAll normalize padEnd padStart replace"],
+  [String.prototype, "replaceAll search split toLowerCase toUpperCase toWellFormed trim trimEnd trimStart"],
+  [Array.prototype, "concat every filter find findIndex flat flatMap forEach includes indexOf join lastIndexOf map"],
+  [Array.prototype, "reduce reverse shift some sort splice toSorted unshift"],
+];
+const readers: readonly (readonly [owner: object, names: string])[] = [
+  [JSON, "parse"],
+  [globalThis, "BigInt Number decodeURI decodeURIComponent encodeURIComponent"],
+  [Buffer, "from"],
+  [TextDecoder.prototype, "decode"],
+];
+
+function lengthOf(value: unknown): number {
+  const length = (value as { length?: unknown } | null | undefined)?.length;
+  return typeof length === "number" ? length : 0;
+}
+
+/** Replaces functions of the language by ones that add up what they walk, for as long as `run` takes. */
+function countingWalks(run: () => unknown): number {
+  let walked = 0;
+  const undo: (() => void)[] = [];
+  const replace = (owner: object, name: string, counting: (original: Method) => Method) => {
+    const before = Object.getOwnPropertyDescriptor(owner, name) as PropertyDescriptor;
+    const original = before.value as Method;
+    // Statics such as Number.isFinite stay.
+    const replaced = Object.setPrototypeOf(counting(original), original) as Method;
+    Object.defineProperty(owner, name, { ...before, value: replaced });
+    undo.push(() => Object.defineProperty(owner, name, before));
+  };
+  for (const [owner, names] of walkers)
+    for (const name of names.split(" "))
+      replace(
+        owner,
+        name,
+        (original) =>
+          function (...args) {
+            walked += lengthOf(this);
+            return Reflect.apply(original, this, args);
+          },
+      );
+  for (const [owner, names] of readers)
+    for (const name of names.split(" "))
+      replace(
+        owner,
+        name,
+        (original) =>
+          function (...args) {
+            walked += lengthOf(args[0]);
+            return Reflect.apply(original, this, args);
+          },
+      );
+  replace(
+    RegExp.prototype,
+    "exec",
+    (original) =>
+      function (...args) {
+        const { sticky, global, lastIndex } = this as RegExp;
+        const from = sticky || global ? lastIndex : 0;
+        const found = Reflect.apply(original, this, args) as RegExpExecArray | null;
+        walked += (found ? found.index + found[0].length : sticky ? from : lengthOf(args[0])) - from;
+        return found;
+      },
+  );
+  walked = 0;
+  try {
+    run();
+  } finally {
+    for (const one of undo.reverse()) one();
+  }
+  return walked;
+}
