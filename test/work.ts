@@ -73,28 +73,21 @@ function countingWalks(run: () => unknown): number {
     Object.defineProperty(owner, name, { ...before, value: replaced });
     undo.push(() => Object.defineProperty(owner, name, before));
   };
-  for (const [owner, names] of walkers)
-    for (const name of names.split(" "))
-      replace(
-        owner,
-        name,
-        (original) =>
-          function (...args) {
-            walked += lengthOf(this);
-            return Reflect.apply(original, this, args);
-          },
-      );
-  for (const [owner, names] of readers)
-    for (const name of names.split(" "))
-      replace(
-        owner,
-        name,
-        (original) =>
-          function (...args) {
-            walked += lengthOf(args[0]);
-            return Reflect.apply(original, this, args);
-          },
-      );
+  const count = (functions: typeof walkers, walkedBy: (self: unknown, first: unknown) => unknown) => {
+    for (const [owner, names] of functions)
+      for (const name of names.split(" "))
+        replace(
+          owner,
+          name,
+          (original) =>
+            function (...args) {
+              walked += lengthOf(walkedBy(this, args[0]));
+              return Reflect.apply(original, this, args);
+            },
+        );
+  };
+  count(walkers, (self) => self);
+  count(readers, (_, first) => first);
   replace(
     RegExp.prototype,
     "exec",

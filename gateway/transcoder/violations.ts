@@ -18,8 +18,8 @@ const CODES = {
 } as const satisfies Record<Place, string>;
 
 /**
- * Tells the first violations of the first part that has any, and counts the rest; undefined when there are none. Fields that the service assigns
- * don't count. `places` restricts it to some parts.
+ * Tells the first violations of the first part that has any, and counts the rest; undefined when there are none. Fields
+ * that the service assigns don't count. `places` restricts it to some parts.
  */
 export function refusalOf(
   operation: Operation,

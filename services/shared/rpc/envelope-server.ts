@@ -9,6 +9,7 @@ import {
 import { SECRET_HEADER } from "./call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { bytesOfFields, bytesOfText, MAX_CALLS, MAX_ENVELOPE_BYTES, parts, TAG_BYTES } from "./envelope-parts.ts";
+import { excerpt } from "./excerpt.ts";
 import { fault } from "./fault.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 
@@ -57,7 +58,7 @@ export function envelopeRoutes(router: ConnectRouter, dispatcher: Dispatcher): v
 async function run(dispatcher: Dispatcher, call: EnvelopedCall, secret: string): Promise<Result> {
   try {
     const method = dispatcher.find(call.method);
-    if (!method) throw new ConnectError(`${call.method} is not implemented`, Code.Unimplemented);
+    if (!method) throw new ConnectError(`${excerpt(call.method)} is not implemented`, Code.Unimplemented);
     const headers = new Headers(call.headers.map(({ name, value }): [string, string] => [name, value]));
     headers.set(SECRET_HEADER, secret);
     const answer = await dispatcher.invoke(method, fromBinary(method.input, call.message), {
