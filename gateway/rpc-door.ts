@@ -4,8 +4,9 @@
  * request, before a service hears of it.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import type { DescService } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues, type HandlerContext, type Transport } from "@connectrpc/connect";
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
@@ -15,6 +16,8 @@ import type { Deps } from "#shared/deps.ts";
 import { ANONYMOUS } from "#shared/rpc/call.ts";
 import { fault, reasonOf } from "#shared/rpc/fault.ts";
 import { limitMessages, limitUnpacked } from "#shared/rpc/message-limit.ts";
+import { shortenProtocolFields } from "#shared/rpc/protocol-fields.ts";
+import { maxRequestBytes } from "#shared/rpc/request-limit.ts";
 import type { Limits } from "./config.ts";
 import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, told } from "./rpc-forward.ts";
 import { Refusal } from "./transcoder/refusal.ts";
@@ -29,6 +32,7 @@ export interface RpcDoorOptions extends Pick<Deps, "clock"> {
 
 export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance) => {
   const { services, limits, clock, identify = () => ANONYMOUS } = options;
+  const maxBytesOf = (method: DescMethod) => Math.min(limits.rpcBytes, maxRequestBytes(method));
   app.removeAllContentTypeParsers();
   app.addHook("onRequest", async (request) => {
     if (isGrpc(request))
@@ -50,7 +54,7 @@ export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance)
     acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked),
     contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
     requestGate: async (context) => {
-      context.signal.addEventListener("abort", () => explain(context, limits.rpcBytes));
+      context.signal.addEventListener("abort", () => explain(context, maxBytesOf(context.method)));
       const { request } = exchangeOf(context);
       try {
         request.caller = await identify(request);
@@ -59,7 +63,12 @@ export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance)
       }
     },
     routes: (router) => {
-      for (const service of services) forward(router, service, { clock, requestMs: limits.requestMs });
+      for (const service of services) forward(router, service, { clock, requestMs: limits.requestMs, maxBytesOf });
+      for (const [i, handler] of router.handlers.entries())
+        router.handlers[i] = Object.assign(
+          (call: UniversalServerRequest) => handler(shortenProtocolFields(call)),
+          handler,
+        );
     },
   };
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -92,12 +101,12 @@ function routed(app: FastifyInstance, { basePath, services }: RpcDoorOptions): F
  * An error in the message itself never reaches a handler, and the plugin tells it without a reason, some as "internal".
  * It aborts the call with that error before it writes it down.
  */
-function explain(context: HandlerContext, rpcBytes: number): void {
+function explain(context: HandlerContext, maxBytes: number): void {
   const error: unknown = context.signal.reason;
   if (exchangeOf(context).decoded || !(error instanceof ConnectError) || reasonOf(error)) return;
   const { code, rawMessage, details } =
     error.code === Code.ResourceExhausted
-      ? fault("PAYLOAD_TOO_LARGE", `The message is larger than ${rpcBytes} bytes.`)
+      ? fault("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`)
       : fault("VALIDATION_FAILED", error.rawMessage);
   Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
 }

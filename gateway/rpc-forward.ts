@@ -50,6 +50,8 @@ export const isSafe = ({ idempotency }: DescMethod): boolean => idempotency === 
 export interface ForwardOptions extends Pick<Deps, "clock"> {
   /** Longest time for a unary RPC, from the arrival of its request. A stream ends when its service or its caller says. */
   readonly requestMs: number;
+  /** Most bytes of a method's request message. */
+  readonly maxBytesOf: (method: DescMethod) => number;
 }
 
 /**
@@ -59,7 +61,7 @@ export interface ForwardOptions extends Pick<Deps, "clock"> {
 export function forward(
   router: ConnectRouter,
   { desc, transport }: { readonly desc: DescService; readonly transport: Transport },
-  { clock, requestMs }: ForwardOptions,
+  { clock, requestMs, maxBytesOf }: ForwardOptions,
 ): void {
   const unary = (method: DescMethodUnary) => async (message: Message, context: HandlerContext) => {
     const exchange = exchangeOf(context);
@@ -95,8 +97,8 @@ export function forward(
     };
 
   for (const method of desc.methods.filter(isForwarded))
-    if (method.methodKind === "unary") router.rpc(method, unary(method) as never);
-    else router.rpc(method, streaming(method) as never);
+    if (method.methodKind === "unary") router.rpc(method, unary(method) as never, { readMaxBytes: maxBytesOf(method) });
+    else router.rpc(method, streaming(method) as never, { readMaxBytes: maxBytesOf(method) });
 }
 
 const failureOf = createErrorExit(ErrorReasonSchema);
