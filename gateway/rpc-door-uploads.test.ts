@@ -1,6 +1,6 @@
 /** Requests that arrive slowly, or break off: nobody else notices. */
 import { connect, type Socket } from "node:net";
-import { setImmediate as turn } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
@@ -108,6 +108,17 @@ test.each(Object.entries(kinds))(
   },
   60_000,
 );
+
+test("a message that comes when its caller's time is over is told so", async () => {
+  const [head = "", body = ""] = (kinds["Connect, JSON"] ?? "").split("\r\n\r\n");
+  const socket = await sent(`${head}\r\nConnect-Timeout-Ms: 1\r\n\r\n${body.slice(0, -1)}`);
+  await expect.poll(() => arrived, { timeout: 20_000 }).toBe(1);
+  await sleep(50); // its timer was set before this one, and is shorter
+  socket.write(body.slice(-1));
+  const answer = await new Promise((done) => socket.once("data", (chunk) => done(String(chunk))));
+  expect(answer).toMatch(/^HTTP\/1\.1 504 /);
+  expect(answer).toContain('"reason":"DEADLINE_EXCEEDED"');
+});
 
 test("a request without a host that can be one is refused", async () => {
   for (const host of ["", "Host: \r\n", "Host: a b\r\n"]) {

@@ -97,6 +97,9 @@ function routed(app: FastifyInstance, { basePath, services }: RpcDoorOptions): F
   return Object.create(app, { all: { value: all } });
 }
 
+/** A call is also aborted because its time is over, or because its caller is gone. */
+const aboutTheMessage = new Set([Code.InvalidArgument, Code.Internal, Code.Unimplemented, Code.ResourceExhausted]);
+
 /**
  * An error in the message itself never reaches a handler, and the plugin tells it without a reason, some as "internal".
  * It aborts the call with that error before it writes it down.
@@ -104,6 +107,7 @@ function routed(app: FastifyInstance, { basePath, services }: RpcDoorOptions): F
 function explain(context: HandlerContext, maxBytes: number): void {
   const error: unknown = context.signal.reason;
   if (exchangeOf(context).decoded || !(error instanceof ConnectError) || reasonOf(error)) return;
+  if (!aboutTheMessage.has(error.code)) return;
   const { code, rawMessage, details } =
     error.code === Code.ResourceExhausted
       ? fault("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`)

@@ -36,6 +36,20 @@ test.each([
   expect(reasonOf(error)?.reason).toBe("ROUTE_NOT_FOUND");
 });
 
+test.each([
+  ["Connect", createConnectTransport],
+  ["gRPC-Web", createGrpcWebTransport],
+] as const)("%s clients are told so of a stream, too", async (_, open) => {
+  const client = createClient(Health, open({ baseUrl: gateway.base, httpVersion: "1.1" }));
+  const error = await client
+    .watch({})
+    [Symbol.asyncIterator]()
+    .next()
+    .catch((thrown) => ConnectError.from(thrown));
+  if (!(error instanceof ConnectError)) return expect.fail("no error");
+  expect([error.code, reasonOf(error)?.reason]).toEqual([Code.Unimplemented, "ROUTE_NOT_FOUND"]);
+});
+
 test("gRPC-Web is answered by trailers only", async () => {
   for (const type of ["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"]) {
     const { status, headers, text } = await gateway.call(UNKNOWN, post(type));

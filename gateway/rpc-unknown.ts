@@ -1,6 +1,12 @@
 /** Calls of RPCs that there are not, answered as the caller's protocol has it instead of with HTTP's record of a 404. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import {
+  codeToHttpStatus,
+  createEndStreamSerialization,
+  endStreamFlag,
+  errorToJsonBytes,
+} from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { fault } from "#shared/rpc/fault.ts";
@@ -35,6 +41,8 @@ function unimplemented(): ConnectError {
   return error;
 }
 
+const endStream = createEndStreamSerialization(undefined);
+
 /** "Trailers-only": the status stands among the headers, and there is no body. */
 function answerGrpcWeb(reply: FastifyReply): FastifyReply {
   const trailers = new Headers();
@@ -46,8 +54,17 @@ function answerGrpcWeb(reply: FastifyReply): FastifyReply {
     .send();
 }
 
+/** A stream is answered by its last message alone, which holds the error. */
 function answerConnect(reply: FastifyReply): FastifyReply {
   const error = unimplemented();
+  const type = reply.request.headers["content-type"] ?? "";
+  if (type.startsWith("application/connect+")) {
+    const end = endStream.serialize({ metadata: new Headers(), error });
+    return reply
+      .code(200)
+      .type(type)
+      .send(Buffer.from(encodeEnvelope(endStreamFlag, end)));
+  }
   return reply
     .code(codeToHttpStatus(error.code))
     .type("application/json")
