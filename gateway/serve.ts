@@ -28,8 +28,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const services = publicServices.map(({ name, desc }) => {
     const transport = createServiceTransport({ urls: config.urls[name], secret: secret.reveal(), ...realTime });
     stack.defer(() => transport.close());
-    const { replicas, balancer } = transport;
-    return { name, desc, transport, replicas, balancer };
+    return { name, desc, transport, replicas: transport.replicas };
   });
   const app = await buildGateway({
     services,

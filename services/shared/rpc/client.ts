@@ -2,7 +2,7 @@
 
 import type { Transport } from "@connectrpc/connect";
 import type { Deps } from "../deps.ts";
-import { type Balancer, balancing, createBalancer } from "./balancer.ts";
+import { balancing, createBalancer } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
 import { askingAgain } from "./floor.ts";
 import { knowingLostReplies } from "./lost-reply.ts";
@@ -18,8 +18,6 @@ export interface ServiceTransportOptions extends Pick<Deps, "clock" | "random" |
 
 export interface ServiceTransport extends Transport {
   readonly replicas: readonly Replica[];
-  /** For whoever calls a replica by other means than this transport. */
-  readonly balancer: Balancer;
   close(): void;
 }
 
@@ -37,5 +35,5 @@ export function createServiceTransport({ urls, secret, ...deps }: ServiceTranspo
   const close = () => {
     for (const replica of replicas) replica.close();
   };
-  return { unary, stream, replicas, balancer, close };
+  return { unary, stream, replicas, close };
 }
