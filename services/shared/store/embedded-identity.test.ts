@@ -95,7 +95,7 @@ describe("refused, again and again, and nothing is made of it", () => {
         truncateSync(file("pet"), 0);
       },
     ],
-    ["no identity beside it", "identity.db", () => remove(join(dir, "data", "identity.db"))],
+    ["no identity beside it", "identity.db that is not there", () => remove(join(dir, "data", "identity.db"))],
   ])("%s", async (_, word, spoil) => {
     spoil();
     for (let i = 0; i < 2; i++) await expectRefusal("pet", word);
