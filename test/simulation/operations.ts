@@ -47,7 +47,7 @@ const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: und
 const kind = fc.constantFrom<Kind[]>("category", "pet", "order", "inventory");
 const pick = fc.nat({ max: 8 });
 /** From this place on, a record that nobody knows yet is meant. */
-const UNKNOWN = 7;
+export const UNKNOWN = 7;
 const maybeStatus = fc.constantFrom<(Status | undefined)[]>(undefined, undefined, "available", "pending", "sold");
 // A version that records reach now and then.
 const match = fc.constantFrom(undefined, undefined, undefined, undefined, 1, 2);
