@@ -84,10 +84,11 @@ describe("problems", () => {
     const { detail, message: same } = JSON.parse(text);
     expect(detail).toBe(same);
   });
-  test("are sent when they are named among others, not for a wildcard", async () => {
-    const named = await get("/categories/0", { accept: "application/json, application/problem+json;q=0.5" });
+  test("are sent when nothing is wanted more, and not for a wildcard", async () => {
+    const named = await get("/categories/0", { accept: "application/json;q=0.5, application/problem+json" });
     expect(named.headers["content-type"]).toMatch(/^application\/problem\+json/);
-    for (const other of ["*/*", "application/*", "application/json"]) {
+    const less = "application/json, application/problem+json;q=0.5";
+    for (const other of [less, "*/*", "application/*", "application/json"]) {
       const { headers, text } = await get("/categories/0", { accept: other });
       expect(headers["content-type"]).toMatch(/^application\/json/);
       expect(Object.keys(JSON.parse(text))).toEqual(["code", "message", "status"]);

@@ -1,4 +1,5 @@
 /** Processes that die at a named point: of what the test does there, and of nothing else. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ServiceName } from "#shared/config.ts";
 import type { Petstore } from "./petstore.ts";
 import { eventually } from "./simulation/eventually.ts";
@@ -18,12 +19,18 @@ const passing: Record<ServiceName, readonly ServiceName[]> = {
  */
 export async function arm(petstore: Petstore, service: ServiceName, point: string): Promise<void> {
   const others = passing[service].filter((name) => name !== service);
+  let pauseMs = 0;
   const leftOver = async () => {
     for (const name of passing[service]) await petstore.kill(name, "SIGTERM");
     const found: string[] = [];
     for (const name of passing[service]) found.push(...(await unfinishedIn(petstore, name)));
     for (const name of others) await petstore.start(name);
-    if (found.length > 0) await petstore.start(service);
+    if (found.length > 0) {
+      await petstore.start(service);
+      // Workers come by every 2 s, and at a start the others may not be up yet: each look leaves them more time.
+      pauseMs += 1_000;
+      await sleep(pauseMs);
+    }
     return found;
   };
   await eventually(leftOver, []);
