@@ -3,6 +3,7 @@
  * known by the mark that it leaves in its record.
  */
 import type { InventoryDoc } from "../../services/inventory/document.ts";
+import { valueFor } from "../../services/inventory/order-map.ts";
 import { type Attempt, contradictions, markBy, recordsOf } from "./contradictions.ts";
 import type { Stored } from "./disk.ts";
 import { createExistence } from "./existence.ts";
@@ -73,7 +74,7 @@ export function createWitness() {
 
   /** Who hears that an order is gone can order its units again. */
   function gone(kind: Kind, id: number): void {
-    const holder = kind === "order" && [...state.inventory.values()].find(({ resv }) => resv[id]);
+    const holder = kind === "order" && [...state.inventory.values()].find(({ resv }) => valueFor(resv, id));
     if (holder) complain(`order ${id} was said to be gone and pet ${holder._id} still holds units for it`);
   }
 
