@@ -6,7 +6,8 @@ import { CALLER_HEADER, type Call } from "./rpc/call.ts";
 import { SEEN_HEADER } from "./rpc/floor.ts";
 import { openMemory } from "./store/memory.ts";
 
-const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const soldOut = new DomainError("INSUFFICIENT_STOCK", "none left");
 
 /** Keys over records that are nothing but their fate. */
@@ -184,6 +185,38 @@ describe("a refusal", () => {
     asleep.resolve();
     expect(await sleeper).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
   });
+
+  test.each(["just before", "just after"])(
+    "counts as long as the first one of a key that was refused %s it expired",
+    async (when) => {
+      const { keys, attempt, decide, points, advance } = await setUp();
+      await attempt(body, decide("crash"));
+      advance(25 * HOUR - MINUTE);
+      const asleep = Promise.withResolvers<void>();
+      points["key.id-taken"] = () => {
+        points["key.id-taken"] = undefined;
+        return asleep.promise;
+      };
+      const sleeper = attempt(body, decide("accepted"));
+      await new Promise((resolve) => setImmediate(resolve));
+      const sweep = () => keys.sweep(100, { deadline: Number.MAX_VALUE, requestId: "" });
+      const expire = async () => {
+        advance(2 * MINUTE);
+        await sweep();
+      };
+      const refusing: typeof run = async (...record) => {
+        const ended = await run(...record);
+        if (when === "just after") await expire();
+        return ended;
+      };
+      const run = decide("refused");
+      const again = await attempt(body, refusing);
+      expect(again).toMatchObject({ error: "INSUFFICIENT_STOCK" });
+      if (when === "just before") await expire();
+      asleep.resolve();
+      expect(await sleeper).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+    },
+  );
 
   test.each(["0", undefined])(
     "stops an attempt that had read the free key before and slept (seen: %s)",

@@ -27,7 +27,7 @@ interface KeyDoc extends Doc {
   readonly params: object;
   /** Ids up to here were refused under this key, or given up. */
   readonly floor: number;
-  /** The period, an hour, in which the key was last claimed. */
+  /** The period, an hour, in which the key was last claimed or its floor raised. */
   readonly hour: number;
 }
 const keyShape = shapeOf<KeyDoc>()({
@@ -104,16 +104,19 @@ export function createKeys(
   const isExpired = ({ hour }: KeyDoc) => expiry.isOver(hour);
 
   /** Frees the key, so that a refusal may be answered. False when another attempt has taken it over. */
-  async function release({ key }: KeyUse<object>, id: number | undefined, budget: Budget): Promise<boolean> {
+  async function release(use: KeyUse<object>, id: number | undefined, budget: Budget): Promise<boolean> {
+    const { key, fingerprint, params } = use;
     // Taken now: the refused id is too low, as other attempts have taken theirs since.
     const floor = await records.nextId(budget);
+    const hour = expiry.period();
     await point("key.freeing");
     return keys.update(
       key,
       (doc) => {
-        if (!doc) return keep(true);
-        if (doc.id !== undefined && doc.id !== id) return keep(false);
-        return put({ ...doc, id: undefined, floor: Math.max(doc.floor, floor) }, true);
+        if (doc?.id !== undefined && doc.id !== id) return keep(false);
+        const raised = Math.max(doc?.floor ?? 0, floor);
+        // Also when the key has expired meanwhile: the floor has to outlive all that set out before the refusal.
+        return put({ fingerprint, params, ...doc, _id: key, id: undefined, floor: raised, hour }, true);
       },
       budget,
     );
@@ -136,9 +139,10 @@ export function createKeys(
   /** Whoever asked with another body until now was refused: what they sent must not take the key when it is free. */
   async function raise({ key }: KeyUse<object>, budget: Budget): Promise<void> {
     const floor = await records.nextId(budget);
+    const hour = expiry.period();
     await keys.update(
       key,
-      (doc) => (doc ? put({ ...doc, floor: Math.max(doc.floor, floor) }, undefined) : keep(undefined)),
+      (doc) => (doc ? put({ ...doc, floor: Math.max(doc.floor, floor), hour }, undefined) : keep(undefined)),
       budget,
     );
   }
