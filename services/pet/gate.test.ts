@@ -9,16 +9,21 @@ import { insert, refuse } from "./rules.ts";
 
 const CATEGORY = 7;
 const DAY_MS = 24 * 3_600_000;
+const OTHER = 8;
 let [time, state]: [ReturnType<typeof testClock>, CategoryState] = [testClock(), CategoryState.DELETING];
+let ofOther: CategoryState | undefined;
 let [pets, gates, gatekeeper]: [Pets, Gates, Gatekeeper] = [] as never;
 beforeEach(async () => {
-  [time, state] = [testClock(), CategoryState.DELETING];
+  [time, state, ofOther] = [testClock(), CategoryState.DELETING, undefined];
   const { clock, advance } = time;
   const store = openMemory();
   pets = await store.collection(PETS);
   const expiry = createExpiry(RETENTION.tombstones, clock);
   gates = withExpiry(await store.collection(GATES), ({ closed }) => closed, expiry);
-  const categories = { getCategoryState: async () => ({ state, op: 1n }) } as never;
+  const stateOf = (id: bigint) => (Number(id) === OTHER && ofOther) || state;
+  const categories = {
+    getCategoryState: async ({ categoryId }: { categoryId: bigint }) => ({ state: stateOf(categoryId), op: 1n }),
+  } as never;
   const sleep = async (ms: number) => advance(ms);
   const endDeletion = async () => {};
   const context = { clock, sleep, point: () => {}, retention: RETENTION, pets, gates, categories, endDeletion };
@@ -26,7 +31,7 @@ beforeEach(async () => {
   await gatekeeper.close(CATEGORY, 1, budget());
 });
 const budget = () => ({ deadline: time.clock() + 1_000, requestId: "r" });
-const sweep = () => gatekeeper.sweep(100, budget());
+const sweep = (limit = 100) => gatekeeper.sweep(limit, budget());
 
 test("a gate is removed a week after it was closed for a category that is gone", async () => {
   state = CategoryState.DELETED;
@@ -53,4 +58,26 @@ test("a gate stays as long as a pet is to find it closed", async () => {
   expect(await sweep()).toBe(0);
   await pets.update(1, refuse);
   expect(await sweep()).toBe(1);
+});
+
+test("gates that a deletion left closed are opened, and don't keep others from being removed", async () => {
+  [state, ofOther] = [CategoryState.ACTIVE, CategoryState.DELETED];
+  await gatekeeper.close(OTHER, 1, budget());
+  time.advance(9 * DAY_MS);
+  await sweep(1);
+  await sweep(1);
+  expect(await gates.get(CATEGORY)).toMatchObject({ closed: false });
+  expect(await gates.get(OTHER)).toBeUndefined();
+});
+
+test("what was seen before the clock was set back is asked again", async () => {
+  ofOther = CategoryState.ACTIVE;
+  expect(await gatekeeper.admit(OTHER, budget())).toBe("go");
+  await gatekeeper.close(OTHER, 1, budget());
+  ofOther = CategoryState.DELETED;
+  time.advance(9 * DAY_MS);
+  expect(await sweep()).toBe(1);
+  time.advance(-9 * DAY_MS);
+  expect(await gates.get(OTHER)).toBeUndefined();
+  expect(await gatekeeper.admit(OTHER, budget())).toBe("gone");
 });

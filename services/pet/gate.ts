@@ -39,7 +39,16 @@ export function createGatekeeper({ clock, sleep, point, retention, pets, gates, 
    */
   const seen = new Map<number, number>();
   const expiry = createExpiry(retention.tombstones, clock);
-  const remembers = (id: number) => clock() - (seen.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
+  let latest = clock();
+
+  /** A clock that was set back says nothing of how old memories are, nor of the gates that were removed meanwhile. */
+  function now(): number {
+    const time = clock();
+    if (time < latest) seen.clear();
+    latest = time;
+    return time;
+  }
+  const remembers = (id: number) => now() - (seen.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
 
   const stateOf = async (id: number, budget: Budget) => {
     const { state, op } = await categories.getCategoryState({ categoryId: BigInt(id) }, onward(clock, budget));
@@ -100,7 +109,7 @@ export function createGatekeeper({ clock, sleep, point, retention, pets, gates, 
     admit: (id: number, budget: Budget): Promise<Verdict> =>
       wait(async () => {
         if (remembers(id) || (await gates.get(id, budget))) return look(id, budget);
-        const asked = clock();
+        const asked = now();
         if ((await stateOf(id, budget)).state === CategoryState.DELETED) return "gone";
         if (seen.size >= REMEMBERED) seen.clear();
         seen.set(id, asked);
@@ -112,14 +121,15 @@ export function createGatekeeper({ clock, sleep, point, retention, pets, gates, 
 
     open,
 
-    /** Removes gates that were closed long ago for a category that is gone. Returns how many. */
-    sweep: (limit: number, budget: Budget): Promise<number> =>
-      removeOverdue(
+    /** Removes gates that were closed long ago for a category that is gone, and opens those left closed. Returns how many. */
+    sweep(limit: number, budget: Budget): Promise<number> {
+      now();
+      return removeOverdue(
         expiry,
         {
           list: (over, most, call) => gates.list({ where: { over }, limit: most, order: "asc" }, call),
           async remove({ _id }, call) {
-            if ((await stateOf(_id, call)).state !== CategoryState.DELETED) return false;
+            if ((await look(_id, call)) !== "gone") return false;
             // A pet that is being created or moved must still find it closed.
             if ((await isAny({ joining: _id }, call)) || (await isAny({ member: _id }, call))) return false;
             await gates.remove(_id, (gate) => gate.closed && expiry.isOver(gate.over), call);
@@ -128,7 +138,8 @@ export function createGatekeeper({ clock, sleep, point, retention, pets, gates, 
         },
         limit,
         budget,
-      ),
+      );
+    },
 
     /** Closes the gate for deletion `op` and says who is inside. */
     async close(id: number, op: number, budget: Budget): Promise<Membership> {
