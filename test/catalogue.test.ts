@@ -81,8 +81,9 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
 
   async TOO_MANY_OPEN_ORDERS() {
     const { id } = await shop.stocked(2000);
-    for (let hundred = 0; hundred < 10; hundred++)
-      await Promise.all(Array.from({ length: 100 }, () => shop.order({ petId: id })));
+    // Few at a time: all that are sent together must be answered in the time that one has.
+    for (let placed = 0; placed < 1000; placed += 20)
+      await Promise.all(Array.from({ length: 20 }, () => shop.order({ petId: id })));
     const seen = {
       http: await http("POST", "/store/orders", { petId: Number(id) }),
       rpc: await refusal(shop.order({ petId: id })),
