@@ -111,15 +111,17 @@ test("requests that run at the stop, and those that came behind them, are answer
   const { app, port, gate, closing, endLameDuck } = await start();
   const slow = Promise.withResolvers<void>();
   gate.wait = slow.promise;
-  let arrived = 0;
-  app.server.on("request", () => arrived++);
+  const arrived = (count: number) =>
+    new Promise<void>((resolve) => app.server.on("request", () => --count === 0 && resolve()));
   const connections = [open(port), open(port)] as const;
   const [alone, pipelined] = connections;
+  const running = arrived(2);
   for (const { socket } of connections) socket.write(GET);
-  await expect.poll(() => arrived, { timeout: 10_000 }).toBe(2);
+  await running;
   const closed = closing.close();
+  const behind = arrived(2);
   pipelined.socket.write(GET + GET);
-  await expect.poll(() => arrived, { timeout: 10_000 }).toBe(4);
+  await behind;
   endLameDuck();
   slow.resolve();
   await closed;

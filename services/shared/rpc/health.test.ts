@@ -80,6 +80,6 @@ describe("a watch", () => {
     const ended = first.next();
     end.abort();
     await expect(ended).rejects.toMatchObject({ code: Code.Canceled });
-    await vi.waitFor(async () => expect((await watch().next()).done).toBe(false));
+    await vi.waitFor(async () => expect((await watch().next()).done).toBe(false), { timeout: 10_000 });
   });
 });
