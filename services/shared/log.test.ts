@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { text as readAll } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Secret } from "./config.ts";
@@ -131,7 +130,7 @@ describe.each(["json", "pretty"] as const)("standard output (%s)", (format) => {
     let output = "";
     child.stdout?.setEncoding("utf8").on("data", (text) => (output += text));
     const dropped = () => Number(/(\d+) log lines were dropped/.exec(output)?.[1] ?? 0);
-    while (dropped() === 0) await sleep(20);
+    while (dropped() === 0) await once(child.stdout as NodeJS.ReadableStream, "data");
     expect(dropped()).toBeGreaterThan(lines / 2);
     expect(said(output) + dropped()).toBe(lines);
     child.disconnect();
@@ -139,10 +138,13 @@ describe.each(["json", "pretty"] as const)("standard output (%s)", (format) => {
   });
 
   test("has the last words of a process that ends itself", { timeout: 60_000 }, async () => {
-    const child = talk(1000, "crash");
+    // More than a pipe holds, and little enough to be read within the second that an ending process waits for its reader.
+    const lines = 300;
+    const child = talk(lines, "crash");
+    expect(await once(child, "message")).toContain("said all");
     const [output] = await Promise.all([readAll(child.stdout as NodeJS.ReadableStream), once(child, "exit")]);
-    expect(said(output)).toBe(1000);
-    const [, ending = ""] = output.split('"line":1000');
+    expect(said(output)).toBe(lines);
+    const [, ending = ""] = output.split(`"line":${lines}`);
     expect(ending).toContain("the last words");
     expect(ending).toContain("boom");
   });
