@@ -33,14 +33,17 @@ export function createClosing(app: FastifyInstance, { lameDuckMs, sleep }: Closi
     answers.announceClose();
     if (server.listening) await sleep(lameDuckMs);
     const cutOff = setTimeout(() => server.closeAllConnections(), GRACE_MS);
-    // Node and Fastify do this first, and count a connection as idle whose last answer is still being written.
+    // Node does this first, and counts a connection as idle whose last answer is still being written.
     const closeIdle = server.closeIdleConnections.bind(server);
     server.closeIdleConnections = () => {};
-    const closed = app.close();
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    server.close(() => resolve());
     await answers.allWritten();
     closeIdle();
     await closed;
     clearTimeout(cutOff);
+    // Fastify ends a connection with the next answer that it begins, whatever waits behind it: so there is none any more.
+    await app.close();
   };
   return { isAccepting: () => accepting, close };
 }

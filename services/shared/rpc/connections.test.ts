@@ -10,8 +10,8 @@ afterEach(() => void vi.useRealTimers());
 function guarded(limits: Partial<ConnectionLimits>) {
   const server = new Server();
   server.removeAllListeners("connection");
-  const served = vi.fn();
-  server.on("connection", served);
+  const [served, begun] = [vi.fn(), vi.fn()];
+  server.on("connection", served).on("request", (_, response) => begun(response));
   const knowsPeer = ({ headers }: IncomingMessage) => headers.secret !== undefined;
   const connections = guardConnections(server, { ...defaultConnectionLimits, ...limits }, { knowsPeer });
   function connect(remoteAddress = "192.0.2.1") {
@@ -51,7 +51,7 @@ function guarded(limits: Partial<ConnectionLimits>) {
     server.emit("request", incoming as unknown as IncomingMessage, response as unknown as ServerResponse);
     return { incoming, response };
   }
-  return { connections, connect, request, served };
+  return { connections, connect, request, served, begun };
 }
 
 const upload = { "content-length": "10" };
@@ -144,6 +144,39 @@ test("more pipelined requests than allowed end the connection", () => {
   expect(socket.destroyed).toBe(false);
   request(socket);
   expect(socket.destroyed).toBe(true);
+});
+
+describe("pipelined requests", () => {
+  test("are begun one after the other, when the answer before was taken", () => {
+    const { connect, request, begun } = guarded({});
+    const socket = connect();
+    const [first, second, third] = [request(socket), request(socket), request(socket)];
+    request(connect());
+    expect(begun).toHaveBeenCalledTimes(2);
+    first.response.end(10);
+    expect(begun).toHaveBeenCalledTimes(2);
+    first.response.close();
+    expect(begun.mock.lastCall).toEqual([second.response]);
+    second.response.close();
+    expect(begun.mock.lastCall).toEqual([third.response]);
+    third.response.close();
+    const { response } = request(socket);
+    expect(begun.mock.lastCall).toEqual([response]);
+  });
+
+  test("behind the limit, or behind an answer that ends the connection, are never begun", () => {
+    const { connect, request, begun } = guarded({ pipelinedRequests: 2 });
+    const [greedy, last] = [connect(), connect()];
+    for (let i = 0; i < 10; i++) request(greedy);
+    const { response } = request(last);
+    const behind = request(last);
+    const ended = vi.fn();
+    behind.response.once("close", ended);
+    last.destroy();
+    response.close();
+    expect(begun).toHaveBeenCalledTimes(2);
+    expect(ended).toHaveBeenCalledTimes(1);
+  });
 });
 
 describe("answers that wait", () => {

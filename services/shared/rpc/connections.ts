@@ -43,6 +43,8 @@ interface Connection extends Taker {
   open: number;
   /** Of these, those that have arrived completely: something is done for them. */
   served: number;
+  /** Requests of HTTP/1.1 without an answer, the first of which is begun. */
+  readonly turns: { readonly response: ServerResponse; readonly begin: () => void }[];
 }
 
 /** Found through the sockets that HTTP/2 hands out, too, which stand in for the real ones. */
@@ -55,6 +57,8 @@ const connectionOf = (request: IncomingMessage) => (request.socket as { [KEY]?: 
  * - Their number is bounded. A new one above the bound takes the place of the one for which nothing is done for longest:
  *   idle, or with a request that still arrives. Where something is done for all, the new one is closed.
  * - Their answers are bounded, see `createAnswers`.
+ * - Pipelined requests take turns: one is begun when the answer to the one before was taken, and none on a connection that
+ *   is over. Node tells of all that came in one packet at once, whatever becomes of the first.
  * - What breaks off, whenever it does, is no uncaught error: sockets, requests and responses have a listener for errors
  *   from their first moment to their last. Others come and go, and node emits an error that comes in between.
  */
@@ -72,7 +76,18 @@ export function guardConnections(
 
   const serve = server.listeners("connection") as ((socket: Socket) => void)[];
   server.removeAllListeners("connection");
-  server.prependListener("request", follow);
+  const begin = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
+  server.removeAllListeners("request");
+  server.on("request", (request, response) => {
+    const passOn = () => {
+      for (const listener of begin) listener.call(server, request, response);
+    };
+    const connection = connectionOf(request);
+    if (!connection) return passOn();
+    if (!all.has(connection)) return;
+    follow(request, response);
+    takeTurns(connection, request, response, passOn);
+  });
   server.on("connection", (socket: Socket) => {
     socket.on("error", ignore);
     if (!admit(socket)) socket.destroy();
@@ -91,7 +106,7 @@ export function guardConnections(
       close();
       socket.destroy();
     };
-    const connection: Connection = { address, isPeer: false, open: 0, served: 0, giveUp };
+    const connection: Connection = { address, isPeer: false, open: 0, served: 0, turns: [], giveUp };
     const close = () => {
       if (!all.delete(connection)) return;
       answers.forget(connection);
@@ -128,6 +143,18 @@ export function guardConnections(
     const same = strangers.get(connection.address);
     if (connection.isPeer || !same) return;
     if (--same.count === 0) strangers.delete(connection.address);
+  }
+
+  function takeTurns({ turns }: Connection, { socket }: IncomingMessage, response: ServerResponse, begin: () => void) {
+    turns.push({ response, begin });
+    response.once("close", () => {
+      turns.shift();
+      const [next] = turns;
+      // The answer said that it was the last one, or the client has gone. Node tells nobody who waits behind it.
+      if (socket.destroyed || socket.writableEnded) next?.response.emit("close");
+      else next?.begin();
+    });
+    if (turns.length === 1) begin();
   }
 
   function follow(request: IncomingMessage, response: ServerResponse): void {

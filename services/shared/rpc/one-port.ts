@@ -61,10 +61,7 @@ export function createOnePortServer(
       connectionsCheckingInterval: Math.min(1000, limits.requestMs),
       requireHostHeader: false, // judged with the rest of the Host
     },
-    (request, response) => {
-      if (!http1.listening) response.setHeader("connection", "close");
-      addressed(request, response);
-    },
+    addressed,
   );
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
@@ -87,6 +84,9 @@ export function createOnePortServer(
   });
 
   const connections = guardConnections(http1, limits, options);
+  http1.prependListener("request", (_, response) => {
+    if (!http1.listening) response.setHeader("connection", "close");
+  });
 
   const close = http1.close.bind(http1);
   http1.close = (callback) => {
