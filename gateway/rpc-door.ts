@@ -15,7 +15,7 @@ import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastif
 import type { Deps } from "#shared/deps.ts";
 import { ANONYMOUS } from "#shared/rpc/call.ts";
 import { fault, reasonOf } from "#shared/rpc/fault.ts";
-import { limitMessages, limitUnpacked } from "#shared/rpc/message-limit.ts";
+import { limitCall, limitUnpacked } from "#shared/rpc/message-limit.ts";
 import { shortenProtocolFields } from "#shared/rpc/protocol-fields.ts";
 import { maxRequestBytes } from "#shared/rpc/request-limit.ts";
 import type { Limits } from "./config.ts";
@@ -43,10 +43,6 @@ export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance)
     checkHost(request.headers);
     shortenTimeouts(request.raw.headers);
   });
-  app.addHook("preHandler", async (request) => {
-    if (request.method === "POST")
-      request.body = limitMessages(request.raw, request.headers["content-type"] ?? "", limits.rpcBytes);
-  });
 
   const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
     grpc: false,
@@ -54,7 +50,7 @@ export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance)
     acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked),
     contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
     requestGate: async (context) => {
-      context.signal.addEventListener("abort", () => explain(context, maxBytesOf(context.method)));
+      context.signal.addEventListener("abort", () => explain(context));
       const { request } = exchangeOf(context);
       try {
         request.caller = await identify(request);
@@ -65,10 +61,10 @@ export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance)
     routes: (router) => {
       for (const service of services) forward(router, service, { clock, requestMs: limits.requestMs, maxBytesOf });
       for (const [i, handler] of router.handlers.entries())
-        router.handlers[i] = Object.assign(
-          (call: UniversalServerRequest) => handler(shortenProtocolFields(call)),
-          handler,
-        );
+        router.handlers[i] = Object.assign((call: UniversalServerRequest) => {
+          const { raw } = exchangeOf({ values: call.contextValues }).request;
+          return handler(limitCall(shortenProtocolFields(call), raw, maxBytesOf(handler.method)));
+        }, handler);
     },
   };
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -98,20 +94,17 @@ function routed(app: FastifyInstance, { basePath, services }: RpcDoorOptions): F
 }
 
 /** A call is also aborted because its time is over, or because its caller is gone. */
-const aboutTheMessage = new Set([Code.InvalidArgument, Code.Internal, Code.Unimplemented, Code.ResourceExhausted]);
+const aboutTheMessage = new Set([Code.InvalidArgument, Code.Internal, Code.Unimplemented]);
 
 /**
  * An error in the message itself never reaches a handler, and the plugin tells it without a reason, some as "internal".
  * It aborts the call with that error before it writes it down.
  */
-function explain(context: HandlerContext, maxBytes: number): void {
+function explain(context: HandlerContext): void {
   const error: unknown = context.signal.reason;
   if (exchangeOf(context).decoded || !(error instanceof ConnectError) || reasonOf(error)) return;
   if (!aboutTheMessage.has(error.code)) return;
-  const { code, rawMessage, details } =
-    error.code === Code.ResourceExhausted
-      ? fault("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`)
-      : fault("VALIDATION_FAILED", error.rawMessage);
+  const { code, rawMessage, details } = fault("VALIDATION_FAILED", error.rawMessage);
   Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
 }
 

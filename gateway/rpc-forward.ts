@@ -13,6 +13,7 @@ import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/valid
 import {
   ConnectError,
   type ConnectRouter,
+  type ContextValues,
   createContextKey,
   type HandlerContext,
   type Transport,
@@ -35,8 +36,8 @@ export interface Exchange {
 
 export const exchangeKey = createContextKey<Exchange | undefined>(undefined);
 
-export function exchangeOf({ values }: HandlerContext): Exchange {
-  const exchange = values.get(exchangeKey);
+export function exchangeOf({ values }: { readonly values?: ContextValues | undefined }): Exchange {
+  const exchange = values?.get(exchangeKey);
   if (!exchange) throw new Error("An RPC came without its HTTP request.");
   return exchange;
 }

@@ -107,6 +107,26 @@ describe.each(transports)("%s", (_, transport) => {
   });
 });
 
+test.each([
+  ["announced by Content-Length", true],
+  ["found out while it comes", false],
+])("a message that is too large says so with its reason: %s", async (_, announced) => {
+  const { port } = await started();
+  const socket = connect(port, "127.0.0.1");
+  const body = "x".repeat(LIMIT + 1);
+  const size = announced ? `Content-Length: ${body.length}` : "Transfer-Encoding: chunked";
+  const path = "/petstore.category.v1.CategoryService/CreateCategory";
+  socket.end(
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${size}\r\n\r\n${
+      announced ? body : `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+    }`,
+  );
+  const answer = await text(socket);
+  expect(answer).toMatch(/^HTTP\/1.1 429 /);
+  expect(answer).toContain(`"message":"The message is larger than ${LIMIT} bytes."`);
+  expect(answer).toContain('"reason":"PAYLOAD_TOO_LARGE"');
+});
+
 test("a packed message is not unpacked beyond the limit", async () => {
   const transport = createGrpcTransport({ baseUrl: (await started()).url, sendCompression: compressionGzip });
   const name = "x".repeat(3 * MAX_MESSAGE_BYTES);

@@ -15,7 +15,7 @@ import type { Logger } from "../log.ts";
 import { SECRET_HEADER } from "./call.ts";
 import { createHealth, type HealthState, serveHealth } from "./health.ts";
 import { listen } from "./listen.ts";
-import { limitMessages, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { limitCall, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { serveReflection } from "./reflection.ts";
@@ -89,9 +89,8 @@ function createListener(handlers: readonly UniversalHandler[], log: Logger): Han
     };
     try {
       if (!handler) return answerUnknownRpc(request, response);
-      const body = limitMessages(request, request.headers["content-type"] ?? "", maxRequestBytes(handler.method));
-      const call = { ...universalRequestFromNodeRequest(request, response, undefined, undefined), body };
-      const answer = await handler(shortenProtocolFields(call));
+      const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, undefined));
+      const answer = await handler(limitCall(call, request, maxRequestBytes(handler.method)));
       const { promise: ended, resolve } = Promise.withResolvers<void>();
       universalResponseToNodeResponse(
         answer.body ? { ...answer, body: noting(answer.body, resolve) } : answer,
