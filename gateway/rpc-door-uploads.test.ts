@@ -121,11 +121,19 @@ test("a message that comes when its caller's time is over is told so", async () 
 });
 
 test("a request without a host that can be one is refused", async () => {
-  for (const host of ["", "Host: \r\n", "Host: a b\r\n"]) {
+  for (const host of ["Host: \r\n", "Host: a b\r\n"]) {
     const socket = await sent(`POST ${GET_PET} HTTP/1.0\r\n${host}Content-Type: application/json\r\n\r\n`);
     const answer = await new Promise((done) => socket.once("data", (chunk) => done(String(chunk))));
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer).toContain("INVALID_HEADER");
   }
   expect([calls, said.mock.calls]).toEqual([0, []]);
+});
+
+test("HTTP/1.0 may leave the host out", async () => {
+  const head = "Content-Type: application/json\r\nContent-Length: 2\r\n";
+  const socket = await sent(`POST ${GET_PET} HTTP/1.0\r\n${head}\r\n{}`);
+  const answer = await new Promise((done) => socket.once("data", (chunk) => done(String(chunk))));
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect([calls, said.mock.calls]).toEqual([1, []]);
 });

@@ -15,6 +15,7 @@ import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastif
 import type { Deps } from "#shared/deps.ts";
 import { ANONYMOUS } from "#shared/rpc/call.ts";
 import { fault, reasonOf } from "#shared/rpc/fault.ts";
+import { ensureHost } from "#shared/rpc/host.ts";
 import { limitCall, limitUnpacked } from "#shared/rpc/message-limit.ts";
 import { shortenProtocolFields } from "#shared/rpc/protocol-fields.ts";
 import { maxRequestBytes } from "#shared/rpc/request-limit.ts";
@@ -40,7 +41,7 @@ export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance)
         "UNSUPPORTED_MEDIA_TYPE",
         "gRPC needs HTTP/2: call the service itself, or use gRPC-Web or Connect.",
       );
-    checkHost(request.headers);
+    ensureHost(request.raw);
     shortenTimeouts(request.raw.headers);
   });
 
@@ -106,12 +107,6 @@ function explain(context: HandlerContext): void {
   if (!aboutTheMessage.has(error.code)) return;
   const { code, rawMessage, details } = fault("VALIDATION_FAILED", error.rawMessage);
   Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
-}
-
-/** The plugin makes a URL of it, and has no answer where that fails. */
-function checkHost({ host }: IncomingHttpHeaders): void {
-  if (host === undefined || !URL.canParse(`http://${host}`))
-    throw new Refusal("INVALID_HEADER", "Host: must be the name of a host, with its port if it has one");
 }
 
 /** The plugin sets a timer to whatever a caller asks for, and Node rings at once where that is longer. */

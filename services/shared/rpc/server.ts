@@ -1,5 +1,5 @@
 /** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
-import type { IncomingMessage, Server } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
@@ -14,13 +14,14 @@ import { origin } from "../config.ts";
 import type { Logger } from "../log.ts";
 import { SECRET_HEADER } from "./call.ts";
 import { createHealth, type HealthState, serveHealth } from "./health.ts";
+import { ensureHost } from "./host.ts";
 import { listen } from "./listen.ts";
 import { limitCall, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
-import { answerUnknownRpc } from "./unknown-rpc.ts";
+import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
 
 /** How long requests that run may go on once the server closes. */
 const GRACE_MS = 8000;
@@ -80,7 +81,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
 function createListener(handlers: readonly UniversalHandler[], log: Logger): Handler {
   const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
   return async (request, response) => {
-    const [path = ""] = (request.url ?? "").split("?", 1);
+    const [path = "", query = ""] = (request.url ?? "").split("?", 2);
     const handler = byPath.get(path);
     const failed = (err: unknown) => {
       // Errors of a handler are answers. What arrives here is a request that is no HTTP, or a client that has gone.
@@ -88,7 +89,8 @@ function createListener(handlers: readonly UniversalHandler[], log: Logger): Han
       response.destroy();
     };
     try {
-      if (!handler) return answerUnknownRpc(request, response);
+      if (!handler) return answerUnknown(request, response, query);
+      ensureHost(request);
       const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, undefined));
       const answer = await handler(limitCall(call, request, maxRequestBytes(handler.method)));
       const { promise: ended, resolve } = Promise.withResolvers<void>();
@@ -102,6 +104,17 @@ function createListener(handlers: readonly UniversalHandler[], log: Logger): Han
       failed(err);
     }
   };
+}
+
+/** Drops the rest of the request, so that its client comes to read the answer. */
+function answerUnknown(request: IncomingMessage, response: ServerResponse, query: string): void {
+  request.resume();
+  const { status, headers, body } = unknownRpcAnswer({
+    method: request.method,
+    query,
+    contentType: request.headers["content-type"],
+  }) ?? { status: 404, headers: { "content-type": "text/plain" }, body: `${NO_SUCH_RPC}\n` };
+  response.writeHead(status, headers).end(body);
 }
 
 async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncIterable<T> {

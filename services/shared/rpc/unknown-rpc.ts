@@ -1,28 +1,53 @@
-/** The answer to an RPC that is not served here, in the words of the protocol that asks. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+/** The answer to an RPC that is not served, in the words of the protocol that asks. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import {
+  codeToHttpStatus,
+  createEndStreamSerialization,
+  endStreamFlag,
+  errorToJsonBytes,
+} from "@connectrpc/connect/protocol-connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { fault } from "./fault.ts";
 
-const MESSAGE = "There is no such RPC here.";
-/** gRPC's status of the same name. */
-const UNIMPLEMENTED = "12";
-/** The flag of the message that ends a stream of Connect. */
-const END_STREAM = 0b10;
+export const NO_SUCH_RPC = "There is no such RPC here.";
 
-/** Drops the rest of the request, so that its client comes to read the answer. */
-export function answerUnknownRpc(request: IncomingMessage, response: ServerResponse): void {
-  request.resume();
-  const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  const error = { code: "unimplemented", message: MESSAGE };
-  if (/^application\/grpc(-web(-text)?)?(\+[\w.-]+)?$/.test(type)) {
+/** What tells the protocol of a call. */
+export interface CallForm {
+  readonly method: string | undefined;
+  /** The query of the target, without the question mark. */
+  readonly query: string;
+  readonly contentType: string | undefined;
+}
+
+export interface PlainAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+const endStream = createEndStreamSerialization(undefined);
+
+/** UNIMPLEMENTED, with a reason. Undefined for what is no call of gRPC, gRPC-Web or Connect. */
+export function unknownRpcAnswer({ method, query, contentType = "" }: CallForm): PlainAnswer | undefined {
+  const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  const { rawMessage, details } = fault("ROUTE_NOT_FOUND", NO_SUCH_RPC);
+  const error = new ConnectError(rawMessage, Code.Unimplemented);
+  error.details = details;
+  if (method === "POST" && /^application\/grpc(-web(-text)?)?(\+[\w.-]+)?$/.test(type)) {
     // Trailers-Only: gRPC's "Responses" allows the status among the headers when there is no message.
-    response.writeHead(200, { "content-type": type, "grpc-status": UNIMPLEMENTED, "grpc-message": MESSAGE }).end();
-  } else if (/^application\/connect\+[\w.-]+$/.test(type)) {
-    const body = Buffer.from(JSON.stringify({ error }));
-    const prefix = Buffer.alloc(5, END_STREAM);
-    prefix.writeUInt32BE(body.length, 1);
-    response.writeHead(200, { "content-type": type }).end(Buffer.concat([prefix, body]));
-  } else if (/^application\/(proto|json)$/.test(type) || /[?&]connect=v1(&|$)/.test(request.url ?? "")) {
-    response.writeHead(404, { "content-type": "application/json" }).end(JSON.stringify(error));
-  } else {
-    response.writeHead(404, { "content-type": "text/plain" }).end(`${MESSAGE}\n`);
+    const trailers = new Headers();
+    setTrailerStatus(trailers, error);
+    const headers = { "content-type": type, ...Object.fromEntries(trailers) };
+    return { status: 200, headers, body: new Uint8Array() };
   }
+  if (method === "POST" && /^application\/connect\+[\w.-]+$/.test(type)) {
+    const end = endStream.serialize({ metadata: new Headers(), error });
+    return { status: 200, headers: { "content-type": type }, body: encodeEnvelope(endStreamFlag, end) };
+  }
+  const isUnary =
+    method === "POST" ? /^application\/(proto|json)$/.test(type) : new URLSearchParams(query).get("connect") === "v1";
+  if (!isUnary) return undefined;
+  const headers = { "content-type": "application/json" };
+  return { status: codeToHttpStatus(error.code), headers, body: errorToJsonBytes(error, {}) };
 }
