@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { CreateOrderRequestSchema } from "#proto/petstore/order/v1/order_service_pb.ts";
@@ -77,6 +77,27 @@ describe("with a key", () => {
     shop.stock.outcome = Outcome.OK;
     const { order } = await shop.orders.createOrder({ order: { petId: 8n }, requestId: "k" });
     expect(order?.petId).toBe(8n);
+  });
+
+  test.each([
+    ["a refusal", Outcome.INSUFFICIENT_STOCK, Outcome.OK, "INSUFFICIENT_STOCK"],
+    ["an order", Outcome.OK, Outcome.INSUFFICIENT_STOCK, undefined],
+  ])("%s that is written first holds for an attempt that foresees another end", async (_, first, second, reason) => {
+    const foreseen = [first, second].map((outcome) => ({ outcome, told: Promise.withResolvers<void>() }));
+    let asked = 0;
+    shop.stock.checkReserve = async () => {
+      const answer = foreseen[asked++] ?? expect.unreachable("asked once too often");
+      await answer.told.promise;
+      return { outcome: answer.outcome };
+    };
+    const attempts = [shop.orders.createOrder(request), shop.orders.createOrder(request)].map(failure);
+    await vi.waitUntil(() => asked === 2);
+    foreseen[0]?.told.resolve();
+    await Promise.race(attempts);
+    foreseen[1]?.told.resolve();
+    expect(await Promise.all(attempts)).toEqual([reason, reason]);
+    expect(shop.stock.asked).toEqual(reason ? [] : ["reserve"]);
+    expect(await shop.listed()).toEqual(reason ? [] : [1n]);
   });
 
   test("nothing of a refusal counts before it is fenced off", async () => {
