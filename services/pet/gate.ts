@@ -39,13 +39,13 @@ export function createGatekeeper({ clock, sleep, point, retention, pets, gates, 
    */
   const seen = new Map<number, number>();
   const expiry = createExpiry(retention.tombstones, clock);
-  let latest = clock();
+  let lastTime = clock();
 
   /** A clock that was set back says nothing of how old memories are, nor of the gates that were removed meanwhile. */
   function now(): number {
     const time = clock();
-    if (time < latest) seen.clear();
-    latest = time;
+    if (time < lastTime) seen.clear();
+    lastTime = time;
     return time;
   }
   const remembers = (id: number) => now() - (seen.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;

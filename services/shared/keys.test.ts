@@ -18,10 +18,11 @@ async function setUp() {
   const points: Record<string, (() => Promise<void>) | undefined> = {};
   const collection = await store.collection(KEYS);
   let afterRead: (() => Promise<void>) | undefined;
+  let isBehind = false;
   const slow: typeof collection = {
     ...collection,
-    async get(...args) {
-      const doc = await collection.get(...args);
+    async get(id, options) {
+      const doc = isBehind && !options?.latest ? undefined : await collection.get(id, options);
       await afterRead?.();
       return doc;
     },
@@ -75,7 +76,11 @@ async function setUp() {
     };
     return asleep.resolve;
   };
-  return { keys, fates, decide, attempt, points, advance, sleepAfterRead };
+  /** From now on the process has not heard of what others wrote, unless it asks for the latest. */
+  const fallBehind = () => {
+    isBehind = true;
+  };
+  return { keys, fates, decide, attempt, points, advance, sleepAfterRead, fallBehind };
 }
 const body = { name: "Rex" };
 const other = { name: "Tom" };
@@ -138,6 +143,14 @@ describe("the same key with another body", () => {
     expect(await attempt(body, decide("refused"))).toMatchObject({ error: "INSUFFICIENT_STOCK" });
     expect(await attempt(other, decide("accepted"))).toMatchObject({ answer: { params: other }, replayed: false });
   });
+});
+
+test("a key that another process has claimed is seen at once", async () => {
+  const { attempt, decide, fallBehind } = await setUp();
+  await attempt(body, decide("accepted"));
+  fallBehind();
+  expect(await attempt(body, decide("accepted"))).toEqual(ok(1, body, true));
+  expect(await attempt(other, decide("accepted"))).toEqual({ error: "IDEMPOTENCY_KEY_REUSED" });
 });
 
 test("keys belong to an RPC", async () => {
