@@ -2,26 +2,18 @@ import { beforeEach, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { withReads } from "#shared/fixtures/reads.ts";
 import { startTestService, type TestService } from "#shared/fixtures/service.ts";
-import type { Collection, Doc, GetOptions, Id, Indexes, Store } from "#shared/store/port.ts";
+import type { Doc, GetOptions, Id } from "#shared/store/port.ts";
 import { createInventoryService, type Peers } from "./service.ts";
 
 /** What an ordinary read shows when it is asked of a primary that was deposed and does not know it yet. */
 let outdated: Doc | undefined;
 let read: GetOptions[];
 
-function withOutdatedReads(store: Store): Store {
-  return {
-    ...store,
-    async collection(schema) {
-      const inner = (await store.collection(schema)) as unknown as Collection<Doc>;
-      const get = async (id: Id, options: GetOptions = {}) => {
-        read.push(options);
-        return outdated && !options.latest ? outdated : inner.get(id, options);
-      };
-      return { ...inner, get } as unknown as Collection<never, Indexes<never>> as never;
-    },
-  };
+function seen(_: Id, options: GetOptions): Doc | undefined {
+  read.push(options);
+  return options.latest ? undefined : outdated;
 }
 
 let service: TestService;
@@ -29,7 +21,7 @@ beforeEach(async () => {
   [outdated, read] = [undefined, []];
   const pets = { applyStatuses: async () => ({ petId: [] }) };
   service = await startTestService((deps) =>
-    createInventoryService({ ...deps, store: withOutdatedReads(deps.store) }, { pets } as unknown as Peers),
+    createInventoryService({ ...deps, store: withReads(deps.store, seen) }, { pets } as unknown as Peers),
   );
 });
 const internal = () => service.client(InventoryInternalService);

@@ -6,6 +6,7 @@ import { CategoryState } from "#proto/petstore/internal/v1/category_internal_ser
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { withReads } from "#shared/fixtures/reads.ts";
 import { startTestService, type TestService } from "#shared/fixtures/service.ts";
 import { reasonOf } from "#shared/rpc/fault.ts";
 import { createPetService, type Peers } from "./service.ts";
@@ -314,4 +315,22 @@ test("ApplyStatuses changes the pets that it can and names them; it fails when t
   expect((await pets().getPet({ petId: id })).pet?.status).toBe(PetStatus.SOLD);
   expect((await internal().applyStatuses({})).petId).toEqual([]);
   expect(await failure(internal().applyStatuses({ statuses: [news(99n)] }))).toBe("PET_NOT_FOUND");
+});
+
+test("GetPet shows the latest state, also when it carries out a deletion that was left off", async () => {
+  const read: (boolean | undefined)[] = [];
+  service = await startTestService((deps) => {
+    const store = withReads(deps.store, (_, { latest }) => void read.push(latest));
+    return createPetService({ ...deps, store }, fakes);
+  });
+  const petId = await make();
+  read.length = 0;
+  await pets().getPet({ petId });
+  expect(read).toEqual([true]);
+  peers.down = "retire";
+  expect(await failure(pets().deletePet({ petId }))).toBe("UNAVAILABLE");
+  peers.down = "";
+  read.length = 0;
+  expect(await failure(pets().getPet({ petId }))).toBe("PET_NOT_FOUND");
+  expect([read[0], read.at(-1)]).toEqual([true, true]);
 });
