@@ -4,7 +4,7 @@ import { type DescEnum, getOption } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
-import { excerpt, MAX_MESSAGE } from "#shared/rpc/excerpt.ts";
+import { excerpt, MAX_ERROR_BYTES } from "#shared/rpc/excerpt.ts";
 import { reasonOf } from "#shared/rpc/fault.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "./transcoder/media.ts";
 import { Refusal } from "./transcoder/refusal.ts";
@@ -44,7 +44,7 @@ export function createErrorExit(reasons: DescEnum): (thrown: unknown, requestId:
     const message =
       status === 500
         ? `Something went wrong in the petstore. Quote request ${requestId}.`
-        : excerpt(refusal.message, MAX_MESSAGE);
+        : excerpt(refusal.message, MAX_ERROR_BYTES);
     const retry: Record<string, string> = status === 429 || status === 503 ? { "retry-after": RETRY_AFTER } : {};
     return { record: { code, message, status }, headers: { ...retry, ...refusal.headers } };
   };

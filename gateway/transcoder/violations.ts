@@ -1,7 +1,7 @@
 /** From violated rules of a request (buf.validate) to the refusal that tells where its sender finds the fault. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { FieldPathElement, Violation } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { excerpt, tellFirst } from "#shared/rpc/excerpt.ts";
+import { excerpt, joinFirst } from "#shared/rpc/excerpt.ts";
 import { isOutputOnly } from "./fields.ts";
 import type { Operation } from "./operations.ts";
 import { Refusal } from "./refusal.ts";
@@ -37,7 +37,7 @@ export function refusalOf(
   });
   for (const place of places) {
     const here = told.filter((one) => one.place === place);
-    if (here[0]) return new Refusal(here[0].code, tellFirst(here.map(({ sentence }) => sentence)));
+    if (here[0]) return new Refusal(here[0].code, joinFirst(here.map(({ sentence }) => sentence)));
   }
   return undefined;
 }

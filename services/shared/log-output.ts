@@ -1,4 +1,4 @@
-/** Where a log goes: standard output, without ever waiting for whoever reads it. */
+/** Where a log goes: standard output, which never waits for its reader. */
 import { destination as file } from "pino";
 
 /** Bytes of lines that wait for a slow reader; what comes beyond them is dropped and counted. */
@@ -7,7 +7,7 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 const MAX_WRITE_BYTES = 4096;
 /** Pause before a reader that takes nothing is tried again. */
 const RETRY_MS = 100;
-/** How often it is tried at the end of the process before what still waits is given up. */
+/** Attempts at the end of the process, RETRY_MS apart, before what still waits is dropped. */
 const LAST_RETRIES = 10;
 
 export interface LogOutput {
@@ -17,7 +17,7 @@ export interface LogOutput {
 
 /**
  * Lines are written at once, so that they are there whatever ends the process, as long as the reader takes them; else
- * they wait. `lost` is called with their number when lines were dropped and others can be written again.
+ * they wait. `lost` is called with the number of dropped lines as soon as lines can be written again.
  */
 export function standardOutput(lost: (lines: number) => void): LogOutput {
   let hasFailed = false;
@@ -29,7 +29,7 @@ export function standardOutput(lost: (lines: number) => void): LogOutput {
     minLength: 1,
     maxLength: MAX_WAITING_BYTES,
     maxWrite: MAX_WRITE_BYTES,
-    retryEAGAIN: () => false, // to retry here is to sleep
+    retryEAGAIN: () => false, // its own retry would block the process
   });
   function flush(): boolean {
     hasFailed = willRetry = false;

@@ -4,7 +4,7 @@ import { type Budget, background } from "./rpc/call.ts";
 
 /** Documents that a run works on at the same time, unless it says otherwise. */
 const CONCURRENCY = 8;
-/** Different failures that are told of one run. */
+/** Different failures that the error of one run names. */
 const MESSAGES = 3;
 
 /** Where a batch begins and how far it goes. */
@@ -29,8 +29,8 @@ interface Sweep<T> {
 /**
  * A worker that visits documents with something unfinished, a batch in each run and round again, so that those that can't
  * be finished don't keep the rest from their turn. It begins anywhere, so that the replicas of a service are not all at the
- * same documents. One that fails does not stop the others either; a run in which any failed is a failed run, and tells how
- * many did and why.
+ * same documents. One that fails does not stop the others either; a run in which any failed is a failed run, whose
+ * error says how many did and why.
  */
 export function sweeping<T extends { readonly _id: number }>(
   { name, everyMs, atOnce = CONCURRENCY, list, work }: Sweep<T>,
@@ -73,7 +73,7 @@ export function sweeping<T extends { readonly _id: number }>(
       };
       await Promise.all(Array.from({ length: atOnce }, visit));
       if (failures.length > 0)
-        throw new Error(`${failures.length} of ${visited} are left for another run: ${told(failures)}`, {
+        throw new Error(`${failures.length} of ${visited} are left for another run: ${summaryOf(failures)}`, {
           cause: failures[0],
         });
       return visited;
@@ -82,7 +82,7 @@ export function sweeping<T extends { readonly _id: number }>(
 }
 
 /** "peer is down (3 times); no such pet". */
-function told(failures: readonly unknown[]): string {
+function summaryOf(failures: readonly unknown[]): string {
   const alike = Map.groupBy(failures, (error) => (error instanceof Error ? error.message : String(error)));
   const messages = [...alike].map(([message, { length }]) => (length > 1 ? `${message} (${length} times)` : message));
   const others = messages.length > MESSAGES ? [`${messages.length - MESSAGES} other failures`] : [];

@@ -74,7 +74,7 @@ export function createBalancer(
     member.unheardSince = undefined;
   }
 
-  /** Nobody calls it meanwhile, so this asks without being asked for. */
+  /** A silent replica gets no calls, so it is asked on a timer until it answers. */
   async function silence(member: Member): Promise<void> {
     member.unheardSince = undefined;
     const failure = { backoffMs: INITIAL_BACKOFF_MS, askAt: Number.POSITIVE_INFINITY, isSilent: true };
@@ -95,7 +95,7 @@ export function createBalancer(
     return true;
   }
 
-  /** As long as it owes an answer. A call may take its time on a replica that answers others, or the question. */
+  /** Runs while the replica owes an answer. A slow call proves nothing as long as it answers other calls, or the question. */
   async function watch(member: Member): Promise<void> {
     member.isWatched = true;
     for (;;) {
@@ -173,7 +173,7 @@ export function balancing(balancer: Balancer, replicas: number, { clock }: Pick<
           const error = ConnectError.from(thrown);
           const wayBroke = !signal?.aborted && !reasonOf(error) && isBroken(error);
           end(!signal?.aborted && !wayBroke && !(error.code === Code.DeadlineExceeded && !reasonOf(error)));
-          // What a replica said itself does not speak against it, and neither does the time of its caller.
+          // An error that the replica sent itself proves that it is there, and a caller's deadline proves nothing.
           if (!wayBroke) throw error;
           if (error !== isSilent) balancer.failed(replica);
           if ((error !== isSilent && !neverRan(error)) || tried.size === replicas) throw error;

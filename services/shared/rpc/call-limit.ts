@@ -1,16 +1,16 @@
 import { notMade } from "./lost-reply.ts";
 
-/** Calls to one service that have not been answered. */
+/** Most calls to one service that have not been answered. */
 const MAX_CALLS = 10_000;
-/** Bytes of their messages. */
+/** Most bytes of their request messages. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export interface CallLimit {
-  /** Takes a place, and gives what leaves it again. Throws OVERLOADED when there is none. */
+  /** Counts a call of so many bytes and returns what has to be called when it ends. Throws OVERLOADED beyond the limit. */
   enter(bytes: number): () => void;
 }
 
-/** Bounds the calls that one process waits for at one service, so that a service in trouble costs no memory without end. */
+/** Bounds the calls that one process waits for at one service: one that is slow must not fill the memory of its callers. */
 export function limitCalls(maxCalls = MAX_CALLS, maxBytes = MAX_BYTES): CallLimit {
   let calls = 0;
   let waiting = 0;

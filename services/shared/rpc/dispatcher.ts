@@ -134,7 +134,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       if (!failure) deps.log.debug(entry, "served");
       else if (bug) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
       else if (failure.code === Code.Unavailable)
-        deps.log.warn({ ...entry, cause: told(failure.cause) }, failure.rawMessage);
+        deps.log.warn({ ...entry, cause: oneLine(failure.cause) }, failure.rawMessage);
       else deps.log.debug({ ...entry, code: Code[failure.code] }, failure.rawMessage);
     }
   }
@@ -160,8 +160,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   };
 }
 
-/** In one line: what passes by itself needs no stack. */
-const told = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`);
+/** What passes by itself needs no stack. */
+const oneLine = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`);
 
 /** The handler goes on when its caller's time is up: what it has begun is better finished than left to a sweeper. */
 async function inTime<T>(work: Promise<T>, ms: number, writes: boolean): Promise<T> {

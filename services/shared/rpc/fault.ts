@@ -9,7 +9,7 @@ import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts"
 import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
 import { DomainError, type Reason } from "../errors.ts";
 import { Corrupt, Overloaded, Unavailable } from "../store/port.ts";
-import { excerpt, firstOf, MAX_MESSAGE, tellFirst } from "./excerpt.ts";
+import { excerpt, firstOf, joinFirst, MAX_ERROR_BYTES } from "./excerpt.ts";
 
 /** Who names the reasons in a google.rpc.ErrorInfo. */
 const DOMAIN = "petstore";
@@ -45,14 +45,14 @@ export class Fault extends ConnectError {
 /** An RPC error with a reason from the catalogue. The cause stays inside, for the log. */
 export function fault(reason: Reason, message: string, cause?: unknown, metadata: Record<string, string> = {}): Fault {
   const info = { desc: ErrorInfoSchema, value: { reason, domain: DOMAIN, metadata } };
-  return new Fault(excerpt(message, MAX_MESSAGE), codes.get(reason) ?? Code.Unknown, undefined, [info], cause);
+  return new Fault(excerpt(message, MAX_ERROR_BYTES), codes.get(reason) ?? Code.Unknown, undefined, [info], cause);
 }
 
 /** The RPC error for a request that breaks rules of its schema. It tells the first of them and counts the rest. */
 export function violationFault(violations: readonly Violation[]): Fault {
   const isPageToken = violations[0]?.field[0]?.kind === "field" && violations[0].field[0].name === "page_token"; // AIP-158
   const sentences = violations.map(({ field, message }) => `${pathToString(field)}: ${message}`);
-  const error = fault(isPageToken ? "INVALID_PAGE_TOKEN" : "VALIDATION_FAILED", tellFirst(sentences));
+  const error = fault(isPageToken ? "INVALID_PAGE_TOKEN" : "VALIDATION_FAILED", joinFirst(sentences));
   const [value, desc] = violationsToProto([...firstOf(violations)]);
   error.details.push({ desc, value });
   return error;

@@ -36,7 +36,7 @@ export function masksOut({ resource, paths }: Masked): (path: Path) => boolean {
 
 /**
  * What is wrong with the mask itself: too many paths, one that names no field, or one that would remove what can't be
- * removed. Paths that are wrong in the same way are told once.
+ * removed. Paths that are wrong in the same way are reported once.
  */
 export function maskViolations({ maskField, paths, resource }: Masked, request: Message): Violation[] {
   const wrong = (problem: string, rule: string) => new Violation(problem, rule, [maskField], [], false);

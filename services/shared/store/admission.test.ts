@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createAdmission, MOST_OF_ALL, MOST_OF_ONE, type Queues } from "./admission.ts";
+import { createAdmission, MAX_IN_ALL, MAX_PER_DOCUMENT, type Queues } from "./admission.ts";
 import { type CallOptions, Overloaded } from "./port.ts";
 
 /** A store that answers nothing until it is told to. */
@@ -21,13 +21,13 @@ function stuck() {
 describe("what waits is bounded", () => {
   test("for one document: beyond it changes are refused before they begin, others are not", async () => {
     const { change, times, begun, queues, answer } = stuck();
-    const waiting = times(MOST_OF_ONE, () => change(1));
+    const waiting = times(MAX_PER_DOCUMENT, () => change(1));
     await expect(change(1)).rejects.toThrow(Overloaded);
     await expect(change(1)).rejects.toMatchObject({ name: "Unavailable", inDoubt: false });
     const other = change(2);
-    expect(begun).toHaveLength(MOST_OF_ONE + 1);
+    expect(begun).toHaveLength(MAX_PER_DOCUMENT + 1);
     answer();
-    expect(await Promise.all([...waiting, other])).toHaveLength(MOST_OF_ONE + 1);
+    expect(await Promise.all([...waiting, other])).toHaveLength(MAX_PER_DOCUMENT + 1);
     expect(await change(1)).toBe("done");
     expect(queues.size).toBe(0);
   });
@@ -35,7 +35,7 @@ describe("what waits is bounded", () => {
   test("for all of the store, reads and changes together", async () => {
     const { change, read, times, begun, answer } = stuck();
     let id = 0;
-    const waiting = [...times(MOST_OF_ALL / 2, read), ...times(MOST_OF_ALL / 2, () => change(++id))];
+    const waiting = [...times(MAX_IN_ALL / 2, read), ...times(MAX_IN_ALL / 2, () => change(++id))];
     await expect(change(0)).rejects.toThrow(Overloaded);
     await expect(read()).rejects.toThrow(Overloaded);
     expect(begun).not.toContain(0);
@@ -49,7 +49,7 @@ test("a call that has begun to change something goes on: its caller must not be 
   const { change, times, begun } = stuck();
   const call = { deadline: 1 };
   void change(7, call);
-  void times(MOST_OF_ALL - 1, () => change(begun.length));
+  void times(MAX_IN_ALL - 1, () => change(begun.length));
   await expect(change(-1, { deadline: 1 })).rejects.toThrow(Overloaded);
   void change(8, call);
   expect(begun.at(-1)).toBe(8);

@@ -7,9 +7,10 @@
  */
 import { type CallOptions, type Id, Overloaded } from "./port.ts";
 
-/** Changes of one document that wait at a time, and calls of all kinds. */
-export const MOST_OF_ONE = 2_000;
-export const MOST_OF_ALL = 10_000;
+/** Most changes of one document that wait at a time. */
+export const MAX_PER_DOCUMENT = 2_000;
+/** Most calls of all kinds. */
+export const MAX_IN_ALL = 10_000;
 
 /** Counts what waits for each document of a collection. */
 export type Queues = Map<Id, number>;
@@ -26,7 +27,7 @@ export function createAdmission(): Admission {
   const begun = new WeakSet<CallOptions>();
 
   async function counted<R>(options: CallOptions | undefined, call: () => Promise<R>): Promise<R> {
-    if (all >= MOST_OF_ALL && !(options && begun.has(options))) throw new Overloaded("the store");
+    if (all >= MAX_IN_ALL && !(options && begun.has(options))) throw new Overloaded("the store");
     all++;
     try {
       return await call();
@@ -40,7 +41,7 @@ export function createAdmission(): Admission {
     change: (queues, id, options, call) =>
       counted(options, async () => {
         const waiting = queues.get(id) ?? 0;
-        if (waiting >= MOST_OF_ONE && !(options && begun.has(options))) throw new Overloaded("one record");
+        if (waiting >= MAX_PER_DOCUMENT && !(options && begun.has(options))) throw new Overloaded("one record");
         if (options) begun.add(options);
         queues.set(id, waiting + 1);
         try {

@@ -16,7 +16,7 @@ export interface GroupCommitOptions {
   readonly clock: Clock;
   /** Whether an error says that a transaction found no room, and so had no effect. */
   readonly isFull: (error: unknown) => boolean;
-  /** Told when there is no room any more, and when there is again. */
+  /** Called when there is no room any more, and when there is again. */
   readonly onRoom: (room: "none" | "again", error?: unknown) => void;
   /** Called once, and has to end the process. */
   readonly onFatal: (error: unknown) => void;

@@ -1,6 +1,6 @@
 /** Many at once. */
 import { expect } from "vitest";
-import { MOST_OF_ONE } from "../admission.ts";
+import { MAX_PER_DOCUMENT } from "../admission.ts";
 import { keep, Overloaded, put } from "../port.ts";
 import { type Bench, isAt, it, type OpenSubject, range, save } from "./subject.ts";
 
@@ -78,11 +78,11 @@ export function concurrency(open: OpenSubject): void {
     open,
     "more changes of one document than can wait: some are refused, without effect; all others count",
     async (bench) => {
-      const asked = 2 * MOST_OF_ONE;
+      const asked = 2 * MAX_PER_DOCUMENT;
       const outcomes = await Promise.allSettled([...range(asked).map(() => add(bench, 1)), add(bench, 2)]);
       const done = outcomes.slice(0, asked).filter(({ status }) => status === "fulfilled").length;
       const refused = outcomes.filter((outcome) => outcome.status === "rejected");
-      expect(done).toBeGreaterThanOrEqual(MOST_OF_ONE);
+      expect(done).toBeGreaterThanOrEqual(MAX_PER_DOCUMENT);
       expect(refused.every(({ reason }) => reason instanceof Overloaded && !reason.inDoubt)).toBe(true);
       expect(done + refused.length).toBe(asked);
       expect(await bench.pets.get(1)).toMatchObject({ stock: done, rev: done });
