@@ -2,7 +2,7 @@
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 
 /** Calls in one envelope. */
-export const MAX_CALLS = 256;
+export const MAX_ENVELOPE_CALLS = 256;
 /** Bytes at which an envelope is full; one that holds a single call or result may have more. */
 const FULL_BYTES = 512 * 1024;
 /** What a call or result may have around its message: name, headers, tags and lengths. */
@@ -23,7 +23,7 @@ export function* parts<T>(all: readonly T[], bytesOf: (one: T) => number): Gener
   let bytes = 0;
   for (const one of all) {
     const size = bytesOf(one);
-    if (part.length === MAX_CALLS || (part.length > 0 && bytes + size > FULL_BYTES)) {
+    if (part.length === MAX_ENVELOPE_CALLS || (part.length > 0 && bytes + size > FULL_BYTES)) {
       yield part;
       part = [];
       bytes = 0;

@@ -8,7 +8,14 @@ import {
 } from "#proto/petstore/internal/v1/envelope_service_pb.ts";
 import { SECRET_HEADER } from "./call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { bytesOfFields, bytesOfText, MAX_CALLS, MAX_ENVELOPE_BYTES, parts, TAG_BYTES } from "./envelope-parts.ts";
+import {
+  bytesOfFields,
+  bytesOfText,
+  MAX_ENVELOPE_BYTES,
+  MAX_ENVELOPE_CALLS,
+  parts,
+  TAG_BYTES,
+} from "./envelope-parts.ts";
 import { excerpt } from "./excerpt.ts";
 import { fault } from "./fault.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
@@ -33,7 +40,8 @@ export function envelopeRoutes(router: ConnectRouter, dispatcher: Dispatcher): v
   async function* call({ calls }: CallRequest, context: HandlerContext) {
     if (!dispatcher.isTrusted(context.requestHeader))
       throw fault("PERMISSION_DENIED", "Envelopes are for the petstore's own processes.");
-    if (calls.length > MAX_CALLS) throw fault("VALIDATION_FAILED", `calls: at most ${MAX_CALLS} in one envelope`);
+    if (calls.length > MAX_ENVELOPE_CALLS)
+      throw fault("VALIDATION_FAILED", `calls: at most ${MAX_ENVELOPE_CALLS} in one envelope`);
     const secret = context.requestHeader.get(SECRET_HEADER) ?? "";
     let ready: (Result & { readonly index: number })[] = [];
     let wake = () => {};
