@@ -34,7 +34,7 @@ export function settling<T extends Stored>({ isLeaving, end }: Ending<T>) {
       return isListed(settled) ? settled : undefined;
     },
 
-    /** In the same order. A record whose end fails on a document that another service can't read is left out, like one that can't be read here. */
+    /** In the same order. One whose end fails on a document that can't be read elsewhere is left out, as if it were here. */
     async many(docs: readonly T[], budget: Budget): Promise<T[]> {
       const leaving = docs.filter(isLeaving);
       const ends = new Map<T, T | undefined>();
