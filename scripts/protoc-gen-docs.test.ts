@@ -4,8 +4,8 @@ import { docs } from "#proto/docs.ts";
 test("lines that belong together are joined, paragraphs stay apart", () => {
   expect(docs["petstore.order.v1.OrderService.UpdateOrder"]).toBe(
     "Changes an order: its ship date, or from open to complete.\n\n" +
-      "The pet and the quantity are fixed; left out, they stay as they are, and so does `complete`. Without a mask an " +
-      "absent ship date is removed.",
+      "The pet and the quantity are fixed; left out, they stay as they are, and so does `complete`. Without a mask, as " +
+      "in PUT, an absent ship date is removed.",
   );
 });
 
