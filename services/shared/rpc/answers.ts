@@ -12,6 +12,8 @@ export interface AnswerLimits {
 export interface Taker {
   /** Closes the connection. Nothing of its answers is kept. */
   giveUp(why: string): void;
+  /** Grows when the client takes something, be it a part of one write. */
+  taken(): number;
   /** Its bytes don't count: it takes its answers, or is given up in time. */
   readonly isPeer: boolean;
 }
@@ -27,8 +29,8 @@ export interface Answers {
 
 /**
  * Bounds what waits. A client that takes nothing for `writeMs` is given up, whether it doesn't read or, on HTTP/2, opens no
- * window; when more than `waitingBytes` wait in all, so is the one with the most. Bytes are seen to be taken by whole
- * writes, and an answer is mostly one: then it has to be taken within that time.
+ * window; when more than `waitingBytes` wait in all, so is the one with the most. Streams of HTTP/2 count together: as long as
+ * something of one is taken, the others may wait.
  */
 export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers {
   const takers = new Map<Taker, { bytes: number; readonly stops: Set<() => void> }>();
@@ -40,6 +42,7 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers 
     const weight = taker.isPeer ? 0 : 1;
     let waiting = 0;
     let timer: NodeJS.Timeout | undefined;
+    let takenBefore = 0;
     let over = false;
     const left = () => (over || response.writableFinished ? 0 : response.writableLength);
     const measure = () => {
@@ -51,11 +54,13 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers 
       own.bytes += weight * (now - waiting);
       total += weight * (now - waiting);
       waiting = now;
-      if (now > 0) timer ??= setTimeout(look, writeMs);
+      if (now === 0 || timer) return;
+      takenBefore = taker.taken();
+      timer = setTimeout(look, writeMs);
     };
     const look = () => {
       timer = undefined;
-      if (left() < waiting) measure();
+      if (left() < waiting || taker.taken() > takenBefore) measure();
       else taker.giveUp(`nothing was taken of an answer for ${writeMs} ms`);
     };
     const stop = () => {

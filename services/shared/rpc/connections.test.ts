@@ -1,8 +1,9 @@
 /** The bounds of a server's connections, without a network: sockets and responses are stood in for. */
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "./connections.ts";
+import { bytesTaken, type ConnectionLimits, defaultConnectionLimits, guardConnections } from "./connections.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
@@ -18,6 +19,7 @@ function guarded(limits: Partial<ConnectionLimits>) {
     const socket = Object.assign(new EventEmitter(), {
       remoteAddress,
       destroyed: false,
+      _handle: { bytesWritten: 0, writeQueueSize: 0 },
       destroy() {
         socket.destroyed = true;
         socket.emit("close");
@@ -204,6 +206,42 @@ describe("answers that wait", () => {
     expect(socket.destroyed).toBe(false);
     vi.advanceTimersByTime(1000);
     expect(socket.destroyed).toBe(true);
+  });
+
+  test("go on for a client that takes a part of one write each time", () => {
+    const { connect, request } = guarded({ writeMs: 1000 });
+    const socket = connect();
+    Object.assign(socket._handle, { bytesWritten: 100, writeQueueSize: 100 });
+    request(socket).response.end(100);
+    for (let i = 0; i < 9; i++) {
+      socket._handle.writeQueueSize -= 10;
+      vi.advanceTimersByTime(1000);
+    }
+    expect(socket.destroyed).toBe(false);
+    vi.advanceTimersByTime(1000);
+    expect(socket.destroyed).toBe(true);
+  });
+
+  test("a part of one write is seen to be taken", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const client = connectTcp((server.address() as AddressInfo).port, "127.0.0.1").pause();
+    const [socket]: Socket[] = await once(server, "connection");
+    if (!socket) return expect.fail("no connection");
+    const written = vi.fn();
+    socket.on("error", () => {}).write(Buffer.alloc(64 * 1024 * 1024), written);
+    const before = bytesTaken(socket);
+    const some = Promise.withResolvers<void>();
+    client.on("data", () => {
+      if (bytesTaken(socket) <= before) return;
+      client.pause();
+      some.resolve();
+    });
+    client.resume();
+    await some.promise;
+    expect(written).not.toHaveBeenCalled();
+    for (const end of [client, socket]) end.destroy();
+    server.close();
   });
 
   test("what is written later does not count as taken", () => {

@@ -106,7 +106,15 @@ export function guardConnections(
       close();
       socket.destroy();
     };
-    const connection: Connection = { address, isPeer: false, open: 0, served: 0, turns: [], giveUp };
+    const connection: Connection = {
+      address,
+      isPeer: false,
+      open: 0,
+      served: 0,
+      turns: [],
+      giveUp,
+      taken: () => bytesTaken(socket),
+    };
     const close = () => {
       if (!all.delete(connection)) return;
       answers.forget(connection);
@@ -197,6 +205,16 @@ export function guardConnections(
 }
 
 const ignore = () => {};
+
+/**
+ * Bytes of a socket that the system has taken. Node counts by whole writes in what it documents, an answer mostly is one,
+ * and HTTP/2 writes past the socket; its own time-out of sockets looks at the handle's queue, too.
+ */
+export function bytesTaken(socket: Socket): number {
+  const { bytesWritten = 0, writeQueueSize = 0 } =
+    (socket as { _handle?: { bytesWritten?: number; writeQueueSize?: number } | null })._handle ?? {};
+  return bytesWritten - writeQueueSize;
+}
 
 function hasBody({ headers, ...request }: IncomingMessage & { stream?: { endAfterHeaders?: boolean } }): boolean {
   if (request.stream) return request.stream.endAfterHeaders !== true;
