@@ -112,7 +112,7 @@ export function createGatekeeper({ clock, sleep, point, retention, pets, gates, 
         const asked = now();
         if ((await stateOf(id, budget)).state === CategoryState.DELETED) return "gone";
         if (seen.size >= REMEMBERED) seen.clear();
-        seen.set(id, asked);
+        if (asked <= now()) seen.set(id, asked);
         return "go";
       }, budget),
 
