@@ -1,12 +1,12 @@
 /** What a petstore leaves behind, pet by pet: made by the rules of the services themselves, one change after the other. */
 import { createHash } from "node:crypto";
-import { CATEGORIES, type CategoryDoc } from "../services/category/document.ts";
+import { CATEGORIES, type CategoryDoc } from "../services/category/model.ts";
 import * as category from "../services/category/rules.ts";
-import { INVENTORY, type InventoryDoc } from "../services/inventory/document.ts";
+import { INVENTORY, type InventoryDoc } from "../services/inventory/model.ts";
 import * as inventory from "../services/inventory/rules.ts";
-import { ORDERS, type OrderDoc } from "../services/order/document.ts";
+import { ORDERS, type OrderDoc } from "../services/order/model.ts";
 import * as order from "../services/order/rules.ts";
-import { PETS, type PetDoc } from "../services/pet/document.ts";
+import { PETS, type PetDoc } from "../services/pet/model.ts";
 import * as pet from "../services/pet/rules.ts";
 import { KEYS } from "../services/shared/keys.ts";
 import type { Decision, Doc } from "../services/shared/store/port.ts";

@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Age, RETENTION, type Retention } from "#shared/expiry.ts";
-import { isTombstone as isCategoryTombstone } from "../services/category/document.ts";
-import { isTombstone as isEntryTombstone } from "../services/inventory/document.ts";
-import { isTombstone as isOrderTombstone } from "../services/order/document.ts";
-import { isTombstone as isPetTombstone } from "../services/pet/document.ts";
+import { isTombstone as isCategoryTombstone } from "../services/category/model.ts";
+import { isTombstone as isEntryTombstone } from "../services/inventory/model.ts";
+import { isTombstone as isOrderTombstone } from "../services/order/model.ts";
+import { isTombstone as isPetTombstone } from "../services/pet/model.ts";
 import { calm, storm } from "./simulation/chaos.ts";
 import { createClient } from "./simulation/client.ts";
 import { type Operation, prelude, programs } from "./simulation/operations.ts";

@@ -5,14 +5,14 @@ import { createKeys, KEYS } from "#shared/keys.ts";
 import { openCall } from "#shared/rpc/call.ts";
 import { emptyData, openMemory } from "#shared/store/memory.ts";
 import { type Decide, type Doc, type Indexes, put, type Schema, schema } from "#shared/store/port.ts";
-import { CATEGORIES, toCategory } from "../services/category/document.ts";
+import { CATEGORIES, toCategory } from "../services/category/model.ts";
 import * as category from "../services/category/rules.ts";
-import { INVENTORY, toInventoryItem } from "../services/inventory/document.ts";
+import { INVENTORY, toInventoryItem } from "../services/inventory/model.ts";
 import * as inventory from "../services/inventory/rules.ts";
-import { ORDERS, toOrder } from "../services/order/document.ts";
+import { ORDERS, toOrder } from "../services/order/model.ts";
 import * as order from "../services/order/rules.ts";
-import { GATES, PETS, toPet } from "../services/pet/document.ts";
 import { createGatekeeper } from "../services/pet/gate.ts";
+import { GATES, PETS, toPet } from "../services/pet/model.ts";
 import * as pet from "../services/pet/rules.ts";
 
 const NEWER = { text: "kept", list: [{ deep: 1 }] };

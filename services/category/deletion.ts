@@ -10,7 +10,7 @@ import { Membership, type PetInternalService } from "#proto/petstore/internal/v1
 import type { Deps } from "#shared/deps.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
 import type { Collection } from "#shared/store/port.ts";
-import type { CATEGORIES, CategoryDoc } from "./document.ts";
+import type { CATEGORIES, CategoryDoc } from "./model.ts";
 import { endDeletion } from "./rules.ts";
 
 export interface Peers {

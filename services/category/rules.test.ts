@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CategoryDoc } from "./document.ts";
+import type { CategoryDoc } from "./model.ts";
 import { beginDeletion, endDeletion, giveUp, insert, update } from "./rules.ts";
 
 const active: CategoryDoc = {

@@ -2,7 +2,7 @@
 import { DomainError } from "#shared/errors.ts";
 import { type Condition, checkMatch, nextVersion } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
-import type { CategoryDoc, CategoryParams } from "./document.ts";
+import type { CategoryDoc, CategoryParams } from "./model.ts";
 
 type Decide<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;
 

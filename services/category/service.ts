@@ -12,7 +12,7 @@ import type { Budget } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
 import { driveDeletion, type Peers } from "./deletion.ts";
-import { CATEGORIES, type CategoryDoc, type CategoryParams, isTombstone, toCategory } from "./document.ts";
+import { CATEGORIES, type CategoryDoc, type CategoryParams, isTombstone, toCategory } from "./model.ts";
 import { beginDeletion, categoryNotFound, giveUp, insert, update } from "./rules.ts";
 
 /** How long a write that meets a deletion under way pauses between two looks, and gives up before its deadline. */

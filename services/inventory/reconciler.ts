@@ -9,7 +9,7 @@ import type { Deps } from "#shared/deps.ts";
 import type { Worker } from "#shared/module.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
 import { sweeping } from "#shared/sweep.ts";
-import type { Entries } from "./document.ts";
+import type { Entries } from "./model.ts";
 import { ordersIn } from "./order-map.ts";
 
 interface Context extends Pick<Deps, "clock" | "random" | "log" | "point"> {

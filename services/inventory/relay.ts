@@ -10,7 +10,7 @@ import type { Worker } from "#shared/module.ts";
 import { toPetStatus } from "#shared/record.ts";
 import { type Budget, background, onward } from "#shared/rpc/call.ts";
 import { sweeping } from "#shared/sweep.ts";
-import type { Entries } from "./document.ts";
+import type { Entries } from "./model.ts";
 import { markTold } from "./rules.ts";
 
 /** Pets in one call, and calls at the same time. */

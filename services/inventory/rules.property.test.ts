@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { DomainError } from "#shared/errors.ts";
 import type { Status } from "#shared/record.ts";
 import type { Decide } from "#shared/store/port.ts";
-import { INVENTORY, type InventoryDoc } from "./document.ts";
+import { INVENTORY, type InventoryDoc } from "./model.ts";
 import { ordersIn, sizeOf, valueFor } from "./order-map.ts";
 import {
   commit,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Status } from "#shared/record.ts";
 import type { Decide } from "#shared/store/port.ts";
-import type { InventoryDoc } from "./document.ts";
+import type { InventoryDoc } from "./model.ts";
 import { sizeOf } from "./order-map.ts";
 import {
   commit,

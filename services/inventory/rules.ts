@@ -2,7 +2,7 @@
 import { DomainError } from "#shared/errors.ts";
 import { type Condition, checkMatch, nextVersion, type Status } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
-import type { Ending, InventoryDoc } from "./document.ts";
+import type { Ending, InventoryDoc } from "./model.ts";
 import { highest, NO_ORDERS, valueFor, withOrder, withoutOrder } from "./order-map.ts";
 
 type Decide<R> = (doc: InventoryDoc | undefined, rev: number) => Decision<InventoryDoc, R>;

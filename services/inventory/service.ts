@@ -12,7 +12,7 @@ import type { Budget } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import type { Decide } from "#shared/store/port.ts";
 import { removing } from "#shared/sweep.ts";
-import { INVENTORY, type InventoryDoc, isTombstone, toInventoryItem } from "./document.ts";
+import { INVENTORY, type InventoryDoc, isTombstone, toInventoryItem } from "./model.ts";
 import { createReconciler } from "./reconciler.ts";
 import { createRelay } from "./relay.ts";
 import {

@@ -10,7 +10,7 @@ import type { Deps } from "#shared/deps.ts";
 import { DomainError } from "#shared/errors.ts";
 import type { Fate } from "#shared/keys.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
-import { NO_PET, type OrderDoc, type OrderParams, type Orders, type Refusal } from "./document.ts";
+import { NO_PET, type OrderDoc, type OrderParams, type Orders, type Refusal } from "./model.ts";
 import { abort, commit, release, reserve, timeOut } from "./rules.ts";
 
 export interface Peers {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { OrderDoc, OrderParams } from "./document.ts";
+import type { OrderDoc, OrderParams } from "./model.ts";
 import {
   abort,
   asPlaced,

@@ -12,7 +12,7 @@ import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "#shared/errors.ts";
 import { type Condition, checkMatch, nextVersion } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
-import { isTombstone, type Moment, type OrderDoc, type OrderParams, type Refusal } from "./document.ts";
+import { isTombstone, type Moment, type OrderDoc, type OrderParams, type Refusal } from "./model.ts";
 
 type State = OrderDoc["state"];
 type Move<R = OrderDoc> = (doc: OrderDoc | undefined, rev: number) => Decision<OrderDoc, R>;

@@ -14,8 +14,8 @@ import { storedId } from "#shared/record.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import { settling } from "#shared/settling.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
-import { isTombstone, NO_PET, ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./document.ts";
 import { drive, fateOf, finish, foreseeRefusal, type OrderContext, type Peers } from "./fulfilment.ts";
+import { isTombstone, NO_PET, ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./model.ts";
 import { asPlaced, type Change, cancel, insert, insertAborted, orderNotFound, refusalError, update } from "./rules.ts";
 
 /** Longest that placing an order may take, in milliseconds: well before the sweeper gives the order up. */

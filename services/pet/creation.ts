@@ -10,8 +10,8 @@ import { DomainError } from "#shared/errors.ts";
 import { accepted, type Ended, type Fate, givenUp, refused } from "#shared/keys.ts";
 import { fromPetStatus, toPetStatus } from "#shared/record.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
-import type { PetDoc, Pets } from "./document.ts";
 import type { Gatekeeper } from "./gate.ts";
+import type { PetDoc, Pets } from "./model.ts";
 import { activate, refusalError, refuse, type Stock } from "./rules.ts";
 
 /** What the protocols of a pet work with. */

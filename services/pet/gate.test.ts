@@ -3,8 +3,8 @@ import { CategoryState } from "#proto/petstore/internal/v1/category_internal_ser
 import { createExpiry, RETENTION, withExpiry } from "#shared/expiry.ts";
 import { testClock } from "#shared/fixtures/service.ts";
 import { openMemory } from "#shared/store/memory.ts";
-import { GATES, type Gates, PETS, type Pets } from "./document.ts";
 import { createGatekeeper, type Gatekeeper } from "./gate.ts";
+import { GATES, type Gates, PETS, type Pets } from "./model.ts";
 import { insert, refuse } from "./rules.ts";
 
 const CATEGORY = 7;

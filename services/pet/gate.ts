@@ -13,8 +13,8 @@ import type { Deps } from "#shared/deps.ts";
 import { createExpiry, removeOverdue } from "#shared/expiry.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
 import { Corrupt, keep, put } from "#shared/store/port.ts";
-import type { Gates, PetDoc, Pets } from "./document.ts";
 import { isLeaving } from "./intent.ts";
+import type { Gates, PetDoc, Pets } from "./model.ts";
 
 /** How long a write waits for a category whose deletion is not decided, and how often it looks. */
 const PATIENCE_MS = 1_000;

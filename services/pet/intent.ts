@@ -3,7 +3,7 @@ import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_
 import { toPetStatus } from "#shared/record.ts";
 import { type Budget, onward } from "#shared/rpc/call.ts";
 import { type PetContext, ROUNDS, stockOf, unfinished } from "./creation.ts";
-import type { Intent, IntentEnd, PetDoc } from "./document.ts";
+import type { Intent, IntentEnd, PetDoc } from "./model.ts";
 import { applyDeletion, applyIntent, dropIntent } from "./rules.ts";
 
 /**

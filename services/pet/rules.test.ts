@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Status } from "#shared/record.ts";
-import type { PetDoc } from "./document.ts";
+import type { PetDoc } from "./model.ts";
 import {
   activate,
   applyDeletion,

@@ -10,7 +10,7 @@ import {
   type PetParams,
   type PetView,
   type Refusal,
-} from "./document.ts";
+} from "./model.ts";
 
 type Decide<R> = (doc: PetDoc | undefined) => Decision<PetDoc, R>;
 

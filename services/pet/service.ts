@@ -17,6 +17,8 @@ import { settling } from "#shared/settling.ts";
 import type { Decide } from "#shared/store/port.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
 import { driveCreation, fateOf, type PetContext, unfinished } from "./creation.ts";
+import { createGatekeeper } from "./gate.ts";
+import { driveIntent, endDeletion, isLeaving } from "./intent.ts";
 import {
   factsOf,
   GATES,
@@ -28,9 +30,7 @@ import {
   type PetParams,
   type Refusal,
   toPet,
-} from "./document.ts";
-import { createGatekeeper } from "./gate.ts";
-import { driveIntent, endDeletion, isLeaving } from "./intent.ts";
+} from "./model.ts";
 import {
   type Admission,
   applyStatus,

@@ -1,5 +1,5 @@
 /** What must be true of the stored documents, as sentences that say what is wrong. */
-import type { InventoryDoc } from "../../services/inventory/document.ts";
+import type { InventoryDoc } from "../../services/inventory/model.ts";
 import { ordersIn, valueFor } from "../../services/inventory/order-map.ts";
 import type { CollectionName, State } from "./state.ts";
 

@@ -1,8 +1,8 @@
 /** All that the four services have stored at one instant, and what of it the outside may see. */
-import type { CategoryDoc } from "../../services/category/document.ts";
-import type { InventoryDoc } from "../../services/inventory/document.ts";
-import type { OrderDoc } from "../../services/order/document.ts";
-import type { PetDoc } from "../../services/pet/document.ts";
+import type { CategoryDoc } from "../../services/category/model.ts";
+import type { InventoryDoc } from "../../services/inventory/model.ts";
+import type { OrderDoc } from "../../services/order/model.ts";
+import type { PetDoc } from "../../services/pet/model.ts";
 import type { Stored } from "./disk.ts";
 import type { Kind } from "./operations.ts";
 import type { Shown } from "./perform.ts";

@@ -2,7 +2,7 @@
  * Watches every stored write and every answer, and complains where the two contradict each other. What a write does is
  * known by the mark that it leaves in its record.
  */
-import type { InventoryDoc } from "../../services/inventory/document.ts";
+import type { InventoryDoc } from "../../services/inventory/model.ts";
 import { valueFor } from "../../services/inventory/order-map.ts";
 import { type Attempt, contradictions, markBy, recordsOf } from "./contradictions.ts";
 import type { Stored } from "./disk.ts";
