@@ -63,7 +63,7 @@ export function contents(id: number, now: number): Written[] {
     entry.change(inventory.markTold(entry.now().statusRev));
   };
 
-  if (id % 3 === 0) stock(inventory.setQuantity(bigId, 10, undefined));
+  if (id % 3 === 0) stock(inventory.update(bigId, { quantity: 10 }, undefined));
   const placed = { petId: id, quantity: 1, complete: false };
   const ordered = history<OrderDoc>(order.insert(id, placed, now));
   stock(inventory.reserve(id, 1));

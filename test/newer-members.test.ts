@@ -102,7 +102,7 @@ describe("an inventory entry keeps them through", () => {
       "an order": [inventory.reserve(7, 1), inventory.commit(7)],
       "an order that is given back": [inventory.reserve(7, 1), inventory.release(1, 7)],
       "a fence": [inventory.release(1, 8)],
-      "a quantity": [inventory.setQuantity(1n, 9, undefined)],
+      "a quantity": [inventory.update(1n, { quantity: 9 }, undefined)],
       "being told": [(doc, rev) => inventory.markTold(doc?.statusRev ?? 0)(doc, rev)],
     },
     { nested: ["lastOp"] },

@@ -1,31 +1,31 @@
 import { create } from "@bufbuild/protobuf";
 import * as z from "zod";
-import { type Category, CategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
-import { type Stored, storedShape, toEtag } from "#shared/record.ts";
-import { shapeOf } from "#shared/shape.ts";
+import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
+import { members } from "#shared/members.ts";
+import { storedShape, toEtag } from "#shared/record.ts";
+import type { Shaped } from "#shared/shape.ts";
 import { schema } from "#shared/store/port.ts";
+
+/** What a client says about a category. */
+export const said = members(NewCategorySchema, { name: z.string(), description: z.string().optional() }, {});
+
+const paramsShape = z.object(said.fields);
+export type CategoryParams = Shaped<typeof paramsShape>;
 
 /**
  * A category as it is stored.
  *
  * ACTIVE -> DELETING (not decided: pets may still turn up) -> DELETED, or back to ACTIVE. VOID was never a category: its id
- * was taken and given up. DELETED and VOID are tombstones without name and description.
+ * was taken and given up. DELETED and VOID are tombstones without what the client said.
  */
-export interface CategoryDoc extends Stored {
-  readonly state: "ACTIVE" | "DELETING" | "DELETED" | "VOID";
-  readonly name: string;
-  readonly description?: string | undefined;
-  /** Number of the latest deletion, 0 when there was none. */
-  readonly op: number;
-}
-
-const categoryShape = shapeOf<CategoryDoc>()({
+const categoryShape = z.object({
   ...storedShape.shape,
+  ...said.fields,
   state: z.literal(["ACTIVE", "DELETING", "DELETED", "VOID"]),
-  name: z.string(),
-  description: z.string().optional(),
+  /** Number of the latest deletion, 0 when there was none. */
   op: z.int(),
 });
+export type CategoryDoc = Shaped<typeof categoryShape>;
 
 export const CATEGORIES = schema<CategoryDoc>()(
   "categories",
@@ -35,16 +35,8 @@ export const CATEGORIES = schema<CategoryDoc>()(
 
 export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean => state === "DELETED" || state === "VOID";
 
-/** What a client says about a category, in a fixed order of members. */
-export interface CategoryParams {
-  readonly name: string;
-  readonly description?: string | undefined;
-}
+export const toCategory = (id: number, params: CategoryParams, version: number): Category =>
+  create(CategorySchema, { ...said.toMessage(params), id: BigInt(id), etag: toEtag(version) });
 
-export const toCategory = (id: number, { name, description }: CategoryParams, version: number): Category =>
-  create(CategorySchema, {
-    id: BigInt(id),
-    name,
-    etag: toEtag(version),
-    ...(description === undefined ? {} : { description }),
-  });
+/** A category as the outside sees it. */
+export const shown = (doc: CategoryDoc): Category => toCategory(doc._id, doc, doc.version);

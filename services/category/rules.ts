@@ -1,8 +1,8 @@
 /** What may become of a category. Each rule takes the stored document and decides; none does I/O. */
 import { DomainError } from "#shared/errors.ts";
-import { type Condition, checkMatch, nextVersion } from "#shared/record.ts";
+import { type Condition, checkMatch, succeed } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
-import type { CategoryDoc, CategoryParams } from "./model.ts";
+import { type CategoryDoc, type CategoryParams, said, shown } from "./model.ts";
 
 type Decide<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;
 
@@ -35,10 +35,8 @@ export const update =
     if (!exists(doc)) throw categoryNotFound(id);
     if (doc.state === "DELETING") return keep("busy");
     checkMatch(condition, doc.version);
-    const view = ({ name, description }: CategoryParams) => [name, description];
-    const next = { ...doc, ...change };
-    const version = nextVersion(doc.version, view(doc), view(next));
-    return version === doc.version ? keep(doc) : put({ ...next, version }, { ...next, version });
+    const next = succeed(doc, change, shown);
+    return next.version === doc.version ? keep(doc) : put(next, next);
   };
 
 /** Begins a deletion, or joins the one that is under way. Returns its number. */
@@ -57,10 +55,10 @@ export const endDeletion =
   (op: number, gone: boolean): Decide<boolean> =>
   (doc) => {
     if (doc?.state !== "DELETING" || doc.op !== op) return keep(false);
-    const shed = { description: undefined, listed: undefined, todo: undefined };
+    const shed = { listed: undefined, todo: undefined };
     if (gone) return put({ ...doc, ...shed, ...tombstone(doc._id, "DELETED", doc.version, op) }, true);
     return put({ ...doc, state: "ACTIVE", todo: undefined }, true);
   };
 
 const tombstone = (id: number, state: "DELETED" | "VOID", version: number, op: number) =>
-  ({ _id: id, version, state, name: "", op, format: 1 }) as const;
+  ({ ...said.unsaid, _id: id, version, state, name: "", op, format: 1 }) as const;

@@ -1,5 +1,4 @@
-import type { NewCategory } from "#proto/petstore/category/v1/category_pb.ts";
-import { CategoryService, type UpdateCategoryRequest } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
 import { DomainError } from "#shared/errors.ts";
@@ -12,7 +11,7 @@ import type { Budget } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
 import { driveDeletion, type Peers } from "./deletion.ts";
-import { CATEGORIES, type CategoryDoc, type CategoryParams, isTombstone, toCategory } from "./model.ts";
+import { CATEGORIES, type CategoryDoc, isTombstone, said, shown, toCategory } from "./model.ts";
 import { beginDeletion, categoryNotFound, giveUp, insert, update } from "./rules.ts";
 
 /** How long a write that meets a deletion under way pauses between two looks, and gives up before its deadline. */
@@ -35,7 +34,6 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
     deps,
   );
   const drive = (id: number, budget: Budget) => driveDeletion({ ...deps, ...peers, categories }, id, budget);
-  const toMessage = (doc: CategoryDoc) => toCategory(doc._id, doc, doc.version);
   const isListed = (doc: CategoryDoc | undefined): doc is CategoryDoc => doc?.listed === true;
 
   const publicService = implement(CategoryService, {
@@ -47,11 +45,11 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
         list: (place) => categories.list({ ...place, where: { listed: true } }, call),
         matches: isListed,
       });
-      return { categories: docs.map(toMessage), nextPageToken };
+      return { categories: docs.map(shown), nextPageToken };
     },
 
     async createCategory({ category, requestId }, call) {
-      const params = paramsOf(category);
+      const params = said.fromMessage(category);
       return keys.create(call, { rpc: "CreateCategory", requestId, params }, async (id, params) => {
         const doc = await categories.update(id, insert(id, params), call);
         return doc.state === "VOID" ? givenUp : accepted({ category: toCategory(id, params, 1) });
@@ -62,21 +60,21 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
       const id = storedId(categoryId);
       const doc = id === undefined ? undefined : await categories.get(id, call);
       if (!isListed(doc)) throw categoryNotFound(categoryId);
-      return { category: toMessage(doc) };
+      return { category: shown(doc) };
     },
 
     async batchGetCategories({ categoryId }, call) {
       const ids = categoryId.map(storedId).filter((id) => id !== undefined);
-      return { categories: (await categories.getMany(ids, call)).filter(isListed).map(toMessage) };
+      return { categories: (await categories.getMany(ids, call)).filter(isListed).map(shown) };
     },
 
     async updateCategory(request, call) {
       const id = storedId(request.categoryId);
       if (id === undefined) throw categoryNotFound(request.categoryId);
-      const decide = update(request.categoryId, changeOf(request), request);
+      const decide = update(request.categoryId, said.changeOf(request.category, request.updateMask), request);
       while (deps.clock() + MARGIN_MS < call.deadline) {
         const doc = await categories.update(id, decide, call);
-        if (doc !== "busy") return { category: toMessage(doc) };
+        if (doc !== "busy") return { category: shown(doc) };
         await drive(id, call);
         await deps.sleep(LOOK_MS);
       }
@@ -129,13 +127,4 @@ export async function createCategoryService(deps: Deps, peers: Peers): Promise<S
 function fateOf(doc: CategoryDoc | undefined): Fate {
   if (!doc) return "missing";
   return doc.state === "VOID" ? "given up" : "accepted";
-}
-
-const paramsOf = ({ name = "", description }: Partial<NewCategory> = {}): CategoryParams => ({ name, description });
-
-/** What the request changes: all members without a mask, else those that it names. */
-function changeOf({ category, updateMask }: UpdateCategoryRequest): Partial<CategoryParams> {
-  const params = paramsOf(category);
-  if (!updateMask) return params;
-  return Object.fromEntries(Object.entries(params).filter(([name]) => updateMask.paths.includes(name)));
 }

@@ -15,8 +15,8 @@ import {
   reserve,
   retire,
   setListing,
-  setQuantity,
   statusOf,
+  update,
 } from "./rules.ts";
 
 interface Operation {
@@ -34,7 +34,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.tuple(order, fc.integer({ min: 1, max: 3 })).map(([o, q]) => ({ name: `reserve ${o} ${q}`, rule: reserve(o, q) })),
   order.map((o) => ({ name: `commit ${o}`, rule: commit(o) })),
   order.map((o) => ({ name: `release ${o}`, rule: release(1, o) })),
-  units.map((n) => ({ name: `set ${n}`, rule: setQuantity(1n, n, undefined) })),
+  units.map((n) => ({ name: `set ${n}`, rule: update(1n, { quantity: n }, undefined) })),
   fc.tuple(op, listing).map(([n, l]) => ({ name: `list ${n} ${l}`, rule: setListing(n, l) })),
   { weight: 1, arbitrary: op.map((n) => ({ name: `retire ${n}`, rule: retire(n) })) },
   fc.integer({ min: 1, max: 9 }).map((rev) => ({ name: `told ${rev}`, rule: markTold(rev) })),

@@ -14,8 +14,8 @@ import {
   reserve,
   retire,
   setListing,
-  setQuantity,
   statusOf,
+  update,
 } from "./rules.ts";
 
 type Rule = Decide<InventoryDoc, unknown>;
@@ -36,7 +36,7 @@ const outcome = (name: string) => ({ action: "keep", result: expect.objectContai
 const reason = (name: string) => expect.objectContaining({ reason: name });
 
 const fresh = made(undefined, open(1, "available"));
-const stocked = made(fresh, setQuantity(1n, 10, undefined));
+const stocked = made(fresh, update(1n, { quantity: 10 }, undefined));
 const held = made(fresh, reserve(7, 1));
 const sold = made(held, commit(7));
 const stub = made(undefined, release(1, 7));
@@ -63,7 +63,7 @@ describe("the status", () => {
     expect(fresh).toMatchObject({ status: "available", statusRev: 1, dirty: true });
     const told = made(fresh, markTold(1));
     expect(told.dirty).toBeUndefined();
-    const restocked = made(told, setQuantity(1n, 5, undefined));
+    const restocked = made(told, update(1n, { quantity: 5 }, undefined));
     expect(restocked).toMatchObject({ rev: 3, statusRev: 1, status: "available" });
     expect(restocked.dirty).toBeUndefined();
     expect(made(restocked, reserve(7, 5))).toMatchObject({ rev: 4, statusRev: 4, status: "pending", dirty: true });
@@ -77,7 +77,7 @@ describe("the status", () => {
   });
 
   test("that changes nothing is not news, but leaves older news to be told", () => {
-    expect(made(fresh, setQuantity(1n, 5, undefined))).toMatchObject({ statusRev: 1, dirty: true });
+    expect(made(fresh, update(1n, { quantity: 5 }, undefined))).toMatchObject({ statusRev: 1, dirty: true });
   });
 });
 
@@ -134,7 +134,7 @@ describe("Reserve", () => {
   });
   test("beyond the most open orders is refused, and too little stock is said first", () => {
     const orders = Array.from({ length: MOST_OPEN_ORDERS }, (_, i) => reserve(i + 1, 1));
-    const full = made(fresh, setQuantity(1n, MOST_OPEN_ORDERS + 2, undefined), ...orders);
+    const full = made(fresh, update(1n, { quantity: MOST_OPEN_ORDERS + 2 }, undefined), ...orders);
     expect(full.open).toBe(1_000);
     expect(on(full, reserve(2_000, 3))).toEqual(outcome("INSUFFICIENT_STOCK"));
     expect(on(full, reserve(2_000, 1))).toEqual(outcome("TOO_MANY_OPEN_ORDERS"));
@@ -185,7 +185,7 @@ describe("Release", () => {
     expect(stub.dirty).toBeUndefined();
     expect(made(stub, release(1, 8)).done).toBe(";7=X;8=X");
     for (const rule of [setListing(1, "sold"), retire(1)]) expect(on(stub, rule)).toEqual(outcome("NOT_FOUND"));
-    expect(() => on(stub, setQuantity(1n, 1, undefined))).toThrow(reason("INVENTORY_NOT_FOUND"));
+    expect(() => on(stub, update(1n, { quantity: 1 }, undefined))).toThrow(reason("INVENTORY_NOT_FOUND"));
   });
   test("of a committed order or a retired entry is done", () => {
     expect(on(sold, release(1, 7))).toEqual(outcome("OK"));
@@ -205,14 +205,14 @@ describe("settled orders", () => {
     const doc = made(full, ...many(5_000, 2));
     expect(sizeOf(doc.done)).toBe(1_024);
     expect(doc.floor).toBe(101);
-    const restocked = made(doc, setQuantity(1n, 5, undefined));
+    const restocked = made(doc, update(1n, { quantity: 5 }, undefined));
     for (const late of [100, 101, 50]) expect(on(restocked, reserve(late, 1))).toEqual(outcome("FENCED"));
     expect(on(restocked, reserve(4_000, 1))).toMatchObject({ action: "put" });
     expect(on(restocked, release(1, 100))).toEqual(outcome("OK"));
   });
   test("and open ones are no more fields to the store, however many there are", () => {
     const open = Array.from({ length: MOST_OPEN_ORDERS - 1 }, (_, i) => reserve(1_000_000 + i, 1));
-    const hot = made(full, setQuantity(1n, 5_000, undefined), ...open);
+    const hot = made(full, update(1n, { quantity: 5_000 }, undefined), ...open);
     const valuesIn = (value: unknown): number =>
       typeof value === "object" ? Object.values(value ?? {}).reduce((all, inner) => all + valuesIn(inner), 1) : 1;
     expect(valuesIn(hot)).toBe(valuesIn(held));
@@ -239,31 +239,33 @@ describe("settled orders", () => {
 describe("SetQuantity", () => {
   test("counts what came in and what was written off", () => {
     expect(stocked).toMatchObject({ quantity: 10, received: 10, version: 2 });
-    const doc = made(stocked, reserve(7, 4), setQuantity(1n, 1, undefined));
+    const doc = made(stocked, reserve(7, 4), update(1n, { quantity: 1 }, undefined));
     expect(doc).toMatchObject({ quantity: 1, reserved: 4, received: 5 });
   });
   test("above 0 relists a pet listed as sold, also when the quantity is the same", () => {
-    expect(made(listedAs("sold"), setQuantity(1n, 10, undefined))).toMatchObject({
+    expect(made(listedAs("sold"), update(1n, { quantity: 10 }, undefined))).toMatchObject({
       ...{ listing: "available", status: "available", version: 4 },
     });
-    expect(made(listedAs("sold"), setQuantity(1n, 0, undefined)).listing).toBe("sold");
-    expect(made(listedAs("pending"), setQuantity(1n, 5, undefined)).listing).toBe("pending");
+    expect(made(listedAs("sold"), update(1n, { quantity: 0 }, undefined)).listing).toBe("sold");
+    expect(made(listedAs("pending"), update(1n, { quantity: 5 }, undefined)).listing).toBe("pending");
   });
   test("that changes nothing leaves the version alone", () => {
     for (const quantity of [10, undefined])
-      expect(on(stocked, setQuantity(1n, quantity, undefined))).toEqual({ action: "keep", result: { entry: stocked } });
-    expect(on(listedAs("sold"), setQuantity(1n, undefined, undefined))).toMatchObject({ action: "keep" });
+      expect(on(stocked, update(1n, { quantity }, undefined))).toEqual({ action: "keep", result: { entry: stocked } });
+    expect(on(listedAs("sold"), update(1n, { quantity: undefined }, undefined))).toMatchObject({ action: "keep" });
   });
   test("needs an entry, then the revision it was made for, then room", () => {
     for (const doc of [undefined, stub, retired])
-      expect(() => on(doc, setQuantity(1n, MOST_UNITS, { etag: '"9"' }))).toThrow(reason("INVENTORY_NOT_FOUND"));
-    expect(() => on(held, setQuantity(1n, MOST_UNITS, { etag: '"9"' }))).toThrow(reason("ETAG_MISMATCH"));
-    expect(() => on(held, setQuantity(1n, undefined, { etag: '"9"' }))).toThrow(reason("ETAG_MISMATCH"));
-    expect(() => on(held, setQuantity(1n, MOST_UNITS, { etag: `"${held.version}"` }))).toThrow(
+      expect(() => on(doc, update(1n, { quantity: MOST_UNITS }, { etag: '"9"' }))).toThrow(
+        reason("INVENTORY_NOT_FOUND"),
+      );
+    expect(() => on(held, update(1n, { quantity: MOST_UNITS }, { etag: '"9"' }))).toThrow(reason("ETAG_MISMATCH"));
+    expect(() => on(held, update(1n, { quantity: undefined }, { etag: '"9"' }))).toThrow(reason("ETAG_MISMATCH"));
+    expect(() => on(held, update(1n, { quantity: MOST_UNITS }, { etag: `"${held.version}"` }))).toThrow(
       expect.objectContaining({ reason: "VALIDATION_FAILED", path: "inventory.quantity" }),
     );
-    expect(made(held, setQuantity(1n, MOST_UNITS - 1, undefined)).quantity).toBe(MOST_UNITS - 1);
-    expect(made(fresh, setQuantity(1n, MOST_UNITS, undefined)).quantity).toBe(MOST_UNITS);
+    expect(made(held, update(1n, { quantity: MOST_UNITS - 1 }, undefined)).quantity).toBe(MOST_UNITS - 1);
+    expect(made(fresh, update(1n, { quantity: MOST_UNITS }, undefined)).quantity).toBe(MOST_UNITS);
   });
 });
 
@@ -283,7 +285,7 @@ describe("SetListing", () => {
   test("again is answered alike, though the stock has changed", () => {
     const refused = made(held, setListing(1, "available"), release(1, 7));
     expect(on(refused, setListing(1, "available"))).toEqual(outcome("INSUFFICIENT_STOCK"));
-    const done = made(stocked, setListing(1, "available"), setQuantity(1n, 0, undefined));
+    const done = made(stocked, setListing(1, "available"), update(1n, { quantity: 0 }, undefined));
     expect(on(done, setListing(1, "available"))).toEqual({ action: "keep", result: { outcome: "OK", entry: done } });
   });
   test("that was overtaken changes nothing", () => {

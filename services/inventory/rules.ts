@@ -1,8 +1,8 @@
 /** What may become of an inventory entry. Each rule takes the stored document and decides; none does I/O. */
 import { DomainError } from "#shared/errors.ts";
-import { type Condition, checkMatch, nextVersion, type Status } from "#shared/record.ts";
+import { type Condition, checkMatch, type Status, succeed } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
-import type { Ending, InventoryDoc } from "./model.ts";
+import { type Ending, type InventoryChange, type InventoryDoc, toInventoryItem } from "./model.ts";
 import { highest, NO_ORDERS, valueFor, withOrder, withoutOrder } from "./order-map.ts";
 
 type Decide<R> = (doc: InventoryDoc | undefined, rev: number) => Decision<InventoryDoc, R>;
@@ -42,8 +42,7 @@ function become(doc: InventoryDoc, change: Partial<InventoryDoc>, rev: number, o
   const status = statusOf(changed);
   const news = status === doc.status ? {} : ({ status, statusRev: rev, dirty: true } as const);
   const holding = changed.open > 0 ? (true as const) : undefined;
-  const version = nextVersion(doc.version, [doc.quantity, doc.status], [changed.quantity, status]);
-  const entry = { ...changed, ...news, holding, version };
+  const entry = succeed(doc, { ...changed, ...news, holding }, toInventoryItem);
   return put(entry, { outcome, entry });
 }
 
@@ -136,18 +135,22 @@ function settle({ done, floor }: Pick<InventoryDoc, "done" | "floor">, order: nu
   return { done: map, floor: Math.max(floor, left) };
 }
 
-/** Sets the stock; undefined leaves it. Stock above 0 relists a pet that was listed as sold. */
-export const setQuantity =
-  (petId: bigint, quantity: number | undefined, condition: Condition): Decide<{ entry: InventoryDoc }> =>
+/** Changes what is given. Stock above 0 relists a pet that was listed as sold. */
+export const update =
+  (petId: bigint, { quantity, ...change }: InventoryChange, condition: Condition): Decide<{ entry: InventoryDoc }> =>
   (doc, rev) => {
     if (!isOpen(doc)) throw inventoryNotFound(petId);
     checkMatch(condition, doc.version);
-    if (quantity === undefined) return keep({ entry: doc });
-    if (quantity + doc.reserved > MOST_UNITS) throw tooManyUnits(doc.reserved);
-    const listing = quantity > 0 && doc.listing === "sold" ? "available" : doc.listing;
-    if (quantity === doc.quantity && listing === doc.listing) return keep({ entry: doc });
-    return become(doc, { quantity, received: doc.received + quantity - doc.quantity, listing }, rev);
+    const next = become(doc, { ...change, ...(quantity === undefined ? {} : restock(doc, quantity)) }, rev);
+    const isChanged = next.doc.version !== doc.version || next.doc.listing !== doc.listing;
+    return isChanged ? next : keep({ entry: doc });
   };
+
+function restock({ quantity: before, reserved, received, listing }: InventoryDoc, quantity: number) {
+  if (quantity + reserved > MOST_UNITS) throw tooManyUnits(reserved);
+  const relisted = quantity > 0 && listing === "sold" ? "available" : listing;
+  return { quantity, received: received + quantity - before, listing: relisted };
+}
 
 const tooManyUnits = (reserved: number) =>
   new DomainError(

@@ -12,7 +12,7 @@ import type { Budget } from "#shared/rpc/call.ts";
 import { implement } from "#shared/rpc/dispatcher.ts";
 import type { Decide } from "#shared/store/port.ts";
 import { removing } from "#shared/sweep.ts";
-import { INVENTORY, type InventoryDoc, isTombstone, toInventoryItem } from "./model.ts";
+import { INVENTORY, type InventoryDoc, isTombstone, said, toInventoryItem } from "./model.ts";
 import { createReconciler } from "./reconciler.ts";
 import { createRelay } from "./relay.ts";
 import {
@@ -26,7 +26,7 @@ import {
   reserve,
   retire,
   setListing,
-  setQuantity,
+  update,
 } from "./rules.ts";
 
 export interface Peers {
@@ -84,8 +84,7 @@ export async function createInventoryService(deps: Deps, { pets, orders }: Peers
     async updateInventory({ petId, inventory, updateMask, ...condition }, call) {
       const id = storedId(petId);
       if (id === undefined) throw inventoryNotFound(petId);
-      const isAsked = !updateMask || updateMask.paths.includes("quantity");
-      const decide = setQuantity(petId, isAsked ? inventory?.quantity : undefined, condition);
+      const decide = update(petId, said.changeOf(inventory, updateMask), condition);
       const { entry } = await change(id, decide, "inventory.quantity-set", call);
       return { item: toInventoryItem(entry) };
     },

@@ -3,65 +3,58 @@ import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import * as z from "zod";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "#shared/errors.ts";
-import { type Stored, storedShape, toEtag } from "#shared/record.ts";
-import { shapeOf } from "#shared/shape.ts";
+import { members } from "#shared/members.ts";
+import { idOr, storedShape, toEtag } from "#shared/record.ts";
+import type { Shaped } from "#shared/shape.ts";
 import { type Collection, schema } from "#shared/store/port.ts";
 
 /** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
-export interface Moment {
+const momentShape = z.object({
   /** Since 1970, negative before. */
-  readonly seconds: number;
+  seconds: z.int(),
   /** 0 to 999,999,999, counted forward also before 1970. */
-  readonly nanos: number;
-}
+  nanos: z.int(),
+});
+export type Moment = Shaped<typeof momentShape>;
 
 /** Stands for a pet's id that is too high to be one. */
 export const NO_PET = 0;
 
-/** What a client says about an order, in a fixed order of members. */
-export interface OrderParams {
-  readonly petId?: number | undefined;
-  readonly quantity?: number | undefined;
-  readonly complete?: boolean | undefined;
-  readonly shipDate?: Moment | undefined;
-}
+/** What a client says about an order. */
+export const said = members(
+  OrderSchema,
+  {
+    petId: z.int().optional(),
+    quantity: z.int().optional(),
+    complete: z.boolean().optional(),
+    shipDate: momentShape.optional(),
+  },
+  { petId: idOr(NO_PET), shipDate: { fromMessage: toMoment, toMessage: toTimestamp } },
+);
+
+const paramsShape = z.object(said.fields);
+export type OrderParams = Shaped<typeof paramsShape>;
 
 /** Why Inventory did not reserve the units. */
-export type Refusal = "PET_NOT_FOUND" | "PET_NOT_AVAILABLE" | "INSUFFICIENT_STOCK" | "TOO_MANY_OPEN_ORDERS";
+const refusalShape = z.literal(["PET_NOT_FOUND", "PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"]);
+export type Refusal = z.output<typeof refusalShape>;
 
 /**
  * An order as it is stored. The states are those of `rules.ts`; listed from RESERVED to its end. ABORTED and CANCELLED are
  * tombstones without what the client said.
  */
-export interface OrderDoc extends Stored, OrderParams {
-  readonly state:
-    | "PLACED"
-    | "RESERVED"
-    | "COMMITTING"
-    | "COMPLETE"
-    | "ABORTING"
-    | "ABORTED"
-    | "CANCELLING"
-    | "CANCELLED";
-  /** `complete` for filters, where absent counts as false. */
-  readonly done?: boolean | undefined;
-  /** When the order was placed, in milliseconds since 1970; as long as it is PLACED. */
-  readonly placedAt?: number | undefined;
-  /** Why it was aborted. Absent when it was given up without a decision: then another may take its place. */
-  readonly refusal?: Refusal | undefined;
-}
-
-const orderShape = shapeOf<OrderDoc>()({
+const orderShape = z.object({
   ...storedShape.shape,
+  ...said.fields,
   state: z.literal(["PLACED", "RESERVED", "COMMITTING", "COMPLETE", "ABORTING", "ABORTED", "CANCELLING", "CANCELLED"]),
-  petId: z.int().optional(),
-  quantity: z.int().optional(),
-  complete: z.boolean().optional(),
-  shipDate: shapeOf<Moment>()({ seconds: z.int(), nanos: z.int() }).optional(),
+  /** `complete` for filters, where absent counts as false. */
   done: z.boolean().optional(),
+  /** When the order was placed, in milliseconds since 1970; as long as it is PLACED. */
   placedAt: z.int().optional(),
-  refusal: z.literal(["PET_NOT_FOUND", "PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"]).optional(),
+  /** Why it was aborted. Absent when it was given up without a decision: then another may take its place. */
+  refusal: refusalShape.optional(),
 });
+export type OrderDoc = Shaped<typeof orderShape>;
 
 export const ORDERS = schema<OrderDoc>()(
   "orders",
@@ -79,20 +72,18 @@ export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
   state === "ABORTED" || state === "CANCELLED";
 export type Orders = Collection<OrderDoc, (typeof ORDERS)["indexes"]>;
 
-export const toOrder = (id: number, { petId, quantity, complete, shipDate }: OrderParams, version: number): Order =>
-  create(OrderSchema, {
-    id: BigInt(id),
-    petId: petId === undefined ? undefined : BigInt(petId),
-    quantity,
-    complete,
-    shipDate: shipDate && create(TimestampSchema, { seconds: BigInt(shipDate.seconds), nanos: shipDate.nanos }),
-    etag: toEtag(version),
-  });
+export const toOrder = (id: number, params: OrderParams, version: number): Order =>
+  create(OrderSchema, { ...said.toMessage(params), id: BigInt(id), etag: toEtag(version) });
+
+/** An order as the outside sees it. */
+export const shown = (doc: OrderDoc): Order => toOrder(doc._id, doc, doc.version);
 
 /** Throws VALIDATION_FAILED for nanoseconds that JSON could not show. The contract's rules see to the seconds. */
-export function toMoment(time: Timestamp | undefined): Moment | undefined {
-  if (!time) return undefined;
-  const { seconds, nanos } = time;
+function toMoment({ seconds, nanos }: Timestamp): Moment {
   if (nanos >= 0 && nanos <= 999_999_999) return { seconds: Number(seconds), nanos };
   throw new DomainError("VALIDATION_FAILED", "nanos must be 0 to 999,999,999", { path: "order.ship_date" });
+}
+
+function toTimestamp({ seconds, nanos }: Moment): Timestamp {
+  return create(TimestampSchema, { seconds: BigInt(seconds), nanos });
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { OrderDoc, OrderParams } from "./model.ts";
+import { NO_PET, type OrderDoc, type OrderParams } from "./model.ts";
 import {
   abort,
   asPlaced,
@@ -98,7 +98,7 @@ describe("an order without a pet", () => {
     expect(change(place({}), { complete: false })).toMatchObject({ action: "keep", result: { version: 1 } });
   });
   test("has its pet and quantity fixed too, also when it has none", () => {
-    expect(() => change(place({}), { petId: 7n })).toThrow(reason("ORDER_FIXED"));
+    expect(() => change(place({}), { petId: 7 })).toThrow(reason("ORDER_FIXED"));
     expect(() => change(place({}), { quantity: 1 })).toThrow(reason("ORDER_FIXED"));
     expect(change(place({ quantity: 3 }), { quantity: 3 })).toMatchObject({ action: "keep" });
   });
@@ -142,26 +142,26 @@ describe("a change", () => {
   test("can't open a complete order again, whatever else it says", () => {
     for (const doc of [committing, complete]) {
       expect(() => change(doc, { complete: false })).toThrow(reason("ORDER_COMPLETE"));
-      expect(() => change(doc, { complete: false, petId: 8n })).toThrow(reason("ORDER_COMPLETE"));
+      expect(() => change(doc, { complete: false, petId: 8 })).toThrow(reason("ORDER_COMPLETE"));
     }
   });
   test("can't touch pet and quantity; only a value that differs is a change", () => {
     for (const doc of [reserved, committing, complete]) {
-      expect(() => change(doc, { petId: 8n })).toThrow(reason("ORDER_FIXED"));
-      expect(() => change(doc, { petId: 2n ** 63n - 1n })).toThrow(reason("ORDER_FIXED"));
+      expect(() => change(doc, { petId: 8 })).toThrow(reason("ORDER_FIXED"));
+      expect(() => change(doc, { petId: NO_PET })).toThrow(reason("ORDER_FIXED"));
       expect(() => change(doc, { quantity: 3 })).toThrow(reason("ORDER_FIXED"));
-      expect(change(doc, { petId: 7n, quantity: 2 })).toEqual({ action: "keep", result: doc });
+      expect(change(doc, { petId: 7, quantity: 2 })).toEqual({ action: "keep", result: doc });
     }
     expect(change(reserved, { complete: false })).toMatchObject({ action: "keep" });
   });
   test("is judged after the order's existence and its revision", () => {
     for (const doc of [undefined, placed, aborting, aborted, cancelled])
-      expect(() => change(doc, { petId: 8n }, '"9"')).toThrow(reason("ORDER_NOT_FOUND"));
+      expect(() => change(doc, { petId: 8 }, '"9"')).toThrow(reason("ORDER_NOT_FOUND"));
     expect(() => change(complete, { complete: false }, '"1"')).toThrow(reason("ETAG_MISMATCH"));
     expect(result(change(complete, { shipDate: undefined }, '"2"'))).toMatchObject({ version: 3 });
   });
   test("leaves an order that is being cancelled to its end", () => {
-    expect(change(cancelling, { petId: 8n }, '"9"')).toEqual({ action: "keep", result: cancelling });
+    expect(change(cancelling, { petId: 8 }, '"9"')).toEqual({ action: "keep", result: cancelling });
   });
 });
 
@@ -194,7 +194,7 @@ test("whatever happens, an order goes forward only, and its version moves if and
   const changes = fc
     .record(
       {
-        petId: fc.constantFrom(7n, 8n),
+        petId: fc.constantFrom(7, 8),
         quantity: fc.constantFrom(1, 2),
         complete: fc.boolean(),
         shipDate: fc.option(moment, { nil: undefined }),

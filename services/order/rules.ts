@@ -10,9 +10,9 @@
  */
 import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "#shared/errors.ts";
-import { type Condition, checkMatch, nextVersion } from "#shared/record.ts";
+import { type Condition, checkMatch, succeed } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
-import { isTombstone, type Moment, type OrderDoc, type OrderParams, type Refusal } from "./model.ts";
+import { isTombstone, type OrderDoc, type OrderParams, type Refusal, said, shown } from "./model.ts";
 
 type State = OrderDoc["state"];
 type Move<R = OrderDoc> = (doc: OrderDoc | undefined, rev: number) => Decision<OrderDoc, R>;
@@ -38,7 +38,7 @@ const FINISHED: ReadonlySet<State> = new Set<State>(["RESERVED", "COMPLETE", "AB
 
 /** What a tombstone lacks. */
 const shed = {
-  ...{ petId: undefined, quantity: undefined, complete: undefined, shipDate: undefined },
+  ...said.unsaid,
   ...{ listed: undefined, todo: undefined, done: undefined, placedAt: undefined },
 } as const satisfies { readonly [K in keyof OrderDoc]?: undefined };
 
@@ -66,10 +66,8 @@ const arrow =
     doc?.state === from ? move(doc) : keep(doc);
 
 /** An order as it first is: one for a pet has a quantity and is complete or not. */
-export const asPlaced = ({ petId, quantity, complete, shipDate }: OrderParams): OrderParams =>
-  petId === undefined
-    ? { quantity, complete, shipDate }
-    : { petId, quantity: quantity ?? 1, complete: complete ?? false, shipDate };
+export const asPlaced = ({ petId, ...said }: OrderParams): OrderParams =>
+  petId === undefined ? said : { petId, ...said, quantity: said.quantity ?? 1, complete: said.complete ?? false };
 
 /** Places an order, unless its id is already written. `now` is in milliseconds since 1970. */
 export const insert =
@@ -106,15 +104,10 @@ export const release: Move<OrderDoc | undefined> = (doc) => {
   return doc?.state === "CANCELLING" ? become(doc, "CANCELLED") : keep(doc);
 };
 
-/** What a request says. Absent means unchanged; a `shipDate` that is there but undefined is removed. */
-export interface Change {
-  readonly petId?: bigint | undefined;
-  readonly quantity?: number | undefined;
-  readonly complete?: boolean | undefined;
-  readonly shipDate?: Moment | undefined;
-}
+/** What a request says. Absent means unchanged; a member that is there but undefined is removed. */
+export type Change = OrderParams;
 
-/** Changes the ship date, completes the order, or both. One that is being cancelled is left as it is. */
+/** Changes what is not fixed, completes the order, or both. One that is being cancelled is left as it is. */
 export const update =
   (id: bigint, change: Change, condition: Condition): Move =>
   (doc) => {
@@ -122,20 +115,19 @@ export const update =
     if (!doc?.listed) throw orderNotFound(id);
     checkMatch(condition, doc.version);
     checkFixed(doc, change);
-    const completes = change.complete === true && !doc.complete;
-    const shipDate = "shipDate" in change ? change.shipDate : doc.shipDate;
-    const next = { ...doc, complete: completes || doc.complete, shipDate };
-    const version = nextVersion(doc.version, [doc.complete, doc.shipDate], [next.complete, next.shipDate]);
-    if (version === doc.version) return keep(doc);
-    if (!completes) return become({ ...next, version }, doc.state);
-    return become({ ...next, version }, doc.petId === undefined ? "COMPLETE" : "COMMITTING");
+    const { petId, quantity, complete } = doc;
+    const completes = change.complete === true && !complete;
+    const next = succeed(doc, { ...change, petId, quantity, complete: completes || complete }, shown);
+    if (next.version === doc.version) return keep(doc);
+    if (!completes) return become(next, doc.state);
+    return become(next, petId === undefined ? "COMPLETE" : "COMMITTING");
   };
 
 /** Only a value that differs is a change. */
 function checkFixed(doc: OrderDoc, { petId, quantity, complete }: Change): void {
   if (complete === false && doc.complete)
     throw new DomainError("ORDER_COMPLETE", "The order is complete and can't be opened again.");
-  const otherPet = petId !== undefined && (doc.petId === undefined || petId !== BigInt(doc.petId));
+  const otherPet = petId !== undefined && petId !== doc.petId;
   const otherQuantity = quantity !== undefined && quantity !== doc.quantity;
   if (otherPet || otherQuantity)
     throw new DomainError(

@@ -1,10 +1,5 @@
 import { OrderFate, OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
-import {
-  type ListOrdersRequest,
-  OrderService,
-  type UpdateOrderRequest,
-} from "#proto/petstore/order/v1/order_service_pb.ts";
+import { type ListOrdersRequest, OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
 import { createExpiry, removeTombstones, withExpiry } from "#shared/expiry.ts";
 import { accepted, createKeys, givenUp, KEYS, refused } from "#shared/keys.ts";
@@ -15,8 +10,8 @@ import { implement } from "#shared/rpc/dispatcher.ts";
 import { settling } from "#shared/settling.ts";
 import { removing, sweeping } from "#shared/sweep.ts";
 import { drive, fateOf, finish, foreseeRefusal, type OrderContext, type Peers } from "./fulfilment.ts";
-import { isTombstone, NO_PET, ORDERS, type OrderDoc, type OrderParams, toMoment, toOrder } from "./model.ts";
-import { asPlaced, type Change, cancel, insert, insertAborted, orderNotFound, refusalError, update } from "./rules.ts";
+import { isTombstone, ORDERS, type OrderDoc, type OrderParams, said, shown, toOrder } from "./model.ts";
+import { asPlaced, cancel, insert, insertAborted, orderNotFound, refusalError, update } from "./rules.ts";
 
 /** Longest that placing an order may take, in milliseconds: well before the sweeper gives the order up. */
 const PLACING_MS = 3_000;
@@ -35,7 +30,6 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
     },
     deps,
   );
-  const toMessage = (doc: OrderDoc) => toOrder(doc._id, doc, doc.version);
   const isListed = (doc: OrderDoc | undefined): doc is OrderDoc => doc?.listed === true;
   const settled = settling<OrderDoc>({ isLeaving, end: (doc, budget) => drive(context, doc, budget) });
 
@@ -49,12 +43,12 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
         matches: (doc) => isListed(doc) && matches(request, doc),
         settle: (docs) => settled.many(docs, call),
       });
-      return { orders: docs.map(toMessage), nextPageToken };
+      return { orders: docs.map(shown), nextPageToken };
     },
 
     async createOrder({ order, requestId }, call) {
       const placing = { ...call, deadline: Math.min(call.deadline, clock() + PLACING_MS) };
-      const params = paramsOf(order);
+      const params = said.fromMessage(order);
       if (requestId === undefined) {
         const refusal = await foreseeRefusal(context, params, placing);
         if (refusal) throw refusalError(refusal, order);
@@ -74,24 +68,24 @@ export async function createOrderService(deps: Deps, { inventory }: Peers): Prom
     async getOrder({ orderId }, call) {
       const id = storedId(orderId);
       const doc = id === undefined ? undefined : await orders.get(id, call);
-      const shown = await settled.one(doc, call);
-      if (!shown) throw orderNotFound(orderId);
-      return { order: toMessage(shown) };
+      const found = await settled.one(doc, call);
+      if (!found) throw orderNotFound(orderId);
+      return { order: shown(found) };
     },
 
     async batchGetOrders({ orderId }, call) {
       const ids = orderId.map(storedId).filter((id) => id !== undefined);
-      return { orders: (await settled.many(await orders.getMany(ids, call), call)).map(toMessage) };
+      return { orders: (await settled.many(await orders.getMany(ids, call), call)).map(shown) };
     },
 
     async updateOrder(request, call) {
-      const change = changeOf(request);
+      const change = said.changeOf(request.order, request.updateMask);
       const id = storedId(request.orderId);
       if (id === undefined) throw orderNotFound(request.orderId);
       const doc = await orders.update(id, update(request.orderId, change, request), call);
       await drive(context, doc, call);
       if (isLeaving(doc)) throw orderNotFound(request.orderId);
-      return { order: toMessage(doc) };
+      return { order: shown(doc) };
     },
 
     async deleteOrder({ orderId, ...condition }, call) {
@@ -148,21 +142,3 @@ function whereOf({ petId, complete: done }: ListOrdersRequest) {
 const matches = ({ petId, complete }: ListOrdersRequest, doc: OrderDoc): boolean =>
   (petId === undefined || (doc.petId !== undefined && petId === BigInt(doc.petId))) &&
   (complete === undefined || complete === doc.done);
-
-const paramsOf = ({ petId, quantity, complete, shipDate }: Partial<Order> = {}): OrderParams => ({
-  petId: petId === undefined ? undefined : (storedId(petId) ?? NO_PET),
-  quantity,
-  complete,
-  shipDate: toMoment(shipDate),
-});
-
-/** What the request changes: all that it gives and the ship date without a mask, else what the mask names. */
-function changeOf({ order, updateMask }: UpdateOrderRequest): Change {
-  const asked = (field: string) => !updateMask || updateMask.paths.includes(field);
-  return {
-    petId: asked("pet_id") ? order?.petId : undefined,
-    quantity: asked("quantity") ? order?.quantity : undefined,
-    complete: asked("complete") ? order?.complete : undefined,
-    ...(asked("ship_date") ? { shipDate: toMoment(order?.shipDate) } : {}),
-  };
-}

@@ -1,47 +1,58 @@
 import { create } from "@bufbuild/protobuf";
 import * as z from "zod";
-import { type NewPet, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
-import { type Status, type Stored, statusShape, storedShape, toEtag, toPetStatus } from "#shared/record.ts";
-import { shapeOf } from "#shared/shape.ts";
-import { type Collection, type Doc, schema } from "#shared/store/port.ts";
+import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
+import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { members } from "#shared/members.ts";
+import { fromPetStatus, idOr, type Status, statusShape, storedShape, toEtag, toPetStatus } from "#shared/record.ts";
+import type { Shaped } from "#shared/shape.ts";
+import { type Collection, schema } from "#shared/store/port.ts";
 
-/**
- * What is a pet's own affair: stored as a client said it, under the names of the contract. A further field of this kind
- * is added to the contract and here, and nowhere else.
- */
-export interface PetFacts {
-  readonly name: string;
-}
-const factsShape = shapeOf<PetFacts>()({ name: z.string() });
-export const factsOf = ({ name = "" }: Partial<NewPet> = {}): PetFacts => ({ name });
+const factsShape = z.object({ name: z.string() });
+/** What is a pet's own affair: stored as a client said it, under the names of the contract. */
+export type PetFacts = Shaped<typeof factsShape>;
 
-/** A change of a pet that other services have a say in: written down first, then carried out by whoever meets it. */
-export interface Intent {
-  /** Names the operation at Inventory. */
-  readonly op: number;
-  readonly facts?: Partial<PetFacts> | undefined;
-  readonly categoryId?: number | undefined;
-  readonly listing?: Status | undefined;
-  readonly delete?: true | undefined;
-}
+/** Stands for a category's id that is too high to be one. It is refused before it is stored. */
+export const NO_CATEGORY = 0;
 
-export type Refusal = "CATEGORY_NOT_FOUND" | "INSUFFICIENT_STOCK" | "PET_HAS_OPEN_ORDERS" | "CONCURRENT_UPDATE";
-
-/** How an intent ended. Kept in the document, so that all who drove it answer alike. */
-export interface IntentEnd {
-  readonly op: number;
-  readonly refusal?: Refusal | undefined;
-  /** The pet as the change left it; absent after a refusal or a deletion. */
-  readonly shown?: PetView | undefined;
-}
+/** What a client says about a pet: its facts, and what other services have a say in. */
+export const said = members(
+  NewPetSchema,
+  { ...factsShape.shape, categoryId: z.int(), status: statusShape.optional() },
+  { categoryId: idOr(NO_CATEGORY), status: { fromMessage: fromPetStatus, toMessage: toPetStatus } },
+);
 
 /** What the outside sees of a pet. */
-export interface PetView {
-  readonly facts: PetFacts;
-  readonly categoryId: number;
-  readonly status: Status;
-  readonly version: number;
-}
+const viewShape = z.object({ facts: factsShape, categoryId: z.int(), status: statusShape, version: z.int() });
+export type PetView = Shaped<typeof viewShape>;
+
+/** A change of a pet that other services have a say in: written down first, then carried out by whoever meets it. */
+const intentShape = z.object({
+  /** Names the operation at Inventory. */
+  op: z.int(),
+  /** All facts as they will be: one that is removed is not among them. */
+  facts: factsShape.optional(),
+  categoryId: z.int().optional(),
+  listing: statusShape.optional(),
+  delete: z.literal(true).optional(),
+});
+export type Intent = Shaped<typeof intentShape>;
+
+const refusalShape = z.literal([
+  "CATEGORY_NOT_FOUND",
+  "INSUFFICIENT_STOCK",
+  "PET_HAS_OPEN_ORDERS",
+  "CONCURRENT_UPDATE",
+]);
+export type Refusal = z.output<typeof refusalShape>;
+
+/** How an intent ended. Kept in the document, so that all who drove it answer alike. */
+const intentEndShape = z.object({
+  op: z.int(),
+  refusal: refusalShape.optional(),
+  /** The pet as the change left it; absent after a refusal or a deletion. */
+  shown: viewShape.optional(),
+});
+export type IntentEnd = Shaped<typeof intentEndShape>;
 
 /**
  * A pet as it is stored.
@@ -49,58 +60,28 @@ export interface PetView {
  * CREATING (counts as a member of its category, not listed) -> ACTIVE -> DELETED; or CREATING -> VOID: refused, or its id
  * was given up. VOID and DELETED are tombstones.
  */
-export interface PetDoc extends Stored, PetView {
-  readonly state: "CREATING" | "ACTIVE" | "VOID" | "DELETED";
-  /** The category, as long as the pet keeps it from being deleted. */
-  readonly member?: number | undefined;
-  /** The category that an intent moves the pet to: it must not be deleted meanwhile either. */
-  readonly joining?: number | undefined;
-  /** How the pet was listed at its creation. */
-  readonly listing: Status;
-  /** Revision of `status` at Inventory: older news never replaces newer. */
-  readonly statusRev: number;
-  /** Status in the answer to the creation. */
-  readonly firstStatus?: Status | undefined;
-  /** Number of the latest operation. */
-  readonly op: number;
-  readonly intent?: Intent | undefined;
-  readonly last?: IntentEnd | undefined;
-  /** Why a VOID pet was refused; absent when it was given up. */
-  readonly refusal?: Refusal | undefined;
-}
-
-const viewShape = shapeOf<PetView>()({
-  facts: factsShape,
-  categoryId: z.int(),
-  status: statusShape,
-  version: z.int(),
-});
-const refusalShape = z.literal([
-  "CATEGORY_NOT_FOUND",
-  "INSUFFICIENT_STOCK",
-  "PET_HAS_OPEN_ORDERS",
-  "CONCURRENT_UPDATE",
-]);
-const petShape = shapeOf<PetDoc>()({
+const petShape = z.object({
   ...storedShape.shape,
   ...viewShape.shape,
   state: z.literal(["CREATING", "ACTIVE", "VOID", "DELETED"]),
+  /** The category, as long as the pet keeps it from being deleted. */
   member: z.int().optional(),
+  /** The category that an intent moves the pet to: it must not be deleted meanwhile either. */
   joining: z.int().optional(),
+  /** How the pet was listed at its creation. */
   listing: statusShape,
+  /** Revision of `status` at Inventory: older news never replaces newer. */
   statusRev: z.int(),
+  /** Status in the answer to the creation. */
   firstStatus: statusShape.optional(),
+  /** Number of the latest operation. */
   op: z.int(),
-  intent: shapeOf<Intent>()({
-    op: z.int(),
-    facts: factsShape.partial().optional(),
-    categoryId: z.int().optional(),
-    listing: statusShape.optional(),
-    delete: z.literal(true).optional(),
-  }).optional(),
-  last: shapeOf<IntentEnd>()({ op: z.int(), refusal: refusalShape.optional(), shown: viewShape.optional() }).optional(),
+  intent: intentShape.optional(),
+  last: intentEndShape.optional(),
+  /** Why a VOID pet was refused; absent when it was given up. */
   refusal: refusalShape.optional(),
 });
+export type PetDoc = Shaped<typeof petShape>;
 
 export const PETS = schema<PetDoc>()(
   "pets",
@@ -120,21 +101,16 @@ export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state 
 export type Pets = Collection<PetDoc, (typeof PETS)["indexes"]>;
 
 /** Whether pets may join a category. There is none until a deletion of the category makes one. */
-export interface GateDoc extends Doc {
-  readonly _id: number;
-  readonly closed: boolean;
-  /** The deletion that closed it last. */
-  readonly op: number;
-  /** The period in which it was closed. One that is open stays: it may be closed again. */
-  readonly over?: number | undefined;
-}
-const gateShape = shapeOf<GateDoc>()({
+const gateShape = z.object({
   _id: z.int(),
   rev: z.int(),
   closed: z.boolean(),
+  /** The deletion that closed it last. */
   op: z.int(),
+  /** The period in which it was closed. One that is open stays: it may be closed again. */
   over: z.int().optional(),
 });
+export type GateDoc = Shaped<typeof gateShape>;
 export const GATES = schema<GateDoc>()("gates", { over: ["over"] }, gateShape);
 export type Gates = Collection<GateDoc, (typeof GATES)["indexes"]>;
 
@@ -144,12 +120,29 @@ export interface PetParams {
   readonly categoryId: number;
   readonly listing?: Status | undefined;
 }
+export function paramsOf(pet: NewPet | undefined): PetParams {
+  const { categoryId, status: listing, ...facts } = said.fromMessage(pet);
+  return { facts, categoryId, listing };
+}
+
+/** What an update changes. Absent means unchanged; a fact that is there but undefined is removed. */
+export type PetChange = Omit<Partial<PetParams>, "facts"> & { readonly facts?: Partial<PetFacts> | undefined };
+export function changeOf({ pet, updateMask }: UpdatePetRequest): PetChange {
+  const { categoryId, status: listing, ...facts } = said.changeOf(pet, updateMask);
+  return { facts, categoryId, listing };
+}
+
+/** A pet of which nothing is known any more. */
+export const NO_FACTS: PetFacts = { name: "" };
+
+/** The view alone of what may be more, such as the document. */
+export const viewOf = (pet: PetView): PetView => {
+  const view = Object.keys(viewShape.shape).map((name) => [name, pet[name as keyof PetView]]);
+  return Object.fromEntries(view);
+};
 
 export const toPet = (id: number, { facts, categoryId, status, version }: PetView): Pet =>
-  create(PetSchema, {
-    ...facts,
-    id: BigInt(id),
-    categoryId: BigInt(categoryId),
-    status: toPetStatus(status),
-    etag: toEtag(version),
-  });
+  create(PetSchema, { ...said.toMessage({ ...facts, categoryId, status }), id: BigInt(id), etag: toEtag(version) });
+
+/** A pet as the outside sees it. */
+export const shown = (doc: PetDoc): Pet => toPet(doc._id, doc);

@@ -1,15 +1,17 @@
 /** What may become of a pet. Each rule takes the stored document and decides; none does I/O. */
 import { DomainError } from "#shared/errors.ts";
-import { type Condition, checkMatch, nextVersion, type Status } from "#shared/record.ts";
+import { type Condition, checkMatch, type Status, succeed } from "#shared/record.ts";
 import { type Decision, keep, put } from "#shared/store/port.ts";
 import {
-  factsOf,
   type Intent,
+  NO_FACTS,
+  type PetChange,
   type PetDoc,
-  type PetFacts,
   type PetParams,
   type PetView,
   type Refusal,
+  shown,
+  viewOf,
 } from "./model.ts";
 
 type Decide<R> = (doc: PetDoc | undefined) => Decision<PetDoc, R>;
@@ -44,15 +46,6 @@ const messages: Record<Refusal, string> = {
 export const refusalError = (refusal: Refusal) =>
   new DomainError(refusal, messages[refusal], refusal === "CATEGORY_NOT_FOUND" ? { path: "pet.category_id" } : {});
 
-const viewOf = ({ facts, categoryId, status, version }: PetView): PetView => ({ facts, categoryId, status, version });
-
-/** The successor of a pet that the outside can see, at its new version. */
-function show(doc: PetDoc, change: Partial<PetDoc>): PetDoc {
-  const next = { ...doc, ...change };
-  const members = (d: PetDoc) => [d.facts, d.categoryId, d.status];
-  return { ...next, version: nextVersion(doc.version, members(doc), members(next)) };
-}
-
 /** Takes over a status if it is news. */
 const newer = (doc: PetDoc, stock: Stock | undefined): Partial<Stock> =>
   stock && stock.statusRev > doc.statusRev ? { status: stock.status, statusRev: stock.statusRev } : {};
@@ -72,7 +65,7 @@ export const insertVoid =
   (id: number, refusal?: Refusal): Decide<void> =>
   (doc) => {
     if (doc) return keep(undefined);
-    const nothing = { facts: factsOf(), categoryId: 0, status: "sold", statusRev: 0, listing: "sold" } as const;
+    const nothing = { facts: NO_FACTS, categoryId: 0, status: "sold", statusRev: 0, listing: "sold" } as const;
     return put({ _id: id, version: 1, state: "VOID", ...nothing, op: 0, refusal, format: 1 }, undefined);
   };
 
@@ -92,19 +85,13 @@ export const activate =
     return put({ ...doc, ...news, firstStatus, state: "ACTIVE", listed: true, todo: undefined }, undefined);
   };
 
-interface Change {
-  readonly facts?: Partial<PetFacts> | undefined;
-  readonly categoryId?: number | undefined;
-  readonly listing?: Status | undefined;
-}
-
 /**
  * Begins a change. New facts alone are done in one step, but wait like the others for an unfinished intent, or If-Match
  * would have been judged on a pet that is about to change. Whether it moves is known here and not before: until then it
  * may come to be, or be moved by another write.
  */
 export const beginUpdate =
-  (id: bigint, change: Change, condition: Condition, admission: Admission | undefined): Decide<Begun> =>
+  (id: bigint, change: PetChange, condition: Condition, admission: Admission | undefined): Decide<Begun> =>
   (doc) => {
     if (doc?.state !== "ACTIVE") throw petNotFound(id);
     if (doc.intent) return keep({ kind: "busy", op: doc.intent.op });
@@ -114,8 +101,9 @@ export const beginUpdate =
       if (admission) throw refusalError(admission);
       return keep({ kind: "not admitted", categoryId: joining });
     }
-    if (joining !== undefined || change.listing !== undefined) return putIntent(doc, change, joining);
-    const next = show(doc, { facts: { ...doc.facts, ...change.facts } });
+    const facts = { ...doc.facts, ...change.facts };
+    if (joining !== undefined || change.listing !== undefined) return putIntent(doc, { ...change, facts }, joining);
+    const next = succeed(doc, { facts }, shown);
     const begun = { kind: "done", view: viewOf(next) } as const;
     return next.version === doc.version ? keep(begun) : put(next, begun);
   };
@@ -140,8 +128,8 @@ export const applyIntent =
   (op: number, stock: Stock | undefined): Decide<void> =>
   (doc) => {
     if (doc?.intent?.op !== op) return keep(undefined);
-    const { facts, categoryId = doc.categoryId } = doc.intent;
-    const next = show(doc, { facts: { ...doc.facts, ...facts }, categoryId, member: categoryId, ...newer(doc, stock) });
+    const { facts = doc.facts, categoryId = doc.categoryId } = doc.intent;
+    const next = succeed(doc, { facts, categoryId, member: categoryId, ...newer(doc, stock) }, shown);
     return put({ ...next, ...settled, last: { op, shown: viewOf(next) } }, undefined);
   };
 
@@ -165,11 +153,11 @@ export const applyStatus =
     if (!doc) throw petNotFound(id);
     const news = newer(doc, stock);
     if (doc.state === "VOID" || doc.state === "DELETED" || news.status === undefined) return keep(undefined);
-    return put(doc.state === "CREATING" ? { ...doc, ...news } : show(doc, news), undefined);
+    return put(doc.state === "CREATING" ? { ...doc, ...news } : succeed(doc, news, shown), undefined);
   };
 
 /** What remains of a pet: its id is never used again, and late messages find out that it is gone. */
 function tombstone(doc: PetDoc, state: "VOID" | "DELETED", end: Pick<PetDoc, "refusal" | "last">): PetDoc {
   const shed = { ...settled, listed: undefined, member: undefined, last: undefined, refusal: undefined };
-  return { ...doc, ...shed, state, facts: factsOf(), categoryId: 0, ...end };
+  return { ...doc, ...shed, state, facts: NO_FACTS, categoryId: 0, ...end };
 }

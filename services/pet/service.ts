@@ -1,9 +1,7 @@
-import type { DescField } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { PetInternalService, type StatusNews } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { type NewPet, NewPetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
-import { type ListPetsRequest, PetService, type UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { type ListPetsRequest, PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { Deps } from "#shared/deps.ts";
 import { DomainError } from "#shared/errors.ts";
 import { createExpiry, removeTombstones, withExpiry } from "#shared/expiry.ts";
@@ -20,15 +18,16 @@ import { driveCreation, fateOf, type PetContext, unfinished } from "./creation.t
 import { createGatekeeper } from "./gate.ts";
 import { driveIntent, endDeletion, isLeaving } from "./intent.ts";
 import {
-  factsOf,
+  changeOf,
   GATES,
   type IntentEnd,
   isTombstone,
+  NO_CATEGORY,
   PETS,
   type PetDoc,
-  type PetFacts,
-  type PetParams,
+  paramsOf,
   type Refusal,
+  shown,
   toPet,
 } from "./model.ts";
 import {
@@ -45,8 +44,6 @@ import {
 
 /** How long before its deadline a write that meets others' unfinished intents gives up, in milliseconds. */
 const MARGIN_MS = 100;
-/** Stands for a category's id that is too high to be one. It is refused before it is stored. */
-const NO_CATEGORY = 0;
 
 export interface Peers extends Pick<PetContext, "inventory"> {
   readonly categories: Client<typeof CategoryInternalService>;
@@ -71,7 +68,6 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
     },
     deps,
   );
-  const toMessage = (doc: PetDoc) => toPet(doc._id, doc);
   const isListed = (doc: PetDoc | undefined): doc is PetDoc => doc?.listed === true;
 
   const settled = settling<PetDoc>({ isLeaving, end });
@@ -115,7 +111,7 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
         matches: (doc) => isListed(doc) && matches(request, doc),
         settle: (docs) => settled.many(docs, call),
       });
-      return { pets: docs.map(toMessage), nextPageToken };
+      return { pets: docs.map(shown), nextPageToken };
     },
 
     async createPet({ pet, requestId }, call) {
@@ -140,14 +136,14 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
     async getPet({ petId }, call) {
       const id = storedId(petId);
       const doc = id === undefined ? undefined : await pets.get(id, { deadline: call.deadline, latest: true });
-      const shown = await settled.one(doc, call);
-      if (!shown) throw petNotFound(petId);
-      return { pet: toMessage(shown) };
+      const found = await settled.one(doc, call);
+      if (!found) throw petNotFound(petId);
+      return { pet: shown(found) };
     },
 
     async batchGetPets({ petId }, call) {
       const ids = petId.map(storedId).filter((id) => id !== undefined);
-      return { pets: (await settled.many(await pets.getMany(ids, call), call)).map(toMessage) };
+      return { pets: (await settled.many(await pets.getMany(ids, call), call)).map(shown) };
     },
 
     async updatePet(request, call) {
@@ -155,9 +151,9 @@ export async function createPetService(deps: Deps, { inventory, categories }: Pe
       if (id === undefined) throw petNotFound(request.petId);
       const change = changeOf(request);
       const begin: Begin = (admission) => beginUpdate(request.petId, change, request, admission);
-      const { shown } = await write(id, begin, call);
-      if (!shown) throw unfinished();
-      return { pet: toPet(id, shown) };
+      const { shown: view } = await write(id, begin, call);
+      if (!view) throw unfinished();
+      return { pet: toPet(id, view) };
     },
 
     async deletePet({ petId, ...condition }, call) {
@@ -230,22 +226,3 @@ function whereOf({ categoryId, status }: ListPetsRequest) {
 const matches = ({ categoryId, status }: ListPetsRequest, doc: PetDoc): boolean =>
   (categoryId === undefined || categoryId === BigInt(doc.categoryId)) &&
   (status.length === 0 || status.map(fromPetStatus).includes(doc.status));
-
-const paramsOf = ({ categoryId = 0n, status, ...pet }: Partial<NewPet> = {}): PetParams => ({
-  facts: factsOf(pet),
-  categoryId: storedId(categoryId) ?? NO_CATEGORY,
-  listing: status === undefined ? undefined : fromPetStatus(status),
-});
-
-/** What the request changes: all that it gives without a mask, else what the mask names. */
-function changeOf({ pet, updateMask }: UpdatePetRequest) {
-  const asked = ({ name }: DescField) => !updateMask || updateMask.paths.includes(name);
-  const { field } = NewPetSchema;
-  const facts = Object.entries(factsOf(pet)).filter(([name]) => asked(field[name as keyof PetFacts]));
-  return {
-    facts: Object.fromEntries(facts),
-    categoryId:
-      asked(field.categoryId) && pet?.categoryId !== undefined ? (storedId(pet.categoryId) ?? NO_CATEGORY) : undefined,
-    listing: asked(field.status) && pet?.status !== undefined ? fromPetStatus(pet.status) : undefined,
-  };
-}

@@ -12,33 +12,26 @@ import { DomainError } from "./errors.ts";
 import { createExpiry, removeOverdue } from "./expiry.ts";
 import type { Budget, Call } from "./rpc/call.ts";
 import { FLOOR, SEEN_HEADER } from "./rpc/floor.ts";
-import { type Shape, shapeOf } from "./shape.ts";
-import { type Collection, type Doc, keep, put, schema } from "./store/port.ts";
+import type { Shape, Shaped } from "./shape.ts";
+import { type Collection, keep, put, schema } from "./store/port.ts";
 
 const ROUNDS = 6;
 const FRESH_IDS = 2;
 
-interface KeyDoc extends Doc {
-  readonly _id: string;
-  /** The record that the key stands for. Absent: the key is free. */
-  readonly id?: number;
-  readonly fingerprint: string;
-  /** What the record is made from; the first answer is a function of it. */
-  readonly params: object;
-  /** Ids up to here were refused under this key, or given up. */
-  readonly floor: number;
-  /** The period, an hour, in which the key was last claimed or its floor raised. */
-  readonly hour: number;
-}
-const keyShape = shapeOf<KeyDoc>()({
+const keyShape = z.object({
   _id: z.string(),
   rev: z.int(),
+  /** The record that the key stands for. Absent: the key is free. */
   id: z.int().optional(),
   fingerprint: z.string(),
+  /** What the record is made from; the first answer is a function of it. */
   params: z.object({}) as Shape<object>,
+  /** Ids up to here were refused under this key, or given up. */
   floor: z.int(),
+  /** The period, an hour, in which the key was last claimed or its floor raised. */
   hour: z.int(),
 });
+type KeyDoc = Shaped<typeof keyShape>;
 export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] }, keyShape);
 type Keys = Collection<KeyDoc, { readonly hour: readonly ["hour"] }>;
 

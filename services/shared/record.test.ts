@@ -1,5 +1,7 @@
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { type Condition, checkMatch, nextVersion, storedId } from "./record.ts";
+import { PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
+import { type Condition, checkMatch, storedId, succeed, toEtag } from "./record.ts";
 
 const judge = (condition: Condition, version = 3) => {
   try {
@@ -42,6 +44,9 @@ test("ids that were never assigned name nothing", () => {
 });
 
 test("a version moves if and only if the view does", () => {
-  expect(nextVersion(4, { a: [1] }, { a: [1] })).toBe(4);
-  expect(nextVersion(4, { a: [1] }, { a: [2] })).toBe(5);
+  const doc = { version: 4, name: "Rex", secret: 1 };
+  const view = ({ name, version }: typeof doc) => create(PetSchema, { name, etag: toEtag(version) });
+  expect(succeed(doc, { name: "Rex" }, view)).toEqual(doc);
+  expect(succeed(doc, { secret: 2 }, view)).toEqual({ ...doc, secret: 2 });
+  expect(succeed(doc, { name: "Max" }, view)).toEqual({ ...doc, name: "Max", version: 5 });
 });

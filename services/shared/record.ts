@@ -1,42 +1,33 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Message } from "@bufbuild/protobuf";
 import * as z from "zod";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
-import { shapeOf } from "./shape.ts";
-import type { Doc } from "./store/port.ts";
-
-/** What every stored record has, whatever it is about. */
-export interface Stored extends Doc {
-  readonly _id: number;
-  /** Moves if and only if the public view does: the entity tag. `rev` moves on every change. */
-  readonly version: number;
-  /** Present on what the outside may see. Lists read no other documents. */
-  readonly listed?: true;
-  /** Present on what is unfinished. Sweepers read no other documents. */
-  readonly todo?: true;
-  /** The period in which it became a tombstone: it is removed at an age (`expiry.ts`). */
-  readonly over?: number | undefined;
-  /** Version of the stored shape; it goes up when an older petstore would misunderstand what a newer one stores. */
-  readonly format: number;
-}
+import type { Shaped } from "./shape.ts";
 
 /** The highest version of the stored shape that this petstore understands. */
 const FORMAT = 1;
 
-/** Judges what records have in common. Members that it does not know are those of a newer petstore, and stay. */
-export const storedShape = shapeOf<Stored>()({
+/** What every stored record has, whatever it is about. Members that it does not know are those of a newer petstore, and stay. */
+export const storedShape = z.object({
   _id: z.int(),
   rev: z.int(),
+  /** Moves if and only if the public view does: the entity tag. `rev` moves on every change. */
   version: z.int(),
+  /** Present on what the outside may see. Lists read no other documents. */
   listed: z.literal(true).optional(),
+  /** Present on what is unfinished. Sweepers read no other documents. */
   todo: z.literal(true).optional(),
+  /** The period in which it became a tombstone: it is removed at an age (`expiry.ts`). */
   over: z.int().optional(),
+  /** Version of the stored shape; it goes up when an older petstore would misunderstand what a newer one stores. */
   format: z.int().max(FORMAT),
 });
+export type Stored = Shaped<typeof storedShape>;
 
 /** A pet's status as it is stored. */
-export type Status = "available" | "pending" | "sold";
 export const statusShape = z.literal(["available", "pending", "sold"]);
+export type Status = z.output<typeof statusShape>;
 
 const statuses = {
   available: PetStatus.AVAILABLE,
@@ -56,9 +47,22 @@ export function fromPetStatus(status: PetStatus): Status {
 export const storedId = (id: bigint): number | undefined =>
   id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : undefined;
 
-/** The version of a successor: moved on if the outside can tell the two apart. */
-export const nextVersion = <V>(version: number, before: V, after: V): number =>
-  isDeepStrictEqual(before, after) ? version : version + 1;
+/** A reference to another record: stored as its number, or as `none` when it names nothing. */
+export const idOr = (none: number) => ({ fromMessage: (id: bigint) => storedId(id) ?? none, toMessage: BigInt });
+
+/**
+ * What a document becomes by a change, at its version: moved on if and only if the outside, to which `toMessage` shows
+ * documents, can tell the two apart.
+ */
+export function succeed<D extends Pick<Stored, "version">>(
+  doc: D,
+  change: Partial<D>,
+  toMessage: (doc: D) => Message,
+): D {
+  const { version } = doc;
+  const next = { ...doc, ...change, version };
+  return isDeepStrictEqual(toMessage(doc), toMessage(next)) ? next : { ...next, version: version + 1 };
+}
 
 /** A strong entity tag (RFC 9110, 8.8.3). */
 export const toEtag = (version: number): string => `"${version}"`;

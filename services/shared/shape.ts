@@ -7,18 +7,8 @@ import * as z from "zod";
 /** A value that fits is used as it is, not as the schema would give it back. */
 export type Shape<T> = z.ZodType<T>;
 
-/** `never` for a schema that takes more or less than the values of its field, and for one of no field. */
-type Exactly<T, F extends z.ZodRawShape> = {
-  readonly [K in keyof T]-?: [T[K], z.output<F[K & string]>] extends [z.output<F[K & string]>, T[K]]
-    ? z.ZodType
-    : never;
-} & { readonly [K in Exclude<keyof F, keyof T>]: never };
-
-/** An object with exactly the fields of T. The compiler wants a schema for each, also for those that may be missing. */
-export const shapeOf =
-  <T extends object>() =>
-  <const F extends z.ZodRawShape>(fields: F & Exactly<T, F>): z.ZodObject<F> =>
-    z.object<F>(fields);
+/** A document of this shape. It is never changed, only succeeded by another. */
+export type Shaped<S extends z.ZodType> = Readonly<z.output<S>>;
 
 /** Says where a value does not fit: a dotted path, "" for the value itself, undefined when all of it fits. */
 export function misfit(shape: Shape<unknown>, value: unknown): string | undefined {

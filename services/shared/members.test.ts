@@ -1,0 +1,55 @@
+import { create } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
+import { OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
+import { members } from "./members.ts";
+import { idOr } from "./record.ts";
+
+const moment = z.object({ seconds: z.int() });
+const time = {
+  fromMessage: ({ seconds }: { seconds: bigint }) => ({ seconds: Number(seconds) }),
+  toMessage: ({ seconds }: { seconds: number }) => ({ seconds: BigInt(seconds), nanos: 0 }) as never,
+};
+const rest = { quantity: z.int().optional(), complete: z.boolean().optional() };
+const order = members(
+  OrderSchema,
+  { ...rest, petId: z.int().optional(), shipDate: moment.optional() },
+  { petId: idOr(0), shipDate: time },
+);
+const said = create(OrderSchema, { petId: 7n, complete: false, shipDate: { seconds: 5n } });
+const maskOf = (...paths: string[]) => create(FieldMaskSchema, { paths });
+
+test("a new record is made from all members, in the order in which they are declared", () => {
+  const params = order.fromMessage(said);
+  expect(JSON.stringify(params)).toBe('{"complete":false,"petId":7,"shipDate":{"seconds":5}}');
+  expect(Object.keys(params)).toEqual(Object.keys(order.fields));
+  expect(Object.values(order.fromMessage(undefined))).toEqual([undefined, undefined, undefined, undefined]);
+  expect(order.toMessage(params)).toEqual({ complete: false, petId: 7n, shipDate: { seconds: 5n, nanos: 0 } });
+});
+
+test("what names no record is stored as the number that stands for it", () => {
+  expect(order.fromMessage(create(OrderSchema, { petId: 2n ** 63n - 1n })).petId).toBe(0);
+});
+
+test("an update changes what is given, or what its mask names, and removes what is clearable and absent", () => {
+  expect(order.changeOf(said, undefined)).toStrictEqual({ complete: false, petId: 7, shipDate: { seconds: 5 } });
+  expect(order.changeOf(create(OrderSchema), undefined)).toStrictEqual({ shipDate: undefined });
+  expect(order.changeOf(said, maskOf("pet_id"))).toStrictEqual({ petId: 7 });
+  expect(order.changeOf(create(OrderSchema), maskOf("ship_date", "quantity"))).toStrictEqual({ shipDate: undefined });
+  expect(order.changeOf(said, maskOf())).toStrictEqual({});
+});
+
+test("the compiler refuses a list of other members", () => {
+  const name = z.string();
+  const description = z.string().optional();
+  members(NewCategorySchema, { name, description }, {});
+  // @ts-expect-error: a member is forgotten
+  members(NewCategorySchema, { name }, {});
+  // @ts-expect-error: a member is stored as another type
+  members(NewCategorySchema, { name, description: z.int() }, {});
+  const all = { ...rest, petId: z.int().optional(), shipDate: moment.optional() };
+  // @ts-expect-error: a conversion is forgotten
+  members(OrderSchema, all, { petId: idOr(0) });
+});

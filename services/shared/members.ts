@@ -1,0 +1,89 @@
+/**
+ * What clients say about a record, member by member: the one list from which its stored shape, its way in and out, the
+ * fingerprint of its creation and the changes of an update follow.
+ */
+import { type DescField, type DescMessage, getOption, type Message, type MessageShape } from "@bufbuild/protobuf";
+import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import type * as z from "zod";
+import { field as fieldOption } from "#proto/petstore/common/v1/http_pb.ts";
+
+/** `id` and `etag` are the petstore's to give. */
+type Said<M> = Omit<M, keyof Message | "id" | "etag">;
+type Given<T> = NonNullable<T>;
+
+/** For a member that is stored as another type than that of its message. */
+export interface Conversion<M, S> {
+  fromMessage(value: M): S;
+  toMessage(value: S): M;
+}
+
+/** A schema for each member, and for nothing else. */
+type Fields<M> = { readonly [K in keyof Said<M>]-?: z.ZodType };
+type Unknown<M, F> = { readonly [K in Exclude<keyof F, keyof Said<M>>]: never };
+
+type Stored<F extends z.ZodRawShape> = Readonly<z.output<z.ZodObject<F>>>;
+
+/** The members that are not stored as they are said. */
+type Conversions<M, F extends z.ZodRawShape> = {
+  readonly [K in keyof M & keyof F as [Given<M[K]>, Given<z.output<F[K]>>] extends [Given<z.output<F[K]>>, Given<M[K]>]
+    ? never
+    : K]: Conversion<Given<M[K]>, Given<z.output<F[K]>>>;
+};
+
+/**
+ * Declares the members. The compiler wants a schema for each member of the message, and a conversion where the message
+ * has another type. Their order is that of fingerprints: a new one comes last.
+ */
+export function members<D extends DescMessage, const F extends z.ZodRawShape & Fields<MessageShape<D>>>(
+  desc: D,
+  fields: F & Unknown<MessageShape<D>, F>,
+  conversions: Conversions<MessageShape<D>, F>,
+) {
+  type M = MessageShape<D>;
+  const as = conversions as Readonly<Record<string, Conversion<unknown, unknown> | undefined>>;
+  const all = Object.keys(fields).map((name) => {
+    const field = desc.field[name] as DescField;
+    return { name, path: field.name, conversion: as[name], isClearable: getOption(field, fieldOption).clearable };
+  });
+  type Values = Readonly<Record<string, unknown>>;
+
+  const stored = (said: object = {}, { name, conversion }: (typeof all)[number]) => {
+    const value = (said as Values)[name];
+    return value === undefined || !conversion ? value : conversion.fromMessage(value);
+  };
+
+  return {
+    fields: fields as F,
+
+    /** All that a new record is made from: each member in its place, undefined when it was not said. */
+    fromMessage(said: Said<M> | undefined): Stored<F> {
+      const values: Record<string, unknown> = {};
+      for (const member of all) values[member.name] = stored(said, member);
+      return values as Stored<F>;
+    },
+
+    /** What an update changes: all that it gives, or what its mask names. A member to be removed is there, and undefined. */
+    changeOf(said: Said<M> | undefined, mask: FieldMask | undefined): Partial<Stored<F>> {
+      const values: Record<string, unknown> = {};
+      for (const member of all) {
+        if (mask && !mask.paths.includes(member.path)) continue;
+        const value = stored(said, member);
+        if (value !== undefined || member.isClearable) values[member.name] = value;
+      }
+      return values as Partial<Stored<F>>;
+    },
+
+    /** The members of a message that shows the record. */
+    toMessage(values: Partial<Stored<F>>): Partial<Said<M>> {
+      const said: Record<string, unknown> = {};
+      for (const { name, conversion } of all) {
+        const value = (values as Values)[name];
+        if (value !== undefined) said[name] = conversion ? conversion.toMessage(value) : value;
+      }
+      return said as Partial<Said<M>>;
+    },
+
+    /** Every member as what it is when nothing was said: what a tombstone is left with. */
+    unsaid: Object.fromEntries(all.map(({ name }) => [name, undefined])) as { readonly [K in keyof F]: undefined },
+  };
+}
