@@ -1,4 +1,3 @@
-import { create } from "@bufbuild/protobuf";
 import * as z from "zod";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { members } from "#shared/members.ts";
@@ -36,7 +35,7 @@ export const CATEGORIES = schema<CategoryDoc>()(
 export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean => state === "DELETED" || state === "VOID";
 
 export const toCategory = (id: number, params: CategoryParams, version: number): Category =>
-  create(CategorySchema, { ...said.toMessage(params), id: BigInt(id), etag: toEtag(version) });
+  said.toMessage(CategorySchema, params, { id: BigInt(id), etag: toEtag(version) });
 
 /** A category as the outside sees it. */
 export const shown = (doc: CategoryDoc): Category => toCategory(doc._id, doc, doc.version);

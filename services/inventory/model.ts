@@ -1,4 +1,3 @@
-import { create } from "@bufbuild/protobuf";
 import * as z from "zod";
 import type { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import {
@@ -75,8 +74,7 @@ export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"]>;
 
 /** An entry as the outside sees it. */
 export const toInventoryItem = (doc: InventoryDoc): InventoryItem =>
-  create(InventoryItemSchema, {
-    ...said.toMessage(doc),
+  said.toMessage(InventoryItemSchema, doc, {
     petId: BigInt(doc._id),
     status: toPetStatus(doc.status),
     etag: toEtag(doc.version),

@@ -42,7 +42,7 @@ function become(doc: InventoryDoc, change: Partial<InventoryDoc>, rev: number, o
   const status = statusOf(changed);
   const news = status === doc.status ? {} : ({ status, statusRev: rev, dirty: true } as const);
   const holding = changed.open > 0 ? (true as const) : undefined;
-  const entry = succeed(doc, { ...changed, ...news, holding }, toInventoryItem);
+  const entry = succeed(doc, { ...change, rev, ...news, holding }, toInventoryItem);
   return put(entry, { outcome, entry });
 }
 

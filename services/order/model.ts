@@ -73,7 +73,7 @@ export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
 export type Orders = Collection<OrderDoc, (typeof ORDERS)["indexes"]>;
 
 export const toOrder = (id: number, params: OrderParams, version: number): Order =>
-  create(OrderSchema, { ...said.toMessage(params), id: BigInt(id), etag: toEtag(version) });
+  said.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version) });
 
 /** An order as the outside sees it. */
 export const shown = (doc: OrderDoc): Order => toOrder(doc._id, doc, doc.version);

@@ -1,4 +1,3 @@
-import { create } from "@bufbuild/protobuf";
 import * as z from "zod";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
@@ -142,7 +141,7 @@ export const viewOf = (pet: PetView): PetView => {
 };
 
 export const toPet = (id: number, { facts, categoryId, status, version }: PetView): Pet =>
-  create(PetSchema, { ...said.toMessage({ ...facts, categoryId, status }), id: BigInt(id), etag: toEtag(version) });
+  said.toMessage(PetSchema, { ...facts, categoryId, status }, { id: BigInt(id), etag: toEtag(version) });
 
 /** A pet as the outside sees it. */
 export const shown = (doc: PetDoc): Pet => toPet(doc._id, doc);

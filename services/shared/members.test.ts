@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
@@ -10,7 +10,7 @@ import { idOr } from "./record.ts";
 const moment = z.object({ seconds: z.int() });
 const time = {
   fromMessage: ({ seconds }: { seconds: bigint }) => ({ seconds: Number(seconds) }),
-  toMessage: ({ seconds }: { seconds: number }) => ({ seconds: BigInt(seconds), nanos: 0 }) as never,
+  toMessage: ({ seconds }: { seconds: number }) => create(TimestampSchema, { seconds: BigInt(seconds) }),
 };
 const rest = { quantity: z.int().optional(), complete: z.boolean().optional() };
 const order = members(
@@ -26,7 +26,9 @@ test("a new record is made from all members, in the order in which they are decl
   expect(JSON.stringify(params)).toBe('{"complete":false,"petId":7,"shipDate":{"seconds":5}}');
   expect(Object.keys(params)).toEqual(Object.keys(order.fields));
   expect(Object.values(order.fromMessage(undefined))).toEqual([undefined, undefined, undefined, undefined]);
-  expect(order.toMessage(params)).toEqual({ complete: false, petId: 7n, shipDate: { seconds: 5n, nanos: 0 } });
+  expect(order.toMessage(OrderSchema, params, { etag: "e" })).toEqual(
+    create(OrderSchema, { complete: false, petId: 7n, shipDate: { seconds: 5n, nanos: 0 }, etag: "e" }),
+  );
 });
 
 test("what names no record is stored as the number that stands for it", () => {

@@ -2,7 +2,15 @@
  * What clients say about a record, member by member: the one list from which its stored shape, its way in and out, the
  * fingerprint of its creation and the changes of an update follow.
  */
-import { type DescField, type DescMessage, getOption, type Message, type MessageShape } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  getOption,
+  type Message,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import type * as z from "zod";
 import { field as fieldOption } from "#proto/petstore/common/v1/http_pb.ts";
@@ -73,14 +81,18 @@ export function members<D extends DescMessage, const F extends z.ZodRawShape & F
       return values as Partial<Stored<F>>;
     },
 
-    /** The members of a message that shows the record. */
-    toMessage(values: Partial<Stored<F>>): Partial<Said<M>> {
-      const said: Record<string, unknown> = {};
+    /** A message that shows the record: these members, and the others that it has besides. */
+    toMessage<V extends DescMessage>(
+      desc: V,
+      values: Partial<Stored<F>>,
+      others: MessageInitShape<V>,
+    ): MessageShape<V> {
+      const message = create(desc, others);
       for (const { name, conversion } of all) {
         const value = (values as Values)[name];
-        if (value !== undefined) said[name] = conversion ? conversion.toMessage(value) : value;
+        if (value !== undefined) (message as Record<string, unknown>)[name] = conversion?.toMessage(value) ?? value;
       }
-      return said as Partial<Said<M>>;
+      return message;
     },
 
     /** Every member as what it is when nothing was said: what a tombstone is left with. */

@@ -59,9 +59,16 @@ export function succeed<D extends Pick<Stored, "version">>(
   change: Partial<D>,
   toMessage: (doc: D) => Message,
 ): D {
-  const { version } = doc;
-  const next = { ...doc, ...change, version };
-  return isDeepStrictEqual(toMessage(doc), toMessage(next)) ? next : { ...next, version: version + 1 };
+  const next = { ...doc, ...change, version: doc.version };
+  return isSame(toMessage(doc), toMessage(next)) ? next : Object.assign(next, { version: doc.version + 1 });
+}
+
+/** `isDeepStrictEqual` is slow for a message as a whole: few of its members have anything deep in them. */
+function isSame(a: object, b: object): boolean {
+  const [before, after] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  const names = Object.keys(before);
+  const isEqual = (name: string) => before[name] === after[name] || isDeepStrictEqual(before[name], after[name]);
+  return names.length === Object.keys(after).length && names.every(isEqual);
 }
 
 /** A strong entity tag (RFC 9110, 8.8.3). */
