@@ -49,7 +49,7 @@ async function all<T extends Doc & { _id: number }, const I extends Indexes<T>>(
 }
 
 /** Runs `work` while the services are stopped in good order. */
-export async function whileStopped<R>({ kill, start }: Petstore, work: () => Promise<R>): Promise<R> {
+async function whileStopped<R>({ kill, start }: Petstore, work: () => Promise<R>): Promise<R> {
   for (const name of serviceNames) await kill(name, "SIGTERM");
   try {
     return await work();

@@ -126,7 +126,7 @@ async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncIter
 }
 
 /** Finishes what runs on a server, for so many milliseconds at most. */
-export async function closeServer(server: Server, graceMs: number): Promise<void> {
+async function closeServer(server: Server, graceMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
   server.close(() => resolve());
