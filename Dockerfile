@@ -8,6 +8,7 @@ ARG NODE_IMAGE=node:26.10.0-trixie-slim
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /petstore
 COPY package.json package-lock.json .npmrc ./
+COPY packages packages
 # The code generators are dependencies, for an installation runs them. Here the next stage does, and they stay behind.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts \
   && npm uninstall --omit=dev --omit=optional --ignore-scripts --no-save \
@@ -16,6 +17,7 @@ RUN npm ci --omit=dev --omit=optional --ignore-scripts \
 FROM ${NODE_IMAGE} AS generated
 WORKDIR /petstore
 COPY package.json package-lock.json .npmrc ./
+COPY packages packages
 RUN npm ci --omit=dev --ignore-scripts
 COPY buf.yaml buf.gen.yaml ./
 COPY proto proto
@@ -31,9 +33,10 @@ RUN install --directory --owner=node --group=node /data
 WORKDIR /petstore
 COPY --from=packages /petstore/node_modules node_modules
 COPY --from=generated /petstore/proto/gen proto/gen
-COPY package.json start.ts ./
+COPY package.json config.ts start.ts ./
 COPY gateway gateway
 COPY launcher launcher
+COPY packages packages
 COPY scripts scripts
 COPY services services
 # A container has its own ports, so the gateway and each service listen on the same one.

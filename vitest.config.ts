@@ -11,7 +11,9 @@ const wholePetstore = () =>
 
 export default defineConfig({
   test: {
-    include: store ? wholePetstore() : ["{proto,services,gateway,launcher,scripts,test}/**/*.test.ts"],
+    include: store
+      ? wholePetstore()
+      : ["*.test.ts", "{packages,proto,services,gateway,launcher,scripts,test}/**/*.test.ts"],
     // Generous: the tests must pass on a slow machine, and none of them measures time.
     testTimeout: 60_000,
     hookTimeout: 60_000,

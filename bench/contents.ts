@@ -1,5 +1,6 @@
 /** What a petstore leaves behind, pet by pet: made by the rules of the services themselves, one change after the other. */
 import { createHash } from "node:crypto";
+import type { Decision, Doc } from "@petstore/store/port";
 import { CATEGORIES, type CategoryDoc } from "../services/category/model.ts";
 import * as category from "../services/category/rules.ts";
 import { INVENTORY, type InventoryDoc } from "../services/inventory/model.ts";
@@ -8,8 +9,7 @@ import { ORDERS, type OrderDoc } from "../services/order/model.ts";
 import * as order from "../services/order/rules.ts";
 import { PETS, type PetDoc } from "../services/pet/model.ts";
 import * as pet from "../services/pet/rules.ts";
-import { KEYS } from "../services/shared/keys.ts";
-import type { Decision, Doc } from "../services/shared/store/port.ts";
+import { KEYS } from "../services/resource/keys.ts";
 
 export const SCHEMAS = {
   pet: { pets: PETS, keys: KEYS },

@@ -8,12 +8,12 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Collection, type Doc, put } from "@petstore/store/port";
 import { type Db, MongoClient } from "mongodb";
-import { openEmbedded } from "../services/shared/store/embedded.ts";
-import { openForTest } from "../services/shared/store/fixtures/mongo.ts";
-import { silent } from "../services/shared/store/fixtures/silent.ts";
-import { toStored } from "../services/shared/store/mongo-marks.ts";
-import { type Collection, type Doc, put } from "../services/shared/store/port.ts";
+import { openForTest } from "../packages/store/fixtures/mongo.ts";
+import { silent } from "../packages/store/fixtures/silent.ts";
+import { toStored } from "../packages/store/mongo/marks.ts";
+import { openEmbedded } from "../packages/store/sqlite/sqlite.ts";
 import { findMongod, startReplicaSet } from "../test/mongod.ts";
 import { contents, SCHEMAS, type Service, type Written } from "./contents.ts";
 import { plans } from "./plans.ts";

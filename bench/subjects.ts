@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Doc, put, type Store, schema } from "@petstore/store/port";
 import { type Collection as DriverCollection, MongoClient, ReadConcern } from "mongodb";
-import { openEmbedded } from "../services/shared/store/embedded.ts";
-import { openForTest } from "../services/shared/store/fixtures/mongo.ts";
-import { silent } from "../services/shared/store/fixtures/silent.ts";
-import { type Doc, put, type Store, schema } from "../services/shared/store/port.ts";
+import { openForTest } from "../packages/store/fixtures/mongo.ts";
+import { silent } from "../packages/store/fixtures/silent.ts";
+import { openEmbedded } from "../packages/store/sqlite/sqlite.ts";
 
 export interface Item extends Doc {
   readonly _id: number;

@@ -1,11 +1,11 @@
 /** What an operator or a later step plugs in: identity, permission, sunset, a base path, other plugins. */
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
+import { Refusal } from "connect-transcoder/errors/refusal";
 import { afterEach, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { GatewayOptions } from "./app.ts";
 import { startGateway } from "./testing.ts";
-import { Refusal } from "./transcoder/refusal.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 afterEach(() => gateway?.app.close());

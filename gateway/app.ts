@@ -2,6 +2,18 @@
 import type { Duplex } from "node:stream";
 import type { DescEnum, DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
+import { ANONYMOUS, callHeaders, isRequestId, newRequestId, REQUEST_ID_HEADER } from "@petstore/rpc/call";
+import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "@petstore/rpc/server/connections";
+import { hostProblem } from "@petstore/rpc/server/host";
+import { type Operation, operationsOf } from "connect-transcoder/contract/operations";
+import { Refusal } from "connect-transcoder/errors/refusal";
+import { varyByAccept, wantsProblem } from "connect-transcoder/policy/media";
+import type { RetirementPolicy } from "connect-transcoder/policy/retirement";
+import { isWellEncoded, splitTarget } from "connect-transcoder/request/path";
+import { checkSizes, parserLimit, type SizeLimits } from "connect-transcoder/request/sizes";
+import { registerOperations, type TranscoderOptions } from "connect-transcoder/routes";
+import { answerUnrouted } from "connect-transcoder/unrouted";
+import { refusalOfParser, takeOddRequests, writeResponse } from "connect-transcoder/wire";
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -11,19 +23,7 @@ import {
   LogController,
 } from "fastify";
 import type { Logger } from "pino";
-import { ANONYMOUS, callHeaders, isRequestId, newRequestId, REQUEST_ID_HEADER } from "#shared/rpc/call.ts";
-import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "#shared/rpc/connections.ts";
-import { hostProblem } from "#shared/rpc/host.ts";
 import { createErrorExit, errorBody } from "./errors.ts";
-import { varyByAccept, wantsProblem } from "./transcoder/media.ts";
-import { type Operation, operationsOf } from "./transcoder/operations.ts";
-import { isWellEncoded, splitTarget } from "./transcoder/path.ts";
-import { Refusal } from "./transcoder/refusal.ts";
-import type { RetirementPolicy } from "./transcoder/retirement.ts";
-import { registerOperations, type TranscoderOptions } from "./transcoder/routes.ts";
-import { checkSizes, parserLimit, type SizeLimits } from "./transcoder/sizes.ts";
-import { answerUnrouted } from "./transcoder/unrouted.ts";
-import { refusalOfParser, takeOddRequests, writeResponse } from "./transcoder/wire.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";

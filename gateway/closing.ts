@@ -1,13 +1,13 @@
 /** How the gateway stops without losing a request that is on its way. */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Runtime } from "@petstore/runtime/clock";
 import type { FastifyInstance } from "fastify";
-import type { Deps } from "#shared/deps.ts";
 
 /** How long requests that run may go on once the server takes no more connections. */
 const GRACE_MS = 8_000;
 
-export interface ClosingOptions extends Pick<Deps, "sleep"> {
+export interface ClosingOptions extends Pick<Runtime, "sleep"> {
   /** How long the server goes on after it was told to stop, so that load balancers and clients hear of it. */
   readonly lameDuckMs: number;
 }

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { ConfigError } from "#shared/config.ts";
+import { ConfigError } from "../config.ts";
 import { gatewayConfig } from "./config.ts";
 
 const INTERNAL_SECRET = "a-secret-of-the-petstore";

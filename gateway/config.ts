@@ -2,6 +2,9 @@
  * What the gateway reads from its environment, in two pure steps: `readEnvironment` judges each variable by itself,
  * `gatewayConfig` builds the configuration and judges what concerns several variables together.
  */
+
+import { MAX_MESSAGE_BYTES } from "@petstore/rpc/server/message-limit";
+import type { RetirementPolicy } from "connect-transcoder/policy/retirement";
 import {
   ConfigError,
   duration,
@@ -19,9 +22,7 @@ import {
   readEnvironment,
   url,
   withDefault,
-} from "#shared/config.ts";
-import { MAX_MESSAGE_BYTES } from "#shared/rpc/message-limit.ts";
-import type { RetirementPolicy } from "./transcoder/retirement.ts";
+} from "../config.ts";
 
 /** How large a request may be and how long it may take. */
 export interface Limits {

@@ -1,6 +1,6 @@
+import { fault } from "@petstore/rpc/errors/fault";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { fault } from "#shared/rpc/fault.ts";
 import { cors } from "./cors.ts";
 import { startGateway } from "./testing.ts";
 

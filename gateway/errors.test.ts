@@ -2,14 +2,14 @@
 import { create } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { type Operation, operationsOf } from "connect-transcoder/contract/operations";
+import { Refusal } from "connect-transcoder/errors/refusal";
+import { UpstreamFailure } from "connect-transcoder/errors/upstream";
 import { describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { createErrorExit, errorBody } from "./errors.ts";
-import { type Operation, operationsOf } from "./transcoder/operations.ts";
-import { Refusal } from "./transcoder/refusal.ts";
-import { UpstreamFailure } from "./transcoder/upstream.ts";
 
 const failureOf = createErrorExit(ErrorReasonSchema);
 const operations = operationsOf(PetService);

@@ -3,13 +3,13 @@ import { STATUS_CODES } from "node:http";
 import { type DescEnum, getOption } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
+import { Refusal } from "connect-transcoder/errors/refusal";
+import { UpstreamFailure } from "connect-transcoder/errors/upstream";
+import { refusalOf } from "connect-transcoder/errors/violations";
+import { JSON_TYPE, PROBLEM_TYPE } from "connect-transcoder/policy/media";
+import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
 import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
-import { excerpt, MAX_ERROR_BYTES } from "#shared/rpc/excerpt.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
-import { JSON_TYPE, PROBLEM_TYPE } from "./transcoder/media.ts";
-import { Refusal } from "./transcoder/refusal.ts";
-import { UpstreamFailure } from "./transcoder/upstream.ts";
-import { refusalOf } from "./transcoder/violations.ts";
 
 /** What callers see of a failure. */
 export interface ErrorRecord {

@@ -1,8 +1,8 @@
 /** A service that the gateway has never heard of, served from its annotations alone. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { compileLibrary, serviceOf } from "../packages/transcoder/testdata/compile.ts";
 import { startGateway } from "./testing.ts";
-import { compileLibrary, serviceOf } from "./transcoder/testdata/compile.ts";
 
 const service = serviceOf(compileLibrary(), "foreign.library.v1.LibraryService");
 

@@ -1,12 +1,13 @@
 /** `/healthz`: this process is alive. `/readyz`: every service that it needs has a replica that takes calls. */
+
+import type { Replica } from "@petstore/rpc/client/replica";
+import type { Runtime } from "@petstore/runtime/clock";
 import type { FastifyInstance } from "fastify";
-import type { Deps } from "#shared/deps.ts";
-import type { Replica } from "#shared/rpc/replica.ts";
 
 /** Services are asked no more often, however often the gateway is: `/readyz` is open to everybody. */
 const MAX_AGE_MS = 250;
 
-export interface HealthOptions extends Pick<Deps, "clock"> {
+export interface HealthOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
   readonly services: readonly { readonly name: string; readonly replicas: readonly Pick<Replica, "isServing">[] }[];
   /** False from the moment the gateway is told to stop: no more requests are to be sent to it. */
@@ -43,7 +44,7 @@ export const health =
   };
 
 /** Answers with what was found last, and looks again only when that is older than `ms`; never twice at a time. */
-function atMostEvery<T>(ms: number, look: () => Promise<T>, clock: Deps["clock"]): () => Promise<T> {
+function atMostEvery<T>(ms: number, look: () => Promise<T>, clock: Runtime["clock"]): () => Promise<T> {
   let found: Promise<T> | undefined;
   let lookedAt: number | undefined;
   return () => {

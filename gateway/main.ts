@@ -1,5 +1,5 @@
 /** `node gateway/main.ts` runs the gateway. */
-import { runProcess } from "#shared/lifecycle.ts";
+import { runProcess } from "@petstore/runtime/lifecycle";
 import { gatewayConfig } from "./config.ts";
 import { serve } from "./serve.ts";
 

@@ -4,14 +4,14 @@ import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
 import { connectNodeAdapter, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
+import { fault, reasonOf } from "@petstore/rpc/errors/fault";
+import { Refusal } from "connect-transcoder/errors/refusal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "#proto/health/v1/health_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { fault, reasonOf } from "#shared/rpc/fault.ts";
 import { rpcDoor } from "./rpc-door.ts";
 import { sendRaw, servedAt, startGateway, testLimits } from "./testing.ts";
-import { Refusal } from "./transcoder/refusal.ts";
 
 const SECRET = "a-secret-of-the-petstore";
 const KIB = 1024;

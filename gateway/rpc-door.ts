@@ -11,19 +11,19 @@ import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protoco
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import { ANONYMOUS } from "@petstore/rpc/call";
+import { fault, reasonOf } from "@petstore/rpc/errors/fault";
+import { ensureHost } from "@petstore/rpc/server/host";
+import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
+import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
+import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
+import type { Runtime } from "@petstore/runtime/clock";
+import { Refusal } from "connect-transcoder/errors/refusal";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
-import type { Deps } from "#shared/deps.ts";
-import { ANONYMOUS } from "#shared/rpc/call.ts";
-import { fault, reasonOf } from "#shared/rpc/fault.ts";
-import { ensureHost } from "#shared/rpc/host.ts";
-import { limitCall, limitUnpacked } from "#shared/rpc/message-limit.ts";
-import { shortenProtocolFields } from "#shared/rpc/protocol-fields.ts";
-import { maxRequestBytes } from "#shared/rpc/request-limit.ts";
 import type { Limits } from "./config.ts";
 import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, told } from "./rpc-forward.ts";
-import { Refusal } from "./transcoder/refusal.ts";
 
-export interface RpcDoorOptions extends Pick<Deps, "clock"> {
+export interface RpcDoorOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   readonly limits: Pick<Limits, "rpcBytes" | "requestMs">;

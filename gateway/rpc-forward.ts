@@ -19,14 +19,14 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
+import { callHeaders } from "@petstore/rpc/call";
+import { fault, reasonOf } from "@petstore/rpc/errors/fault";
+import type { Runtime } from "@petstore/runtime/clock";
+import { Refusal } from "connect-transcoder/errors/refusal";
 import type { FastifyRequest } from "fastify";
 import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import type { Deps } from "#shared/deps.ts";
-import { callHeaders } from "#shared/rpc/call.ts";
-import { fault, reasonOf } from "#shared/rpc/fault.ts";
 import { createErrorExit, unexplained } from "./errors.ts";
-import { Refusal } from "./transcoder/refusal.ts";
 
 /** The HTTP request that an RPC came with, and whether its message could be read. */
 export interface Exchange {
@@ -48,7 +48,7 @@ export const isForwarded = (method: DescMethod): method is DescMethodUnary | Des
 
 export const isSafe = ({ idempotency }: DescMethod): boolean => idempotency === Level.NO_SIDE_EFFECTS;
 
-export interface ForwardOptions extends Pick<Deps, "clock"> {
+export interface ForwardOptions extends Pick<Runtime, "clock"> {
   /** Longest time for a unary RPC, from the arrival of its request. A stream ends when its service or its caller says. */
   readonly requestMs: number;
   /** Most bytes of a method's request message. */

@@ -1,7 +1,8 @@
 /** Calls of RPCs that there are not, answered as the caller's protocol has it instead of with HTTP's record of a 404. */
+
+import { unknownRpcAnswer } from "@petstore/rpc/server/unknown-rpc";
+import { splitTarget } from "connect-transcoder/request/path";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { unknownRpcAnswer } from "#shared/rpc/unknown-rpc.ts";
-import { splitTarget } from "./transcoder/path.ts";
 
 /** A service's name has its package in front of it, which no path of the HTTP API looks like. */
 const RPC_PATH = /\/\w+(\.\w+)+\/\w+$/;

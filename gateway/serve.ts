@@ -1,24 +1,25 @@
 /** Puts the gateway together: transports, both doors, the document, health. */
+
+import { createServiceTransport } from "@petstore/rpc/client/client";
+import { listen } from "@petstore/rpc/server/listen";
+import { realTime } from "@petstore/runtime/clock";
+import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
+import { createLogger } from "@petstore/runtime/log";
+import { operationsOf } from "connect-transcoder/contract/operations";
+import { jsonText } from "connect-transcoder/openapi/json";
+import { effectiveDates } from "connect-transcoder/policy/retirement";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { realTime } from "#shared/clock.ts";
-import { ConfigError, origin } from "#shared/config.ts";
-import { type Running, STOP_LIMIT_MS } from "#shared/lifecycle.ts";
-import { createLogger } from "#shared/log.ts";
-import { createServiceTransport } from "#shared/rpc/client.ts";
-import { listen } from "#shared/rpc/listen.ts";
+import { ConfigError, origin } from "../config.ts";
 import { buildGateway } from "./app.ts";
 import { createClosing } from "./closing.ts";
 import type { GatewayConfig } from "./config.ts";
 import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { health } from "./health.ts";
-import { jsonText } from "./openapi/json.ts";
-import { petstoreDocument, TITLE } from "./openapi/petstore.ts";
+import { petstoreDocument, TITLE } from "./openapi.ts";
 import { rpcDoor } from "./rpc-door.ts";
 import { answerUnknownRpcs } from "./rpc-unknown.ts";
 import { publicServices } from "./services.ts";
-import { operationsOf } from "./transcoder/operations.ts";
-import { effectiveDates } from "./transcoder/retirement.ts";
 
 /** Opens the gateway, ready to take requests; the stack closes it. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {

@@ -3,7 +3,7 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import type { ServiceName } from "#shared/config.ts";
+import type { ServiceName } from "../config.ts";
 
 /** What callers from outside may reach, at either door, by the process that serves it. */
 export const publicServices: readonly { readonly name: ServiceName; readonly desc: DescService }[] = [

@@ -2,10 +2,10 @@
 import { connect } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
 import { createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/client";
+import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { realTime } from "#shared/clock.ts";
-import { createServiceTransport, type ServiceTransport } from "#shared/rpc/client.ts";
 import { buildGateway, type GatewayOptions } from "./app.ts";
 
 export const testLimits: GatewayOptions["limits"] = {

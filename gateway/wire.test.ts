@@ -1,11 +1,11 @@
 /** What is hardly HTTP, over raw sockets: every answer is a record all the same. */
 import { once } from "node:events";
 import { connect } from "node:net";
+import { defaultConnectionLimits } from "@petstore/rpc/server/connections";
 import fc from "fast-check";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { defaultConnectionLimits } from "#shared/rpc/connections.ts";
 import { recordIn, sendRaw, startGateway, testLimits } from "./testing.ts";
 
 let creations = 0;

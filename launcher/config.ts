@@ -8,7 +8,7 @@ import {
   processNames,
   readEnvironment,
   serviceConfig,
-} from "#shared/config.ts";
+} from "../config.ts";
 
 export interface LauncherConfig {
   /** What the processes get. */

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type Run, run } from "#shared/fixtures/run.ts";
+import { type Run, run } from "../packages/runtime/fixtures/run.ts";
 
 const script = join(import.meta.dirname, "fixtures/launch.ts");
 const timeout = 60_000;

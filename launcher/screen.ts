@@ -1,6 +1,6 @@
 /** What the launcher tells people. It speaks on standard error: standard output belongs to the processes' logs. */
 import { styleText } from "node:util";
-import { processNames } from "#shared/config.ts";
+import { processNames } from "../config.ts";
 
 type Style = Parameters<typeof styleText>[0];
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { ChildDied, supervise } from "./supervisor.ts";
 
-const script = join(import.meta.dirname, "../services/shared/fixtures/child.ts");
+const script = join(import.meta.dirname, "../packages/runtime/fixtures/child.ts");
 
 function supervised(behaviour: string, pauses = { firstMs: 10, longestMs: 40 }) {
   const said: string[] = [];

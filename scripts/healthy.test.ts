@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ProcessName, processNames } from "#shared/config.ts";
+import { type ProcessName, processNames } from "../config.ts";
 import { type Petstore, startPetstore } from "../test/petstore.ts";
 
 let petstore: Petstore;

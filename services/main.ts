@@ -1,6 +1,7 @@
 /** `node services/main.ts pet` runs one service: pet, category, order or inventory. */
-import { ConfigError, isServiceName, processNames, serviceConfig } from "#shared/config.ts";
-import { runProcess } from "#shared/lifecycle.ts";
+
+import { runProcess } from "@petstore/runtime/lifecycle";
+import { ConfigError, isServiceName, processNames, serviceConfig } from "../config.ts";
 import { serve } from "./serve.ts";
 
 await runProcess(async (stack, waitsFor) => {

@@ -1,24 +1,24 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
 import { createClient } from "@connectrpc/connect";
+import { envelopeRoutes } from "@petstore/rpc/batching/envelope-server";
+import { createServiceTransport } from "@petstore/rpc/client/client";
+import { createDispatcher } from "@petstore/rpc/server/dispatcher";
+import { defaultLimits } from "@petstore/rpc/server/one-port";
+import { startRpcServer } from "@petstore/rpc/server/server";
+import { realTime } from "@petstore/runtime/clock";
+import type { Running, WaitsFor } from "@petstore/runtime/lifecycle";
+import { createLogger } from "@petstore/runtime/log";
+import { every } from "@petstore/runtime/workers";
+import { openStore } from "@petstore/store/open";
+import type { Store } from "@petstore/store/port";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { realTime } from "#shared/clock.ts";
-import type { ServiceConfig, ServiceName } from "#shared/config.ts";
-import type { Deps } from "#shared/deps.ts";
-import { RETENTION } from "#shared/expiry.ts";
-import type { Running, WaitsFor } from "#shared/lifecycle.ts";
-import { createLogger } from "#shared/log.ts";
-import type { ServiceModule } from "#shared/module.ts";
-import { createServiceTransport } from "#shared/rpc/client.ts";
-import { createDispatcher } from "#shared/rpc/dispatcher.ts";
-import { envelopeRoutes } from "#shared/rpc/envelope-server.ts";
-import { defaultLimits } from "#shared/rpc/one-port.ts";
-import { startRpcServer } from "#shared/rpc/server.ts";
-import { openStore } from "#shared/store/open.ts";
-import type { Store } from "#shared/store/port.ts";
-import { every } from "#shared/workers.ts";
+import type { ServiceConfig, ServiceName } from "../config.ts";
+import type { Deps } from "./resource/deps.ts";
+import { RETENTION } from "./resource/expiry.ts";
+import type { ServiceModule } from "./resource/module.ts";
 
 /** Documents that a worker lists at once. */
 const BATCH = 100;

@@ -1,10 +1,10 @@
 /** Rules of the API that take more than one call to show. */
 
 import { Code, ConnectError } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
 import { checkEveryAnswer, sendHttp, sendRpc } from "./cases/doors.ts";
 import { openShop, type Shop } from "./cases/shop.ts";
 import { type Petstore, startPetstore } from "./petstore.ts";

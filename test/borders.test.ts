@@ -12,8 +12,8 @@ interface Source {
 
 const isTest = (path: string) =>
   /\.test\.ts$|\/fixtures\/|\/testdata\/|\/conformance\/|conformance\.ts$|crash-child/.test(path);
-const sources: Source[] = globSync("{services,gateway,launcher}/**/*.ts")
-  .concat("start.ts")
+const sources: Source[] = globSync("{packages,services,gateway,launcher}/**/*.ts")
+  .concat("config.ts", "start.ts")
   .filter((path) => !isTest(path))
   .map((path) => {
     const text = readFileSync(path, "utf8");
@@ -27,7 +27,8 @@ const sources: Source[] = globSync("{services,gateway,launcher}/**/*.ts")
 
 function resolve(from: string, name: string): string {
   if (name.startsWith(".")) return normalize(join(dirname(from), name));
-  return name.replace(/^#shared\//, "services/shared/").replace(/^#proto\//, "proto/gen/");
+  const ours = name.replace(/^@petstore\//, "packages/").replace(/^connect-transcoder\//, "packages/transcoder/");
+  return ours === name ? name.replace(/^#proto\//, "proto/gen/") : `${ours}.ts`;
 }
 
 /** Files among `who` that import something `forbidden`, as "file -> import". */
@@ -42,7 +43,9 @@ const holders = (what: RegExp) => sources.filter(({ text }) => what.test(text)).
 test("the imports are really read", () => {
   expect(sources.length).toBeGreaterThan(40);
   expect(sources.find(({ path }) => path === "services/serve.ts")?.imports).toContain("services/pet/service.ts");
-  expect(sources.find(({ path }) => path === "services/pet/service.ts")?.imports).toContain("services/shared/keys.ts");
+  expect(sources.find(({ path }) => path === "services/pet/service.ts")?.imports).toContain(
+    "services/resource/keys.ts",
+  );
 });
 
 describe("layers", () => {
@@ -51,51 +54,79 @@ describe("layers", () => {
     const own = (path: string) => service.exec(path)?.[0];
     expect(offenders(service, (name, { path }) => service.test(name) && own(name) !== own(path))).toEqual([]);
   });
-  test("what services share knows none of them", () => {
-    expect(offenders(/^services\/shared\//, (name) => service.test(name) || name.startsWith("gateway"))).toEqual([]);
+  test("what every resource has knows none of them", () => {
+    expect(offenders(/^services\/resource\//, (name) => service.test(name) || name.startsWith("gateway"))).toEqual([]);
   });
   test("the gateway knows no service and no store", () => {
-    const shared = /^services\/shared\/(rpc\/|(clock|config|deps|environment|lifecycle|log)\.ts$)/;
-    expect(offenders(/^gateway\//, (name) => name.startsWith("services/") && !shared.test(name))).toEqual([]);
+    expect(offenders(/^gateway\//, (name) => /^(services|packages\/store)\//.test(name))).toEqual([]);
   });
-  test("the transcoder knows nothing of pets", () => {
-    const pets = /proto\/gen\/petstore\/(?!common\/v1\/http_pb)/;
-    expect(offenders(/^gateway\/transcoder\//, (name) => pets.test(name))).toEqual([]);
+  test("packages know nothing of what is built of them", () => {
+    const above = /^(services|gateway|launcher)\/|^(config|start)\.ts$/;
+    expect(offenders(/^packages\//, (name) => above.test(name)).sort()).toEqual([
+      // Still to be parted.
+      "packages/rpc/client/lost-reply.ts -> services/resource/errors.ts",
+      "packages/rpc/errors/fault.ts -> services/resource/errors.ts",
+      "packages/rpc/server/authorization.ts -> services/resource/errors.ts",
+      "packages/rpc/server/server.ts -> config.ts",
+      "packages/transcoder/openapi/responses.ts -> gateway/errors.ts",
+    ]);
+  });
+  test("packages know nothing of pets", () => {
+    const found = offenders(/^packages\//, (name) => name.startsWith("proto/gen/petstore/"));
+    // Still to be parted from the contract of the petstore.
+    expect(
+      found.filter(
+        (border) => !/common\/v1\/http_pb|rpc\/.*(error_reason|envelope_service|rules)_pb|validate\.ts/.test(border),
+      ),
+    ).toEqual([]);
+  });
+  test("packages know each other in one direction", () => {
+    const packageOf = (path: string) => /^packages\/(\w+)\//.exec(path)?.[1];
+    const known: Record<string, readonly string[]> = { rpc: ["runtime", "transcoder"] };
+    const isForeign = (name: string, { path }: Source) => {
+      const [from, to] = [packageOf(path) ?? "", packageOf(name)];
+      return to !== undefined && to !== from && !known[from]?.includes(to);
+    };
+    expect(offenders(/^packages\//, isForeign).sort()).toEqual([
+      // Still to be parted.
+      "packages/rpc/call.ts -> packages/store/port.ts",
+      "packages/rpc/errors/fault.ts -> packages/store/port.ts",
+      "packages/store/mongo/connect.ts -> packages/runtime/environment.ts",
+      "packages/store/open.ts -> packages/runtime/environment.ts",
+      "packages/transcoder/openapi/common.ts -> packages/rpc/call.ts",
+    ]);
   });
   test("the launcher starts processes and knows nothing of what is in them", () => {
-    const known = /^services\/shared\/(config|environment|lifecycle|log|clock|rpc\/listen)\.ts$/;
     expect(
-      offenders(/^(launcher\/|start\.ts)/, (name) => /^(services|gateway)\//.test(name) && !known.test(name)),
+      offenders(/^(launcher\/|start\.ts)/, (name) => /^(services|gateway|packages\/(?!runtime\/))\/?/.test(name)),
     ).toEqual([]);
   });
 });
 
 describe("storage", () => {
   test("only an engine knows its database", () => {
-    expect(offenders(/^(?!services\/shared\/store\/mongo)/, (name) => name === "mongodb")).toEqual([]);
-    expect(offenders(/^(?!services\/shared\/store\/embedded)/, (name) => name === "node:sqlite")).toEqual([]);
+    expect(offenders(/^(?!packages\/store\/mongo\/)/, (name) => name === "mongodb")).toEqual([]);
+    expect(offenders(/^(?!packages\/store\/sqlite\/)/, (name) => name === "node:sqlite")).toEqual([]);
   });
   test("only one file chooses an engine", () => {
-    const engine = /^services\/shared\/store\/(embedded|memory|mongo)\.ts$/;
-    expect(offenders(/^(?!services\/shared\/store\/open\.ts$)/, (name) => engine.test(name))).toEqual([]);
+    const engine = /^packages\/store\/(sqlite\/sqlite|memory\/memory|mongo\/mongo)\.ts$/;
+    expect(offenders(/^(?!packages\/store\/open\.ts$)/, (name) => engine.test(name))).toEqual([]);
   });
-  test("outside the store only the port is known, and the one place that opens it", () => {
-    const inside = /^services\/shared\/store\/(?!port\.ts$)/;
-    const found = offenders(/^(?!services\/shared\/store\/)/, (name) => inside.test(name));
-    expect(found).toEqual(["services/serve.ts -> services/shared/store/open.ts"]);
+  test("outside the store only the port is known, the schemas of documents, and the one place that opens it", () => {
+    const inside = /^packages\/store\/(?!(port|engine\/shape)\.ts$)/;
+    const found = offenders(/^(?!packages\/store\/)/, (name) => inside.test(name));
+    expect(found).toEqual(["services/serve.ts -> packages/store/open.ts"]);
   });
 });
 
 describe("purity", () => {
   test("rules do no I/O and know no transport", () => {
     const pure =
-      /^(services\/shared\/(errors|record|store\/port)\.ts|services\/\w+\/(model|order-map)\.ts|proto\/gen\/petstore\/.*)$/;
+      /^(services\/resource\/(errors|record)\.ts|packages\/store\/port\.ts|services\/\w+\/(model|order-map)\.ts|proto\/gen\/petstore\/.*)$/;
     expect(offenders(/^services\/.*rules\.ts$/, (name) => !pure.test(name))).toEqual([]);
   });
   test("RPC errors are made where calls come in and go out, and nowhere in a service", () => {
-    expect(holders(/new ConnectError\(/).filter((path) => !/^(services\/shared\/rpc|gateway)\//.test(path))).toEqual(
-      [],
-    );
+    expect(holders(/new ConnectError\(/).filter((path) => !/^(packages\/rpc|gateway)\//.test(path))).toEqual([]);
   });
   test("the environment is read by config and handed over by entry files", () => {
     const allowed = /(config|(services|gateway)\/main|^start)\.ts$/;
@@ -103,11 +134,13 @@ describe("purity", () => {
   });
   test("time, chance and timers are handed in below the entry files", () => {
     const found = holders(/Date\.now|Math\.random|new Date\(\)|performance\.now/).filter((path) =>
-      /^services\/(?!shared\/clock\.ts)/.test(path),
+      /^(packages\/(?!runtime\/clock\.ts)|services\/)/.test(path),
     );
     expect(found).toEqual([]);
   });
   test("HTTP statuses are the gateway's and the contract's", () => {
-    expect(holders(/httpStatus|statusCode/).filter((path) => path.startsWith("services/"))).toEqual([]);
+    expect(
+      holders(/httpStatus|statusCode/).filter((path) => /^(services|packages\/(store|runtime))\//.test(path)),
+    ).toEqual([]);
   });
 });

@@ -14,7 +14,7 @@ import {
   headers,
   PREFACE,
   settings,
-} from "#shared/fixtures/frames.ts";
+} from "../packages/rpc/fixtures/frames.ts";
 import { type Petstore, startPetstore } from "./petstore.ts";
 
 let petstore: Petstore;

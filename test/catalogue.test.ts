@@ -1,18 +1,18 @@
 /** Every reason of the catalogue is provoked, at the HTTP status and with the gRPC code that the catalogue gives it. */
 import { getOption } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
+import { createDispatcher, implement } from "@petstore/rpc/server/dispatcher";
+import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { realTime } from "#shared/clock.ts";
-import type { Reason } from "#shared/errors.ts";
-import { createDispatcher, implement } from "#shared/rpc/dispatcher.ts";
-import { coalescing } from "#shared/rpc/envelope-client.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
 import { startGateway } from "../gateway/testing.ts";
+import { coalescing } from "../packages/rpc/batching/envelope-client.ts";
+import type { Reason } from "../services/resource/errors.ts";
 import { cases } from "./cases/all.ts";
 import { call, codeName } from "./cases/case.ts";
 import { checkTellsNoSecrets, sendHttp, sendRpc } from "./cases/doors.ts";

@@ -1,6 +1,7 @@
 /** Holds docker-compose.yml and the Dockerfile to what they promise, and to the code that they start. */
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join, matchesGlob } from "node:path";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, join, matchesGlob, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import {
@@ -10,7 +11,7 @@ import {
   processNames,
   type ServiceName,
   serviceConfig,
-} from "#shared/config.ts";
+} from "../config.ts";
 import { gatewayConfig } from "../gateway/config.ts";
 
 interface Container {
@@ -188,15 +189,18 @@ describe("the image", () => {
   });
 });
 
+/** The packages of this repository. */
+const ours = /^(@petstore\/|connect-transcoder)/;
+
 /** The files that these import, and those that they import, and the packages. */
 function reachable(entries: readonly string[]) {
   const files = new Set(entries);
   const packages = new Set<string>();
   for (const file of files)
     for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/(?:\bfrom |^import |\bimport\()"([^"]+)"/gm)) {
-      const path = name.replace(/^#shared/, "services/shared").replace(/^#proto/, "proto/gen");
       if (name.startsWith(".")) files.add(join(dirname(file), name));
-      else if (name.startsWith("#")) files.add(path);
+      else if (name.startsWith("#")) files.add(name.replace(/^#proto/, "proto/gen"));
+      else if (ours.test(name)) files.add(relative(".", realpathSync(fileURLToPath(import.meta.resolve(name)))));
       else if (!name.startsWith("node:")) packages.add(/^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? "");
     }
   return { files, packages };

@@ -4,10 +4,10 @@
  * new point that no operation passes fails the test below.
  */
 import { globSync, readFileSync } from "node:fs";
+import { SECRET_HEADER } from "@petstore/rpc/call";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import type { ServiceName } from "#shared/config.ts";
-import { SECRET_HEADER } from "#shared/rpc/call.ts";
+import type { ServiceName } from "../config.ts";
 import { arm, dying } from "./dying.ts";
 import { type Petstore, SECRET, startPetstore } from "./petstore.ts";
 import { type Client, createClient, leftBehind } from "./simulation/client.ts";

@@ -1,6 +1,6 @@
 /** Processes that die at a named point: of what the test does there, and of nothing else. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ServiceName } from "#shared/config.ts";
+import type { ServiceName } from "../config.ts";
 import type { Petstore } from "./petstore.ts";
 import { eventually } from "./simulation/eventually.ts";
 import { unfinishedIn } from "./simulation/stores.ts";

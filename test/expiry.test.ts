@@ -1,11 +1,11 @@
 /** What is over is removed at an age, and nothing that can still happen finds it missing. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Age, RETENTION, type Retention } from "#shared/expiry.ts";
 import { isTombstone as isCategoryTombstone } from "../services/category/model.ts";
 import { isTombstone as isEntryTombstone } from "../services/inventory/model.ts";
 import { isTombstone as isOrderTombstone } from "../services/order/model.ts";
 import { isTombstone as isPetTombstone } from "../services/pet/model.ts";
+import { type Age, RETENTION, type Retention } from "../services/resource/expiry.ts";
 import { calm, storm } from "./simulation/chaos.ts";
 import { createClient } from "./simulation/client.ts";
 import { type Operation, prelude, programs } from "./simulation/operations.ts";

@@ -1,6 +1,6 @@
 /** The processes of a petstore under test, by name and by port. */
 import { createServer } from "node:net";
-import { type ProcessName, portOf, processNames } from "#shared/config.ts";
+import { type ProcessName, portOf, processNames } from "../config.ts";
 
 /** One process, such as "pet-2", or with the name of its kind alone all replicas of it. */
 export type Which = ProcessName | `${ProcessName}-${number}`;

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { processNames } from "#shared/config.ts";
+import { processNames } from "../config.ts";
 import { type Petstore, startPetstore } from "./petstore.ts";
 import { dice } from "./simulation/chaos.ts";
 import { createClient, nobodyKnown } from "./simulation/client.ts";

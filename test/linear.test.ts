@@ -4,27 +4,27 @@
  */
 import { globSync, readFileSync } from "node:fs";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { REQUEST_ID_PATTERN } from "@petstore/rpc/call";
+import { type Operation, operationsOf } from "connect-transcoder/contract/operations";
+import { checkContentType } from "connect-transcoder/policy/media";
+import { isWellEncoded, splitTarget } from "connect-transcoder/request/path";
+import { excerpt } from "connect-transcoder/validation/excerpt";
+import { validate } from "connect-transcoder/validation/validate";
 import { analyse } from "scslre";
 import { describe, expect, test } from "vitest";
 import { parseAst } from "vitest/node";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { ListPetsRequestSchema, PetService, UpdatePetRequestSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { REQUEST_ID_PATTERN } from "#shared/rpc/call.ts";
-import { excerpt } from "#shared/rpc/excerpt.ts";
-import { validate } from "#shared/rpc/validate.ts";
-import { parseAccept, weightOf } from "../gateway/transcoder/accept.ts";
-import { parseEntityTags } from "../gateway/transcoder/conditional.ts";
-import { prefersStrict, timeoutMs } from "../gateway/transcoder/headers.ts";
-import { inputReader } from "../gateway/transcoder/input.ts";
-import { parseJson } from "../gateway/transcoder/json.ts";
-import { checkContentType } from "../gateway/transcoder/media.ts";
-import { toInteger } from "../gateway/transcoder/numeral.ts";
-import { type Operation, operationsOf } from "../gateway/transcoder/operations.ts";
-import { isWellEncoded, splitTarget } from "../gateway/transcoder/path.ts";
-import { formatQuery, parseQuery } from "../gateway/transcoder/query.ts";
-import { parseTimestamp } from "../gateway/transcoder/timestamp.ts";
-import { readPage } from "../services/shared/page.ts";
+import { parseAccept, weightOf } from "../packages/transcoder/policy/accept.ts";
+import { parseEntityTags } from "../packages/transcoder/policy/conditional.ts";
+import { prefersStrict, timeoutMs } from "../packages/transcoder/request/headers.ts";
+import { inputReader } from "../packages/transcoder/request/input.ts";
+import { parseJson } from "../packages/transcoder/request/json.ts";
+import { toInteger } from "../packages/transcoder/request/numeral.ts";
+import { formatQuery, parseQuery } from "../packages/transcoder/request/query.ts";
+import { parseTimestamp } from "../packages/transcoder/request/timestamp.ts";
+import { readPage } from "../services/resource/page.ts";
 import { countSteps } from "./work.ts";
 
 describe("regular expressions", () => {
@@ -39,8 +39,8 @@ describe("regular expressions", () => {
 
   const isTest = (path: string) => /\.test\.ts$|\/(fixtures|testdata|conformance)\/|crash-child/.test(path);
   // The document is made of the contract, at the start.
-  const isOfTheContract = (path: string) => path.startsWith("gateway/openapi/");
-  const sources = globSync("{gateway,services,launcher}/**/*.ts").filter(
+  const isOfTheContract = (path: string) => path.startsWith("packages/transcoder/openapi/");
+  const sources = globSync("{gateway,packages,services,launcher}/**/*.ts").filter(
     (path) => !isTest(path) && !isOfTheContract(path),
   );
 
@@ -70,7 +70,7 @@ describe("regular expressions", () => {
         .filter(({ made }) => made > 0)
         .map(({ path }) => path)
         .sort(),
-    ).toEqual(["gateway/transcoder/unrouted.ts", "services/shared/rpc/call.ts"]);
+    ).toEqual(["packages/rpc/call.ts", "packages/transcoder/unrouted.ts"]);
     for (const source of [REQUEST_ID_PATTERN, "^/api/pets/[^/]+$", "^/docs/.*$"])
       expect(troublesOf({ source, flags: "" })).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openForTest } from "../services/shared/store/fixtures/mongo.ts";
+import { openForTest } from "../packages/store/fixtures/mongo.ts";
 import { mongodMissing, startReplicaSet } from "./mongod.ts";
 import { mongodReporter } from "./mongod-reporter.ts";
 import { openPlace, withDatabaseName } from "./mongodb.ts";

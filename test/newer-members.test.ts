@@ -1,10 +1,9 @@
 /** Members that a newer petstore added under the same format: an older one reads the record, changes it, and keeps them. */
+
+import { openCall } from "@petstore/rpc/call";
+import { type Decide, type Doc, type Indexes, put, type Schema, schema } from "@petstore/store/port";
 import { describe, expect, test } from "vitest";
-import { RETENTION } from "#shared/expiry.ts";
-import { createKeys, KEYS } from "#shared/keys.ts";
-import { openCall } from "#shared/rpc/call.ts";
-import { emptyData, openMemory } from "#shared/store/memory.ts";
-import { type Decide, type Doc, type Indexes, put, type Schema, schema } from "#shared/store/port.ts";
+import { emptyData, openMemory } from "../packages/store/memory/memory.ts";
 import { CATEGORIES, toCategory } from "../services/category/model.ts";
 import * as category from "../services/category/rules.ts";
 import { INVENTORY, toInventoryItem } from "../services/inventory/model.ts";
@@ -14,6 +13,8 @@ import * as order from "../services/order/rules.ts";
 import { createGatekeeper } from "../services/pet/gate.ts";
 import { GATES, PETS, toPet } from "../services/pet/model.ts";
 import * as pet from "../services/pet/rules.ts";
+import { RETENTION } from "../services/resource/expiry.ts";
+import { createKeys, KEYS } from "../services/resource/keys.ts";
 
 const NEWER = { text: "kept", list: [{ deep: 1 }] };
 

@@ -1,8 +1,8 @@
+import { fault } from "@petstore/rpc/errors/fault";
+import { jsonText } from "connect-transcoder/openapi/json";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { fault } from "#shared/rpc/fault.ts";
-import { jsonText } from "../gateway/openapi/json.ts";
-import { petstoreDocument } from "../gateway/openapi/petstore.ts";
+import { petstoreDocument } from "../gateway/openapi.ts";
 import { startGateway, testLimits } from "../gateway/testing.ts";
 import { checkAgainstDocument, type SeenResponse } from "./openapi-contract.ts";
 

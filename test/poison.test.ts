@@ -1,8 +1,8 @@
 /** Stored records that can't be read, in a petstore that runs: they harm only themselves. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ServiceName } from "#shared/config.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
+import type { ServiceName } from "../config.ts";
 import { CATEGORIES } from "../services/category/model.ts";
 import { INVENTORY } from "../services/inventory/model.ts";
 import { ORDERS } from "../services/order/model.ts";

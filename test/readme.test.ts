@@ -69,7 +69,7 @@ describe("what else it says", () => {
     expect(blocks("ts")).toEqual([readFileSync("examples/connect.ts", "utf8")]);
   });
 
-  test.each([...globSync("docs/**/*.md"), "README.md", "CONTRIBUTING.md", "services/shared/store/README.md"])(
+  test.each([...globSync("docs/**/*.md"), "README.md", "CONTRIBUTING.md", "packages/store/README.md"])(
     "the links of %s lead somewhere",
     (path) => {
       const links = [...readFileSync(path, "utf8").matchAll(/\]\(([^)#]+?)(#[^)]*)?\)/g)].map(([, link]) => link ?? "");
@@ -79,9 +79,7 @@ describe("what else it says", () => {
   );
 
   test("the table of variables is complete", () => {
-    const settings = ["services/shared/config.ts", "gateway/config.ts"]
-      .map((path) => readFileSync(path, "utf8"))
-      .join();
+    const settings = ["config.ts", "gateway/config.ts"].map((path) => readFileSync(path, "utf8")).join();
     const names = [...settings.matchAll(/^ {2}([A-Z_]+): (?:withDefault|optional|required)\(/gm)].map(
       ([, name]) => name ?? "",
     );

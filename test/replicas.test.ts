@@ -1,7 +1,7 @@
 /** Two of every process on one store: they share the work, and any one of them may go. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { processNames } from "#shared/config.ts";
+import { processNames } from "../config.ts";
 import { inTurn, type Which } from "./instances.ts";
 import { mongodbMissing } from "./mongodb.ts";
 import { type Petstore, startPetstore } from "./petstore.ts";

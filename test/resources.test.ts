@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, test } from "vitest";
-import { type ProcessName, processNames } from "#shared/config.ts";
+import { type ProcessName, processNames } from "../config.ts";
 import { type Petstore, startPetstore } from "./petstore.ts";
 import { performOverHttp } from "./simulation/http.ts";
 import type { Operation } from "./simulation/operations.ts";

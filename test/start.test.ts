@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { calculateObjectSize, serialize } from "bson";
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type Run, run } from "#shared/fixtures/run.ts";
+import { type Run, run } from "../packages/runtime/fixtures/run.ts";
 import { freePorts as freePortBase } from "./instances.ts";
 import { ask, freePorts, mongodMissing, type ReplicaSet, startMongod, startReplicaSet } from "./mongod.ts";
 

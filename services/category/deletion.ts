@@ -6,10 +6,10 @@
  * in the other order a later deletion's gate could be opened.
  */
 import type { Client } from "@connectrpc/connect";
+import { type Budget, onward } from "@petstore/rpc/call";
+import type { Collection } from "@petstore/store/port";
 import { Membership, type PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { Deps } from "#shared/deps.ts";
-import { type Budget, onward } from "#shared/rpc/call.ts";
-import type { Collection } from "#shared/store/port.ts";
+import type { Deps } from "../resource/deps.ts";
 import type { CATEGORIES, CategoryDoc } from "./model.ts";
 import { endDeletion } from "./rules.ts";
 

@@ -1,9 +1,9 @@
+import type { Shaped } from "@petstore/store/engine/shape";
+import { schema } from "@petstore/store/port";
 import * as z from "zod";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
-import { members } from "#shared/members.ts";
-import { storedShape, toEtag } from "#shared/record.ts";
-import type { Shaped } from "#shared/shape.ts";
-import { schema } from "#shared/store/port.ts";
+import { members } from "../resource/members.ts";
+import { storedShape, toEtag } from "../resource/record.ts";
 
 /** What a client says about a category. */
 export const said = members(NewCategorySchema, { name: z.string(), description: z.string().optional() }, {});

@@ -1,7 +1,8 @@
 /** What may become of a category. Each rule takes the stored document and decides; none does I/O. */
-import { DomainError } from "#shared/errors.ts";
-import { type Condition, checkMatch, succeed } from "#shared/record.ts";
-import { type Decision, keep, put } from "#shared/store/port.ts";
+
+import { type Decision, keep, put } from "@petstore/store/port";
+import { DomainError } from "../resource/errors.ts";
+import { type Condition, checkMatch, succeed } from "../resource/record.ts";
 import { type CategoryDoc, type CategoryParams, said, shown } from "./model.ts";
 
 type Decide<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;

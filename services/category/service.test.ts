@@ -1,10 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
 import { beforeEach, describe, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { startTestService, type TestService } from "#shared/fixtures/service.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
+import { startTestService, type TestService } from "../resource/fixtures/service.ts";
 import type { Peers } from "./deletion.ts";
 import { createCategoryService } from "./service.ts";
 

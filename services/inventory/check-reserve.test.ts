@@ -1,10 +1,10 @@
+import type { Doc, GetOptions, Id } from "@petstore/store/port";
 import { beforeEach, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { withReads } from "#shared/fixtures/reads.ts";
-import { startTestService, type TestService } from "#shared/fixtures/service.ts";
-import type { Doc, GetOptions, Id } from "#shared/store/port.ts";
+import { withReads } from "../resource/fixtures/reads.ts";
+import { startTestService, type TestService } from "../resource/fixtures/service.ts";
 import { createInventoryService, type Peers } from "./service.ts";
 
 /** What an ordinary read shows when it is asked of a primary that was deposed and does not know it yet. */

@@ -1,3 +1,5 @@
+import type { Shaped } from "@petstore/store/engine/shape";
+import { type Collection, schema } from "@petstore/store/port";
 import * as z from "zod";
 import type { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import {
@@ -5,10 +7,8 @@ import {
   InventoryItemSchema,
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
-import { members } from "#shared/members.ts";
-import { statusShape, storedShape, toEtag, toPetStatus } from "#shared/record.ts";
-import type { Shaped } from "#shared/shape.ts";
-import { type Collection, schema } from "#shared/store/port.ts";
+import { members } from "../resource/members.ts";
+import { statusShape, storedShape, toEtag, toPetStatus } from "../resource/record.ts";
 import { SETTLED_MAP, UNITS_MAP } from "./order-map.ts";
 
 /** What a client says about the stock of a pet. */

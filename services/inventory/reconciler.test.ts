@@ -4,7 +4,7 @@ import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { startTestService, type TestService } from "#shared/fixtures/service.ts";
+import { startTestService, type TestService } from "../resource/fixtures/service.ts";
 import { createInventoryService, type Peers } from "./service.ts";
 
 let fates: Map<bigint, OrderFate>;

@@ -4,11 +4,11 @@
  * was not known a moment ago, is no evidence.
  */
 import type { Client } from "@connectrpc/connect";
+import { type Budget, onward } from "@petstore/rpc/call";
 import { OrderFate, type OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import type { Deps } from "#shared/deps.ts";
-import type { Worker } from "#shared/module.ts";
-import { type Budget, onward } from "#shared/rpc/call.ts";
-import { sweeping } from "#shared/sweep.ts";
+import type { Deps } from "../resource/deps.ts";
+import type { Worker } from "../resource/module.ts";
+import { sweeping } from "../resource/sweep.ts";
 import type { Entries } from "./model.ts";
 import { ordersIn } from "./order-map.ts";
 

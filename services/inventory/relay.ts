@@ -4,12 +4,12 @@
  * Pet is slow, changes of one pet become one, and many pets become one call.
  */
 import type { Client } from "@connectrpc/connect";
+import { type Budget, background, onward } from "@petstore/rpc/call";
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { Deps } from "#shared/deps.ts";
-import type { Worker } from "#shared/module.ts";
-import { toPetStatus } from "#shared/record.ts";
-import { type Budget, background, onward } from "#shared/rpc/call.ts";
-import { sweeping } from "#shared/sweep.ts";
+import type { Deps } from "../resource/deps.ts";
+import type { Worker } from "../resource/module.ts";
+import { toPetStatus } from "../resource/record.ts";
+import { sweeping } from "../resource/sweep.ts";
 import type { Entries } from "./model.ts";
 import { markTold } from "./rules.ts";
 

@@ -1,6 +1,6 @@
+import type { Decide } from "@petstore/store/port";
 import { describe, expect, test } from "vitest";
-import type { Status } from "#shared/record.ts";
-import type { Decide } from "#shared/store/port.ts";
+import type { Status } from "../resource/record.ts";
 import type { InventoryDoc } from "./model.ts";
 import { sizeOf } from "./order-map.ts";
 import {

@@ -1,7 +1,8 @@
 /** What may become of an inventory entry. Each rule takes the stored document and decides; none does I/O. */
-import { DomainError } from "#shared/errors.ts";
-import { type Condition, checkMatch, type Status, succeed } from "#shared/record.ts";
-import { type Decision, keep, put } from "#shared/store/port.ts";
+
+import { type Decision, keep, put } from "@petstore/store/port";
+import { DomainError } from "../resource/errors.ts";
+import { type Condition, checkMatch, type Status, succeed } from "../resource/record.ts";
 import { type Ending, type InventoryChange, type InventoryDoc, toInventoryItem } from "./model.ts";
 import { highest, NO_ORDERS, valueFor, withOrder, withoutOrder } from "./order-map.ts";
 

@@ -1,10 +1,10 @@
 import { ConnectError } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
 import { beforeEach, describe, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { startTestService, type TestService } from "#shared/fixtures/service.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
+import { startTestService, type TestService } from "../resource/fixtures/service.ts";
 import { createInventoryService, type Peers } from "./service.ts";
 
 const { AVAILABLE, PENDING, SOLD } = PetStatus;

@@ -5,11 +5,11 @@
  * the sweeper may all do it, at the same time too: Inventory gives one order the same answer again.
  */
 import type { Client } from "@connectrpc/connect";
+import { type Budget, onward } from "@petstore/rpc/call";
 import { type InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import type { Deps } from "#shared/deps.ts";
-import { DomainError } from "#shared/errors.ts";
-import type { Fate } from "#shared/keys.ts";
-import { type Budget, onward } from "#shared/rpc/call.ts";
+import type { Deps } from "../resource/deps.ts";
+import { DomainError } from "../resource/errors.ts";
+import type { Fate } from "../resource/keys.ts";
 import { NO_PET, type OrderDoc, type OrderParams, type Orders, type Refusal } from "./model.ts";
 import { abort, commit, release, reserve, timeOut } from "./rules.ts";
 

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import type { Shaped } from "@petstore/store/engine/shape";
+import { type Collection, schema } from "@petstore/store/port";
 import * as z from "zod";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
-import { DomainError } from "#shared/errors.ts";
-import { members } from "#shared/members.ts";
-import { idOr, storedShape, toEtag } from "#shared/record.ts";
-import type { Shaped } from "#shared/shape.ts";
-import { type Collection, schema } from "#shared/store/port.ts";
+import { DomainError } from "../resource/errors.ts";
+import { members } from "../resource/members.ts";
+import { idOr, storedShape, toEtag } from "../resource/record.ts";
 
 /** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
 const momentShape = z.object({

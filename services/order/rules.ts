@@ -8,10 +8,11 @@
  *
  * An order without a pet takes nothing from the stock and skips the states that wait for it.
  */
+
+import { type Decision, keep, put } from "@petstore/store/port";
 import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
-import { DomainError } from "#shared/errors.ts";
-import { type Condition, checkMatch, succeed } from "#shared/record.ts";
-import { type Decision, keep, put } from "#shared/store/port.ts";
+import { DomainError } from "../resource/errors.ts";
+import { type Condition, checkMatch, succeed } from "../resource/record.ts";
 import { isTombstone, type OrderDoc, type OrderParams, type Refusal, said, shown } from "./model.ts";
 
 type State = OrderDoc["state"];

@@ -1,9 +1,9 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
 import { failure, forPet, startOrders } from "./fixtures/orders.ts";
 
 let shop: Awaited<ReturnType<typeof startOrders>>;

@@ -1,15 +1,15 @@
 /** Creating a pet: claim a place in the category, look at its gate, open the inventory entry, and only then be there. */
 import type { Client } from "@connectrpc/connect";
+import { type Budget, onward } from "@petstore/rpc/call";
 import {
   type InventoryInternalService,
   Outcome,
   type StockStatus,
 } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import type { Deps } from "#shared/deps.ts";
-import { DomainError } from "#shared/errors.ts";
-import { accepted, type Ended, type Fate, givenUp, refused } from "#shared/keys.ts";
-import { fromPetStatus, toPetStatus } from "#shared/record.ts";
-import { type Budget, onward } from "#shared/rpc/call.ts";
+import type { Deps } from "../resource/deps.ts";
+import { DomainError } from "../resource/errors.ts";
+import { accepted, type Ended, type Fate, givenUp, refused } from "../resource/keys.ts";
+import { fromPetStatus, toPetStatus } from "../resource/record.ts";
 import type { Gatekeeper } from "./gate.ts";
 import type { PetDoc, Pets } from "./model.ts";
 import { activate, refusalError, refuse, type Stock } from "./rules.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from "vitest";
 import { CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import { createExpiry, RETENTION, withExpiry } from "#shared/expiry.ts";
-import { testClock } from "#shared/fixtures/service.ts";
-import { openMemory } from "#shared/store/memory.ts";
+import { openMemory } from "../../packages/store/memory/memory.ts";
+import { createExpiry, RETENTION, withExpiry } from "../resource/expiry.ts";
+import { testClock } from "../resource/fixtures/service.ts";
 import { createGatekeeper, type Gatekeeper } from "./gate.ts";
 import { GATES, type Gates, PETS, type Pets } from "./model.ts";
 import { insert, refuse } from "./rules.ts";

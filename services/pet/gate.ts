@@ -4,15 +4,15 @@
  * looks for members. So one of the two always sees the other.
  */
 import type { Client } from "@connectrpc/connect";
+import { type Budget, onward } from "@petstore/rpc/call";
+import { Corrupt, keep, put } from "@petstore/store/port";
 import {
   type CategoryInternalService,
   CategoryState,
 } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { Deps } from "#shared/deps.ts";
-import { createExpiry, removeOverdue } from "#shared/expiry.ts";
-import { type Budget, onward } from "#shared/rpc/call.ts";
-import { Corrupt, keep, put } from "#shared/store/port.ts";
+import type { Deps } from "../resource/deps.ts";
+import { createExpiry, removeOverdue } from "../resource/expiry.ts";
 import { isLeaving } from "./intent.ts";
 import type { Gates, PetDoc, Pets } from "./model.ts";
 

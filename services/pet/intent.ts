@@ -1,7 +1,8 @@
 /** Carrying out what was written down: a move, a new listing, a deletion. Whoever meets an intent drives it on. */
+
+import { type Budget, onward } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { toPetStatus } from "#shared/record.ts";
-import { type Budget, onward } from "#shared/rpc/call.ts";
+import { toPetStatus } from "../resource/record.ts";
 import { type PetContext, ROUNDS, stockOf, unfinished } from "./creation.ts";
 import type { Intent, IntentEnd, PetDoc } from "./model.ts";
 import { applyDeletion, applyIntent, dropIntent } from "./rules.ts";

@@ -1,10 +1,10 @@
+import type { Shaped } from "@petstore/store/engine/shape";
+import { type Collection, schema } from "@petstore/store/port";
 import * as z from "zod";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { members } from "#shared/members.ts";
-import { fromPetStatus, idOr, type Status, statusShape, storedShape, toEtag, toPetStatus } from "#shared/record.ts";
-import type { Shaped } from "#shared/shape.ts";
-import { type Collection, schema } from "#shared/store/port.ts";
+import { members } from "../resource/members.ts";
+import { fromPetStatus, idOr, type Status, statusShape, storedShape, toEtag, toPetStatus } from "../resource/record.ts";
 
 const factsShape = z.object({ name: z.string() });
 /** What is a pet's own affair: stored as a client said it, under the names of the contract. */

@@ -1,15 +1,15 @@
 /** Requests that meet: each waits where the test says, on a store and peers that really take their time. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
+import type { Store } from "@petstore/store/port";
 import { beforeEach, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import type { Deps } from "#shared/deps.ts";
-import { startTestService, type TestService } from "#shared/fixtures/service.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
-import type { Store } from "#shared/store/port.ts";
+import type { Deps } from "../resource/deps.ts";
+import { startTestService, type TestService } from "../resource/fixtures/service.ts";
 import { createPetService, type Peers } from "./service.ts";
 
 const free = () => ({

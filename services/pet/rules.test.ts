@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Status } from "#shared/record.ts";
+import type { Status } from "../resource/record.ts";
 import type { PetDoc } from "./model.ts";
 import {
   activate,

@@ -1,7 +1,8 @@
 /** What may become of a pet. Each rule takes the stored document and decides; none does I/O. */
-import { DomainError } from "#shared/errors.ts";
-import { type Condition, checkMatch, type Status, succeed } from "#shared/record.ts";
-import { type Decision, keep, put } from "#shared/store/port.ts";
+
+import { type Decision, keep, put } from "@petstore/store/port";
+import { DomainError } from "../resource/errors.ts";
+import { type Condition, checkMatch, type Status, succeed } from "../resource/record.ts";
 import {
   type Intent,
   NO_FACTS,

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
@@ -6,9 +7,8 @@ import { CategoryState } from "#proto/petstore/internal/v1/category_internal_ser
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { withReads } from "#shared/fixtures/reads.ts";
-import { startTestService, type TestService } from "#shared/fixtures/service.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
+import { withReads } from "../resource/fixtures/reads.ts";
+import { startTestService, type TestService } from "../resource/fixtures/service.ts";
 import { createPetService, type Peers } from "./service.ts";
 
 /** Peers that do as they are told, and remember what they were asked. */

@@ -1,7 +1,7 @@
 /** A rule of the API as data: one call told in both dialects, and what each door has to answer. */
 import type { DescMethodUnary, JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
-import type { Reason } from "#shared/errors.ts";
+import type { Reason } from "../../services/resource/errors.ts";
 import type { Shop } from "./shop.ts";
 
 export interface HttpCall {

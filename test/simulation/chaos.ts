@@ -1,5 +1,5 @@
 /** What may go wrong, and who decides it. */
-import type { ServiceName } from "#shared/config.ts";
+import type { ServiceName } from "../../config.ts";
 
 /**
  * What becomes of a call: it arrives once; or twice, now and later; not at all; only later, when its caller has given up;

@@ -1,7 +1,8 @@
 /** A disk in memory that outlives the process, lets an onlooker see every write, and makes every access take a turn. */
+
+import type { Collection, Doc, Id, Indexes, Schema, Store } from "@petstore/store/port";
 import { deserialize } from "bson";
-import type { MemoryData } from "#shared/store/memory.ts";
-import type { Collection, Doc, Id, Indexes, Schema, Store } from "#shared/store/port.ts";
+import type { MemoryData } from "../../packages/store/memory/memory.ts";
 
 export type Stored = Doc & Readonly<Record<string, unknown>>;
 export type OnWrite = (collection: string, after: Stored, before: Stored | undefined) => void;

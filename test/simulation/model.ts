@@ -1,5 +1,5 @@
 /** The whole petstore as its rules tell it, without services, crashes or concurrency. */
-import type { Status } from "#shared/record.ts";
+import type { Status } from "../../services/resource/record.ts";
 import { type Kind, kindOf, type Operation } from "./operations.ts";
 import { nameOf, type Outcome, type Shown } from "./perform.ts";
 

@@ -1,6 +1,6 @@
 /** What clients do, as data, and how it is drawn. */
 import fc from "fast-check";
-import type { Status } from "#shared/record.ts";
+import type { Status } from "../../services/resource/record.ts";
 
 export type Kind = "category" | "pet" | "order" | "inventory";
 

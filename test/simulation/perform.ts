@@ -1,11 +1,11 @@
 /** Carrying out an operation as a client does, and reading what it is told. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { toPetStatus } from "#shared/record.ts";
-import { reasonOf } from "#shared/rpc/fault.ts";
+import { toPetStatus } from "../../services/resource/record.ts";
 import { isRead, type Kind, type Operation } from "./operations.ts";
 import { type Door, present, read, shownCategory, shownItem, shownOrder, shownPet } from "./reading.ts";
 

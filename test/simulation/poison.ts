@@ -1,6 +1,7 @@
 /** Stores what this version of the petstore would not: as a newer one would, or one with a bug. */
-import type { ServiceName } from "#shared/config.ts";
-import { type Doc, type Indexes, put, schema } from "#shared/store/port.ts";
+
+import { type Doc, type Indexes, put, schema } from "@petstore/store/port";
+import type { ServiceName } from "../../config.ts";
 import type { Petstore } from "../petstore.ts";
 import { openStoreOf } from "./stores.ts";
 

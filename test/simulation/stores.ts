@@ -1,10 +1,11 @@
 /** Looks at what the services of a petstore have stored, on whatever engine it runs. */
+
+import { realTime } from "@petstore/runtime/clock";
+import { Secret } from "@petstore/runtime/environment";
+import { openStore } from "@petstore/store/open";
+import type { Collection, Doc, Indexes, Schema, Store } from "@petstore/store/port";
 import { pino } from "pino";
-import { realTime } from "#shared/clock.ts";
-import type { ServiceName } from "#shared/config.ts";
-import { Secret } from "#shared/environment.ts";
-import { openStore } from "#shared/store/open.ts";
-import type { Collection, Doc, Indexes, Schema, Store } from "#shared/store/port.ts";
+import type { ServiceName } from "../../config.ts";
 import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
 import { ORDERS } from "../../services/order/model.ts";

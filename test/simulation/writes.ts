@@ -1,6 +1,6 @@
 /** All that the services of a petstore write to MongoDB, in the one order that its log gives them. */
 import { type ChangeStreamDocument, MongoClient } from "mongodb";
-import { databaseName } from "#shared/store/mongo.ts";
+import { databaseName } from "../../packages/store/mongo/mongo.ts";
 import { serviceNames } from "../world.ts";
 import type { Stored } from "./disk.ts";
 import { type CollectionName, isRecord } from "./state.ts";

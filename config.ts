@@ -1,0 +1,148 @@
+/**
+ * What every process of the petstore reads from its environment, in two pure steps: `readEnvironment` judges each
+ * variable by itself, `processConfig` then builds the configuration and judges what concerns several variables together.
+ */
+import { isIPv4 } from "node:net";
+import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/server/connections";
+import {
+  ConfigError,
+  duration,
+  type Environment,
+  host,
+  integer,
+  mongodbUri,
+  oneOf,
+  optional,
+  readEnvironment,
+  required,
+  type Secret,
+  secret,
+  text,
+  urls,
+  type Values,
+  withDefault,
+} from "@petstore/runtime/environment";
+import { type LogFormat, type LogLevel, logLevels } from "@petstore/runtime/log";
+
+export * from "@petstore/runtime/environment";
+
+/** In the order of their ports: each has its place above PORT_BASE. */
+export const processNames = ["gateway", "pet", "category", "order", "inventory"] as const;
+export type ProcessName = (typeof processNames)[number];
+export type ServiceName = Exclude<ProcessName, "gateway">;
+
+export const isServiceName = (name: string | undefined): name is ServiceName =>
+  name !== "gateway" && processNames.some((known) => known === name);
+
+/** What services and the gateway have in common. */
+export interface ProcessConfig {
+  readonly name: ProcessName;
+  readonly host: string;
+  /** 0 lets the system choose one. */
+  readonly port: number;
+  /** Where the services are reached: the addresses of all replicas of each, without a slash at the end. */
+  readonly urls: Readonly<Record<ServiceName, readonly string[]>>;
+  /** By which the processes of one petstore know each other. */
+  readonly internalSecret: Secret;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+  readonly connections: ConnectionLimits;
+}
+
+export interface ServiceConfig extends ProcessConfig {
+  readonly name: ServiceName;
+  /** The directory of the embedded store, used unless `mongodbUri` is set. */
+  readonly dataDir: string;
+  readonly mongodbUri: Secret | undefined;
+  /** Only for tests of crashes: the process kills itself (SIGKILL) when it reaches the point of this name. */
+  readonly crashAt: string | undefined;
+}
+
+/** Of the gateway; the launcher waits for as much longer. */
+export const lameDuckSettings = { LAME_DUCK: withDefault(duration("0s", "60s"), 500) };
+
+/** The variables that services and the gateway have in common. */
+export const processSettings = {
+  HOST: withDefault(host, "127.0.0.1"),
+  PORT: optional(integer(0, 65_535)),
+  PORT_BASE: withDefault(integer(1024, 65_531), 8080),
+  PET_URL: optional(urls),
+  CATEGORY_URL: optional(urls),
+  ORDER_URL: optional(urls),
+  INVENTORY_URL: optional(urls),
+  INTERNAL_SECRET: required(secret(16)),
+  LOG_LEVEL: withDefault(oneOf(...logLevels), "info"),
+  LOG_FORMAT: optional(oneOf("pretty", "json")),
+  ALLOW_UNAUTHENTICATED: optional(oneOf("beyond-loopback")),
+  MAX_CONNECTIONS: withDefault(integer(10, 100_000), defaultConnectionLimits.connections),
+  MAX_CONNECTIONS_PER_ADDRESS: withDefault(integer(1, 100_000), defaultConnectionLimits.connectionsPerAddress),
+  WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultConnectionLimits.writeMs),
+};
+
+const serviceSettings = {
+  DATA_DIR: withDefault(text, "data"),
+  MONGODB_URI: optional(mongodbUri),
+  CRASH_AT: optional(text),
+};
+
+/** The common part of a configuration. `terminal` says whether the log goes to one. Throws `ConfigError`. */
+export function processConfig(
+  values: Values<typeof processSettings>,
+  name: ProcessName,
+  terminal: boolean,
+): ProcessConfig {
+  if (!isLoopback(values.HOST) && values.ALLOW_UNAUTHENTICATED === undefined) {
+    throw new ConfigError([
+      `HOST=${values.HOST} would let other machines call ${name} without credentials: use HOST=127.0.0.1, ` +
+        "or set ALLOW_UNAUTHENTICATED=beyond-loopback if that is what you want.",
+    ]);
+  }
+  const local = (service: ServiceName) => [origin(values.HOST, portOf(service, values.PORT_BASE))];
+  return {
+    name,
+    host: values.HOST,
+    port: values.PORT ?? portOf(name, values.PORT_BASE),
+    urls: {
+      pet: values.PET_URL ?? local("pet"),
+      category: values.CATEGORY_URL ?? local("category"),
+      order: values.ORDER_URL ?? local("order"),
+      inventory: values.INVENTORY_URL ?? local("inventory"),
+    },
+    internalSecret: values.INTERNAL_SECRET,
+    logLevel: values.LOG_LEVEL,
+    logFormat: values.LOG_FORMAT ?? (terminal ? "pretty" : "json"),
+    connections: {
+      ...defaultConnectionLimits,
+      connections: values.MAX_CONNECTIONS,
+      connectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS,
+      writeMs: values.WRITE_TIMEOUT,
+    },
+  };
+}
+
+/** The configuration of one service. Throws `ConfigError`. */
+export function serviceConfig(
+  environment: Environment,
+  name: ServiceName,
+  terminal = process.stdout.isTTY === true,
+): ServiceConfig {
+  const values = readEnvironment(environment, { ...processSettings, ...serviceSettings });
+  return {
+    ...processConfig(values, name, terminal),
+    name,
+    dataDir: values.DATA_DIR,
+    mongodbUri: values.MONGODB_URI,
+    crashAt: values.CRASH_AT,
+  };
+}
+
+export const portOf = (name: ProcessName, portBase: number): number => portBase + processNames.indexOf(name);
+
+/** The address by which this machine reaches a server that listens on `host`. */
+export function origin(host: string, port: number): string {
+  const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}
+
+const isLoopback = (host: string): boolean =>
+  host === "::1" || host.toLowerCase() === "localhost" || (isIPv4(host) && host.startsWith("127."));

@@ -1,0 +1,298 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { operationsOf } from "connect-transcoder/contract/operations";
+import { openApiDocument } from "connect-transcoder/openapi/document";
+import { jsonText } from "connect-transcoder/openapi/json";
+import { filesBelow } from "connect-transcoder/openapi/rules";
+import { describe, expect, test } from "vitest";
+import { docs } from "#proto/docs.ts";
+import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import { compileLibrary, serviceOf } from "../packages/transcoder/testdata/compile.ts";
+import { petstoreDocument } from "./openapi.ts";
+import { testLimits } from "./testing.ts";
+
+const config = { basePath: "", limits: { ...testLimits, rpcBytes: 1024 * 1024 }, deprecation: {} };
+const text = jsonText(petstoreDocument(config));
+const document = JSON.parse(text);
+const at = (path: string, verb: string) => document.paths[path][verb];
+const codes = (path: string, verb: string, status: number): string[] => {
+  const response = at(path, verb).responses[status];
+  const { content } = response.$ref ? document.components.responses[response.$ref.split("/").at(-1)] : response;
+  return content["application/json"].schema.properties.code.enum;
+};
+
+test("it is valid OpenAPI 3.1", async () => {
+  const { valid, errors } = await new Validator().validate(JSON.parse(text));
+  expect(errors).toBeUndefined();
+  expect(valid).toBe(true);
+});
+
+test("every reference leads somewhere, and every component is referred to", () => {
+  const references = new Set(
+    [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)].map(([, kind, name]) => `${kind}/${name}`),
+  );
+  const components = Object.entries<object>(document.components).flatMap(([kind, named]) =>
+    Object.keys(named).map((name) => `${kind}/${name}`),
+  );
+  expect([...references].sort()).toEqual(components.sort());
+});
+
+test("it lists the operations of the interface and no others", () => {
+  const operations = Object.entries<object>(document.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((verb) => `${verb} ${path}`),
+  );
+  expect(operations).toEqual([
+    "get /pets",
+    "post /pets",
+    "get /pets/{petId}",
+    "put /pets/{petId}",
+    "patch /pets/{petId}",
+    "delete /pets/{petId}",
+    "get /categories",
+    "post /categories",
+    "get /categories/{categoryId}",
+    "put /categories/{categoryId}",
+    "patch /categories/{categoryId}",
+    "delete /categories/{categoryId}",
+    "get /store/orders",
+    "post /store/orders",
+    "get /store/orders/{orderId}",
+    "put /store/orders/{orderId}",
+    "patch /store/orders/{orderId}",
+    "delete /store/orders/{orderId}",
+    "get /store/inventory",
+    "get /store/inventory/{petId}",
+    "put /store/inventory/{petId}",
+    "patch /store/inventory/{petId}",
+  ]);
+  expect(document.tags.map(({ name }: { name: string }) => name)).toEqual(["Pets", "Store"]);
+  expect(at("/categories", "get").tags).toEqual(["Pets"]);
+});
+
+test("records have the names and required members of the specification", () => {
+  const { schemas } = document.components;
+  const required = (name: string) => schemas[name].required?.toSorted();
+  expect(required("NewPet")).toEqual(["categoryId", "name"]);
+  expect(required("Pet")).toEqual(["categoryId", "id", "name"]);
+  expect(required("NewCategory")).toEqual(["name"]);
+  expect(required("Category")).toEqual(["id", "name"]);
+  expect(required("Order")).toBeUndefined();
+  expect(required("InventoryItem")).toEqual(["petId", "quantity", "status"]);
+  expect(required("InventoryUpdate")).toEqual(["quantity"]);
+  expect(required("Error")).toEqual(["code", "message", "status"]);
+  expect(schemas.PetStatus).toMatchObject({ type: "string", enum: ["available", "pending", "sold"] });
+  expect(schemas.Pets).toEqual({ type: "array", items: { $ref: "#/components/schemas/Pet" } });
+  expect(Object.keys(schemas.Order.properties)).toEqual(["id", "petId", "quantity", "shipDate", "complete"]);
+});
+
+test("integers have their true bounds, with all digits", () => {
+  expect(text).toContain('"format":"int64","minimum":-9223372036854775808,"maximum":9223372036854775807');
+  expect(text).toContain('"format":"int64","minimum":1,"maximum":9223372036854775807');
+  expect(document.components.schemas.Order.properties.quantity).toMatchObject({ minimum: 1, maximum: 2147483647 });
+  expect(document.components.schemas.InventoryUpdate.properties.quantity).toMatchObject({
+    minimum: 0,
+    maximum: 2147483647,
+  });
+});
+
+test("strings have their limits", () => {
+  const { name, description } = document.components.schemas.NewCategory.properties;
+  expect([name.minLength, name.maxLength]).toEqual([1, 200]);
+  expect([description.minLength, description.maxLength]).toEqual([undefined, 2000]);
+  expect(document.components.schemas.NewPet.properties.name).toMatchObject({ minLength: 1, maxLength: 200 });
+  const pattern = new RegExp(name.pattern, "u");
+  expect([" a ", "\u00a0"].map((value) => pattern.test(value))).toEqual([true, false]);
+});
+
+test("a patch requires nothing, and takes null where a value can be removed", () => {
+  const { OrderPatch, NewCategoryPatch } = document.components.schemas;
+  expect(OrderPatch.required).toBeUndefined();
+  expect(OrderPatch.properties.shipDate.type).toEqual(["string", "null"]);
+  expect(OrderPatch.properties.quantity.type).toBe("integer");
+  expect(NewCategoryPatch.properties.description.type).toEqual(["string", "null"]);
+  expect(Object.keys(at("/pets/{petId}", "patch").requestBody.content)).toEqual([
+    "application/merge-patch+json",
+    "application/json",
+  ]);
+});
+
+test("conditions are parameters where one record is read or written", () => {
+  const conditions = (path: string, verb: string): string[] =>
+    at(path, verb)
+      .parameters.map((one: { $ref?: string; name?: string }) => one.name ?? one.$ref?.split("/").at(-1))
+      .filter((name: string) => name.startsWith("If"));
+  expect(conditions("/pets/{petId}", "get")).toEqual(["IfMatch", "IfNoneMatch"]);
+  for (const verb of ["put", "patch", "delete"])
+    expect(conditions("/pets/{petId}", verb)).toEqual(["If-Match", "If-None-Match"]);
+  for (const verb of ["get", "post"]) expect(conditions("/pets", verb)).toEqual([]);
+});
+
+test("a limit beyond the largest is not forbidden, for it is read as the largest", () => {
+  const [limit] = at("/pets", "get").parameters;
+  expect([limit.name, limit.schema]).toEqual(["limit", { type: "integer", minimum: 1 }]);
+});
+
+test("errors of an operation are its own and those that follow from what it takes", () => {
+  expect(codes("/pets", "get", 400)).toEqual([
+    "INVALID_QUERY",
+    "INVALID_PAGE_TOKEN",
+    "INVALID_HEADER",
+    "UNKNOWN_FIELD",
+  ]);
+  expect(codes("/store/orders", "post", 400)).toEqual([
+    "MALFORMED_JSON",
+    "VALIDATION_FAILED",
+    "INVALID_QUERY",
+    "INVALID_HEADER",
+    "UNKNOWN_FIELD",
+  ]);
+  expect(codes("/store/orders", "post", 409)).toEqual([
+    "PET_NOT_AVAILABLE",
+    "INSUFFICIENT_STOCK",
+    "TOO_MANY_OPEN_ORDERS",
+    "IDEMPOTENCY_IN_PROGRESS",
+  ]);
+  expect(codes("/store/orders", "post", 422)).toEqual(["IDEMPOTENCY_KEY_REUSED"]);
+  expect(codes("/pets/{petId}", "put", 404)).toEqual(["PET_NOT_FOUND", "CATEGORY_NOT_FOUND"]);
+  expect(codes("/pets/{petId}", "delete", 412)).toEqual(["ETAG_MISMATCH"]);
+  expect(codes("/pets/{petId}", "get", 412)).toEqual(["ETAG_MISMATCH"]);
+  expect(at("/pets", "get").responses[412]).toBeUndefined();
+  expect(at("/pets", "post").responses[412]).toBeUndefined();
+  expect(at("/pets", "get").responses[404]).toBeUndefined();
+});
+
+describe("the deprecated operation", () => {
+  const operation = (deprecation: Parameters<typeof petstoreDocument>[0]["deprecation"]) =>
+    JSON.parse(jsonText(petstoreDocument({ ...config, deprecation }))).paths["/pets/{petId}"].get;
+
+  test("says so, with its sunset and its successor", () => {
+    expect(operation({})).toMatchObject({ deprecated: true });
+    expect(operation({}).description).toContain("2027-12-31T23:59:59Z");
+    expect(operation({}).description).toContain("/pets?id={petId}");
+    expect(Object.keys(operation({}).responses[200].headers)).toEqual(
+      expect.arrayContaining(["Deprecation", "Sunset", "Link"]),
+    );
+    expect(at("/categories/{categoryId}", "get").deprecated).toBeUndefined();
+  });
+  test("answers 410 only where that is configured, and has the dates that hold", () => {
+    expect(operation({}).responses[410]).toBeUndefined();
+    const gone = operation({ goneAfterSunset: true, sunsetAt: Date.parse("2030-01-01T00:00:00Z") });
+    expect(gone.responses[410]).toBeDefined();
+    expect(gone.description).toContain("2030-01-01T00:00:00Z");
+  });
+});
+
+test("a created record leads to every operation that takes its identifier", () => {
+  expect(Object.keys(at("/pets", "post").responses[201].links).sort()).toEqual([
+    "deletePet",
+    "getInventory",
+    "getPet",
+    "updateInventory",
+    "updateInventoryPatch",
+    "updatePet",
+    "updatePetPatch",
+  ]);
+  expect(at("/categories", "post").responses[201].links.getCategory).toEqual({
+    operationId: "getCategory",
+    parameters: { categoryId: "$response.body#/id" },
+  });
+});
+
+test("examples keep to their schemas", () => {
+  const ajv = new Ajv2020({ strict: false, validateSchema: false });
+  addFormats.default(ajv);
+  ajv.addSchema({ ...document, $id: ROOT });
+  const examples = [...examplesBelow(document, `${ROOT}#`)];
+  const wrong = examples.filter(({ pointer, example }) => !ajv.validate({ $ref: pointer }, example));
+  expect(wrong).toEqual([]);
+  const places = examples.map(({ pointer }) => pointer.slice(ROOT.length));
+  for (const place of ["NewPet", "NewPetPatch", "Order", "OrderPatch"])
+    expect(places).toContain(`#/components/schemas/${place}`);
+  expect(places).toContain("#/components/parameters/IfMatch/schema");
+  expect(places).toContain("#/components/parameters/IfNoneMatch/schema");
+  expect(places).toContain("#/paths/~1pets~1%7BpetId%7D/put/parameters/1/schema"); // If-Match
+  expect(places).toContain("#/paths/~1pets/post/responses/409/content/application~1problem+json/schema");
+});
+
+const ROOT = "https://document.invalid/";
+
+/** Examples in schemas, and those beside the schema of a media type. */
+function* examplesBelow(node: unknown, pointer: string): Iterable<{ pointer: string; example: unknown }> {
+  if (typeof node !== "object" || node === null) return;
+  for (const [name, member] of Object.entries(node)) {
+    if (name !== "examples")
+      yield* examplesBelow(member, `${pointer}/${encodeURI(name.replaceAll("~", "~0").replaceAll("/", "~1"))}`);
+    else if (Array.isArray(member)) for (const example of member) yield { pointer, example };
+    else
+      for (const { value } of Object.values<{ value: unknown }>(member))
+        yield { pointer: `${pointer}/schema`, example: value };
+  }
+}
+
+test("the example of an error is what the gateway would send", () => {
+  const { content } = at("/pets", "post").responses[404];
+  expect(content["application/json"].examples.CATEGORY_NOT_FOUND.value).toMatchObject({
+    code: "CATEGORY_NOT_FOUND",
+    status: 404,
+  });
+  expect(content["application/problem+json"].examples.CATEGORY_NOT_FOUND.value).toMatchObject({
+    type: "about:blank",
+    title: "Not Found",
+    code: "CATEGORY_NOT_FOUND",
+  });
+});
+
+test("it says whose it is, and under which license it may be used", () => {
+  const { license, contact } = document.info;
+  expect(license).toEqual({ name: "MIT", identifier: "MIT" });
+  expect(readFileSync(join(import.meta.dirname, "../LICENSE"), "utf8")).toMatch(/^MIT License/);
+  expect(contact.name).toBeTruthy();
+});
+
+test("paths stand behind the server's address", () => {
+  expect(document.servers).toEqual([{ url: "/" }]);
+  expect(petstoreDocument({ ...config, basePath: "/api" }).servers).toEqual([{ url: "/api" }]);
+});
+
+test("every operation, parameter and member is explained", () => {
+  const mute = Object.entries<
+    Record<string, { summary: string; description?: string; parameters: { name?: string; description?: string }[] }>
+  >(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([verb, { summary, description, parameters }]) => [
+      ...(summary && description ? [] : [`${verb} ${path}`]),
+      ...parameters
+        .filter(({ name, description }) => name && !description)
+        .map(({ name }) => `${verb} ${path} ${name}`),
+    ]),
+  );
+  expect(mute).toEqual([]);
+  expect(Object.values(docs).filter((comment) => /[ \t]+(\n|$)/.test(comment))).toEqual([]);
+});
+
+test("a service that the gateway has never heard of is described as well", async () => {
+  const service = serviceOf(compileLibrary(), "foreign.library.v1.LibraryService");
+  const sources = {
+    operations: operationsOf(service),
+    reasons: ErrorReasonSchema,
+    docs: {},
+    files: filesBelow([service.file]),
+    examples: {},
+    patchExamples: {},
+    retirement: {},
+  };
+  const about = {
+    title: "Library",
+    version: "1.0.0",
+    description: "Books",
+    license: "Apache-2.0",
+    contact: "The librarians",
+    basePath: "",
+    requestMs: 10_000,
+  };
+  const foreign = JSON.parse(jsonText(openApiDocument(sources, about)));
+  expect((await new Validator().validate(structuredClone(foreign))).errors).toBeUndefined();
+  expect(Object.keys(foreign.paths).length).toBeGreaterThan(3);
+});

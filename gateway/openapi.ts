@@ -1,0 +1,76 @@
+/** The document of the petstore: its services, its limits, its words. */
+
+import { operationsOf } from "connect-transcoder/contract/operations";
+import { openApiDocument } from "connect-transcoder/openapi/document";
+import type { JsonObject } from "connect-transcoder/openapi/json";
+import { filesBelow } from "connect-transcoder/openapi/rules";
+import { docs } from "#proto/docs.ts";
+import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import { API_VERSION } from "./app.ts";
+import type { GatewayConfig } from "./config.ts";
+import { examples, patchExamples } from "./openapi-examples.ts";
+import { publicServices } from "./services.ts";
+
+export const TITLE = "Petstore";
+
+/** @throws Error when the configured sunset is before the deprecation. */
+export function petstoreDocument({
+  basePath,
+  limits,
+  deprecation,
+}: Pick<GatewayConfig, "basePath" | "limits" | "deprecation">): JsonObject {
+  const services = publicServices.map(({ desc }) => desc);
+  return openApiDocument(
+    {
+      operations: services.flatMap(operationsOf),
+      reasons: ErrorReasonSchema,
+      docs,
+      files: filesBelow(services.map(({ file }) => file)),
+      examples,
+      patchExamples,
+      retirement: deprecation,
+    },
+    {
+      title: TITLE,
+      version: API_VERSION,
+      description: describe(limits),
+      license: "MIT",
+      contact: "The petstore authors",
+      basePath,
+      requestMs: limits.requestMs,
+    },
+  );
+}
+
+const describe = (
+  limits: GatewayConfig["limits"],
+): string => `Pets, the categories they belong to, orders for them and their stock.
+
+The same services can be called by gRPC, gRPC-Web and Connect; this document is about HTTP with JSON.
+
+- **Integers** are JSON integers with all their digits, up to 64 bits. Identifiers are below 2^53.
+- **Errors** are \`{code, message, status}\`. After 503 or 504 the outcome of a write is unknown; after any other error it
+  had no effect. With an \`Idempotency-Key\` it is safe to ask again.
+- **Methods**: every GET also answers HEAD. OPTIONS answers 204 with \`Allow\`; a method that a path does not have is 405
+  METHOD_NOT_ALLOWED with \`Allow\`, a path that does not exist is 404 ROUTE_NOT_FOUND.
+- **Members and parameters that an operation does not know** are ignored, unless \`Prefer: handling=strict\` is sent.
+  A record can be sent back as it came: members that only answers have, such as \`id\`, are known, and not looked at.
+- **Conditions** (RFC 9110, 13): every answer with one record carries its \`ETag\`. With \`If-Match\` a read or a write of
+  one record happens only if the record has not changed since; with \`If-None-Match\` a read of what the caller holds is
+  304, and a write only happens if the record is at none of the revisions named, with \`*\` never. Else the answer is 412.
+  \`If-Match\` compares strongly and goes first, \`If-None-Match\` weakly; a record that does not exist is 404 before. Lists
+  and creates are about no record that could be compared: conditions don't count there.
+- **Media types**: successes are \`application/json\`. Errors are \`application/problem+json\` (RFC 9457) when the header
+  \`Accept\` gives it a higher weight than JSON, or names it with the same; else JSON (RFC 9110, 12.5.1).
+- **Caches**: what is read may be kept and asked for again (\`no-cache\`). Errors and answers to writes may not be kept
+  (\`no-store\`): they say what became of one request.
+
+| Limit | Value |
+|---|---|
+| Body | ${limits.bodyBytes} bytes |
+| Nesting of JSON | ${limits.jsonDepth} |
+| Request target | ${limits.urlBytes} bytes |
+| Header fields together | ${limits.headerBytes} bytes |
+| Time for a request | ${limits.requestMs / 1000} s |
+| Message of gRPC-Web or Connect | ${limits.rpcBytes} bytes |
+`;

@@ -1,0 +1,87 @@
+import type { Runtime } from "@petstore/runtime/clock";
+import { Unavailable } from "@petstore/store/port";
+
+/** Headers that only processes of the petstore may set; the gateway's doors strip them from what comes from outside. */
+export const SECRET_HEADER = "x-petstore-secret";
+export const CALLER_HEADER = "x-petstore-caller";
+export const REQUEST_ID_HEADER = "x-request-id";
+
+/** The caller where no credentials are asked for. */
+export const ANONYMOUS = "anonymous";
+
+/** Headers of a call that is made in the name of whoever made a request. */
+export const callHeaders = ({ id, caller }: { readonly id: string; readonly caller: string }) => ({
+  [REQUEST_ID_HEADER]: id,
+  [CALLER_HEADER]: caller,
+});
+
+/** What work is done under: how long it may take, and in whose name it is logged. */
+export interface Budget {
+  /** When the caller gives up, on the process's clock (milliseconds). */
+  readonly deadline: number;
+  readonly requestId: string;
+}
+
+/** One RPC as its handler sees it. */
+export interface Call extends Budget {
+  readonly caller: string;
+  readonly headers: Headers;
+  /** Sent with the answer, not with an error. */
+  readonly responseHeaders: Headers;
+}
+
+/** What a caller's own identifier for a request looks like, so that it can stand in any log. */
+export const REQUEST_ID_PATTERN = "^[A-Za-z0-9._:/+=-]{1,128}$";
+const requestIds = new RegExp(REQUEST_ID_PATTERN);
+export const isRequestId = (text: string): boolean => requestIds.test(text);
+
+/** An identifier for a request that came without one, or for work that no request asked for. */
+export const newRequestId = (random: Runtime["random"], kind = "r"): string =>
+  `${kind}-${Math.floor(random() * 2 ** 52)
+    .toString(36)
+    .padStart(11, "0")}`;
+
+interface Incoming {
+  readonly headers: Headers;
+  readonly timeoutMs: number | undefined;
+}
+
+/** `trusted` callers are processes of the petstore: they speak for the one who called them. */
+export function openCall(
+  { headers, timeoutMs }: Incoming,
+  {
+    clock,
+    random,
+    maxTimeoutMs,
+    trusted,
+  }: Pick<Runtime, "clock" | "random"> & { maxTimeoutMs: number; trusted: boolean },
+): Call {
+  const requestId = headers.get(REQUEST_ID_HEADER) ?? "";
+  return {
+    deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
+    requestId: isRequestId(requestId) ? requestId : newRequestId(random),
+    caller: (trusted && headers.get(CALLER_HEADER)) || ANONYMOUS,
+    headers,
+    responseHeaders: new Headers(),
+  };
+}
+
+/** A budget for work that no request asked for. */
+export const background = (
+  { clock, random }: Pick<Runtime, "clock" | "random">,
+  kind: string,
+  ms = 10_000,
+): Budget => ({
+  deadline: clock() + ms,
+  requestId: newRequestId(random, kind),
+});
+
+/**
+ * Options for a call to another service: what remains of the budget, `limitMs` at most, and the same request id. Throws
+ * when nothing remains, as the store does: a process that slept must not send what it meant to send before.
+ */
+export function onward(clock: Runtime["clock"], { deadline, requestId }: Budget, limitMs = 1000) {
+  const left = deadline - clock();
+  if (left <= 0) throw new Unavailable(true, new Error("the deadline had passed before another service was asked"));
+  return { timeoutMs: Math.min(limitMs, left), headers: { [REQUEST_ID_HEADER]: requestId } };
+}

@@ -1,0 +1,314 @@
+import { create, type DescMethodUnary } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import { fault, reasonOf } from "../errors/fault.ts";
+import { balancing, createBalancer } from "./balancer.ts";
+import * as replicas from "./replica.ts";
+
+// Which errors these are is the replica's knowledge, and tested there.
+vi.mock("./replica.ts");
+const unsent = () => new ConnectError("connection refused", Code.Unavailable);
+const lost = () => new ConnectError("socket hang up", Code.Aborted);
+
+let now: number;
+/** Who was called, in this order; who fails, and how; who says that it serves. */
+let called: string[];
+let failing: Map<string, () => unknown>;
+let asked: string[];
+let serving: Set<string>;
+/** Who answers nothing now, not even whether it is there; and how often each was asked that. */
+let silent: Map<string, Promise<unknown>>;
+let questions: string[];
+let sleepers: { readonly until: number; readonly wake: () => void }[];
+beforeEach(() => {
+  now = 0;
+  silent = new Map();
+  questions = [];
+  sleepers = [];
+  called = [];
+  failing = new Map();
+  asked = [];
+  serving = new Set();
+  vi.mocked(replicas.neverRan).mockImplementation(({ code }) => code === Code.Unavailable);
+});
+
+const replica = (url: string): replicas.Replica => ({
+  url,
+  transport: {
+    unary: async (method: DescMethodUnary) => {
+      called.push(url);
+      await silent.get(url);
+      const failure = failing.get(url);
+      if (failure) throw failure();
+      const [header, trailer] = [new Headers(), new Headers()];
+      return { stream: false, service: method.parent, method, header, trailer, message: create(method.output) };
+    },
+  } as unknown as Transport,
+  isServing: async () => {
+    asked.push(url);
+    return serving.has(url);
+  },
+  isSilent: async () => {
+    questions.push(url);
+    return silent.has(url);
+  },
+  close: () => {},
+});
+
+const sleep = (ms: number) => new Promise<void>((wake) => sleepers.push({ until: now + ms, wake }));
+const deps = { clock: () => now, random: () => 0.5, sleep };
+
+function balance(...urls: string[]) {
+  const transport = balancing(createBalancer(urls.map(replica), deps), urls.length, deps);
+  return (signal?: AbortSignal, method: DescMethodUnary = CategoryService.method.getCategory) =>
+    transport.unary(method, signal, 1000, undefined, {}).then(() => "answered", ConnectError.from);
+}
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+async function advance(ms: number): Promise<void> {
+  for (const end = now + ms; now < end; ) {
+    now += 10;
+    const due = sleepers.filter(({ until }) => until <= now);
+    sleepers = sleepers.filter(({ until }) => until > now);
+    for (const { wake } of due) wake();
+    await nextTurn();
+  }
+}
+
+/** Makes calls, each in a turn of its own, and says who was called. */
+async function calls(call: ReturnType<typeof balance>, count: number): Promise<string> {
+  called = [];
+  for (let i = 0; i < count; i++) {
+    await call();
+    await nextTurn();
+  }
+  return called.join(" ");
+}
+
+describe("replicas that are ready", () => {
+  test("take turns", async () => {
+    expect(await calls(balance("a", "b", "c"), 7)).toBe("a b c a b c a");
+  });
+
+  test("get all calls of one turn of the event loop", async () => {
+    const call = balance("a", "b");
+    await Promise.all([call(), call(), call()]);
+    await nextTurn();
+    await Promise.all([call(), call()]);
+    expect(called.join(" ")).toBe("a a a b b");
+  });
+
+  test("stay so when they refuse a call themselves, or the caller gives up", async () => {
+    const call = balance("a", "b");
+    failing.set("a", () => fault("UNAVAILABLE", "the store"));
+    expect(await call()).toMatchObject({ rawMessage: "the store" });
+    failing.set("b", lost);
+    await nextTurn();
+    expect(await call(AbortSignal.abort())).toMatchObject({ code: Code.Aborted });
+    failing.clear();
+    await nextTurn();
+    expect([await calls(call, 4), asked]).toEqual(["a b a b", []]);
+  });
+});
+
+describe("a call that surely never ran", () => {
+  test("goes to the next replica, and all of its turn with it", async () => {
+    const call = balance("a", "b", "c");
+    failing.set("a", unsent);
+    expect(await Promise.all([call(), call()])).toEqual(["answered", "answered"]);
+    expect(called.sort().join(" ")).toBe("a a b c");
+  });
+
+  test("fails when every replica was tried once", async () => {
+    const call = balance("a", "b", "c");
+    for (const url of "abc") failing.set(url, unsent);
+    for (const outcome of await Promise.all([call(), call()]))
+      expect(outcome).toMatchObject({ rawMessage: "connection refused" });
+    expect(called.sort().join(" ")).toBe("a a b b c c");
+  });
+
+  test("has what remains of the time", async () => {
+    const left: unknown[] = [];
+    const slow = (url: string): replicas.Replica => {
+      const { transport, ...rest } = replica(url);
+      const unary: Transport["unary"] = (method, signal, timeoutMs, ...others) => {
+        left.push(timeoutMs);
+        now += 300;
+        return transport.unary(method, signal, timeoutMs, ...others);
+      };
+      return { ...rest, transport: { ...transport, unary } };
+    };
+    for (const url of "ab") failing.set(url, unsent);
+    const transport = balancing(createBalancer([slow("a"), slow("b")], deps), 2, deps);
+    await transport.unary(CategoryService.method.getCategory, undefined, 1000, undefined, {}).catch(() => {});
+    expect(left).toEqual([1000, 700]);
+  });
+});
+
+describe("a replica that did not answer", () => {
+  test("is passed over after a lost reply, and that call is not made again", async () => {
+    const call = balance("a", "b");
+    failing.set("a", lost);
+    expect(await call()).toMatchObject({ code: Code.Aborted });
+    await nextTurn();
+    expect(await calls(call, 3)).toBe("b b b");
+  });
+
+  test("has its turn again when it says that it serves", async () => {
+    const call = balance("a", "b");
+    failing.set("a", lost);
+    serving.add("a");
+    await call();
+    await nextTurn();
+    failing.clear();
+    expect(await calls(call, 4)).toBe("b a b a");
+    expect(asked).toEqual(["a"]);
+  });
+
+  test("is asked again at growing intervals, up to a limit", async () => {
+    const call = balance("a", "b");
+    failing.set("a", lost);
+    await call();
+    const times: number[] = [];
+    for (; now < 40_000; now += 10) {
+      await nextTurn();
+      const before = asked.length;
+      await call();
+      if (asked.length > before) times.push(now);
+    }
+    expect(new Set(asked)).toEqual(new Set("a"));
+    expect(times).toEqual([0, 1000, 2600, 5160, 9260, 15820, 25820, 35820]);
+  });
+
+  test("is not asked again while it thinks", async () => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const slow = { ...replica("a"), isServing: vi.fn(() => promise) };
+    const balancer = createBalancer([slow, replica("b")], deps);
+    balancer.failed(slow);
+    for (; now < 5_000; now += 100) expect(balancer.next()?.url).toBe("b");
+    expect(slow.isServing).toHaveBeenCalledTimes(1);
+    resolve(true);
+    await nextTurn();
+    expect([balancer.next()?.url, balancer.next()?.url].sort()).toEqual(["a", "b"]);
+  });
+
+  test("is called all the same when there is no other", async () => {
+    const call = balance("a", "b");
+    for (const url of "ab") failing.set(url, lost);
+    expect(await calls(call, 5)).toBe("a b a b a");
+    failing.clear();
+    expect(await call()).toBe("answered");
+  });
+});
+
+describe("a replica that owes answers", () => {
+  const timedOut = () => new ConnectError("the operation timed out", Code.DeadlineExceeded);
+  /** From now on it says nothing, until the result is called. */
+  const silence = (url: string) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    silent.set(url, promise);
+    return () => {
+      silent.delete(url);
+      resolve();
+    };
+  };
+
+  test("is not blamed for the time of a caller: it is asked once, and has its turn", async () => {
+    const call = balance("a", "b");
+    failing.set("a", timedOut);
+    expect(await call()).toMatchObject({ code: Code.DeadlineExceeded });
+    await nextTurn();
+    expect(await calls(call, 4)).toBe("b a b a");
+    await advance(3_000);
+    expect([questions, asked]).toEqual([["a"], []]);
+    expect(await calls(call, 4)).toBe("b a b a");
+  });
+
+  test("is left alone when it says that it is there, however long a call takes", async () => {
+    const call = balance("a");
+    const answer = silence("a");
+    const slow = call();
+    silent.delete("a"); // it has the call, and says that it is there
+    await advance(10_000);
+    expect(await calls(call, 2)).toBe("a a");
+    expect(asked).toEqual([]);
+    answer();
+    expect(await slow).toBe("answered");
+  });
+
+  test("is not asked while it answers other calls", async () => {
+    const call = balance("a");
+    const answer = silence("a");
+    const slow = call();
+    silent.delete("a");
+    for (let i = 0; i < 50; i++) {
+      await advance(100);
+      await call();
+    }
+    expect(questions).toEqual([]);
+    answer();
+    await slow;
+  });
+
+  test("is out when it leaves two questions unanswered, and what may be repeated moves on", async () => {
+    const call = balance("a", "b");
+    const answer = silence("a");
+    const reads = [call(), call()];
+    const write = call(undefined, CategoryService.method.deleteCategory);
+    await nextTurn();
+    expect(await calls(call, 1)).toBe("b");
+    called = [];
+    await advance(600);
+    expect(await Promise.all(reads)).toEqual(["answered", "answered"]);
+    expect(called).toEqual(["b", "b"]);
+    expect(questions).toEqual(["a", "a"]);
+    expect(await calls(call, 3)).toBe("b b b");
+    // What may have had effects is waited for.
+    answer();
+    expect(await write).toBe("answered");
+  });
+
+  test("is found out though no caller waits for it long", async () => {
+    const call = balance("a", "b");
+    silent.set("a", Promise.resolve());
+    failing.set("a", timedOut);
+    expect(await call()).toMatchObject({ code: Code.DeadlineExceeded });
+    await advance(600);
+    expect(await calls(call, 3)).toBe("b b b");
+  });
+
+  test("fails calls at once when there is no other, until it answers again", async () => {
+    const call = balance("a");
+    const answer = silence("a");
+    const read = call();
+    await advance(600);
+    expect(await read).toMatchObject({ code: Code.Unavailable });
+    called = [];
+    for (let i = 0; i < 5; i++) {
+      await nextTurn();
+      const error = (await call()) as ConnectError;
+      expect([error.rawMessage, reasonOf(error)?.reason]).toEqual([
+        "CategoryService does not answer now. Try again in a second.",
+        "UNAVAILABLE",
+      ]);
+    }
+    expect(called).toEqual([]);
+    await advance(10_000);
+    answer();
+    await advance(1_000);
+    expect(await call()).toBe("answered");
+  });
+
+  test("is called again when it is no longer silent, but broken, and there is no other", async () => {
+    const call = balance("a");
+    const answer = silence("a");
+    const read = call();
+    await advance(600);
+    await read;
+    answer();
+    await advance(1_000);
+    failing.set("a", unsent);
+    expect(await call()).toMatchObject({ rawMessage: "connection refused" });
+  });
+});

@@ -1,0 +1,187 @@
+/**
+ * Sharing calls among the replicas of a service, in the way and in the words of gRPC: "round_robin" among those that are
+ * ready; one that failed is in "transient failure" and passed over until it says that it serves, asked at intervals of
+ * gRPC's connection backoff. One that takes calls and answers nothing is found out by asking it, and is not called at all.
+ */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import type { Runtime } from "@petstore/runtime/clock";
+import { reasonOf } from "../errors/fault.ts";
+import { isBroken, notMade } from "./lost-reply.ts";
+import { neverRan, type Replica } from "./replica.ts";
+import { isReplayable } from "./retry.ts";
+
+const INITIAL_BACKOFF_MS = 1_000;
+const BACKOFF_MULTIPLIER = 1.6;
+const BACKOFF_JITTER = 0.2;
+/** gRPC's two minutes are too long for services that restart in a second. */
+const MAX_BACKOFF_MS = 10_000;
+
+/** A replica that owes answers and has given none for so long is asked whether it is there. */
+const UNHEARD_MS = 500;
+/** Questions without an answer that prove a replica silent: one may be lost to a pause of this process itself. */
+const QUESTIONS = 2;
+
+export interface Balancer {
+  /**
+   * The replica whose turn it is, and that was not tried. One that is not ready only if there is no other, and none if
+   * all are silent.
+   */
+  next(tried?: ReadonlySet<Replica>): Replica | undefined;
+  /** The way to it is broken: passes it over until it says that it serves. */
+  failed(replica: Replica): void;
+  /** A call to it begins. `onSilence` is called if the replica turns out to be silent before the call has ended. */
+  begin(replica: Replica, onSilence: () => void): CallEnd;
+}
+
+/** To be called when a call has ended, and whether it was the replica that ended it. */
+export type CallEnd = (answered: boolean) => void;
+
+interface Member {
+  readonly replica: Replica;
+  /** Undefined when it is ready. */
+  failure: { backoffMs: number; askAt: number; isSilent: boolean } | undefined;
+  /** Calls under way. */
+  readonly calls: Set<() => void>;
+  /** Since when it owes an answer and has given none. */
+  unheardSince: number | undefined;
+  isWatched: boolean;
+}
+
+export function createBalancer(
+  replicas: readonly Replica[],
+  { clock, random, sleep }: Pick<Runtime, "clock" | "random" | "sleep">,
+): Balancer {
+  const members = replicas.map(
+    (replica): Member => ({ replica, failure: undefined, calls: new Set(), unheardSince: undefined, isWatched: false }),
+  );
+  const memberOf = (replica: Replica) => members.find((one) => one.replica === replica) as Member;
+  let turn = 0;
+
+  /** Without a timer: a replica is asked when somebody could use it. */
+  async function ask(member: Member, failure: NonNullable<Member["failure"]>): Promise<void> {
+    failure.askAt = Number.POSITIVE_INFINITY;
+    if (await member.replica.isServing()) {
+      if (member.failure === failure) member.failure = undefined;
+      return;
+    }
+    failure.askAt = clock() + failure.backoffMs * (1 + BACKOFF_JITTER * (2 * random() - 1));
+    failure.backoffMs = Math.min(failure.backoffMs * BACKOFF_MULTIPLIER, MAX_BACKOFF_MS);
+  }
+
+  function fail(member: Member): void {
+    member.failure ??= { backoffMs: INITIAL_BACKOFF_MS, askAt: clock(), isSilent: false };
+    member.unheardSince = undefined;
+  }
+
+  /** A silent replica gets no calls, so it is asked on a timer until it answers. */
+  async function silence(member: Member): Promise<void> {
+    member.unheardSince = undefined;
+    const failure = { backoffMs: INITIAL_BACKOFF_MS, askAt: Number.POSITIVE_INFINITY, isSilent: true };
+    member.failure = failure;
+    for (const onSilence of member.calls) onSilence();
+    do await sleep(UNHEARD_MS);
+    while (await member.replica.isSilent());
+    failure.isSilent = false;
+    failure.askAt = clock();
+  }
+
+  const heard = (member: Member) => {
+    member.unheardSince = member.calls.size > 0 ? clock() : undefined;
+  };
+
+  async function isSilent({ replica }: Member): Promise<boolean> {
+    for (let question = 1; question <= QUESTIONS; question++) if (!(await replica.isSilent())) return false;
+    return true;
+  }
+
+  /** Runs while the replica owes an answer. A slow call proves nothing as long as it answers other calls, or the question. */
+  async function watch(member: Member): Promise<void> {
+    member.isWatched = true;
+    for (;;) {
+      const since = member.unheardSince;
+      if (since === undefined) break;
+      const restMs = since + UNHEARD_MS - clock();
+      if (restMs > 0) await sleep(restMs);
+      else if (!(await isSilent(member))) heard(member);
+      else if (member.unheardSince === since) void silence(member);
+    }
+    member.isWatched = false;
+  }
+
+  return {
+    next(tried = new Set()) {
+      for (const member of members)
+        if (member.failure && clock() >= member.failure.askAt) void ask(member, member.failure);
+      const inTurn = members.map((_, i) => members[(turn + i) % members.length] as Member);
+      const untried = inTurn.filter(({ replica, failure }) => !tried.has(replica) && !failure?.isSilent);
+      const chosen = untried.find(({ failure }) => !failure) ?? untried[0];
+      if (chosen) turn = members.indexOf(chosen) + 1;
+      return chosen?.replica;
+    },
+    failed: (replica) => fail(memberOf(replica)),
+    begin(replica, onSilence) {
+      const member = memberOf(replica);
+      member.calls.add(onSilence);
+      member.unheardSince ??= clock();
+      if (!member.isWatched) void watch(member);
+      return (answered) => {
+        member.calls.delete(onSilence);
+        if (answered) heard(member);
+      };
+    },
+  };
+}
+
+/**
+ * Calls of one turn of the event loop go to the same replica. A call that surely never ran goes to the next one, and so
+ * does one that may be repeated when its replica turns out to be silent.
+ */
+export function balancing(balancer: Balancer, replicas: number, { clock }: Pick<Runtime, "clock">): Transport {
+  let current: Replica | undefined;
+  const ofThisTurn = (): Replica | undefined => {
+    if (current) return current;
+    setImmediate(() => {
+      current = undefined;
+    });
+    current = balancer.next();
+    return current;
+  };
+  return {
+    async stream(method, ...call) {
+      const replica = balancer.next();
+      if (!replica) throw allSilent(method);
+      return replica.transport.stream(method, ...call);
+    },
+    async unary(method, signal, timeoutMs, headers, input, contextValues) {
+      const deadline = timeoutMs === undefined ? undefined : clock() + timeoutMs;
+      const tried = new Set<Replica>();
+      for (;;) {
+        const replica = tried.size === 0 ? ofThisTurn() : balancer.next(tried);
+        if (!replica) throw allSilent(method);
+        tried.add(replica);
+        const silence = Promise.withResolvers<never>();
+        const isSilent = new ConnectError(`${replica.url} is silent`, Code.Unavailable);
+        const end = balancer.begin(replica, () => isReplayable(method, input) && silence.reject(isSilent));
+        try {
+          const left = deadline === undefined ? undefined : Math.max(1, deadline - clock());
+          const attempt = replica.transport.unary(method, signal, left, headers, input, contextValues);
+          const answer = await Promise.race([attempt, silence.promise]);
+          end(true);
+          return answer;
+        } catch (thrown) {
+          const error = ConnectError.from(thrown);
+          const wayBroke = !signal?.aborted && !reasonOf(error) && isBroken(error);
+          end(!signal?.aborted && !wayBroke && !(error.code === Code.DeadlineExceeded && !reasonOf(error)));
+          // An error that the replica sent itself proves that it is there, and a caller's deadline proves nothing.
+          if (!wayBroke) throw error;
+          if (error !== isSilent) balancer.failed(replica);
+          if ((error !== isSilent && !neverRan(error)) || tried.size === replicas) throw error;
+        }
+      }
+    },
+  };
+}
+
+const allSilent = ({ parent }: DescMethod): ConnectError =>
+  notMade("UNAVAILABLE", `${parent.name} does not answer now. Try again in a second.`);

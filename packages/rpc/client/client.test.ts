@@ -1,0 +1,158 @@
+/** What a transport adds above the wire: lost replies, retries, asking again. */
+import { create, type DescMethodUnary } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { fault, reasonOf } from "../errors/fault.ts";
+import { askingAgain, SEEN_HEADER } from "./floor.ts";
+import { knowingLostReplies, LostReply } from "./lost-reply.ts";
+import { retrying } from "./retry.ts";
+
+const { getCategory, createCategory, deleteCategory } = CategoryService.method;
+const lost = () => new ConnectError("socket hang up", Code.Aborted);
+
+/** A transport that fails as told, then answers; and what it was called with. */
+function scripted(...failures: unknown[]) {
+  const calls: { headers: Headers; timeoutMs: number | undefined }[] = [];
+  const transport = {
+    stream: () => Promise.reject(new Error("not used")),
+    unary: async (method: DescMethodUnary, _signal: unknown, timeoutMs: number | undefined, headers: HeadersInit) => {
+      calls.push({ headers: new Headers(headers), timeoutMs });
+      const failure = failures.shift();
+      if (failure) throw failure;
+      return {
+        stream: false,
+        service: method.parent,
+        method,
+        header: new Headers(),
+        trailer: new Headers(),
+        message: create(method.output),
+      };
+    },
+  } as unknown as Transport;
+  return { transport, calls };
+}
+const call = (transport: Transport, method: DescMethodUnary, input: object = {}, timeoutMs?: number) =>
+  transport.unary(method, undefined, timeoutMs, undefined, input as never).then(() => undefined, ConnectError.from);
+
+let time = 0;
+const noWait = {
+  clock: () => time,
+  random: () => 0.5,
+  sleep: async (ms: number) => {
+    time += ms;
+  },
+};
+const stack = (transport: Transport) => askingAgain(retrying(knowingLostReplies(transport), noWait), noWait);
+
+describe("a lost reply", () => {
+  test.each([Code.Unavailable, Code.Aborted, Code.Internal, Code.Unknown, Code.Canceled])(
+    "is unavailable (%i)",
+    async (code) => {
+      const { transport } = scripted(new ConnectError("read ECONNRESET at /x", code));
+      const error = (await call(knowingLostReplies(transport), deleteCategory)) as ConnectError;
+      expect([error.code, reasonOf(error)?.reason]).toEqual([Code.Unavailable, "UNAVAILABLE"]);
+      expect(error.rawMessage).toMatch(/^CategoryService did not answer\. A write may or may not have happened/);
+    },
+  );
+
+  test("is not what a service says itself, whatever its code", async () => {
+    const { transport } = scripted(fault("INTERNAL", "a bug"));
+    expect(await call(knowingLostReplies(transport), getCategory)).toMatchObject({
+      code: Code.Internal,
+      rawMessage: "a bug",
+    });
+  });
+});
+
+describe("retries", () => {
+  test("reads and keyed creates are repeated", async () => {
+    for (const [method, input] of [
+      [getCategory, {}],
+      [InventoryInternalService.method.reserve, {}],
+      [createCategory, { requestId: "k" }],
+    ] as const) {
+      const { transport, calls } = scripted(lost(), lost());
+      expect(await call(stack(transport), method, input)).toBeUndefined();
+      expect(calls).toHaveLength(3);
+    }
+  });
+
+  test("writes that might be done twice are not", async () => {
+    for (const [method, input] of [
+      [deleteCategory, {}],
+      [createCategory, {}],
+    ] as const) {
+      const { transport, calls } = scripted(lost());
+      expect(await call(stack(transport), method, input)).toBeInstanceOf(LostReply);
+      expect(calls).toHaveLength(1);
+    }
+  });
+
+  test("what a service answered is not asked again: it was nearest to the failure", async () => {
+    const { transport, calls } = scripted(fault("UNAVAILABLE", "the store"), fault("OVERLOADED", "later"));
+    expect((await call(stack(transport), getCategory))?.rawMessage).toBe("the store");
+    expect(calls).toHaveLength(1);
+  });
+
+  test("three attempts at most, and none after the deadline", async () => {
+    const often = scripted(lost(), lost(), lost(), lost());
+    expect(await call(stack(often.transport), getCategory)).toBeInstanceOf(LostReply);
+    expect(often.calls).toHaveLength(3);
+    const brief = scripted(lost(), lost());
+    expect(await call(stack(brief.transport), getCategory, {}, 10)).toBeInstanceOf(LostReply);
+    expect(brief.calls).toHaveLength(1);
+  });
+
+  test("each attempt has what remains of the time", async () => {
+    const { transport, calls } = scripted(lost());
+    await call(stack(transport), getCategory, {}, 1000);
+    expect(calls.map(({ timeoutMs }) => timeoutMs)).toEqual([1000, 975]);
+  });
+
+  test("a service in trouble is not buried: a tenth of the traffic, after a burst", async () => {
+    let attempts = 0;
+    const down = {
+      unary: async () => {
+        attempts++;
+        throw lost();
+      },
+    } as unknown as Transport;
+    const transport = stack(down);
+    for (let i = 0; i < 1000; i++) await call(transport, getCategory);
+    expect(attempts).toBeGreaterThan(1090);
+    expect(attempts).toBeLessThan(1130);
+  });
+});
+
+describe("a create with a key", () => {
+  const sentBack = (floor: string) => fault("IDEMPOTENCY_IN_PROGRESS", "late", undefined, { floor });
+  test("has seen nothing at first, and asks again with what it was told", async () => {
+    const { transport, calls } = scripted(sentBack("41"), sentBack("42"));
+    expect(await call(stack(transport), createCategory, { requestId: "k" })).toBeUndefined();
+    expect(calls.map(({ headers }) => headers.get(SEEN_HEADER))).toEqual(["0", "41", "42"]);
+  });
+  test("gives up when it is sent back again and again", async () => {
+    const { transport, calls } = scripted(...Array.from({ length: 9 }, (_, i) => sentBack(String(i))));
+    expect((await call(stack(transport), createCategory, { requestId: "k" }))?.code).toBe(Code.Aborted);
+    expect(calls).toHaveLength(4);
+  });
+  test("has the time of one call for all its rounds", async () => {
+    const { transport, calls } = scripted(sentBack("1"), sentBack("2"));
+    const slow: Transport = {
+      ...transport,
+      unary: (...args) => {
+        time += 30;
+        return transport.unary(...args);
+      },
+    };
+    await call(stack(slow), createCategory, { requestId: "k" }, 100);
+    expect(calls.map(({ timeoutMs }) => timeoutMs)).toEqual([100, 70, 40]);
+  });
+  test("one without a key says nothing of keys", async () => {
+    const { transport, calls } = scripted();
+    await call(stack(transport), createCategory);
+    expect(calls[0]?.headers.has(SEEN_HEADER)).toBe(false);
+  });
+});

@@ -1,0 +1,37 @@
+import { ConnectError, type Transport } from "@connectrpc/connect";
+import type { Runtime } from "@petstore/runtime/clock";
+import { reasonOf } from "../errors/fault.ts";
+import { isKeyed } from "./retry.ts";
+
+/** Tells a create with a key how much of the key's history its caller has seen; see `keys.ts`. */
+export const SEEN_HEADER = "x-petstore-key-seen";
+/** In the error's metadata: what to see before asking again. */
+export const FLOOR = "floor";
+
+const ROUNDS = 4;
+
+/**
+ * A message can arrive after its caller gave up. So a create with a key starts by having seen nothing; where the key has
+ * been freed by a refusal meanwhile, it is sent back without effect, and only a caller that still waits asks again.
+ */
+export function askingAgain(transport: Transport, { clock }: Pick<Runtime, "clock">): Transport {
+  return {
+    ...transport,
+    async unary(method, signal, timeoutMs, init, input, contextValues) {
+      if (!isKeyed(method, input)) return transport.unary(method, signal, timeoutMs, init, input, contextValues);
+      const deadline = timeoutMs === undefined ? undefined : clock() + timeoutMs;
+      const headers = new Headers(init);
+      headers.set(SEEN_HEADER, "0");
+      for (let round = 1; ; round++) {
+        try {
+          const left = deadline === undefined ? undefined : Math.max(1, deadline - clock());
+          return await transport.unary(method, signal, left, headers, input, contextValues);
+        } catch (error) {
+          const floor = error instanceof ConnectError ? reasonOf(error)?.metadata[FLOOR] : undefined;
+          if (floor === undefined || round === ROUNDS || signal?.aborted) throw error;
+          headers.set(SEEN_HEADER, floor);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import type { Reason } from "../../../services/resource/errors.ts";
+import { advice, fault, reasonOf } from "../errors/fault.ts";
+
+const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
+
+/** The codes by which Connect reports a connection that broke, a stream that was reset, or a reply cut short. */
+export const isBroken = ({ code }: ConnectError): boolean => broken.has(code);
+
+/**
+ * A service of ours gives a reason with every failure. A failure without one came from the way there or back, so nobody
+ * knows whether the call ran: that is "unavailable" (never 500 or 502 over HTTP), and marked as lost so that it is
+ * retried where it was noticed and nowhere else.
+ */
+export function knowingLostReplies(transport: Transport): Transport {
+  return {
+    ...transport,
+    async unary(method, signal, timeoutMs, headers, input, contextValues) {
+      try {
+        return await transport.unary(method, signal, timeoutMs, headers, input, contextValues);
+      } catch (thrown) {
+        const error = ConnectError.from(thrown);
+        if (signal?.aborted || reasonOf(error) || !isBroken(error)) throw error;
+        throw new LostReply(method, error);
+      }
+    },
+  };
+}
+
+/** No answer came: the call may or may not have run. */
+export class LostReply extends ConnectError {
+  readonly #lost = true;
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && #lost in value && value.#lost;
+  }
+  constructor({ parent, idempotency }: DescMethod, cause: ConnectError) {
+    const whatNow = advice(idempotency !== Level.NO_SIDE_EFFECTS);
+    const { rawMessage, code, details } = fault("UNAVAILABLE", `${parent.name} did not answer. ${whatNow}`);
+    super(rawMessage, code, undefined, undefined, cause);
+    this.details = details;
+  }
+}
+
+/** A call that was not made at all. It is no fault of this process: one that makes calls of its own can't pass it on. */
+export function notMade(reason: Reason, message: string): ConnectError {
+  const { rawMessage, code, details } = fault(reason, message);
+  const error = new ConnectError(rawMessage, code);
+  error.details = details;
+  return error;
+}

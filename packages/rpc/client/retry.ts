@@ -1,0 +1,65 @@
+import { type DescMethodUnary, getOption } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import type { Transport } from "@connectrpc/connect";
+import type { Runtime } from "@petstore/runtime/clock";
+import { field as fieldOption } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
+import { LostReply } from "./lost-reply.ts";
+
+const ATTEMPTS = 3;
+/** Retries may be this part of the traffic, so that a service in trouble is not buried. */
+const SHARE = 0.1;
+/** Retries that may come at once after a quiet time. */
+const BURST = 10;
+const FIRST_PAUSE_MS = 50;
+
+const keyFields = new WeakMap<DescMethodUnary, string | undefined>();
+
+/** The request's field that holds an idempotency key, if it has one. */
+function keyField(method: DescMethodUnary): string | undefined {
+  if (!keyFields.has(method)) {
+    const field = method.input.fields.find((f) => getOption(f, fieldOption).header === "Idempotency-Key");
+    keyFields.set(method, field?.localName);
+  }
+  return keyFields.get(method);
+}
+
+/** True when the request carries an idempotency key. */
+export function isKeyed(method: DescMethodUnary, input: object): boolean {
+  const name = keyField(method);
+  return name !== undefined && (input as Record<string, unknown>)[name] !== undefined;
+}
+
+/** True when to do it twice is to do it once: reads, operations that name themselves, creates with a key. */
+export const isReplayable = (method: DescMethodUnary, input: object): boolean =>
+  method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, input);
+
+/**
+ * Repeats a call whose reply was lost, if it may be repeated: reads, operations that name themselves, creates with a key.
+ * Full jitter, and a budget over all calls (see "Exponential Backoff And Jitter" and gRPC's retry throttling, A6). An
+ * error that a service answered with is not retried here: whoever was nearest to it has done so.
+ */
+export function retrying(
+  transport: Transport,
+  { clock, random, sleep }: Pick<Runtime, "clock" | "random" | "sleep">,
+): Transport {
+  let budget = BURST;
+  return {
+    ...transport,
+    async unary(method, signal, timeoutMs, headers, input, contextValues) {
+      const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock() + timeoutMs;
+      budget = Math.min(BURST, budget + SHARE);
+      for (let attempt = 1; ; attempt++) {
+        const left = timeoutMs === undefined ? undefined : Math.max(1, deadline - clock());
+        try {
+          return await transport.unary(method, signal, left, headers, input, contextValues);
+        } catch (error) {
+          const pause = random() * FIRST_PAUSE_MS * 4 ** (attempt - 1);
+          const again = error instanceof LostReply && isReplayable(method, input) && attempt < ATTEMPTS;
+          if (!again || budget < 1 || clock() + pause >= deadline || signal?.aborted) throw error;
+          budget -= 1;
+          await sleep(pause, signal);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,222 @@
+/** What a server owes to itself for each connection and each request, whichever protocol they speak. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Logger } from "@petstore/runtime/log";
+import { type AnswerLimits, createAnswers, type Taker } from "./answers.ts";
+
+export interface ConnectionLimits extends AnswerLimits {
+  /** Connections at a time. */
+  readonly connections: number;
+  /** Of these, from one address, without those of the petstore's own processes. */
+  readonly connectionsPerAddress: number;
+  /** Unanswered requests of one HTTP/1.1 connection: more in a row are pipelined by nobody who reads the answers. */
+  readonly pipelinedRequests: number;
+}
+
+export const defaultConnectionLimits: ConnectionLimits = {
+  connections: 1000,
+  connectionsPerAddress: 500,
+  pipelinedRequests: 100,
+  writeMs: 30_000,
+  waitingBytes: 64 * 1024 * 1024,
+};
+
+export interface GuardOptions {
+  /** Whether a request comes from one of the petstore's own processes, and its connection with it. By default none does. */
+  readonly knowsPeer?: ((request: IncomingMessage) => boolean) | undefined;
+  readonly log?: Logger | undefined;
+}
+
+export interface Connections {
+  /** To be called first with every request that does not come through the server's event "request". */
+  follow(request: IncomingMessage, response: ServerResponse): void;
+  /** The connection of a request is one of the petstore's own processes. */
+  isPeer(request: IncomingMessage): boolean;
+  /** Bytes of answers that wait to be taken. */
+  waiting(): number;
+}
+
+interface Connection extends Taker {
+  readonly address: string;
+  isPeer: boolean;
+  /** Requests without an answer. */
+  open: number;
+  /** Of these, those that have arrived completely: something is done for them. */
+  served: number;
+  /** Requests of HTTP/1.1 without an answer, the first of which is begun. */
+  readonly turns: { readonly response: ServerResponse; readonly begin: () => void }[];
+}
+
+/** Found through the sockets that HTTP/2 hands out, too, which stand in for the real ones. */
+const KEY: unique symbol = Symbol("connection");
+const connectionOf = (request: IncomingMessage) => (request.socket as { [KEY]?: Connection } | null)?.[KEY];
+
+/**
+ * Takes care of the connections of a server.
+ *
+ * - Their number is bounded. A new one above the bound takes the place of the one for which nothing is done for longest:
+ *   idle, or with a request that still arrives. Where something is done for all, the new one is closed.
+ * - Their answers are bounded, see `createAnswers`.
+ * - Pipelined requests take turns: one is begun when the answer to the one before was taken, and none on a connection that
+ *   is over. Node tells of all that came in one packet at once, whatever becomes of the first.
+ * - What breaks off, whenever it does, is no uncaught error: sockets, requests and responses have a listener for errors
+ *   from their first moment to their last. Others come and go, and node emits an error that comes in between.
+ */
+export function guardConnections(
+  server: Server,
+  limits: ConnectionLimits,
+  { knowsPeer = () => false, log }: GuardOptions = {},
+): Connections {
+  const answers = createAnswers(limits);
+  const all = new Set<Connection>();
+  /** Of strangers, by address; the one that did something last is the last. */
+  const strangers = new Map<string, { count: number; idle: Set<Connection> }>();
+  /** The same, whatever their address. */
+  const idle = new Set<Connection>();
+
+  const serve = server.listeners("connection") as ((socket: Socket) => void)[];
+  server.removeAllListeners("connection");
+  const begin = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
+  server.removeAllListeners("request");
+  server.on("request", (request, response) => {
+    const passOn = () => {
+      for (const listener of begin) listener.call(server, request, response);
+    };
+    const connection = connectionOf(request);
+    if (!connection) return passOn();
+    if (!all.has(connection)) return;
+    follow(request, response);
+    takeTurns(connection, request, response, passOn);
+  });
+  server.on("connection", (socket: Socket) => {
+    socket.on("error", ignore);
+    if (!admit(socket)) socket.destroy();
+    else for (const listener of serve) listener.call(server, socket);
+  });
+
+  function admit(socket: Socket): boolean {
+    const address = socket.remoteAddress ?? "";
+    const same = strangers.get(address) ?? { count: 0, idle: new Set() };
+    if (same.count >= limits.connectionsPerAddress && !makeRoom(same.idle)) return false;
+    if (all.size >= limits.connections && !makeRoom(idle)) return false;
+    same.count++;
+    strangers.set(address, same);
+    const giveUp = (why: string) => {
+      log?.debug({ address, why }, "a connection was given up");
+      close();
+      socket.destroy();
+    };
+    const connection: Connection = {
+      address,
+      isPeer: false,
+      open: 0,
+      served: 0,
+      turns: [],
+      giveUp,
+      taken: () => bytesTaken(socket),
+    };
+    const close = () => {
+      if (!all.delete(connection)) return;
+      answers.forget(connection);
+      leave(connection);
+    };
+    (socket as { [KEY]?: Connection })[KEY] = connection;
+    all.add(connection);
+    rest(connection);
+    socket.once("close", close);
+    return true;
+  }
+
+  function makeRoom(among: Set<Connection>): boolean {
+    const [longest] = among;
+    longest?.giveUp("others need its place");
+    return longest !== undefined;
+  }
+
+  /** It may be closed for another. */
+  function rest(connection: Connection): void {
+    if (connection.isPeer || connection.served > 0 || !all.has(connection)) return;
+    for (const set of [idle, strangers.get(connection.address)?.idle]) {
+      set?.delete(connection);
+      set?.add(connection);
+    }
+  }
+  function work(connection: Connection): void {
+    idle.delete(connection);
+    strangers.get(connection.address)?.idle.delete(connection);
+  }
+  /** It is no stranger's connection any more. */
+  function leave(connection: Connection): void {
+    work(connection);
+    const same = strangers.get(connection.address);
+    if (connection.isPeer || !same) return;
+    if (--same.count === 0) strangers.delete(connection.address);
+  }
+
+  function takeTurns({ turns }: Connection, { socket }: IncomingMessage, response: ServerResponse, begin: () => void) {
+    turns.push({ response, begin });
+    response.once("close", () => {
+      turns.shift();
+      const [next] = turns;
+      // The answer said that it was the last one, or the client has gone. Node tells nobody who waits behind it.
+      if (socket.destroyed || socket.writableEnded) next?.response.emit("close");
+      else next?.begin();
+    });
+    if (turns.length === 1) begin();
+  }
+
+  function follow(request: IncomingMessage, response: ServerResponse): void {
+    request.on("error", ignore);
+    response.on("error", ignore);
+    const connection = connectionOf(request);
+    if (!connection) return;
+    if (!connection.isPeer && knowsPeer(request)) {
+      leave(connection);
+      connection.isPeer = true;
+    }
+    let arrived = false;
+    const arrive = () => {
+      if (arrived) return;
+      arrived = true;
+      connection.served++;
+      work(connection);
+    };
+    connection.open++;
+    if (hasBody(request)) {
+      rest(connection);
+      request.once("end", arrive);
+    } else arrive();
+    response.once("close", () => {
+      request.off("end", arrive);
+      connection.open--;
+      if (arrived) connection.served--;
+      rest(connection);
+    });
+    answers.follow(connection, response);
+    if (request.httpVersionMajor === 1 && connection.open > limits.pipelinedRequests)
+      connection.giveUp(`more than ${limits.pipelinedRequests} requests wait for their answers`);
+  }
+
+  return {
+    follow,
+    isPeer: (request) => connectionOf(request)?.isPeer === true,
+    waiting: answers.waiting,
+  };
+}
+
+const ignore = () => {};
+
+/**
+ * Bytes of a socket that the system has taken. Node counts by whole writes in what it documents, an answer mostly is one,
+ * and HTTP/2 writes past the socket; its own time-out of sockets looks at the handle's queue, too.
+ */
+export function bytesTaken(socket: Socket): number {
+  const { bytesWritten = 0, writeQueueSize = 0 } =
+    (socket as { _handle?: { bytesWritten?: number; writeQueueSize?: number } | null })._handle ?? {};
+  return bytesWritten - writeQueueSize;
+}
+
+function hasBody({ headers, ...request }: IncomingMessage & { stream?: { endAfterHeaders?: boolean } }): boolean {
+  if (request.stream) return request.stream.endAfterHeaders !== true;
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}

@@ -1,0 +1,245 @@
+import { create, type DescMethodUnary, type MessageInitShape } from "@bufbuild/protobuf";
+import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { realTime } from "@petstore/runtime/clock";
+import { Overloaded, Unavailable } from "@petstore/store/port";
+import { validate } from "connect-transcoder/validation/validate";
+import { pino } from "pino";
+import { describe, expect, test } from "vitest";
+import {
+  CategoryService,
+  UpdateCategoryRequestSchema,
+} from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import { ErrorReasonSchema } from "../../../proto/gen/petstore/common/v1/error_reason_pb.ts";
+import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
+import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
+import { DomainError } from "../../../services/resource/errors.ts";
+import { CALLER_HEADER, type Call, openCall, SECRET_HEADER } from "../call.ts";
+import { reasonOf, toFault } from "../errors/fault.ts";
+import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
+
+const secret = "a secret that is long enough";
+const method = OrderInternalService.method.getOrderStates;
+type Handle = Handlers<typeof OrderInternalService>["getOrderStates"];
+
+function invoke(
+  handle: Handle,
+  headers: Record<string, string> = {},
+  options: { timeoutMs?: number; ids?: bigint[] } = {},
+) {
+  const lines: { level: number; msg: string; err?: { message: string } }[] = [];
+  const log = pino({ level: "debug" }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const dispatcher = createDispatcher([implement(OrderInternalService, { getOrderStates: handle })], {
+    deps: { ...realTime, log },
+    secret,
+    maxTimeoutMs: 5_000,
+  });
+  const request = create(method.input, { orderId: options.ids ?? [] });
+  const incoming = { headers: new Headers({ [SECRET_HEADER]: secret, ...headers }), timeoutMs: options.timeoutMs };
+  const answer = dispatcher.invoke(method as never, request, incoming);
+  return { answer, failure: answer.then(() => undefined, ConnectError.from), lines };
+}
+
+describe("what a handler is told", () => {
+  const callOf = async (headers: Record<string, string>, timeoutMs?: number) => {
+    let seen: Call | undefined;
+    const handle: Handle = (_, call) => {
+      seen = call;
+      return {};
+    };
+    await invoke(handle, headers, timeoutMs === undefined ? {} : { timeoutMs }).answer;
+    return seen as Call;
+  };
+
+  test("a sane request id is taken over, any other is replaced", async () => {
+    expect((await callOf({ "x-request-id": "a:b/1" })).requestId).toBe("a:b/1");
+    expect((await callOf({ "x-request-id": "a b" })).requestId).toMatch(/^r-/);
+    expect((await callOf({})).requestId).toMatch(/^r-/);
+  });
+
+  test("the deadline is the caller's, but never beyond the longest allowed", async () => {
+    const now = realTime.clock();
+    expect((await callOf({}, 2_000)).deadline - now).toBeLessThan(4_000);
+    expect((await callOf({}, 60_000)).deadline - now).toBeLessThan(7_000);
+    expect((await callOf({})).deadline - now).toBeGreaterThan(4_000);
+  });
+
+  test("the caller is believed from the petstore's own processes only", async () => {
+    expect((await callOf({ [CALLER_HEADER]: "ann" })).caller).toBe("ann");
+    const { failure } = invoke(() => ({}), { [SECRET_HEADER]: "a guess", [CALLER_HEADER]: "ann" });
+    expect((await failure)?.code).toBe(Code.PermissionDenied);
+    const incoming = { headers: new Headers({ [CALLER_HEADER]: "ann" }), timeoutMs: undefined };
+    const deps = { ...realTime, maxTimeoutMs: 1_000 };
+    expect(openCall(incoming, { ...deps, trusted: false }).caller).toBe("anonymous");
+    expect(openCall(incoming, { ...deps, trusted: true }).caller).toBe("ann");
+  });
+});
+
+describe("errors", () => {
+  test("an internal RPC without the secret is refused before its request is looked at", async () => {
+    const { failure } = invoke(() => ({}), { [SECRET_HEADER]: "" }, { ids: Array(2000).fill(1n) });
+    expect(reasonOf((await failure) as ConnectError)?.reason).toBe("PERMISSION_DENIED");
+  });
+
+  test("a request that breaks its rules never reaches the handler", async () => {
+    let ran = false;
+    const handle: Handle = () => {
+      ran = true;
+      return {};
+    };
+    const error = (await invoke(handle, {}, { ids: Array(1001).fill(1n) }).failure) as ConnectError;
+    expect(reasonOf(error)?.reason).toBe("VALIDATION_FAILED");
+    expect(error.rawMessage).toBe("order_id: must contain no more than 1000 item(s)");
+    expect(error.findDetails(ViolationsSchema)[0]?.violations[0]?.ruleId).toBe("repeated.max_items");
+    expect(ran).toBe(false);
+  });
+
+  test("a handler that takes too long is answered for, and goes on", async () => {
+    const slow = Promise.withResolvers<void>();
+    let finished = false;
+    const { failure } = invoke(
+      async () => {
+        await slow.promise;
+        finished = true;
+        return {};
+      },
+      {},
+      { timeoutMs: 20 },
+    );
+    expect(reasonOf((await failure) as ConnectError)?.reason).toBe("DEADLINE_EXCEEDED");
+    slow.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(finished).toBe(true);
+  });
+
+  test.each<[string, unknown, Code, string]>([
+    ["a domain error", new DomainError("PET_NOT_AVAILABLE", "No."), Code.FailedPrecondition, "PET_NOT_AVAILABLE"],
+    ["a store in doubt", new Unavailable(true), Code.Unavailable, "UNAVAILABLE"],
+    ["a peer's refusal of our request", new ConnectError("x", Code.InvalidArgument), Code.Unavailable, "UNAVAILABLE"],
+    ["a peer's bug", new ConnectError("x", Code.Internal), Code.Unavailable, "UNAVAILABLE"],
+    ["a peer out of time", new ConnectError("x", Code.DeadlineExceeded), Code.Unavailable, "UNAVAILABLE"],
+    ["a bug of ours", new TypeError("at /home/x"), Code.Internal, "INTERNAL"],
+  ])("%s", (_, thrown, code, reason) => {
+    const fault = toFault(thrown, { requestId: "r-1" });
+    expect([fault.code, reasonOf(fault)?.reason]).toEqual([code, reason]);
+    expect(fault.rawMessage).not.toContain("/home");
+  });
+
+  test("a store or a peer that gave up because the caller's time was over is out of time, not out of reach", () => {
+    for (const thrown of [new Unavailable(false), new ConnectError("x", Code.DeadlineExceeded)])
+      expect(reasonOf(toFault(thrown, { requestId: "r-1", isLate: true }))?.reason).toBe("DEADLINE_EXCEEDED");
+    expect(reasonOf(toFault(new Unavailable(false), { requestId: "r-1" }))?.reason).toBe("UNAVAILABLE");
+  });
+
+  test("what the store did not even begin is overload, late or not: nothing was done", () => {
+    for (const isLate of [true, false])
+      expect(reasonOf(toFault(new Overloaded("one record"), { requestId: "r-1", isLate, writes: true }))?.reason).toBe(
+        "OVERLOADED",
+      );
+  });
+
+  test("a bug in a write may have come after its effects: the outcome is unknown", () => {
+    const fault = toFault(new TypeError("x"), { requestId: "r-1", writes: true });
+    expect([fault.code, reasonOf(fault)?.reason]).toEqual([Code.Unavailable, "UNAVAILABLE"]);
+    expect(fault.rawMessage).toMatch(/Quote request r-1.*may or may not have happened/);
+  });
+
+  test("only what has effects leaves its caller in doubt", async () => {
+    const thrown = [
+      new Unavailable(true),
+      new ConnectError("x", Code.DeadlineExceeded),
+      new ConnectError("x", Code.Unavailable),
+    ];
+    for (const isLate of [false, true])
+      for (const one of thrown) {
+        const textOf = (writes: boolean) => toFault(one, { requestId: "r-1", isLate, writes }).rawMessage;
+        expect([textOf(false), textOf(true)]).toEqual([
+          expect.stringMatching(/^(?!.*write).* Try again\.$/),
+          expect.stringContaining("A write may or may not have happened"),
+        ]);
+      }
+    const read = invoke(() => new Promise(() => {}), {}, { timeoutMs: 1 });
+    expect((await read.failure)?.rawMessage).toBe("The time for the request ran out. Try again.");
+  });
+
+  test("a bug is logged with its cause and told without it", async () => {
+    const { failure, lines } = invoke(() => {
+      throw new TypeError("secret/path exploded");
+    });
+    const error = (await failure) as ConnectError;
+    expect(error.rawMessage).toMatch(/^Something went wrong in the petstore\. Quote request r-/);
+    expect(lines).toEqual([
+      expect.objectContaining({ level: 50, err: expect.objectContaining({ message: "secret/path exploded" }) }),
+    ]);
+  });
+
+  test("every reason of the catalogue that RPCs can have has a gRPC code", () => {
+    const httpOnly =
+      /^(ROUTE_NOT_FOUND|METHOD_NOT_ALLOWED|NOT_ACCEPTABLE|URI_TOO_LONG|UNSUPPORTED_MEDIA_TYPE|HEADERS_TOO_LARGE)$/;
+    for (const { localName, number } of ErrorReasonSchema.values) {
+      if (number === 0 || httpOnly.test(localName) || localName === "UPSTREAM_ERROR") continue;
+      expect(toFault(new DomainError(localName as never, "x"), { requestId: "" }).code, localName).not.toBe(
+        Code.Unknown,
+      );
+    }
+  });
+});
+
+test("more calls than a process can work on are refused, but none that finishes what has begun", async () => {
+  const log = pino({ level: "silent" });
+  const held = Promise.withResolvers<void>();
+  const hold = async () => {
+    await held.promise;
+    return {};
+  };
+  const implementations = [
+    implement(OrderInternalService, { getOrderStates: hold }),
+    implement(CategoryService, new Proxy({} as Handlers<typeof CategoryService>, { get: () => hold })),
+  ];
+  const dispatcher = createDispatcher(implementations, { deps: { ...realTime, log }, secret, maxCalls: 3 });
+  const call = (asked: DescMethodUnary, timeoutMs: number) => {
+    const message = create(asked.input, { orderId: [], limit: 1 } as never);
+    const answer = dispatcher.invoke(asked, message, { headers: new Headers({ [SECRET_HEADER]: secret }), timeoutMs });
+    return answer.then(
+      () => "answered",
+      (error) => reasonOf(ConnectError.from(error))?.reason,
+    );
+  };
+  const { listCategories } = CategoryService.method;
+  // Their callers have gone, and they are still worked on.
+  for (let i = 0; i < 3; i++) expect(await call(listCategories, 1)).toBe("DEADLINE_EXCEEDED");
+  expect(await call(listCategories, 5_000)).toBe("OVERLOADED");
+  const internal = call(method, 5_000);
+  held.resolve();
+  expect(await internal).toBe("answered");
+  expect(await call(listCategories, 5_000)).toBe("answered");
+});
+
+describe("update masks", () => {
+  const paths = (init: MessageInitShape<typeof UpdateCategoryRequestSchema>) =>
+    validate(CategoryService.method.updateCategory.input, create(UpdateCategoryRequestSchema, init)).map(
+      ({ field, ruleId }) => [field.map((f) => ("name" in f ? f.name : "")).join("."), ruleId],
+    );
+
+  test("without a mask every rule counts", () => {
+    expect(paths({ category: {} })).toEqual([["category.name", "required"]]);
+  });
+  test("with a mask only what it names counts", () => {
+    expect(paths({ category: {}, updateMask: { paths: [] } })).toEqual([]);
+    expect(paths({ category: { name: " ", description: "x" }, updateMask: { paths: ["description"] } })).toEqual([]);
+    expect(paths({ category: { name: " " }, updateMask: { paths: ["name"] } })).toEqual([
+      ["category.name", "string.not_blank"],
+    ]);
+  });
+  test("a field that is named but absent is removed, where it can be", () => {
+    expect(paths({ category: {}, updateMask: { paths: ["description"] } })).toEqual([]);
+    expect(paths({ category: {}, updateMask: { paths: ["name"] } })).toEqual([["category.name", "required"]]);
+  });
+  test("it must name fields that a caller can set", () => {
+    expect(paths({ category: {}, updateMask: { paths: ["nmae"] } })).toEqual([["update_mask", "field_mask.in"]]);
+    const order = create(UpdateOrderRequestSchema, { order: {}, updateMask: { paths: ["id"] } });
+    expect(validate(UpdateOrderRequestSchema, order)[0]?.message).toBe(
+      "must name fields among pet_id, quantity, ship_date, complete",
+    );
+  });
+});

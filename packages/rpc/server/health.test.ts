@@ -1,0 +1,85 @@
+import { Code, createClient, createRouterTransport } from "@connectrpc/connect";
+import { describe, expect, test, vi } from "vitest";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../proto/gen/health/v1/health_pb.ts";
+import { createHealth, serveHealth } from "./health.ts";
+
+function served(limits?: Parameters<typeof serveHealth>[2]) {
+  const health = createHealth(["a.A", "b.B"]);
+  const client = createClient(
+    Health,
+    createRouterTransport((router) => serveHealth(router, health, limits)),
+  );
+  return { health, client };
+}
+
+test("nothing serves until it is said", async () => {
+  const { health, client } = served();
+  expect((await client.check({})).status).toBe(Status.NOT_SERVING);
+  health.set(true);
+  expect((await client.check({})).status).toBe(Status.SERVING);
+});
+
+test("each service is asked by its name; one that is not here is NOT_FOUND", async () => {
+  const { health, client } = served();
+  health.set(true);
+  expect((await client.check({ service: "b.B" })).status).toBe(Status.SERVING);
+  await expect(client.check({ service: "c.C" })).rejects.toMatchObject({ code: Code.NotFound });
+});
+
+test("all are listed", async () => {
+  const { client } = served();
+  const { statuses } = await client.list({});
+  expect(Object.keys(statuses)).toEqual(["", "a.A", "b.B"]);
+  expect(statuses["a.A"]?.status).toBe(Status.NOT_SERVING);
+});
+
+test("draining is final", () => {
+  const { health } = served();
+  health.set(true);
+  health.drain();
+  health.set(true);
+  expect([...health.all().values()]).toEqual([Status.NOT_SERVING, Status.NOT_SERVING, Status.NOT_SERVING]);
+});
+
+describe("a watch", () => {
+  test("tells the status, then each change of it", async () => {
+    const { health, client } = served();
+    const watch = client.watch({ service: "a.A" })[Symbol.asyncIterator]();
+    const next = async () => (await watch.next()).value?.status;
+    expect(await next()).toBe(Status.NOT_SERVING);
+    health.set(false);
+    health.set(true);
+    expect(await next()).toBe(Status.SERVING);
+    health.drain();
+    expect(await next()).toBe(Status.NOT_SERVING);
+    await watch.return?.();
+  });
+
+  test("of an unknown service says so and goes on", async () => {
+    const { client } = served();
+    const watch = client.watch({ service: "c.C" })[Symbol.asyncIterator]();
+    expect((await watch.next()).value?.status).toBe(Status.SERVICE_UNKNOWN);
+    await watch.return?.();
+  });
+
+  test("ends after a while, as UNAVAILABLE, so that its client asks again", async () => {
+    const { client } = served({ watchLimitMs: 50 });
+    const watch = client.watch({})[Symbol.asyncIterator]();
+    await watch.next();
+    await expect(watch.next()).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+
+  test("is refused while as many as allowed are served, and possible again when one has ended", async () => {
+    const { client } = served({ maxWatches: 2 });
+    const watch = (signal?: AbortSignal) => client.watch({}, { signal })[Symbol.asyncIterator]();
+    const end = new AbortController();
+    const [first, second] = [watch(end.signal), watch()];
+    await Promise.all([first.next(), second.next()]);
+    await expect(watch().next()).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    expect((await client.check({})).status).toBe(Status.NOT_SERVING);
+    const ended = first.next();
+    end.abort();
+    await expect(ended).rejects.toMatchObject({ code: Code.Canceled });
+    await vi.waitFor(async () => expect((await watch().next()).done).toBe(false), { timeout: 10_000 });
+  });
+});

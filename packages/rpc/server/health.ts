@@ -1,0 +1,85 @@
+/** grpc.health.v1: whether this process, and each of its services, takes calls. */
+import { EventEmitter, on } from "node:events";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../proto/gen/health/v1/health_pb.ts";
+
+/** How long one Watch is served. Its client then asks again, so that streams whose client is lost don't pile up. */
+const WATCH_LIMIT_MS = 300_000;
+/** Watches at a time. */
+const MAX_WATCHES = 1000;
+
+export interface HealthState {
+  /** By the service's full name; "" stands for the process. Undefined: there is no such service. */
+  get(service: string): Status | undefined;
+  all(): ReadonlyMap<string, Status>;
+  /** Sets all of them; after `drain` it does nothing. */
+  set(serving: boolean): void;
+  /** Nothing serves any more. */
+  drain(): void;
+  /** What a service's status is now, and every change of it until the signal aborts. */
+  watch(service: string, signal: AbortSignal): AsyncIterable<Status>;
+}
+
+/** Nothing serves until `set(true)`. */
+export function createHealth(services: readonly string[]): HealthState {
+  const statuses = new Map<string, Status>(["", ...services].map((name) => [name, Status.NOT_SERVING]));
+  const changes = new EventEmitter().setMaxListeners(0);
+  let drained = false;
+  const set = (serving: boolean) => {
+    if (drained) return;
+    for (const name of statuses.keys()) statuses.set(name, serving ? Status.SERVING : Status.NOT_SERVING);
+    changes.emit("change");
+  };
+  return {
+    get: (service) => statuses.get(service),
+    all: () => statuses,
+    set,
+    drain() {
+      set(false);
+      drained = true;
+    },
+    async *watch(service, signal) {
+      const changed = on(changes, "change", { signal });
+      let last: Status | undefined;
+      for (;;) {
+        const status = statuses.get(service) ?? Status.SERVICE_UNKNOWN;
+        if (status !== last) yield status;
+        last = status;
+        await changed.next();
+      }
+    },
+  };
+}
+
+export function serveHealth(
+  router: ConnectRouter,
+  health: HealthState,
+  { watchLimitMs = WATCH_LIMIT_MS, maxWatches = MAX_WATCHES } = {},
+): void {
+  let watches = 0;
+  router.service(Health, {
+    check({ service }) {
+      const status = health.get(service);
+      if (status === undefined) throw new ConnectError(`no service "${service}" here`, Code.NotFound);
+      return { status };
+    },
+    async *watch({ service }, { signal }) {
+      if (watches >= maxWatches)
+        throw new ConnectError(
+          `${maxWatches} watches are served: use Check, or ask again later`,
+          Code.ResourceExhausted,
+        );
+      watches++;
+      const limit = AbortSignal.timeout(watchLimitMs);
+      try {
+        for await (const status of health.watch(service, AbortSignal.any([signal, limit]))) yield { status };
+      } catch (error) {
+        if (limit.aborted) throw new ConnectError("watched long enough: ask again", Code.Unavailable);
+        throw error;
+      } finally {
+        watches--;
+      }
+    },
+    list: () => ({ statuses: Object.fromEntries([...health.all()].map(([name, status]) => [name, { status }])) }),
+  });
+}

@@ -1,0 +1,108 @@
+/** grpc.reflection v1 and v1alpha: tells tools such as `buf curl` and grpcurl what a server offers. */
+import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { ServerReflection, type ServerReflectionRequest } from "../../../proto/gen/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection as ServerReflectionAlpha } from "../../../proto/gen/grpc/reflection/v1alpha/reflection_pb.ts";
+
+/** How long one stream of questions is served. */
+const STREAM_LIMIT_MS = 60_000;
+
+/** Lists `services` and the reflection services themselves. */
+export function serveReflection(
+  router: ConnectRouter,
+  services: readonly DescService[],
+  streamLimitMs = STREAM_LIMIT_MS,
+): void {
+  const answer = createAnswers([...services, ServerReflection, ServerReflectionAlpha]);
+  async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
+    for await (const request of until(AbortSignal.timeout(streamLimitMs), requests)) {
+      yield { validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest) };
+    }
+  }
+  router.service(ServerReflection, { serverReflectionInfo });
+  // The two versions differ in their names only.
+  router.service(ServerReflectionAlpha, { serverReflectionInfo } as never);
+}
+
+function createAnswers(services: readonly DescService[]) {
+  const index = indexOf(services);
+
+  const files = (file: DescFile | undefined) => {
+    if (file === undefined) return failure(Code.NotFound, "not found");
+    const fileDescriptorProto = [...withImports(file)].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+    return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as const;
+  };
+
+  return (question: ServerReflectionRequest["messageRequest"]) => {
+    switch (question.case) {
+      case "listServices":
+        return {
+          case: "listServicesResponse",
+          value: { service: services.map(({ typeName }) => ({ name: typeName })) },
+        } as const;
+      case "fileByFilename":
+        return files(index.files.get(question.value));
+      case "fileContainingSymbol":
+        return files(index.symbols.get(question.value));
+      case "fileContainingExtension":
+        return files(index.extensions.get(question.value.containingType)?.get(question.value.extensionNumber));
+      case "allExtensionNumbersOfType": {
+        const extensionNumber = [...(index.extensions.get(question.value)?.keys() ?? [])];
+        if (!index.symbols.has(question.value)) return failure(Code.NotFound, "not found");
+        return {
+          case: "allExtensionNumbersResponse",
+          value: { baseTypeName: question.value, extensionNumber },
+        } as const;
+      }
+      default:
+        return failure(Code.InvalidArgument, "message_request is missing");
+    }
+  };
+}
+
+const failure = (errorCode: Code, errorMessage: string) =>
+  ({ case: "errorResponse", value: { errorCode, errorMessage } }) as const;
+
+/** Every file that the services need, by its name and by what it declares. */
+function indexOf(services: readonly DescService[]) {
+  const files = new Map<string, DescFile>();
+  const symbols = new Map<string, DescFile>();
+  const extensions = new Map<string, Map<number, DescFile>>();
+  for (const file of services.flatMap((service) => [...withImports(service.file)])) {
+    files.set(file.proto.name, file);
+    for (const type of nestedTypes(file)) {
+      symbols.set(type.typeName, file);
+      if (type.kind === "service") for (const { name } of type.methods) symbols.set(`${type.typeName}.${name}`, file);
+      if (type.kind === "extension") {
+        const numbers = extensions.get(type.extendee.typeName) ?? new Map<number, DescFile>();
+        extensions.set(type.extendee.typeName, numbers.set(type.number, file));
+      }
+    }
+  }
+  return { files, symbols, extensions };
+}
+
+/** A file and all that it imports, directly or not. */
+function withImports(file: DescFile, found = new Set<DescFile>()): Set<DescFile> {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const dependency of file.dependencies) withImports(dependency, found);
+  return found;
+}
+
+/** What an iterable yields before the signal aborts; an error from then on, also when the iterable never answers. */
+async function* until<T>(signal: AbortSignal, iterable: AsyncIterable<T>): AsyncIterable<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  late.catch(() => {});
+  signal.addEventListener("abort", () =>
+    reject(new ConnectError("the stream was open too long", Code.DeadlineExceeded)),
+  );
+  const iterator = iterable[Symbol.asyncIterator]();
+  for (;;) {
+    const next = await Promise.race([iterator.next(), late]);
+    if (next.done) return;
+    yield next.value;
+  }
+}

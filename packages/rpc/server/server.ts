@@ -1,0 +1,135 @@
+/** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { DescService } from "@bufbuild/protobuf";
+import { type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import {
+  compressionBrotli,
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from "@connectrpc/connect-node";
+import type { Logger } from "@petstore/runtime/log";
+import { origin } from "../../../config.ts";
+import { Health } from "../../../proto/gen/health/v1/health_pb.ts";
+import { SECRET_HEADER } from "../call.ts";
+import { createHealth, type HealthState, serveHealth } from "./health.ts";
+import { ensureHost } from "./host.ts";
+import { listen } from "./listen.ts";
+import { limitCall, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
+import { shortenProtocolFields } from "./protocol-fields.ts";
+import { serveReflection } from "./reflection.ts";
+import { maxRequestBytes } from "./request-limit.ts";
+import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
+
+/** How long requests that run may go on once the server closes. */
+const GRACE_MS = 8000;
+
+export interface RpcServerOptions {
+  readonly host: string;
+  /** 0 lets the system choose one. */
+  readonly port: number;
+  readonly log: Logger;
+  /** Adds the handlers. */
+  readonly routes: (router: ConnectRouter) => void;
+  /** What health and reflection speak of. */
+  readonly services: readonly DescService[];
+  readonly interceptors?: readonly Interceptor[];
+  readonly limits?: OnePortLimits;
+  /** True for headers that only the petstore's own processes can send. By default nobody's are. */
+  readonly isTrusted?: (headers: Headers) => boolean;
+}
+
+export interface RpcServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly health: HealthState;
+  /** Not ready, accepts nothing new, finishes what runs; cuts off what still runs after `graceMs`. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Resolves when the server takes calls. Throws `ListenError`. */
+export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
+  const { host, log, services, limits = defaultLimits } = options;
+  const health = createHealth(services.map(({ typeName }) => typeName));
+  // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
+  const router = createConnectRouter({
+    readMaxBytes: MAX_MESSAGE_BYTES,
+    writeMaxBytes: MAX_MESSAGE_BYTES,
+    acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked),
+    interceptors: [...(options.interceptors ?? [])],
+  });
+  options.routes(router);
+  serveHealth(router, health);
+  serveReflection(router, [...services, Health]);
+
+  const knowsPeer = ({ headers: { [SECRET_HEADER]: secret } }: IncomingMessage) =>
+    typeof secret === "string" && options.isTrusted?.(new Headers({ [SECRET_HEADER]: secret })) === true;
+  const server = createOnePortServer(createListener(router.handlers, log), limits, { knowsPeer, log });
+  const port = await listen(server, host, options.port);
+  health.set(true);
+  let closed: Promise<void> | undefined;
+  const close = (graceMs = GRACE_MS) => {
+    health.drain();
+    closed ??= closeServer(server, graceMs);
+    return closed;
+  };
+  return { url: origin(host, port), port, health, close, [Symbol.asyncDispose]: () => close() };
+}
+
+function createListener(handlers: readonly UniversalHandler[], log: Logger): Handler {
+  const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
+  return async (request, response) => {
+    const [path = "", query = ""] = (request.url ?? "").split("?", 2);
+    const handler = byPath.get(path);
+    const failed = (err: unknown) => {
+      // Errors of a handler are answers. What arrives here is a request that is no HTTP, or a client that has gone.
+      log.debug({ err, path }, "no answer could be sent");
+      response.destroy();
+    };
+    try {
+      if (!handler) return answerUnknown(request, response, query);
+      ensureHost(request);
+      const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, undefined));
+      const answer = await handler(limitCall(call, request, maxRequestBytes(handler.method)));
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      universalResponseToNodeResponse(
+        answer.body ? { ...answer, body: noting(answer.body, resolve) } : answer,
+        response,
+      ).catch(failed);
+      // Some protocols run the RPC while its answer is read. The answer itself may wait for its client.
+      if (answer.body) await ended;
+    } catch (err) {
+      failed(err);
+    }
+  };
+}
+
+/** Drops the rest of the request, so that its client comes to read the answer. */
+function answerUnknown(request: IncomingMessage, response: ServerResponse, query: string): void {
+  request.resume();
+  const { status, headers, body } = unknownRpcAnswer({
+    method: request.method,
+    query,
+    contentType: request.headers["content-type"],
+  }) ?? { status: 404, headers: { "content-type": "text/plain" }, body: `${NO_SUCH_RPC}\n` };
+  response.writeHead(status, headers).end(body);
+}
+
+async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncIterable<T> {
+  try {
+    yield* items;
+  } finally {
+    ended();
+  }
+}
+
+/** Finishes what runs on a server, for so many milliseconds at most. */
+async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
+  server.close(() => resolve());
+  await promise;
+  clearTimeout(cutOff);
+}

@@ -1,0 +1,53 @@
+/** The answer to an RPC that is not served, in the words of the protocol that asks. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import {
+  codeToHttpStatus,
+  createEndStreamSerialization,
+  endStreamFlag,
+  errorToJsonBytes,
+} from "@connectrpc/connect/protocol-connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { fault } from "../errors/fault.ts";
+
+export const NO_SUCH_RPC = "There is no such RPC here.";
+
+/** What tells the protocol of a call. */
+export interface CallForm {
+  readonly method: string | undefined;
+  /** The query of the target, without the question mark. */
+  readonly query: string;
+  readonly contentType: string | undefined;
+}
+
+export interface PlainAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+const endStream = createEndStreamSerialization(undefined);
+
+/** UNIMPLEMENTED, with a reason. Undefined for what is no call of gRPC, gRPC-Web or Connect. */
+export function unknownRpcAnswer({ method, query, contentType = "" }: CallForm): PlainAnswer | undefined {
+  const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  const { rawMessage, details } = fault("ROUTE_NOT_FOUND", NO_SUCH_RPC);
+  const error = new ConnectError(rawMessage, Code.Unimplemented);
+  error.details = details;
+  if (method === "POST" && /^application\/grpc(-web(-text)?)?(\+[\w.-]+)?$/.test(type)) {
+    // Trailers-Only: gRPC's "Responses" allows the status among the headers when there is no message.
+    const trailers = new Headers();
+    setTrailerStatus(trailers, error);
+    const headers = { "content-type": type, ...Object.fromEntries(trailers) };
+    return { status: 200, headers, body: new Uint8Array() };
+  }
+  if (method === "POST" && /^application\/connect\+[\w.-]+$/.test(type)) {
+    const end = endStream.serialize({ metadata: new Headers(), error });
+    return { status: 200, headers: { "content-type": type }, body: encodeEnvelope(endStreamFlag, end) };
+  }
+  const isUnary =
+    method === "POST" ? /^application\/(proto|json)$/.test(type) : new URLSearchParams(query).get("connect") === "v1";
+  if (!isUnary) return undefined;
+  const headers = { "content-type": "application/json" };
+  return { status: codeToHttpStatus(error.code), headers, body: errorToJsonBytes(error, {}) };
+}

@@ -1,0 +1,102 @@
+import { type Logger, pino, stdTimeFunctions } from "pino";
+import { type PrettyOptions, prettyFactory } from "pino-pretty";
+import { type LogOutput, standardOutput } from "./log-output.ts";
+
+export type { Logger } from "pino";
+
+export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+export type LogFormat = "pretty" | "json";
+
+export interface LoggerOptions {
+  /** The process that speaks. */
+  readonly service: string;
+  readonly level: LogLevel;
+  readonly format: LogFormat;
+  /** Standard output unless given. */
+  readonly destination?: LogOutput;
+}
+
+/** The level from which on a record shows the stack of its error. */
+const ERROR = pino.levels.values.error as number;
+
+/** Members that hold secrets wherever somebody logs headers or a configuration. */
+const secretNames = ["authorization", "cookie", '["x-petstore-secret"]', '["x-api-key"]', "password", "internalSecret"];
+const redacted = secretNames.flatMap((name) => {
+  const step = name.startsWith("[") ? name : `.${name}`;
+  return [name, `*${step}`, `*.*${step}`];
+});
+
+/**
+ * A logger that writes one line for each record: JSON, or for people. Only errors show a stack: what is less passes by
+ * itself. No control character that came from outside gets into a log as it is.
+ */
+export function createLogger({ service, level, format, destination }: LoggerOptions): Logger {
+  const output = destination ?? standardOutput((lines) => log.warn({ lines }, `${lines} log lines were dropped`));
+  const toText = format === "json" ? escapeControls : forPeople(destination ? { colorize: false } : {});
+  const log = pino(
+    {
+      level,
+      base: { service, pid: process.pid },
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: (error) => describeError(error) },
+      hooks: {
+        logMethod(args, write, severity) {
+          const [first, ...others] = args as unknown[] as [{ err?: unknown }];
+          const isBrief = severity < ERROR && first?.err instanceof Error;
+          write.apply(this, isBrief ? [{ ...first, err: describeError(first.err, false) }, ...others] : args);
+        },
+      },
+      redact: { paths: redacted, censor: "[secret]" },
+    },
+    { write: (line) => void output.write(toText(line)) },
+  );
+  return log;
+}
+
+// All but the line feed that ends a record: C0, DEL, C1, line separators, and what turns the direction of text.
+const controls = /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+const escapeControls = (text: string): string =>
+  text.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** From a JSON record to a line with time, level and service, and what else there is after the message. */
+function forPeople(options: PrettyOptions): (line: string) => string {
+  const common: PrettyOptions = {
+    singleLine: true,
+    translateTime: "SYS:HH:MM:ss.l",
+    ignore: "pid,service",
+    messageFormat: "{service}: {msg}",
+    ...options,
+  };
+  const brief = prettyFactory({ ...common, errorLikeObjectKeys: [] });
+  const withStack = prettyFactory(common);
+  return (line) => {
+    const record = JSON.parse(line, escapeWithin);
+    return (record.err?.stack ? withStack : brief)(record);
+  };
+}
+
+/** For JSON.parse: escapes what stands in strings and names. A stack keeps its lines, which are shown indented. */
+function escapeWithin(name: string, value: unknown): unknown {
+  if (typeof value === "string") {
+    const text = escapeControls(value);
+    return name === "stack" ? text : text.replaceAll("\n", "\\n");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [escapeWithin("", key), inner]));
+}
+
+/** What an error says, whatever else hangs on it: errors of RPCs carry whole descriptors. */
+function describeError(error: unknown, withStack = true): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message, stack, cause } = error;
+  const code = (error as { code?: unknown }).code;
+  return {
+    type: name,
+    message,
+    code,
+    ...(withStack && { stack }),
+    ...(cause !== undefined && { cause: describeError(cause, withStack) }),
+  };
+}

@@ -1,0 +1,41 @@
+import type { Runtime } from "./clock.ts";
+
+/** Whether so many failures in a row are worth a line. The first is not: at a start the others may not be up yet. */
+const isTold = (failures: number): boolean => failures > 1 && Number.isInteger(Math.log2(failures));
+
+/**
+ * Runs a task at once and then about every `intervalMs` (a quarter more or less, so that processes started together
+ * drift apart), one run at a time. A failure never ends it; the 2nd, 4th, 8th, ... in a row are logged, and recovery after
+ * them. Disposing it tells the run that is under way to stop and waits for it.
+ */
+export function every(
+  intervalMs: number,
+  name: string,
+  task: (stop: AbortSignal) => Promise<unknown>,
+  { sleep, random, log }: Pick<Runtime, "sleep" | "random" | "log">,
+): AsyncDisposable {
+  const stop = new AbortController();
+
+  async function run(): Promise<void> {
+    let failures = 0;
+    while (!stop.signal.aborted) {
+      try {
+        await task(stop.signal);
+        if (failures > 1) log.info({ failures }, `${name} works again`);
+        failures = 0;
+      } catch (err) {
+        if (isTold(++failures)) log.warn({ err, failures }, `${name} failed again and will be tried further`);
+      }
+      // An aborted sleep rejects, and that is how it is meant to end.
+      if (!stop.signal.aborted) await sleep(intervalMs * (0.75 + random() / 2), stop.signal).catch(() => {});
+    }
+  }
+
+  const running = run();
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,23 @@
+/** The promises of `port.ts` as tests. Every engine runs all of them, each on a store of its own. */
+import { describe } from "vitest";
+import { concurrency } from "./concurrency.ts";
+import { documents } from "./documents.ts";
+import { lifecycle } from "./lifecycle.ts";
+import { lists } from "./lists.ts";
+import { poison } from "./poison.ts";
+import type { OpenSubject } from "./subject.ts";
+import { updates } from "./updates.ts";
+import { values } from "./values.ts";
+
+/** `open` gives a store without any data on the clock handed to it, and the means to close and open it again. */
+export function conformance(engine: string, open: OpenSubject): void {
+  describe(`${engine} keeps the promises of the port`, () => {
+    describe("documents", () => documents(open));
+    describe("values", () => values(open));
+    describe("updates", () => updates(open));
+    describe("lists", () => lists(open));
+    describe("concurrency", () => concurrency(open));
+    describe("poison", () => poison(open));
+    describe("lifecycle", () => lifecycle(open));
+  });
+}

@@ -1,0 +1,56 @@
+/**
+ * How much may wait for the store. Beyond it a call is refused at once and certainly without effect.
+ *
+ * A call that has begun to change something is not refused any more, or its caller would be told that nothing was done. It
+ * is known by its `CallOptions`, which all steps of one call share, and it waits for one step at a time: so what is admitted
+ * first bounds what comes after.
+ */
+import { type CallOptions, type Id, Overloaded } from "../port.ts";
+
+/** Most changes of one document that wait at a time. */
+export const MAX_PER_DOCUMENT = 2_000;
+/** Most calls of all kinds. */
+export const MAX_IN_ALL = 10_000;
+
+/** Counts what waits for each document of a collection. */
+export type Queues = Map<Id, number>;
+
+export interface Admission {
+  /** Runs a call that changes nothing. */
+  read<R>(options: CallOptions | undefined, call: () => Promise<R>): Promise<R>;
+  /** Runs a call that may change a document. */
+  change<R>(queues: Queues, id: Id, options: CallOptions | undefined, call: () => Promise<R>): Promise<R>;
+}
+
+export function createAdmission(): Admission {
+  let all = 0;
+  const begun = new WeakSet<CallOptions>();
+
+  async function counted<R>(options: CallOptions | undefined, call: () => Promise<R>): Promise<R> {
+    if (all >= MAX_IN_ALL && !(options && begun.has(options))) throw new Overloaded("the store");
+    all++;
+    try {
+      return await call();
+    } finally {
+      all--;
+    }
+  }
+
+  return {
+    read: counted,
+    change: (queues, id, options, call) =>
+      counted(options, async () => {
+        const waiting = queues.get(id) ?? 0;
+        if (waiting >= MAX_PER_DOCUMENT && !(options && begun.has(options))) throw new Overloaded("one record");
+        if (options) begun.add(options);
+        queues.set(id, waiting + 1);
+        try {
+          return await call();
+        } finally {
+          const left = (queues.get(id) ?? 1) - 1;
+          if (left > 0) queues.set(id, left);
+          else queues.delete(id);
+        }
+      }),
+  };
+}

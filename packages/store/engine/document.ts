@@ -1,0 +1,72 @@
+/** What every engine does with a document in the same way: judging ids, and the way to bytes and back. */
+import { deserialize, onDemand, serialize } from "bson";
+import { Corrupt, type Doc, type Id } from "../port.ts";
+import { misfit, type Shape } from "./shape.ts";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** What is known of the documents of a collection. */
+export interface Kind {
+  readonly name: string;
+  readonly shape?: Shape<unknown> | undefined;
+}
+
+/** Throws a TypeError for what is no `Id`. */
+export function checkId(id: unknown): asserts id is Id {
+  const good = typeof id === "string" ? id !== "" && id.isWellFormed() : Number.isSafeInteger(id);
+  if (!good) throw new TypeError(`${String(id)} is not an _id: use a safe integer or a string that is not empty.`);
+}
+
+/** Integers before strings, integers by value, strings by their UTF-8 bytes. */
+export function compareIds(a: Id, b: Id): number {
+  if (typeof a === "number") return typeof b === "number" ? a - b : -1;
+  return typeof b === "string" ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : 1;
+}
+
+/** The bytes of a document that `copyOf` has made. */
+export const encode = (doc: Fields): Uint8Array => serialize(doc);
+
+/** Throws `Corrupt` for bytes that `encode` can't have made, and for a document of another shape. */
+export function decode<T extends Doc>(bytes: Uint8Array, { name, shape }: Kind): T {
+  let doc: Partial<Doc>;
+  try {
+    doc = deserialize(bytes);
+  } catch (cause) {
+    throw new Corrupt(`Document ${String(peek(bytes)._id)} of ${name} can't be read: restore a backup.`, { cause });
+  }
+  if (!Number.isSafeInteger(doc.rev) || doc._id === undefined) {
+    throw new Corrupt(`Document ${String(doc._id)} of ${name} has no revision: restore a backup.`);
+  }
+  const wrong = shape && misfit(shape, doc);
+  if (wrong !== undefined) {
+    throw new Corrupt(
+      `Document ${String(doc._id)} of ${name} is not as this petstore writes it (${wrong}): ` +
+        "upgrade it if a newer one wrote this, or restore a backup.",
+    );
+  }
+  return doc as T;
+}
+
+/** The `_id` in a document's bytes, without a look at what else is in them. */
+export function idOf(bytes: Uint8Array): unknown {
+  try {
+    for (const [, nameOffset, nameLength, offset, length] of onDemand.parseToElements(bytes)) {
+      if (Buffer.from(bytes.buffer, bytes.byteOffset + nameOffset, nameLength).toString() !== "_id") continue;
+      const element = bytes.subarray(nameOffset - 1, offset + length);
+      const doc = Buffer.alloc(4 + element.length + 1);
+      doc.writeInt32LE(doc.length);
+      doc.set(element, 4);
+      return deserialize(doc)._id;
+    }
+  } catch {}
+  return undefined;
+}
+
+/** The fields of a document that `decode` may refuse; none when the bytes are no document at all. */
+export function peek(bytes: Uint8Array): Fields {
+  try {
+    return deserialize(bytes, { validation: { utf8: false } });
+  } catch {
+    return {};
+  }
+}

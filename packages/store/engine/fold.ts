@@ -1,0 +1,70 @@
+/** Several changes of one document in a row, of which only the last is stored. */
+
+import type { Decide, Doc, Id } from "../port.ts";
+import { copyOf } from "./copy.ts";
+import type { Fields } from "./document.ts";
+import { checkKeys } from "./query.ts";
+
+/** Deciding goes on for so long before others get their turn. */
+export const FOLD_MS = 10;
+
+export interface Fold<T extends Doc> {
+  /** The document as the last change left it. */
+  readonly doc: T | undefined;
+  /** True when it is no longer what was stored. */
+  readonly isChanged: boolean;
+  /** Decides on what the changes before left. Nothing has changed when it throws. */
+  update<R>(decide: Decide<T, R>): R;
+  remove(isOver: (doc: T) => boolean): void;
+}
+
+export interface FoldOptions<T extends Doc> {
+  /** The indexed fields. */
+  readonly keys: readonly string[];
+  /** What `decide` gets to see of a document. */
+  readonly present?: ((doc: T) => T) | undefined;
+}
+
+/** `stored` must belong to nobody else. */
+export function fold<T extends Doc>(id: Id, stored: T | undefined, { keys, present }: FoldOptions<T>): Fold<T> {
+  let doc = stored;
+  let isChanged = false;
+  let isLent = false;
+
+  /** Each sees a copy of its own, for its result may be a part of what it saw. */
+  function lend(): T | undefined {
+    if (isLent && doc) doc = copyOf(doc as T & Fields);
+    isLent = true;
+    return doc && present ? present(doc) : doc;
+  }
+
+  function become(next: T | undefined): void {
+    doc = next;
+    isChanged = true;
+    isLent = false;
+  }
+
+  return {
+    get doc() {
+      return doc;
+    },
+    get isChanged() {
+      return isChanged;
+    },
+    update(decide) {
+      const rev = (doc?.rev ?? 0) + 1;
+      const decision = decide(lend(), rev);
+      if (decision.action === "keep") return decision.result;
+      if (decision.action !== "put") throw new TypeError("A decision is made by keep(...) or put(...), at once.");
+      const next: Fields & { readonly _id: Id } = { ...decision.doc, rev };
+      if (next._id !== id) throw new TypeError(`The successor of document ${id} has the _id ${String(next._id)}.`);
+      checkKeys(next, keys);
+      become(copyOf(next) as unknown as T);
+      return decision.result;
+    },
+    remove(isOver) {
+      const seen = lend();
+      if (seen && isOver(seen)) become(undefined);
+    },
+  };
+}

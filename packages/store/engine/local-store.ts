@@ -1,0 +1,205 @@
+/**
+ * A store over an engine that lives in this process and does each step at once. All that such engines have in common is
+ * here: they only keep bytes by `_id` and find them by index.
+ */
+import { isDeepStrictEqual } from "node:util";
+import {
+  type CallOptions,
+  type Collection,
+  Corrupt,
+  type Decide,
+  type Doc,
+  type Id,
+  type Indexes,
+  type ListQuery,
+  type Schema,
+  type Store,
+  Unavailable,
+  type Where,
+} from "../port.ts";
+import { type Admission, createAdmission, type Queues } from "./admission.ts";
+import type { Clock } from "./context.ts";
+import { checkId, decode, encode, type Fields } from "./document.ts";
+import { type Fold, type FoldOptions, fold } from "./fold.ts";
+import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./query.ts";
+import { attemptsAt, type Report, readable, tooMany } from "./readable.ts";
+
+/** A stored document, and where it was found. */
+export interface Row {
+  readonly _id: Id;
+  readonly doc: Uint8Array;
+}
+
+export interface Table {
+  get(id: Id): Uint8Array | undefined;
+  /** Inserts or replaces. `doc` is what the bytes stand for, for the indexes. */
+  put(id: Id, bytes: Uint8Array, doc: Fields): void;
+  delete(id: Id): void;
+  list(scan: Scan): Row[];
+}
+
+/** Steps whose changes become certain together. */
+export interface Batch {
+  /** The same object for all steps of a batch. */
+  readonly key: object;
+  /** Says that the step which is running changes something. `statement` is run once, after all steps of the batch. */
+  write(statement: () => void): void;
+}
+
+export interface Engine {
+  /** Runs a step that changes nothing, at once. It sees what is certain. */
+  read<R>(step: () => R): Promise<R>;
+  /** Runs a step and answers when all that it saw or changed is there to stay. */
+  write<R>(step: (batch: Batch) => R): Promise<R>;
+  table(declaration: Declaration): Promise<Table>;
+  /** The sequence's next number. A part of a step. */
+  next(sequence: string, batch: Batch): number;
+  close(): Promise<void>;
+  /** What `decide` gets to see of the stored document. */
+  present?<T extends Doc>(doc: T): T;
+}
+
+interface Runs {
+  read<R>(options: CallOptions | undefined, step: () => R): Promise<R>;
+  write<R>(options: CallOptions | undefined, step: (batch: Batch) => R): Promise<R>;
+}
+
+export function localStore(engine: Engine, clock: Clock, report: Report): Store {
+  const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
+
+  const admission = createAdmission();
+  const checkDeadline = (options: CallOptions | undefined) => {
+    if (options?.deadline === undefined || clock() < options.deadline) return;
+    throw new Unavailable(false, new Error("the deadline had passed before the store came to it"));
+  };
+  const runs: Runs = {
+    read: (options, step) =>
+      engine.read(() => {
+        checkDeadline(options);
+        return step();
+      }),
+    write: (options, step) =>
+      engine.write((batch) => {
+        checkDeadline(options);
+        return step(batch);
+      }),
+  };
+
+  const openCollection = async (declaration: Declaration) => {
+    checkDeclaration(declaration);
+    return localCollection({
+      declaration,
+      table: await engine.table(declaration),
+      runs,
+      admission,
+      report,
+      present: engine.present,
+    });
+  };
+
+  return {
+    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, shape }: Schema<T, I>) {
+      const declaration: Declaration = { name, indexes, shape };
+      const known = opened.get(name) ?? { declaration, collection: openCollection(declaration) };
+      opened.set(name, known);
+      if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;
+      return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
+    },
+    nextId: (sequence, options) =>
+      admission.read(options, () =>
+        runs.write(options, (batch) => {
+          checkId(sequence);
+          return engine.next(sequence, batch);
+        }),
+      ),
+    ping: (options) => runs.read(options, () => undefined),
+    close: () => engine.close(),
+  };
+}
+
+interface Folding<T extends Doc> {
+  readonly folded: Fold<T>;
+  /** Puts what has become of the document into the table. */
+  write(): void;
+}
+
+interface Parts extends Pick<Engine, "present"> {
+  readonly declaration: Declaration;
+  readonly table: Table;
+  readonly runs: Runs;
+  readonly admission: Admission;
+  readonly report: Report;
+}
+
+function localCollection<T extends Doc, I extends Indexes<T>>({
+  declaration,
+  table,
+  runs,
+  admission,
+  report,
+  present,
+}: Parts): Collection<T, I> {
+  const options: FoldOptions<T> = { keys: indexedFields(declaration), present };
+  const queues: Queues = new Map();
+  /** The documents that the steps of a batch have come to. */
+  const batches = new WeakMap<object, Map<Id, Folding<T>>>();
+
+  const docOf = ({ _id, doc: bytes }: Row): T => {
+    const doc = decode<T>(bytes, declaration);
+    if (doc._id === _id) return doc;
+    throw new Corrupt(`Document ${_id} of ${declaration.name} has the _id ${doc._id}: restore a backup.`);
+  };
+  const find = (_id: Id): Row[] => {
+    checkId(_id);
+    const doc = table.get(_id);
+    return doc ? [{ _id, doc }] : [];
+  };
+  const read = (id: Id): T | undefined => find(id).map(docOf)[0];
+
+  function page(scan: Scan, strict = false): T[] {
+    for (const limit of attemptsAt(scan.limit)) {
+      const rows = table.list({ ...scan, limit });
+      const found = strict ? rows.map(docOf) : readable(rows, docOf, report);
+      if (found.length >= scan.limit || rows.length < limit) return found.slice(0, scan.limit);
+    }
+    throw tooMany(declaration.name);
+  }
+
+  /** Each step finds what the one before it left: a document is decoded, encoded and written once in a batch. */
+  function folding(id: Id, batch: Batch): Folding<T> {
+    const documents = batches.get(batch.key) ?? new Map<Id, Folding<T>>();
+    batches.set(batch.key, documents);
+    const known = documents.get(id);
+    if (known) return known;
+    const folded = fold(id, read(id), options);
+    const write = () => {
+      const { doc } = folded;
+      if (doc) table.put(id, encode(doc as T & Fields), doc as T & Fields);
+      else table.delete(id);
+    };
+    const opened: Folding<T> = { folded, write };
+    documents.set(id, opened);
+    return opened;
+  }
+
+  function change<R>(id: Id, batch: Batch, step: (folded: Fold<T>) => R): R {
+    const { folded, write } = folding(id, batch);
+    const before = folded.doc?.rev;
+    const result = step(folded);
+    if (folded.doc?.rev !== before) batch.write(write);
+    return result;
+  }
+
+  const changing = <R>(id: Id, options: CallOptions | undefined, step: (folded: Fold<T>) => R) =>
+    admission.change(queues, id, options, () => runs.write(options, (batch) => change(id, batch, step)));
+
+  return {
+    get: (id, options) => runs.read(options, () => read(id)),
+    getMany: (ids, options) => runs.read(options, () => readable([...new Set(ids)].flatMap(find), docOf, report)),
+    list: (query: ListQuery<Where<T, I>>, options) =>
+      runs.read(options, () => page(checkQuery(declaration, query), query.strict)),
+    update: <R>(id: Id, decide: Decide<T, R>, options?: CallOptions) =>
+      changing(id, options, (folded) => folded.update(decide)),
+    remove: (id, isOver, options) => changing(id, options, (folded) => folded.remove(isOver)),
+  };
+}

@@ -1,0 +1,68 @@
+/** What every engine makes of indexes and of what is asked by them. */
+
+import type { Id, Key, ListQuery } from "../port.ts";
+import { checkId, type Fields, type Kind } from "./document.ts";
+
+/** The part of a `Schema` that an engine works with. */
+export interface Declaration extends Kind {
+  readonly indexes: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A checked question: what the fields of one index may hold, and where the page begins. */
+export interface Scan {
+  readonly match: Match | undefined;
+  readonly after: Id | undefined;
+  readonly limit: number;
+  readonly order: "asc" | "desc";
+}
+export interface Match {
+  readonly fields: readonly string[];
+  /** For each field the values that it may have, each once. */
+  readonly values: readonly (readonly Key[])[];
+}
+
+/** Throws a TypeError for a collection that not every engine could hold. */
+export function checkDeclaration({ name, indexes }: Declaration): void {
+  if (!/^[a-z][a-z0-9_]*$/i.test(name)) throw new TypeError(`"${name}" can't be the name of a collection.`);
+  for (const [index, fields] of Object.entries(indexes)) {
+    if (fields.length === 0) throw new TypeError(`Index ${index} of ${name} has no fields.`);
+    if (new Set(fields).size < fields.length) throw new TypeError(`Index ${index} of ${name} names a field twice.`);
+  }
+}
+
+export const indexedFields = ({ indexes }: Declaration): string[] => [...new Set(Object.values(indexes).flat())];
+
+/** Throws a TypeError when an indexed field holds what can't be asked for. */
+export function checkKeys(doc: Fields, fields: readonly string[]): void {
+  for (const field of fields) if (doc[field] !== undefined) checkKey(doc[field], field);
+}
+
+/** Throws a TypeError or RangeError for a question that no index answers. */
+export function checkQuery(declaration: Declaration, query: ListQuery<object>): Scan {
+  const { where, after, limit, order } = query;
+  if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`The limit is ${limit}: use 1 or more.`);
+  if (after !== undefined) checkId(after);
+  return { match: where && matchIndex(declaration, where as Fields), after, limit, order };
+}
+
+function matchIndex({ name, indexes }: Declaration, where: Fields): Match {
+  const asked = Object.keys(where);
+  const fields = Object.values(indexes).find(
+    (declared) => declared.length === asked.length && declared.every((field) => asked.includes(field)),
+  );
+  if (!fields) throw new TypeError(`${name} has no index on exactly (${asked.join(", ")}).`);
+  return { fields, values: fields.map((field) => anyOf(where[field], field)) };
+}
+
+function anyOf(asked: unknown, field: string): Key[] {
+  const values = new Set<unknown>(Array.isArray(asked) ? asked : [asked]);
+  return [...values].map((value) => checkKey(value, field));
+}
+
+export const isKey = (value: unknown): value is Key =>
+  typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
+
+function checkKey(value: unknown, field: string): Key {
+  if (isKey(value)) return value;
+  throw new TypeError(`The indexed field ${field} can't be ${String(value)}: use a value, or leave the field out.`);
+}

@@ -1,0 +1,86 @@
+/** An engine in memory, for unit tests and simulations. It answers like the others; nothing outlives the process. */
+import type { Clock } from "../engine/context.ts";
+import { compareIds, peek } from "../engine/document.ts";
+import { type Engine, localStore, type Table } from "../engine/local-store.ts";
+import type { Scan } from "../engine/query.ts";
+import type { Report } from "../engine/readable.ts";
+import { type Id, type Key, type Store, Unavailable } from "../port.ts";
+
+/** What a disk would hold. A store that is opened on the data of an earlier one finds everything again. */
+export interface MemoryData {
+  readonly collections: Map<string, Map<Id, Uint8Array>>;
+  readonly sequences: Map<string, number>;
+}
+export const emptyData = (): MemoryData => ({ collections: new Map(), sequences: new Map() });
+
+export interface MemoryOptions {
+  readonly data?: MemoryData;
+  /** Without one, no deadline ever passes. */
+  readonly clock?: Clock;
+  /** Told of documents that can't be read. */
+  readonly report?: Report;
+}
+
+export function openMemory({ data = emptyData(), clock = () => 0, report = () => {} }: MemoryOptions = {}): Store {
+  let closed = false;
+  const refuseWhenClosed = () => {
+    if (closed) throw new Unavailable(false, new Error("the store is closed"));
+  };
+  const engine: Engine = {
+    async read(step) {
+      refuseWhenClosed();
+      return step();
+    },
+    // Each step is a batch of its own, so that a simulation meets every order of them.
+    async write(step) {
+      refuseWhenClosed();
+      const statements: (() => void)[] = [];
+      const result = step({ key: statements, write: (statement) => void statements.push(statement) });
+      for (const statement of statements) statement();
+      return result;
+    },
+    async table({ name }) {
+      refuseWhenClosed();
+      const documents = data.collections.get(name) ?? new Map<Id, Uint8Array>();
+      data.collections.set(name, documents);
+      return memoryTable(documents);
+    },
+    next(sequence) {
+      const next = (data.sequences.get(sequence) ?? 0) + 1;
+      data.sequences.set(sequence, next);
+      return next;
+    },
+    async close() {
+      closed = true;
+    },
+    // So that a test finds a `decide` that is not pure.
+    present: deepFreeze,
+  };
+  return localStore(engine, clock, report);
+}
+
+function memoryTable(documents: Map<Id, Uint8Array>): Table {
+  return {
+    get: (id) => documents.get(id),
+    put: (id, bytes) => void documents.set(id, bytes),
+    delete: (id) => void documents.delete(id),
+    list({ match, after, limit, order }: Scan) {
+      const direction = order === "asc" ? 1 : -1;
+      const isMatch = (bytes: Uint8Array) => {
+        const doc = peek(bytes);
+        return match?.fields.every((field, i) => match.values[i]?.includes(doc[field] as Key)) ?? true;
+      };
+      return [...documents]
+        .filter(([id]) => after === undefined || compareIds(id, after) * direction > 0)
+        .sort(([a], [b]) => compareIds(a, b) * direction)
+        .filter(([, bytes]) => isMatch(bytes))
+        .slice(0, limit)
+        .map(([_id, doc]) => ({ _id, doc }));
+    },
+  };
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze);
+  return value;
+}

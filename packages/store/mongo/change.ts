@@ -1,0 +1,154 @@
+/**
+ * Changes of one document, each exactly once: read, decide, and write if the document is still what was read. When the
+ * answer of a write is lost or does not tell, the next read tells by the change's mark whether it was made.
+ */
+import { MongoError } from "mongodb";
+import type { Fields, Kind } from "../engine/document.ts";
+import { FOLD_MS, fold } from "../engine/fold.ts";
+import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
+import type { Database, Raw } from "./database.ts";
+import type { Update } from "./lanes.ts";
+import { type Limit, pause, persist, type Timing, unlessLost } from "./limit.ts";
+import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./marks.ts";
+import type { PointReads } from "./reads.ts";
+import type { Writer } from "./writes.ts";
+
+export interface ChangeOptions {
+  readonly kind: Kind;
+  /** The indexed fields. */
+  readonly keys: readonly string[];
+  readonly database: Database;
+  readonly raw: Raw;
+  readonly reads: PointReads;
+  readonly openWriter: () => Writer;
+  readonly timing: Timing;
+  readonly nextChange: () => Change;
+}
+
+/** What updates make of a document, and how they are answered once that is certain. */
+interface Decided {
+  /** How many of the updates have had their turn. */
+  readonly count: number;
+  /** Absent when the document stays as it is. */
+  readonly next: (Doc & Fields) | undefined;
+  settle(): void;
+}
+
+export function createChanges<T extends Doc>(options: ChangeOptions) {
+  const { kind, keys, database, raw, reads, openWriter, timing, nextChange } = options;
+
+  async function read(id: Id, latest = false): Promise<Stored<T> | undefined> {
+    const bytes = await reads.read(id, latest);
+    return bytes && readStored<T>(bytes, kind);
+  }
+
+  /** Each update decides on what the one before it left, until `until`; the first in any case. */
+  function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number): Decided {
+    const document = fold(id, stored, { keys });
+    const answers: (() => void)[] = [];
+    for (const { decide, resolve, reject } of updates) {
+      if (answers.length > 0 && timing.clock() >= until) break;
+      try {
+        const result = document.update(decide);
+        answers.push(() => resolve(result));
+      } catch (error) {
+        answers.push(() => reject(error));
+      }
+    }
+    const settle = () => {
+      for (const answer of answers) answer();
+    };
+    return {
+      count: answers.length,
+      next: document.isChanged ? (document.doc as T & Fields) : undefined,
+      settle,
+    };
+  }
+
+  /**
+   * Makes one change of as many of the updates as can be decided before others must get their turn; the rest is left.
+   * Resolves to their answers; to nothing when the time of all of them is over.
+   */
+  async function attempt(
+    id: Id,
+    all: readonly Update<T>[],
+    writer: Writer,
+    leave: (rest: readonly Update<T>[]) => void,
+  ) {
+    const mark = nextChange();
+    let updates = all;
+    let taken: readonly Update<T>[] | undefined;
+    let sent: { readonly base: Stored<T> | undefined; readonly settle: () => void } | undefined;
+    let [writing, unsure, inDoubt, latest] = [false, false, false, false];
+    for (let round = 0; (taken ?? all).some(({ limit }) => !limit.isOver); round++) {
+      try {
+        const stored = await read(id, latest);
+        const known = sent && outcome(mark, sent.base, stored);
+        if (sent && known === "made") return sent.settle;
+        if ((unsure || inDoubt) && known === "unknown") throw new Unavailable(true);
+        unsure = false;
+        for (const { limit } of updates) limit.inDoubt = inDoubt;
+        // As long as they may have been made together they stay together, whether anybody still waits or not.
+        if (!inDoubt) updates = updates.filter(({ limit }) => !limit.isOver);
+        // Cut once: from then on the same updates stand for the change, whatever becomes of its attempts.
+        const until = taken ? Number.POSITIVE_INFINITY : timing.clock() + FOLD_MS;
+        const { count, next, settle } = decideAll(id, stored?.doc, updates, until);
+        if (!taken) leave(updates.slice(count));
+        updates = updates.slice(0, count);
+        taken ??= updates;
+        if (!next && (latest || !database.hasSeveralMembers())) return settle;
+        // Without a write nothing proves that what was read is the latest state: read again in a way that does.
+        latest = !next;
+        if (!next) continue;
+        sent = { base: stored, settle };
+        writing = true;
+        for (const { limit } of updates) limit.inDoubt = true;
+        const written = await writer.write(stored, toStored(next, stored, mark));
+        if (written === "made") return settle;
+        writing = false;
+        unsure = written === "unsure";
+        if (!unsure) for (const { limit } of updates) limit.inDoubt = inDoubt;
+        await pause(round, "lost", timing);
+      } catch (error) {
+        // Whatever has become of the document since: it is not known whether this change was made before.
+        if ((unsure || inDoubt) && error instanceof Corrupt) throw new Unavailable(true, error);
+        if (!(error instanceof MongoError)) throw error;
+        inDoubt ||= writing;
+        writing = false;
+        for (const { limit } of updates) limit.failure = error;
+        await pause(round, "failed", timing);
+      }
+    }
+    return undefined;
+  }
+
+  return {
+    /** Settles the updates, except for those that it resolves to: they did not get their turn. */
+    async change(id: Id, updates: readonly Update<T>[]): Promise<readonly Update<T>[]> {
+      const writer = openWriter();
+      let rest: readonly Update<T>[] = [];
+      try {
+        const settle = await attempt(id, updates, writer, (left) => (rest = left));
+        settle?.();
+      } catch (error) {
+        for (const { reject } of updates.slice(0, updates.length - rest.length)) reject(error);
+      } finally {
+        writer.end();
+      }
+      return rest;
+    },
+
+    /** Removes a document that `isOver`. To remove it twice is no different, so this needs no mark. */
+    remove: (id: Id, isOver: (doc: T) => boolean, limit: Limit): Promise<void> =>
+      database.inSession(async (session) => {
+        const isSettled = async () => {
+          const stored = await read(id);
+          if (!stored || !isOver(stored.doc)) return true;
+          limit.inDoubt = true;
+          const removal = unlessLost("repeatable", raw.deleteOne(unchanged(stored), { session }));
+          return (await removal).deletedCount === 1;
+        };
+        for (let round = 0; !(await persist(limit, timing, isSettled)); round++) await pause(round, "lost", timing);
+      }),
+  };
+}

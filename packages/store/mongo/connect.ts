@@ -1,0 +1,133 @@
+/** From the connection string to a server that can be used: waits for what may still come, refuses what can't be right. */
+
+import { ConfigError } from "@petstore/runtime/environment";
+import {
+  type Document,
+  MongoAPIError,
+  MongoClient,
+  type MongoClientOptions,
+  MongoCompatibilityError,
+  MongoError,
+  MongoParseError,
+  MongoServerError,
+  MongoServerSelectionError,
+  type TopologyDescription,
+} from "mongodb";
+import type { EngineContext } from "../engine/context.ts";
+import { unlessLost } from "./limit.ts";
+
+/** The driver's `timeoutMS` does nothing in this version; these bound every wait. */
+const SETTINGS: MongoClientOptions = {
+  appName: "petstore",
+  ignoreUndefined: true,
+  retryReads: true,
+  retryWrites: true,
+  socketTimeoutMS: 3000,
+  connectTimeoutMS: 1500,
+  serverSelectionTimeoutMS: 3000,
+  waitQueueTimeoutMS: 3000,
+  heartbeatFrequencyMS: 1000,
+};
+
+/** MongoDB 6.0 speaks this version of the wire protocol. */
+const OLDEST_WIRE_VERSION = 17;
+const RETRY_MS = 1000;
+/** The driver's codes for a name or password that is wrong, and for a user that may not do this. */
+const AUTHENTICATION_FAILED = new Set([18, 8000]);
+const UNAUTHORIZED = 13;
+
+/** Throws `ConfigError` for a connection string that is none. */
+export function createClient(uri: string, settings: MongoClientOptions = {}): MongoClient {
+  try {
+    return new MongoClient(uri, { ...SETTINGS, ...settings });
+  } catch {
+    // Without the driver's words, which may repeat the password.
+    throw wrong("is not a connection string that the MongoDB driver understands");
+  }
+}
+
+/**
+ * Connects, and tries with `probe` whether the server can be used. Waits as long as it takes for a server that may still
+ * come, and says what it waits for. Throws `ConfigError` for what waiting can't cure.
+ */
+export async function connect(
+  client: MongoClient,
+  probe: () => Promise<unknown>,
+  { log, sleep, waitsFor }: Pick<EngineContext, "log" | "sleep"> & { readonly waitsFor?: (what: string) => void },
+): Promise<void> {
+  const hosts = client.options.srvHost ?? client.options.hosts.join(", ");
+  let said = "";
+  for (;;) {
+    try {
+      await client.connect();
+      judge(await unlessLost("repeatable", client.db("admin").command({ hello: 1 })));
+      await probe();
+      if (said) log.info("MongoDB is there");
+      return;
+    } catch (error) {
+      if (error instanceof ConfigError || !isOutside(error)) throw error;
+      const hopeless = refusal(error, client);
+      if (hopeless) throw hopeless;
+      const what = `MongoDB at ${hosts}: ${missing(error)}`;
+      if (what !== said) {
+        log.warn({ reason: error.message }, `waiting for ${what}`);
+        waitsFor?.(what);
+      }
+      said = what;
+    }
+    await sleep(RETRY_MS);
+  }
+}
+
+/** Throws `ConfigError` for a server that can't keep the promises of the store. `hello` is its answer to that command. */
+export function judge(hello: Document): void {
+  if (hello.maxWireVersion < OLDEST_WIRE_VERSION) throw tooOld();
+  const isRouter = hello.msg === "isdbgrid";
+  if (hello.setName === undefined && !isRouter) {
+    throw wrong(
+      "names a standalone server, which can't promise that an answered write stays: " +
+        "start mongod with --replSet and run rs.initiate() (one member is enough)",
+    );
+  }
+}
+
+/** Errors of the driver or the system, such as a name that DNS does not know. */
+const isOutside = (error: unknown): error is Error =>
+  error instanceof MongoError || (error instanceof Error && "syscall" in error);
+
+function refusal(error: Error, { options }: MongoClient): ConfigError | undefined {
+  const topology = topologyOf(error);
+  if (error instanceof MongoCompatibilityError || topology?.compatible === false) return tooOld();
+  if (error instanceof MongoParseError || error instanceof MongoAPIError) {
+    return wrong("is not a connection string that the MongoDB driver can follow");
+  }
+  if (error instanceof MongoServerError && AUTHENTICATION_FAILED.has(Number(error.code))) {
+    return wrong("has a user name or a password that MongoDB does not accept");
+  }
+  if (error instanceof MongoServerError && error.code === UNAUTHORIZED) {
+    if (!options.credentials) return wrong("names no user, and MongoDB asks for one: mongodb://user:password@...");
+    return wrong(
+      "names a user that may not read and write there: grant it the role readWrite on the petstore's databases",
+    );
+  }
+  // Servers that answered and don't belong to the set are struck off the list.
+  if (topology?.servers.size === 0 && options.srvHost === undefined) {
+    return wrong(`asks for the replica set ${options.replicaSet}, and no server that it names belongs to it`);
+  }
+  return undefined;
+}
+
+function topologyOf(error: Error): TopologyDescription | undefined {
+  return error instanceof MongoServerSelectionError ? (error.reason as TopologyDescription) : undefined;
+}
+
+function missing(error: Error): string {
+  const types = [...(topologyOf(error)?.servers.values() ?? [])].map(({ type }) => type);
+  if (types.length === 0) return "it can't be used yet";
+  if (types.every((type) => type === "Unknown")) return "nothing answers there";
+  if (types.includes("RSGhost")) return "the replica set is not initiated, run rs.initiate() there";
+  return "the replica set has no primary";
+}
+
+const wrong = (how: string) => new ConfigError([`MONGODB_URI ${how}.`]);
+const tooOld = () => wrong("names a MongoDB that is too old: 6.0 or newer is needed");

@@ -1,0 +1,169 @@
+/** Opening the store on MongoDB: what is waited for, and what is refused in one line. */
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ConfigError } from "@petstore/runtime/environment";
+import { type Logger, pino } from "pino";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePorts, mongodMissing, type ReplicaSet, startMongod, startReplicaSet } from "../../../test/mongod.ts";
+import { openForTest, withDatabase } from "../fixtures/mongo.ts";
+import { schema } from "../port.ts";
+import { judge } from "./connect.ts";
+
+/** Opening must be refused with a single line that never repeats the password. */
+async function refusal(uri: string): Promise<string> {
+  const error = await openForTest(uri, "pet").then(
+    (store) => store.close(),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ConfigError);
+  const { message } = error as Error;
+  expect(message).toMatch(/^MONGODB_URI [^\n]*\.$/);
+  expect(message).not.toContain("hunter2");
+  return message;
+}
+
+/** A log of lines, and a promise of the first that matches. */
+function listen() {
+  const lines: string[] = [];
+  const waiting: { pattern: RegExp; resolve: (line: string) => void }[] = [];
+  const write = (text: string) => {
+    lines.push(text);
+    for (const { pattern, resolve } of waiting) if (pattern.test(text)) resolve(text);
+  };
+  const log: Logger = pino({ level: "info" }, { write });
+  const line = (pattern: RegExp) => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    waiting.push({ pattern, resolve });
+    for (const text of lines) write(lines.shift() ?? text);
+    return promise;
+  };
+  return { log, line };
+}
+
+test.each([
+  "mongodb://",
+  "mongodb://me:hunter2@",
+  "mongodb://me:hunter2@localhost:99999",
+  "mongodb://me:hun@ter2@localhost",
+  "mongodb://localhost/?noSuchOption=1",
+  "mongodb://localhost/?w=many&tls=perhaps",
+  "mongodb://a,b/?directConnection=true",
+])("%s is no connection string", async (uri) => {
+  expect(await refusal(uri)).toMatch(/is not a connection string/);
+});
+
+describe("a server", () => {
+  const member = { setName: "rs", maxWireVersion: 17 };
+  test("of 6.0 in a replica set, or a router before one, will do", () => {
+    expect(() => judge(member)).not.toThrow();
+    expect(() => judge({ maxWireVersion: 21, msg: "isdbgrid" })).not.toThrow();
+  });
+  test("that is older is refused", () => {
+    expect(() => judge({ ...member, maxWireVersion: 16 })).toThrow(/MONGODB_URI names a MongoDB that is too old: 6\.0/);
+  });
+});
+
+test.skipIf(mongodMissing)("a standalone server is refused; without its set's name or with one", async () => {
+  const [port = 0] = await freePorts(1);
+  const server = await startMongod({ port, dir: join(tmpdir(), `mongod-${port}`) });
+  try {
+    expect(await refusal(`mongodb://127.0.0.1:${port}`)).toMatch(/standalone.*--replSet.*rs\.initiate/);
+    expect(await refusal(`mongodb://127.0.0.1:${port}/?replicaSet=rs`)).toMatch(/replica set rs.* no server/);
+  } finally {
+    await server.stop();
+  }
+});
+
+test.skipIf(mongodMissing)(
+  "a set that is not there, then not initiated, is waited for",
+  { timeout: 120_000 },
+  async () => {
+    const [port = 0] = await freePorts(1);
+    const { log, line } = listen();
+    const host = `127.0.0.1:${port}`;
+    const opening = openForTest(`mongodb://${host}/?replicaSet=rs`, "pet", { log });
+    expect(await line(/waiting/)).toContain(`waiting for MongoDB at ${host}: nothing answers there`);
+    const server = await startMongod({ port, dir: join(tmpdir(), `mongod-${port}`), args: ["--replSet", "rs"] });
+    try {
+      expect(await line(/initiate/)).toContain("the replica set is not initiated, run rs.initiate() there");
+      const members = [{ _id: 0, host }];
+      await withDatabase(`mongodb://${host}/?directConnection=true`, "admin", (db) =>
+        db.command({ replSetInitiate: { _id: "rs", members } }),
+      );
+      const store = await opening;
+      await store.ping();
+      expect(await line(/is there/)).toBeDefined();
+      await store.close();
+    } finally {
+      await server.stop();
+      await rm(join(tmpdir(), `mongod-${port}`), { recursive: true, force: true });
+    }
+  },
+);
+
+describe.skipIf(mongodMissing)("on a replica set", () => {
+  let set: ReplicaSet;
+  beforeAll(async () => {
+    set = await startReplicaSet({ arguments: ["--setParameter", "enableTestCommands=1"] });
+  });
+  afterAll(() => set?.stop());
+
+  const admin = (command: object) => withDatabase(set.uri, "admin", (db) => db.command({ ...command }));
+
+  test("a wrong password is refused", async () => {
+    expect(await refusal(set.uri.replace("//", "//me:hunter2@"))).toMatch(/user name or a password/);
+  });
+  test("another name of the set is refused", async () => {
+    expect(await refusal(set.uri.replace("=rs", "=other"))).toMatch(/replica set other.* no server/);
+  });
+  test("a user who may not write is refused", async () => {
+    const data = { failCommands: ["findAndModify"], errorCode: 13, appName: "petstore" };
+    await admin({ configureFailPoint: "failCommand", mode: "alwaysOn", data });
+    try {
+      expect(await refusal(set.uri)).toMatch(/names no user/);
+    } finally {
+      await admin({ configureFailPoint: "failCommand", mode: "off" });
+    }
+  });
+
+  test("each service has a database of its own, named after the URI's", async () => {
+    const stores = [
+      await openForTest(set.uri, "pet"),
+      await openForTest(set.uri, "order"),
+      await openForTest(set.uri.replace("/?", "/shop?"), "pet"),
+    ];
+    for (const store of stores) expect(await store.nextId("ids")).toBe(1);
+    for (const store of stores) await store.close();
+    const { databases } = await admin({ listDatabases: 1, nameOnly: true });
+    const names = databases.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(expect.arrayContaining(["petstore_order", "petstore_pet", "shop_pet"]));
+  });
+
+  test("data of a newer petstore is left alone", async () => {
+    await withDatabase(set.uri, "petstore_new", (db) =>
+      db.collection<{ _id: string; format: number }>("_petstore").insertOne({ _id: "format", format: 2 }),
+    );
+    await expect(openForTest(set.uri, "new")).rejects.toMatchObject({
+      name: "NewerFormat",
+      message: expect.stringMatching(/petstore_new.*newer petstore/),
+    });
+  });
+
+  test("indexes hold what has all of their fields, are not unique, and are built once", async () => {
+    const pets = schema<{ _id: number; rev: number; name: string; size: number }>()("pets", { both: ["name", "size"] });
+    for (let i = 0; i < 2; i++) {
+      const store = await openForTest(set.uri, "indexes");
+      await store.collection(pets);
+      await store.close();
+    }
+    const indexes = await withDatabase(set.uri, "petstore_indexes", (db) => db.collection("pets").indexes());
+    const present = { name: { $exists: true }, size: { $exists: true } };
+    expect(indexes).toMatchObject([
+      { key: { _id: 1 } },
+      { key: { name: 1, size: 1, _id: 1 }, partialFilterExpression: present },
+    ]);
+    expect(indexes).toHaveLength(2);
+    expect(indexes[1]).not.toHaveProperty("unique");
+  });
+});

@@ -1,0 +1,147 @@
+/**
+ * The engine on MongoDB: any number of processes may share its data. What is answered has reached the disks of a majority
+ * of the replica set.
+ */
+import { randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import type { MongoClient, TopologyDescription } from "mongodb";
+import { createAdmission } from "../engine/admission.ts";
+import type { EngineContext } from "../engine/context.ts";
+import { checkId } from "../engine/document.ts";
+import { checkDeclaration, type Declaration } from "../engine/query.ts";
+import { reporting } from "../engine/readable.ts";
+import { type Collection, type Doc, type Indexes, NewerFormat, type Schema, type Store, Unavailable } from "../port.ts";
+import { indexDescriptions, mongoCollection, type Run } from "./collection.ts";
+import { connect, createClient } from "./connect.ts";
+import { openDatabase } from "./database.ts";
+import { persist, unlessLost, withinLimit } from "./limit.ts";
+import { createSequences } from "./sequences.ts";
+
+export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
+  readonly waitsFor?: (what: string) => void;
+}
+
+/** Goes up when an older petstore could no longer read what a newer one writes. */
+const FORMAT = 1;
+
+/**
+ * Opens the database of one service, and waits for MongoDB if need be.
+ * Throws `ConfigError` or `NewerFormat`, with a message for the operator.
+ */
+export async function openMongo(uri: string, service: string, options: MongoOptions): Promise<Store> {
+  const { clock, log } = options;
+  const report = reporting(log, clock);
+  const client = createClient(uri);
+  const database = openDatabase(client, databaseName(uri, service), followMembers(client));
+  const about = database.db.collection<{ _id: string; format: number }>("_petstore");
+
+  /** Also finds out whether the user may write. */
+  const checkFormat = async () => {
+    const claim = { $setOnInsert: { format: FORMAT } };
+    const options = { upsert: true, returnDocument: "after" } as const;
+    const found = await unlessLost("repeatable", about.findOneAndUpdate({ _id: "format" }, claim, options));
+    if ((found?.format ?? 0) <= FORMAT) return;
+    throw new NewerFormat(
+      `The database ${database.db.databaseName} was written by a newer petstore: upgrade this one.`,
+    );
+  };
+  try {
+    await connect(client, checkFormat, options);
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+
+  let closed = false;
+  const underWay = new Set<Promise<unknown>>();
+  const run: Run = (callOptions = {}, call) => {
+    if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
+    const answer = withinLimit(callOptions, clock, call);
+    const over = answer.catch(() => {}).finally(() => underWay.delete(over));
+    underWay.add(over);
+    return answer;
+  };
+
+  const admission = createAdmission();
+  const process = randomBytes(9).toString("base64url");
+  let changes = 0;
+  const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
+  const nextId = createSequences(database, options);
+
+  async function openCollection(declaration: Declaration): Promise<unknown> {
+    checkDeclaration(declaration);
+    await buildIndexes(uri, database.db.databaseName, declaration, options);
+    return mongoCollection({
+      declaration,
+      database,
+      timing: options,
+      nextChange: () => ({ by: process, number: ++changes }),
+      run,
+      admission,
+      report,
+    });
+  }
+
+  return {
+    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, shape }: Schema<T, I>) {
+      if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
+      const declaration: Declaration = { name, indexes, shape };
+      const known = opened.get(name) ?? { declaration, collection: openCollection(declaration) };
+      opened.set(name, known);
+      if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;
+      return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
+    },
+    nextId: (sequence, callOptions) =>
+      admission.read(callOptions, () =>
+        run(callOptions, async (limit) => {
+          checkId(sequence);
+          return nextId(sequence, limit);
+        }),
+      ),
+    ping: (callOptions) =>
+      run(callOptions, async (limit) => {
+        const level = database.hasSeveralMembers() ? "linearizable" : "majority";
+        await persist(limit, options, () =>
+          unlessLost("repeatable", about.findOne({ _id: "format" }, { readConcern: { level } })),
+        );
+      }),
+    async close() {
+      closed = true;
+      while (underWay.size > 0) await Promise.all(underWay);
+      await client.close();
+    },
+  };
+}
+
+/** In a client of its own, for that may take longer than any answer should. */
+async function buildIndexes(uri: string, database: string, declaration: Declaration, options: MongoOptions) {
+  const indexes = indexDescriptions(declaration);
+  if (indexes.length === 0) return;
+  const client = createClient(uri, { socketTimeoutMS: 0 });
+  try {
+    const collection = client
+      .db(database, { writeConcern: { w: "majority", journal: true } })
+      .collection(declaration.name);
+    // Not of all members: one that is down must not hold up a start.
+    const build = () => collection.createIndexes(indexes, { commitQuorum: "majority" });
+    await connect(client, build, options);
+  } finally {
+    await client.close();
+  }
+}
+
+/** `<database of the URI, or petstore>_<service>` */
+export function databaseName(uri: string, service: string): string {
+  const [, database = "petstore"] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];
+  return `${decodeURIComponent(database)}_${service}`;
+}
+
+/** A router knows its members by itself, so it counts as many. */
+function followMembers(client: MongoClient): () => boolean {
+  let several = true;
+  client.on("topologyDescriptionChanged", ({ newDescription }: { newDescription: TopologyDescription }) => {
+    const servers = [...newDescription.servers.values()].filter(({ type }) => type !== "Unknown");
+    if (servers.length > 0) several = servers.some(({ type, allHosts }) => type === "Mongos" || allHosts.length > 1);
+  });
+  return () => several;
+}

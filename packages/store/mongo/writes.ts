@@ -1,0 +1,144 @@
+/**
+ * Writes of documents that are still what was read: those of one turn of the event loop travel as one command.
+ *
+ * All attempts at one change are made in one session, one after the other, so that the server refuses an attempt that
+ * comes after a later one. Changes that were first written together share that session.
+ */
+import {
+  type AnyBulkWriteOperation,
+  type BulkWriteResult,
+  type ClientSession,
+  MongoBulkWriteError,
+  MongoServerError,
+  type WriteError,
+} from "mongodb";
+import type { Fields } from "../engine/document.ts";
+import type { Id } from "../port.ts";
+import type { Database, Raw } from "./database.ts";
+import { unlessLost } from "./limit.ts";
+import { type Stored, unchanged } from "./marks.ts";
+
+/** Changes that share a session, and so the most documents in one command. */
+const BATCH = 256;
+const DUPLICATE_KEY = 11000;
+
+/** "unsure": of the documents in the command some were not what had been read, and only their number is known. */
+export type Written = "made" | "not made" | "unsure";
+
+/** The writes of one change. */
+export interface Writer {
+  /** Stores `doc` if the document is still `base`. Rejects with the driver's error when it may have been stored. */
+  write(base: Stored | undefined, doc: Fields): Promise<Written>;
+  /** No write will follow. */
+  end(): void;
+}
+
+interface Attempt {
+  readonly base: Stored | undefined;
+  readonly doc: Fields;
+  readonly resolve: (written: Written) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What goes through one session. */
+interface Line {
+  readonly session: ClientSession;
+  /** Changes that ever came, and those that may still write. */
+  joined: number;
+  present: number;
+  waiting: Attempt[];
+  isBusy: boolean;
+}
+
+export function createWriters({ openSession, noteTime }: Database, raw: Raw): () => Writer {
+  /** The lines that this turn's changes join. Inserts and replacements are two commands, which need not wait in turn. */
+  const filling = new Map<"inserts" | "replacements", Line>();
+
+  function join(kind: "inserts" | "replacements"): Line {
+    const known = filling.get(kind);
+    const line = known && known.joined < BATCH ? known : open(kind);
+    line.joined++;
+    line.present++;
+    return line;
+  }
+
+  function open(kind: "inserts" | "replacements"): Line {
+    const line: Line = { session: openSession(), joined: 0, present: 0, waiting: [], isBusy: true };
+    filling.set(kind, line);
+    setImmediate(() => {
+      if (filling.get(kind) === line) filling.delete(kind);
+      void drain(line);
+    });
+    return line;
+  }
+
+  async function drain(line: Line): Promise<void> {
+    line.isBusy = true;
+    while (line.waiting.length > 0) await send(line.session, line.waiting.splice(0));
+    line.isBusy = false;
+  }
+
+  async function send(session: ClientSession, attempts: readonly Attempt[]): Promise<void> {
+    try {
+      const command = raw.bulkWrite(attempts.map(toOperation), { session, ordered: false });
+      const { matched, failed } = await counted(unlessLost("write", command));
+      const replaced = attempts.filter(({ base }, i) => base && !failed.has(i)).length;
+      for (const [i, { base, resolve, reject }] of attempts.entries()) {
+        const error = failed.get(i);
+        if (!error) resolve(base ? ofAll(matched, replaced) : "made");
+        else if (!base && error.code === DUPLICATE_KEY) resolve("not made");
+        else reject(new MongoServerError({ message: error.errmsg, code: error.code }));
+      }
+    } catch (error) {
+      for (const { reject } of attempts) reject(error);
+    } finally {
+      // Before anybody acts on the answer, so that the next read knows of the change.
+      noteTime(session);
+    }
+  }
+
+  return () => {
+    let line: Line | undefined;
+    return {
+      write(base, doc) {
+        line ??= join(base ? "replacements" : "inserts");
+        const { promise, resolve, reject } = Promise.withResolvers<Written>();
+        line.waiting.push({ base, doc, resolve, reject });
+        if (!line.isBusy) void drain(line);
+        return promise;
+      },
+      end() {
+        if (line && --line.present === 0) void line.session.endSession();
+      },
+    };
+  };
+}
+
+function toOperation({ base, doc }: Attempt): AnyBulkWriteOperation<{ _id: Id }> {
+  const replacement = doc as Fields & { _id: Id };
+  return base ? { replaceOne: { filter: unchanged(base), replacement } } : { insertOne: { document: replacement } };
+}
+
+/** How many replacements found what they replace, and which documents were refused, by their place. */
+interface Counted {
+  readonly matched: number;
+  readonly failed: ReadonlyMap<number, WriteError>;
+}
+
+/** Rejects when the command itself failed: then nothing is known of any document. */
+async function counted(answer: Promise<BulkWriteResult>): Promise<Counted> {
+  try {
+    return { matched: (await answer).matchedCount, failed: new Map() };
+  } catch (error) {
+    if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError()) throw error;
+    const errors = [error.writeErrors].flat();
+    if (errors.length === 0) throw error;
+    return { matched: error.matchedCount, failed: new Map(errors.map((one) => [one.index, one])) };
+  }
+}
+
+/** What is known of each of `all` replacements of which so many were made. */
+function ofAll(made: number, all: number): Written {
+  if (made === all) return "made";
+  return made === 0 ? "not made" : "unsure";
+}

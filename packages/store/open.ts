@@ -1,0 +1,32 @@
+/** The one place that chooses an engine. Each is loaded only when it is used. */
+import { join } from "node:path";
+import type { Secret } from "@petstore/runtime/environment";
+import type { EngineContext } from "./engine/context.ts";
+import type { Store } from "./port.ts";
+
+export interface StoreConfig {
+  readonly service: string;
+  readonly dataDir: string;
+  readonly mongodbUri?: Secret | undefined;
+}
+
+export interface StoreOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
+  /** The store can no longer be trusted: log the error and end the process. Called at most once. */
+  readonly onFatal: (error: unknown) => void;
+  /** Told what the opening waits for, each time that it is something else. */
+  readonly waitsFor?: (what: string) => void;
+}
+
+/**
+ * The store of one service: in MongoDB, waiting for it if need be, when there is a URI, else in a file of `dataDir`.
+ * Rejects with `ConfigError`, `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`, whose messages are for the
+ * operator.
+ */
+export async function openStore(config: StoreConfig, options: StoreOptions): Promise<Store> {
+  if (config.mongodbUri !== undefined) {
+    const { openMongo } = await import("./mongo/mongo.ts");
+    return openMongo(config.mongodbUri.reveal(), config.service, options);
+  }
+  const { openEmbedded } = await import("./sqlite/sqlite.ts");
+  return openEmbedded(join(config.dataDir, `${config.service}.db`), options);
+}

@@ -1,0 +1,162 @@
+/**
+ * The storage port. A change is a pure function from the stored document to its successor; everything else is reading.
+ *
+ * Every engine keeps these promises, and `conformance.ts` is their proof:
+ * - An answered write is on disk, and every read of the same process that starts later sees it (`GetOptions.latest` for
+ *   those of others).
+ * - `update` happens exactly once or not at all; when that can't be known it says so (`Unavailable.inDoubt`).
+ * - What can't be done soon is refused at once: `Overloaded`, and then surely without effect.
+ * - Documents go in and come out as copies: nobody can change a stored document by holding on to it.
+ * - A document that can't be read harms only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany` and
+ *   `list` leave it out, and it is logged.
+ */
+import type { Shape } from "./engine/shape.ts";
+
+/** A safe integer, or a string that is not empty. Integers sort by value, strings by their UTF-8 bytes. */
+export type Id = number | string;
+
+/** What an indexed field may hold. Every value of one field has the same type. */
+export type Key = string | number | boolean;
+
+/** A stored document. Values are what BSON and JSON have in common, dates in milliseconds, and integers up to 2^53-1. */
+export interface Doc {
+  readonly _id: Id;
+  /** Set by the store: 1 at first, one more with every change. */
+  readonly rev: number;
+}
+
+/** A document on its way into the store, which sets `rev` itself. */
+export type Draft<T extends Doc> = Omit<T, "rev">;
+
+export type Decision<T extends Doc, R> =
+  | { readonly action: "keep"; readonly result: R }
+  | { readonly action: "put"; readonly doc: Draft<T>; readonly result: R };
+
+/** Leaves the document as it is. */
+export const keep = <R>(result: R) => ({ action: "keep", result }) as const;
+
+/** Stores `doc` as the successor; on an absent document this is the insert. */
+export const put = <D, R>(doc: D, result: R) => ({ action: "put", doc, result }) as const;
+
+/**
+ * Decides what becomes of a document. Pure and synchronous: no I/O, no clock, no randomness; it may run more than once
+ * for one call. `rev` is the revision that a `put` will carry. When it throws, nothing is stored and `update` rejects
+ * with what it threw.
+ */
+export type Decide<T extends Doc, R> = (doc: T | undefined, rev: number) => Decision<T, R>;
+
+/**
+ * Named lists of fields. An index holds the documents in which all of its fields are present, and is ordered by `_id`
+ * within equal values. There are no unique indexes: what must be unique is an `_id`.
+ */
+export type Indexes<T> = Readonly<Record<string, readonly (keyof T & string)[]>>;
+
+type Values<T, F extends keyof T> = {
+  readonly [K in F]: Extract<T[K], Key> | readonly Extract<T[K], Key>[];
+};
+
+/** One value, or any of several, for each field of one declared index. */
+export type Where<T, I extends Indexes<T>> = { [N in keyof I]: Values<T, I[N][number] & keyof T> }[keyof I];
+
+/** Declares a collection: its name, its indexes, and what its documents must look like to be believed. */
+export interface Schema<T extends Doc, I extends Indexes<T>> {
+  readonly name: string;
+  readonly indexes: I;
+  /** Judges what is read. Without one, every document will do. */
+  readonly shape?: Shape<T> | undefined;
+  /** Never set; it carries the type. */
+  readonly doc?: T;
+}
+export const schema =
+  <T extends Doc>() =>
+  <const I extends Indexes<T>>(name: string, indexes: I, shape?: Shape<T>): Schema<T, I> => ({ name, indexes, shape });
+
+export interface CallOptions {
+  /** When the caller gives up, on the store's clock (milliseconds). An engine that waits gives up before it. */
+  readonly deadline?: number | undefined;
+}
+
+export interface GetOptions extends CallOptions {
+  /**
+   * Sees what any process was answered, even while the database changes its primary. Other reads see at least what this
+   * process was told before. No different where one server holds the data.
+   */
+  readonly latest?: boolean;
+}
+
+export interface ListQuery<W> {
+  /** Absent: every document. */
+  readonly where?: W | undefined;
+  /** Only documents beyond this `_id`, in the direction of `order`. */
+  readonly after?: Id | undefined;
+  readonly limit: number;
+  /** By `_id`. */
+  readonly order: "asc" | "desc";
+  /** Rejects with `Corrupt` for a document that would otherwise be left out: for whoever asks whether there is any. */
+  readonly strict?: boolean | undefined;
+}
+
+export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>> {
+  get(id: Id, options?: GetOptions): Promise<T | undefined>;
+  /** In the order asked; one that is missing or can't be read is absent, a repeated id is answered once. */
+  getMany(ids: readonly Id[], options?: CallOptions): Promise<T[]>;
+  list(query: ListQuery<Where<T, I>>, options?: CallOptions): Promise<T[]>;
+  update<R>(id: Id, decide: Decide<T, R>, options?: CallOptions): Promise<R>;
+  /**
+   * Removes the document if there is one and `isOver` says so, which is pure like a `Decide`. For what expires; records
+   * become tombstones first. It is not told by a revision, for an `_id` that comes back starts at 1 again. Never true of
+   * what was written in the last minute: an insert whose answer was lost counts as failed when the document is not there.
+   */
+  remove(id: Id, isOver: (doc: T) => boolean, options?: CallOptions): Promise<void>;
+}
+
+export interface Store {
+  /** Opens a collection, and fills its new indexes. Asked again, the schema must be the same. */
+  collection<T extends Doc, const I extends Indexes<T>>(schema: Schema<T, I>): Promise<Collection<T, I>>;
+  /** 1, 2, 3 ... never the same twice; gaps are possible. */
+  nextId(sequence: string, options?: CallOptions): Promise<number>;
+  /** Resolves when the store can be read and written. */
+  ping(options?: CallOptions): Promise<void>;
+  /** Waits for what is under way, then closes. */
+  close(): Promise<void>;
+}
+
+/** The store could not answer in time or at all. */
+export class Unavailable extends Error {
+  override readonly name = "Unavailable";
+  /** True when a write may have happened all the same. */
+  readonly inDoubt: boolean;
+  constructor(inDoubt: boolean, cause?: unknown) {
+    super(inDoubt ? "the outcome of the write is unknown" : "the store is unavailable", { cause });
+    this.inDoubt = inDoubt;
+  }
+}
+
+/** So much waits for the store already that the call was not begun: it had no effect, and will have none. */
+export class Overloaded extends Unavailable {
+  /** `what` has too much to do. */
+  constructor(what: string) {
+    super(false);
+    this.message = `too many calls wait for ${what}`;
+  }
+}
+
+/** Another process has the store open. */
+export class StoreLocked extends Error {
+  override readonly name = "StoreLocked";
+}
+
+/** The store was written by a newer petstore than this one. */
+export class NewerFormat extends Error {
+  override readonly name = "NewerFormat";
+}
+
+/** The place where the store lives can't be written: full, read-only or forbidden. */
+export class NotWritable extends Error {
+  override readonly name = "NotWritable";
+}
+
+/** What is stored is not what this version of the petstore can have written. The message names it, for the operator. */
+export class Corrupt extends Error {
+  override readonly name = "Corrupt";
+}

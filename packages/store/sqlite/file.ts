@@ -1,0 +1,118 @@
+/** The file of the embedded engine: opening it, knowing it for one of ours, and saying in words why that failed. */
+import { mkdirSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Corrupt, NewerFormat, NotWritable, StoreLocked, Unavailable } from "../port.ts";
+import {
+  carriedIdentity,
+  checkIdentity,
+  checkPresence,
+  type Identity,
+  IdentityFailure,
+  knownIdentity,
+  nameFile,
+} from "./identity.ts";
+
+/** Marks a file as the petstore's (SQLite's application_id): "pets" in ASCII. */
+const APPLICATION = 0x70657473;
+/** Goes up when an older petstore could no longer read what a newer one writes. */
+const FORMAT = 1;
+
+/** The result codes of SQLite that an operator can do something about. https://sqlite.org/rescode.html */
+const LOCKED = new Set([5, 6]);
+const DAMAGED = new Set([11, 26]);
+const FULL = 13;
+
+/**
+ * Opens or creates the file for this process alone. Throws `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`,
+ * with a message for the operator.
+ */
+export function openFile(path: string): DatabaseSync {
+  let db: DatabaseSync | undefined;
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    const known = knownIdentity(path);
+    checkPresence(path, known);
+    db = new DatabaseSync(path);
+    claim(db, path, known);
+    return db;
+  } catch (error) {
+    db?.close();
+    throw error instanceof IdentityFailure ? openFailure(error.cause, error.path) : openFailure(error, path);
+  }
+}
+
+function claim(db: DatabaseSync, path: string, known: Identity | undefined): void {
+  db.exec("PRAGMA locking_mode = EXCLUSIVE");
+  identify(db, path);
+  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000");
+  // On macOS a plain sync does not reach the disk. Elsewhere these two do nothing.
+  db.exec("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON");
+  const { id, isKnown } = checkIdentity(path, known, carriedIdentity(db));
+  // Writes even when all of it is there already, so that a full or read-only disk is found out now.
+  db.exec(`BEGIN IMMEDIATE;
+    CREATE TABLE IF NOT EXISTS "$sequences" (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT;
+    CREATE TABLE IF NOT EXISTS "$identity" (id TEXT NOT NULL) STRICT;
+    INSERT INTO "$identity" SELECT '${id}' WHERE NOT EXISTS (SELECT 1 FROM "$identity");
+    PRAGMA application_id = ${APPLICATION};
+    PRAGMA user_version = ${FORMAT};
+    COMMIT`);
+  if (!isKnown) nameFile(path);
+}
+
+function identify(db: DatabaseSync, path: string): void {
+  const empty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+  if (!empty && pragma(db, "application_id") !== APPLICATION) {
+    throw new Corrupt(`${path} is the database of another program: set DATA_DIR to another directory.`);
+  }
+  if (pragma(db, "user_version") > FORMAT) {
+    throw new NewerFormat(
+      `${path} was written by a newer petstore: upgrade this one, or set DATA_DIR to another directory.`,
+    );
+  }
+}
+
+const pragma = (db: DatabaseSync, name: "application_id" | "user_version"): number =>
+  Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
+
+/** SQLite's primary result code, or `undefined` for an error that is not SQLite's. */
+const resultCode = (error: unknown): number | undefined =>
+  error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
+
+/**
+ * True when there was no room for a transaction, which then had no effect: what it had written of the log lacks the mark
+ * of a commit. A failed write of any other kind (a quota, a disk that is read-only now) can't be told from a broken disk.
+ */
+export const isFull = (error: unknown): boolean => resultCode(error) === FULL;
+
+/** Why opening failed, in words for the operator; errors that are no system's or SQLite's stay as they are. */
+export function openFailure(error: unknown, path: string): unknown {
+  const code = resultCode(error);
+  const isSystemError = error instanceof Error && "syscall" in error;
+  if (code === undefined && !isSystemError) return error;
+  if (code !== undefined && LOCKED.has(code)) {
+    return new StoreLocked(
+      `${dirname(path)} is in use by another process (${basename(path)} is locked): ` +
+        "stop that petstore, or set DATA_DIR to another directory.",
+      { cause: error },
+    );
+  }
+  if (code !== undefined && DAMAGED.has(code)) return damaged(path, error);
+  return new NotWritable(
+    `${path} can't be written (${error instanceof Error ? error.message : error}): ` +
+      "make room, allow writing there, or set DATA_DIR to another directory.",
+    { cause: error },
+  );
+}
+
+const damaged = (path: string, cause: unknown) =>
+  new Corrupt(`${path} is damaged or not a database: restore a backup, or set DATA_DIR to another directory.`, {
+    cause,
+  });
+
+/** What a failed read of the file means to the caller; errors that are not SQLite's stay as they are. */
+export function readFailure(error: unknown, path: string): unknown {
+  const code = resultCode(error);
+  if (code === undefined) return error;
+  return DAMAGED.has(code) ? damaged(path, error) : new Unavailable(false, error);
+}

@@ -1,0 +1,178 @@
+/**
+ * Group commit: the changes that are asked for in one turn of the event loop share one transaction, and so one sync of the
+ * disk. Nothing of them is answered, and no read sees them, before the transaction is committed.
+ */
+import type { Clock } from "../engine/context.ts";
+import { FOLD_MS } from "../engine/fold.ts";
+import type { Batch } from "../engine/local-store.ts";
+import { Unavailable } from "../port.ts";
+
+export interface Transactions {
+  exec(sql: string): void;
+  readonly isTransaction: boolean;
+}
+
+export interface GroupCommitOptions {
+  readonly clock: Clock;
+  /** Whether an error says that a transaction found no room, and so had no effect. */
+  readonly isFull: (error: unknown) => boolean;
+  /** Called when there is no room any more, and when there is again. */
+  readonly onRoom: (room: "none" | "again", error?: unknown) => void;
+  /** Called once, and has to end the process. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+export interface GroupCommit {
+  /** Runs a step that changes nothing, at once. */
+  read<R>(step: () => R): Promise<R>;
+  /** Runs a step at the end of this turn, and answers when what it made is on disk. */
+  write<R>(step: (batch: Batch) => R): Promise<R>;
+  /** Runs a transaction of its own; rolled back when it throws. */
+  alone<R>(transaction: () => R): Promise<R>;
+  /** Refuses everything from now on, and resolves when all that was asked before is answered. */
+  stop(): Promise<void>;
+}
+
+interface Step {
+  readonly run: (batch: Batch) => unknown;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A step that has run, and how it is answered once it is certain. */
+interface Ran extends Step {
+  readonly isWrite: boolean;
+  readonly answer: () => void;
+}
+
+/**
+ * A transaction that finds no room has no effect and is rolled back. Any other failure of a write, a commit or a sync
+ * leaves open what is on disk, so nothing that is asked later could be answered truthfully: the process has to end, and
+ * the next start finds out.
+ */
+export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }: GroupCommitOptions): GroupCommit {
+  let waiting: Step[] = [];
+  let refusal: unknown;
+  let hasRoom = true;
+  let idle = Promise.withResolvers<void>();
+  idle.resolve();
+
+  function refuseWhenStopped(): void {
+    if (refusal !== undefined) throw new Unavailable(false, refusal);
+  }
+
+  /** Runs waiting steps, for as long as the others can wait for their turn. */
+  function runSteps(): { ran: Ran[]; writes: Set<() => void> } {
+    const until = clock() + FOLD_MS;
+    const ran: Ran[] = [];
+    const writes = new Set<() => void>();
+    let next = 0;
+    do {
+      const step = waiting[next++];
+      if (!step) break;
+      let isWrite = false;
+      const batch: Batch = {
+        key: writes,
+        write(statement) {
+          isWrite = true;
+          writes.add(statement);
+        },
+      };
+      let answer: () => void;
+      try {
+        const result = step.run(batch);
+        answer = () => step.resolve(result);
+      } catch (error) {
+        answer = () => step.reject(error);
+      }
+      ran.push({ ...step, isWrite, answer });
+    } while (clock() < until);
+    waiting = waiting.slice(next);
+    return { ran, writes };
+  }
+
+  function commit(writes: Set<() => void>): void {
+    db.exec("BEGIN IMMEDIATE");
+    for (const write of writes) write();
+    db.exec("COMMIT");
+    if (!hasRoom) onRoom("again");
+    hasRoom = true;
+  }
+
+  /** False when it can't be known what is on disk. */
+  function isUndone(error: unknown): boolean {
+    if (!isFull(error)) return false;
+    try {
+      if (db.isTransaction) db.exec("ROLLBACK");
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  function flush(): void {
+    const { ran, writes } = runSteps();
+    try {
+      if (writes.size > 0) commit(writes);
+      for (const { answer } of ran) answer();
+    } catch (error) {
+      // What was decided or refused is only true if what it was decided on has become so.
+      const undone = isUndone(error);
+      for (const { isWrite, reject } of ran) reject(new Unavailable(isWrite && !undone, error));
+      if (undone) {
+        if (hasRoom) onRoom("none", error);
+        hasRoom = false;
+      } else fail(error);
+    }
+    if (waiting.length > 0) setImmediate(flush);
+    else idle.resolve();
+  }
+
+  function fail(error: unknown): void {
+    refusal = error;
+    for (const { reject } of waiting.splice(0)) reject(new Unavailable(false, error));
+    onFatal(error);
+  }
+
+  return {
+    async read(step) {
+      refuseWhenStopped();
+      return step();
+    },
+
+    async write<R>(run: (batch: Batch) => R) {
+      refuseWhenStopped();
+      const { promise, resolve, reject } = Promise.withResolvers<R>();
+      if (waiting.length === 0) {
+        idle = Promise.withResolvers();
+        setImmediate(flush);
+      }
+      waiting.push({ run, resolve: (result) => resolve(result as R), reject });
+      return promise;
+    },
+
+    async alone(transaction) {
+      refuseWhenStopped();
+      let result: ReturnType<typeof transaction>;
+      db.exec("BEGIN IMMEDIATE");
+      try {
+        result = transaction();
+      } catch (error) {
+        if (db.isTransaction) db.exec("ROLLBACK");
+        throw error;
+      }
+      try {
+        db.exec("COMMIT");
+      } catch (error) {
+        if (!isUndone(error)) fail(error);
+        throw error;
+      }
+      return result;
+    },
+
+    async stop() {
+      refusal ??= new Error("the store is closed");
+      await idle.promise;
+    },
+  };
+}

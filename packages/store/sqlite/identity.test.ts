@@ -1,0 +1,170 @@
+/** The files of one DATA_DIR: they carry one identity, are not mixed, and do not come back empty. */
+import { execFile } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { silent } from "../fixtures/silent.ts";
+import { type Doc, put, schema } from "../port.ts";
+import { openFile } from "./file.ts";
+import { openEmbedded } from "./sqlite.ts";
+
+const SERVICES = ["pet", "category", "order", "inventory"];
+const ROWS = schema<Doc & { readonly _id: number }>()("rows", {});
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "petstore-"));
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const file = (service: string, of = "data") => join(dir, of, `${service}.db`);
+const remove = (path: string) => {
+  for (const end of ["", "-wal", "-shm", "-journal"]) rmSync(path + end, { force: true });
+};
+const open = (service: string, of?: string) =>
+  openEmbedded(file(service, of), { clock: () => 0, log: silent, onFatal: () => expect.unreachable() });
+
+/** Starts services one after the other, and writes a row. */
+async function start(services: readonly string[], of?: string): Promise<void> {
+  for (const service of services) {
+    const store = await open(service, of);
+    const rows = await store.collection(ROWS);
+    await rows.update(1, () => put({ _id: 1 }, undefined));
+    await store.close();
+  }
+}
+const refusal = (service: string) =>
+  open(service).then(
+    () => expect.unreachable(),
+    (error: Error) => error,
+  );
+const expectRefusal = async (service: string, ...words: readonly string[]) => {
+  const { name, message } = await refusal(service);
+  expect(name).toBe("Corrupt");
+  for (const word of [file(service), ...words, "backup", "DATA_DIR"]) expect(message).toContain(word);
+  expect(message).not.toContain("\n");
+};
+const inFile = (path: string, sql: string) => {
+  using db = new DatabaseSync(path);
+  db.exec(sql);
+};
+const identityOf = (path: string, table: string) => {
+  using db = new DatabaseSync(path);
+  return db.prepare(`SELECT id FROM "${table}"`).get()?.id;
+};
+
+test("services start in any order, alone and again, and their files carry one identity", async () => {
+  await start(["order"]);
+  await start(["pet", "order", "inventory", "category"]);
+  await start(SERVICES);
+  const ids = SERVICES.map((service) => identityOf(file(service), "$identity"));
+  expect(new Set([...ids, identityOf(join(dir, "data", "identity.db"), "identity")]).size).toBe(1);
+  await start(SERVICES, "other");
+  expect(identityOf(file("pet", "other"), "$identity")).not.toBe(ids[0]);
+});
+
+test("processes that start at the same time agree on it", async () => {
+  const script = `const { openFile } = await import(${JSON.stringify(join(import.meta.dirname, "file.ts"))});
+    openFile(process.argv[1]).close();`;
+  const run = (service: string) =>
+    promisify(execFile)(process.execPath, ["--input-type=module", "-e", script, file(service)]);
+  await Promise.all(SERVICES.map(run));
+  expect(new Set(SERVICES.map((service) => identityOf(file(service), "$identity"))).size).toBe(1);
+});
+
+describe("refused, again and again, and nothing is made of it", () => {
+  beforeEach(() => start(SERVICES));
+  test.each([
+    ["a file that is gone", "gone", () => remove(file("pet"))],
+    [
+      "an empty file",
+      "empty",
+      () => {
+        remove(file("pet"));
+        writeFileSync(file("pet"), "");
+      },
+    ],
+    [
+      "a file that was emptied",
+      "empty",
+      () => {
+        remove(`${file("pet")}-wal`);
+        truncateSync(file("pet"), 0);
+      },
+    ],
+    ["no identity beside it", "identity.db that is not there", () => remove(join(dir, "data", "identity.db"))],
+  ])("%s", async (_, word, spoil) => {
+    spoil();
+    for (let i = 0; i < 2; i++) await expectRefusal("pet", word);
+  });
+
+  test("a file of another directory, or one without identity in the place of another", async () => {
+    await start(SERVICES, "other");
+    remove(file("pet"));
+    cpSync(file("pet", "other"), file("pet"));
+    for (let i = 0; i < 2; i++) await expectRefusal("pet", "another DATA_DIR", "identity.db");
+    inFile(file("pet"), `DROP TABLE "$identity"`);
+    await expectRefusal("pet");
+    await start(["order"]);
+  });
+
+  test("an identity that can't be read is told by its own name", async () => {
+    writeFileSync(join(dir, "data", "identity.db"), "not a database at all, but long enough ".repeat(100));
+    expect((await refusal("pet")).message).toMatch(/identity\.db is damaged/);
+  });
+});
+
+test("a copy of the whole directory is a backup", async () => {
+  await start(SERVICES);
+  cpSync(join(dir, "data"), join(dir, "backup"), { recursive: true });
+  await start(SERVICES);
+  rmSync(join(dir, "data"), { recursive: true });
+  cpSync(join(dir, "backup"), join(dir, "data"), { recursive: true });
+  for (const service of SERVICES) {
+    const store = await open(service);
+    expect(await (await store.collection(ROWS)).get(1)).toEqual({ _id: 1, rev: 1 });
+    await store.close();
+  }
+});
+
+describe("a start that died between its steps does not stand in the way of the next", () => {
+  test("the identity is there, the file is not, or it is empty", async () => {
+    await start(["order"]);
+    await start(["pet"]);
+    inFile(join(dir, "data", "identity.db"), "DELETE FROM files WHERE name = 'pet.db'");
+    remove(file("pet"));
+    await start(["pet"]);
+    inFile(join(dir, "data", "identity.db"), "DELETE FROM files WHERE name = 'pet.db'");
+    remove(file("pet"));
+    writeFileSync(file("pet"), "");
+    await start(["pet"]);
+  });
+  test("the file carries the identity and is not named yet", async () => {
+    await start(["pet"]);
+    inFile(join(dir, "data", "identity.db"), "DELETE FROM files");
+    await start(["pet"]);
+    remove(file("pet"));
+    await expectRefusal("pet", "gone");
+  });
+  test("nothing but an empty identity", async () => {
+    await start(["pet"]);
+    rmSync(join(dir, "data"), { recursive: true });
+    openFile(file("order")).close();
+    remove(file("order"));
+    writeFileSync(join(dir, "data", "identity.db"), "");
+    await start(SERVICES);
+  });
+});
+
+test("data from before there were identities takes one on", async () => {
+  await start(SERVICES);
+  for (const service of SERVICES) inFile(file(service), `DROP TABLE "$identity"`);
+  remove(join(dir, "data", "identity.db"));
+  await start(SERVICES);
+  const store = await open("pet");
+  expect(await (await store.collection(ROWS)).get(1)).toEqual({ _id: 1, rev: 2 });
+  await store.close();
+});

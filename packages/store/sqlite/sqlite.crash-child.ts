@@ -1,0 +1,27 @@
+/**
+ * The process that `embedded.crash.test.ts` kills: it writes as fast as it can and prints a line for each answered
+ * write. Arguments: the store's file, and the first number that no earlier run has used.
+ */
+
+import { print, writeOn } from "../fixtures/crash-writer.ts";
+import { silent } from "../fixtures/silent.ts";
+import { type Doc, schema, Unavailable } from "../port.ts";
+import { openEmbedded } from "./sqlite.ts";
+
+const [path = "", first = "1"] = process.argv.slice(2);
+
+async function run(): Promise<void> {
+  const store = await openEmbedded(path, { clock: Date.now, log: silent, onFatal: () => print("fatal") });
+  for (const doubt of await writeOn(store, Number(first))) {
+    if (doubt.status !== "rejected" || !(doubt.reason instanceof Unavailable)) throw new Error("not Unavailable");
+    print(`doubted ${Number(doubt.reason.inDoubt)}`);
+  }
+  const rows = await store.collection(schema<Doc & { readonly filler: string }>()("rows", { filler: ["filler"] }));
+  const later = await rows.get(1).then(
+    () => "answered",
+    (error: Error) => error.name,
+  );
+  print(`afterwards ${later}`);
+}
+
+await run().catch((error: Error) => print(`refused ${error.name}: ${error.message}`));

@@ -1,0 +1,90 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { encode } from "../engine/document.ts";
+import type { Declaration, Match } from "../engine/query.ts";
+import { embeddedTable, listSql, prepareTable } from "./table.ts";
+
+const PETS: Declaration = { name: "pets", indexes: { shelf: ["categoryId", "status"], listed: ["listed"] } };
+const shelf = (statuses: readonly string[]): Match => ({ fields: ["categoryId", "status"], values: [[1], statuses] });
+
+function filled(count: number) {
+  const db = new DatabaseSync(":memory:");
+  prepareTable(db, PETS);
+  const table = embeddedTable(db, PETS);
+  for (let id = 1; id <= count; id++) {
+    const doc = { _id: id, rev: 1, categoryId: id % 3, status: id % 2 ? "sold" : "pending", listed: true };
+    table.put(id, encode(doc), doc);
+  }
+  return db;
+}
+const plan = (db: DatabaseSync, sql: string) =>
+  db
+    .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+    .all()
+    .map((row) => String(row.detail));
+
+test("a page is read off the index: no scan of the table, no sorting, however many values are asked for", () => {
+  const db = filled(100);
+  for (const order of ["asc", "desc"] as const) {
+    for (const after of [undefined, 50]) {
+      for (const [match, ranges] of [
+        [shelf(["sold"]), 1],
+        [shelf(["sold", "pending"]), 2],
+        [shelf(["sold", "pending", "available"]), 3],
+        [{ fields: ["listed"], values: [[true]] } as Match, 1],
+      ] as const) {
+        const steps = plan(db, listSql("pets", { match, after, limit: 10, order }, ranges));
+        const searches = steps.filter((step) => step.startsWith("SEARCH"));
+        const index = `SEARCH pets USING INDEX pets(${match.fields})`;
+        expect(searches).toHaveLength(ranges);
+        expect(searches.filter((step) => !step.startsWith(index))).toEqual([]);
+        expect(searches.every((step) => step.includes("_id") === (after !== undefined))).toBe(true);
+        expect(steps.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
+      }
+      const everything = plan(db, listSql("pets", { match: undefined, after, limit: 10, order }, 1));
+      expect(everything).toHaveLength(1);
+      expect(everything[0]).toContain("USING INDEX sqlite_autoindex_pets_1");
+    }
+  }
+});
+
+test("an index leaves out the documents without all of its fields", () => {
+  const db = filled(10);
+  const throughIndex = (condition: string) =>
+    db.prepare(`SELECT count(*) FROM pets INDEXED BY "pets(categoryId,status)" WHERE ${condition}`);
+  expect(() => throughIndex("true")).toThrow("no query solution");
+  expect(() => throughIndex("key_categoryId NOTNULL")).toThrow("no query solution");
+  expect(() => throughIndex("key_categoryId NOTNULL AND key_status NOTNULL")).not.toThrow();
+});
+
+test("a new index is filled slice by slice from all documents", () => {
+  const db = filled(2500);
+  prepareTable(db, { name: "pets", indexes: { rev: ["rev", "listed"] } });
+  const table = embeddedTable(db, { name: "pets", indexes: { rev: ["rev", "listed"] } });
+  const match = { fields: ["rev", "listed"], values: [[1], [true]] };
+  expect(table.list({ match, after: undefined, limit: 9999, order: "asc" })).toHaveLength(2500);
+});
+
+test("indexes and columns that are no longer declared are gone", () => {
+  const db = filled(3);
+  prepareTable(db, { name: "pets", indexes: { listed: ["listed"] } });
+  const columns = db.prepare("SELECT name FROM pragma_table_info('pets')").all();
+  const indexes = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql NOTNULL").all();
+  expect(columns.map((row) => row.name)).toEqual(["_id", "doc", "key_listed"]);
+  expect(indexes.map((row) => row.name)).toEqual(["pets(listed)"]);
+});
+
+test("a damaged document is in no new index, and keeps no other out of it", () => {
+  const db = filled(3);
+  db.prepare("UPDATE pets SET doc = ? WHERE _id = 2").run(Uint8Array.of(1, 2, 3));
+  const declaration = { name: "pets", indexes: { rev: ["rev"] } };
+  prepareTable(db, declaration);
+  const match = { fields: ["rev"], values: [[1]] };
+  const rows = embeddedTable(db, declaration).list({
+    match,
+    after: undefined,
+    limit: 9,
+    order: "asc",
+  });
+  expect(rows.map(({ _id }) => _id)).toEqual([1, 3]);
+});

@@ -1,0 +1,128 @@
+/**
+ * A collection as a table: `_id`, the document's bytes, and one column for each indexed field. An index of the table
+ * holds the rows in which all of its columns are set, and ends with `_id`, so that a page of a list is read off it.
+ */
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { compareIds, peek } from "../engine/document.ts";
+import type { Row, Table } from "../engine/local-store.ts";
+import { type Declaration, indexedFields, isKey, type Scan } from "../engine/query.ts";
+import type { Key } from "../port.ts";
+
+/** Index ranges that one statement merges; SQLite refuses more than 500. */
+const RANGES = 100;
+/** Documents that are in memory at once while a new index is filled. */
+const SLICE = 1000;
+
+/** Makes the table match its declaration: new indexes are filled, those no longer declared are dropped. */
+export function prepareTable(db: DatabaseSync, declaration: Declaration): void {
+  const { name, indexes } = declaration;
+  const table = quote(name);
+  db.exec(`CREATE TABLE IF NOT EXISTS ${table} (_id ANY NOT NULL PRIMARY KEY, doc BLOB NOT NULL) STRICT`);
+
+  const declared = new Map(Object.values(indexes).map((fields) => [indexName(name, fields), fields]));
+  const isOld = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL");
+  for (const old of names(isOld.all(name))) if (!declared.has(old)) db.exec(`DROP INDEX ${quote(old)}`);
+
+  const fields = indexedFields(declaration);
+  const present = names(db.prepare(`PRAGMA table_info(${table})`).all()).filter((column) => column.startsWith("key_"));
+  // A column that is not kept up would be wrong when its index came back.
+  for (const old of present.filter((column) => !fields.some((field) => keyColumn(field) === column))) {
+    db.exec(`ALTER TABLE ${table} DROP COLUMN ${quote(old)}`);
+  }
+  const added = fields.filter((field) => !present.includes(keyColumn(field)));
+  for (const field of added) db.exec(`ALTER TABLE ${table} ADD COLUMN ${quote(keyColumn(field))} ANY`);
+  if (added.length > 0) fill(db, name, added);
+
+  for (const [index, of] of declared) {
+    const columns = of.map((field) => quote(keyColumn(field)));
+    const isPresent = columns.map((column) => `${column} IS NOT NULL`).join(" AND ");
+    db.exec(`CREATE INDEX IF NOT EXISTS ${quote(index)} ON ${table} (${columns.join(", ")}, _id) WHERE ${isPresent}`);
+  }
+}
+
+function fill(db: DatabaseSync, name: string, fields: readonly string[]): void {
+  const table = quote(name);
+  const slice = db.prepare(`SELECT rowid, doc FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ${SLICE}`);
+  const assignments = fields.map((field) => `${quote(keyColumn(field))} = ?`).join(", ");
+  const update = db.prepare(`UPDATE ${table} SET ${assignments} WHERE rowid = ?`);
+  let last = 0;
+  for (;;) {
+    const rows = slice.all(last) as unknown as { rowid: number; doc: Uint8Array }[];
+    for (const { rowid, doc } of rows) {
+      // One that can't be read does not keep the others from their index.
+      const stored = peek(doc);
+      update.run(...fields.map((field) => bind(isKey(stored[field]) ? stored[field] : undefined)), rowid);
+      last = rowid;
+    }
+    if (rows.length < SLICE) return;
+  }
+}
+
+/** Reads leave no cursor open. */
+export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table {
+  const table = quote(declaration.name);
+  const fields = indexedFields(declaration);
+  const columns = ["doc", ...fields.map((field) => quote(keyColumn(field)))];
+  const replacement = columns.map((column) => `${column} = excluded.${column}`).join(", ");
+  const select = db.prepare(`SELECT doc FROM ${table} WHERE _id = ?`);
+  const upsert = db.prepare(
+    `INSERT INTO ${table} (_id, ${columns.join(", ")}) VALUES (?${", ?".repeat(columns.length)})
+     ON CONFLICT (_id) DO UPDATE SET ${replacement}`,
+  );
+  const remove = db.prepare(`DELETE FROM ${table} WHERE _id = ?`);
+  const lists = new Map<string, StatementSync>();
+
+  const prepared = (sql: string): StatementSync => {
+    const statement = lists.get(sql) ?? db.prepare(sql);
+    lists.set(sql, statement);
+    return statement;
+  };
+
+  return {
+    get: (id) => (select.get(id) as { doc: Uint8Array } | undefined)?.doc,
+    put: (id, bytes, doc) => void upsert.run(id, bytes, ...fields.map((field) => bind(doc[field]))),
+    delete: (id) => void remove.run(id),
+    list(scan) {
+      const rows: Row[] = [];
+      const all = ranges(scan);
+      for (let i = 0; i < all.length; i += RANGES) {
+        const some = all.slice(i, i + RANGES);
+        const bounds = scan.after === undefined ? [] : [scan.after];
+        const values = some.flatMap((range) => [...range.map(bind), ...bounds]);
+        const found = prepared(listSql(declaration.name, scan, some.length)).all(...values, scan.limit);
+        rows.push(...(found as unknown as Row[]));
+      }
+      if (all.length > RANGES) {
+        rows.sort(scan.order === "asc" ? (a, b) => compareIds(a._id, b._id) : (a, b) => compareIds(b._id, a._id));
+      }
+      return rows.slice(0, scan.limit);
+    },
+  };
+}
+
+/** One range of the index for each combination of the values asked for; one of everything when none are. */
+const ranges = ({ match }: Scan): Key[][] =>
+  (match?.values ?? []).reduce<Key[][]>(
+    (found, values) => found.flatMap((range) => values.map((value) => [...range, value])),
+    [[]],
+  );
+
+/** The first `_id`s of so many ranges, each already in order; SQLite merges them without sorting. */
+export function listSql(name: string, { match, after, order }: Scan, rangeCount: number): string {
+  const conditions = (match?.fields ?? []).map((field) => `${quote(keyColumn(field))} = ?`);
+  if (after !== undefined) conditions.push(order === "asc" ? "_id > ?" : "_id < ?");
+  const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
+  const range = `SELECT _id, doc FROM ${quote(name)}${where}`;
+  return `${Array<string>(rangeCount).fill(range).join(" UNION ALL ")} ORDER BY _id ${order} LIMIT ?`;
+}
+
+const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
+const keyColumn = (field: string) => `key_${field}`;
+const indexName = (collection: string, fields: readonly string[]) => `${collection}(${fields.join(",")})`;
+const names = (rows: readonly object[]) => (rows as readonly { name: string }[]).map((row) => row.name);
+
+/** A boolean is kept as one byte, for SQLite would take it for the number that a client of another type might mean. */
+function bind(value: unknown): null | number | string | Uint8Array {
+  if (value === undefined) return null;
+  return typeof value === "boolean" ? Uint8Array.of(Number(value)) : (value as number | string);
+}

@@ -1,0 +1,88 @@
+/** Annotations that can't be served are refused at the start, in words that lead to the place. */
+import { describe, expect, test } from "vitest";
+import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
+import { compileProtos, serviceOf } from "../testdata/compile.ts";
+import { operationsOf } from "./operations.ts";
+
+test("the operations of a service, in the order of its contract", () => {
+  expect(operationsOf(PetService).map(({ id, verb, path, successStatus }) => [id, verb, path, successStatus])).toEqual([
+    ["listPets", "GET", "/pets", 200],
+    ["createPet", "POST", "/pets", 201],
+    ["getPet", "GET", "/pets/{petId}", 200],
+    ["updatePet", "PUT", "/pets/{petId}", 200],
+    ["updatePetPatch", "PATCH", "/pets/{petId}", 200],
+    ["deletePet", "DELETE", "/pets/{petId}", 204],
+  ]);
+});
+
+const wrong: Record<string, [rpc: string, message: RegExp]> = {
+  Streams: ['rpc R(stream In) returns (Out) {option (google.api.http) = {get: "/a"};}', /only unary RPCs/],
+  UnknownParam: [
+    'rpc R(In) returns (Out) {option (google.api.http) = {get: "/a/{nothing}"};}',
+    /\{nothing\} is no field/,
+  ],
+  MessageParam: ['rpc R(In) returns (Out) {option (google.api.http) = {get: "/a/{part}"};}', /must be a scalar/],
+  Wildcard: ['rpc R(In) returns (Out) {option (google.api.http) = {get: "/a/{id=x/*}"};}', /neither plain text nor/],
+  CustomVerb: ['rpc R(In) returns (Out) {option (google.api.http) = {get: "/a:run"};}', /neither plain text nor/],
+  NoSlash: ['rpc R(In) returns (Out) {option (google.api.http) = {get: "a"};}', /must start with a slash/],
+  CustomKind: [
+    'rpc R(In) returns (Out) {option (google.api.http) = {custom: {kind: "LINK" path: "/a"}};}',
+    /one of the verbs/,
+  ],
+  GetBody: ['rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" body: "*"};}', /GET can't have a body/],
+  UnknownBody: [
+    'rpc R(In) returns (Out) {option (google.api.http) = {post: "/a" body: "nothing"};}',
+    /body names "nothing"/,
+  ],
+  BodyInPath: ['rpc R(In) returns (Out) {option (google.api.http) = {post: "/a/{id}" body: "id"};}', /body names "id"/],
+  UnknownAnswer: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" response_body: "x"};}',
+    /response_body names/,
+  ],
+  MessageQuery: ['rpc R(In) returns (Out) {option (google.api.http) = {get: "/a"};}', /part does not fit into a query/],
+  PatchWithoutMask: [
+    'rpc R(In) returns (Out) {option (google.api.http) = {patch: "/a" body: "part"};}',
+    /PATCH needs a google/,
+  ],
+  PatchAll: [
+    'rpc R(Masked) returns (Out) {option (google.api.http) = {patch: "/a" body: "*"};}',
+    /PATCH needs a message/,
+  ],
+  PatchNested: [
+    'rpc R(Masked) returns (Out) {option (google.api.http) = {patch: "/a" body: "deep"};}',
+    /can't merge within part/,
+  ],
+  SameVerb: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" additional_bindings: {get: "/b"} additional_bindings: {get: "/c"}};}',
+    /two additional bindings with the verb GET/,
+  ],
+  ListLocation: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" response_body: "parts"}; option (petstore.common.v1.operation).location = "/a/{id}";}',
+    /location needs/,
+  ],
+  SunsetFirst: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a"}; option (petstore.common.v1.operation).deprecation = {deprecated_at: "2021-01-01T00:00:00Z" sunset_at: "2020-01-01T00:00:00Z"};}',
+    /a sunset that is not before/,
+  ],
+};
+
+describe("refused", () => {
+  const services = Object.entries(wrong).map(([name, [rpc]]) => `service ${name} {${rpc}}`);
+  const registry = compileProtos({
+    "wrong.proto": `syntax = "proto3";
+      package wrong.v1;
+      import "google/api/annotations.proto";
+      import "google/protobuf/field_mask.proto";
+      import "petstore/common/v1/http.proto";
+      message Part { int64 id = 1; }
+      message Deep { Part part = 1; }
+      message In { int64 id = 1; Part part = 2; }
+      message Flat { int64 id = 1; }
+      message Masked { Deep deep = 1; google.protobuf.FieldMask update_mask = 2; }
+      message Out { repeated Part parts = 1; }
+      ${services.join("\n")}`,
+  });
+  test.each(Object.entries(wrong))("%s", (name, [, message]) => {
+    expect(() => operationsOf(serviceOf(registry, `wrong.v1.${name}`))).toThrow(message);
+  });
+});

@@ -1,0 +1,205 @@
+/** From the descriptors of a service to the HTTP operations that its annotations ask for. */
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethodUnary,
+  type DescService,
+  getOption,
+  hasOption,
+} from "@bufbuild/protobuf";
+import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { http } from "../../../proto/gen/google/api/annotations_pb.ts";
+import type { HttpRule } from "../../../proto/gen/google/api/http_pb.ts";
+import { operation as operationOption, tag } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
+import { headerOf, isOutputOnly } from "./fields.ts";
+import { linkTo, parseTemplate, type Segment, showTemplate } from "./template.ts";
+
+export type Verb = "GET" | "PUT" | "POST" | "DELETE" | "PATCH";
+
+/** A field that travels as a header. */
+export interface HeaderField {
+  /** As annotated, such as "If-Match". */
+  readonly name: string;
+  readonly field: DescField;
+}
+
+/** Where the request's body goes: to one field, or to all fields that nothing else fills. */
+export type Body =
+  | { readonly kind: "field"; readonly field: DescField }
+  | { readonly kind: "all"; readonly fields: readonly DescField[] };
+
+/** When an operation ends, and what to call instead. */
+export interface Retirement {
+  readonly deprecatedAt: Date;
+  readonly sunsetAt: Date;
+  /** Fills the path parameters of a request into the link to the successor. */
+  readonly successor: ((request: object) => string) | undefined;
+  /** The link as annotated, such as "/pets?id={pet_id}". Empty when there is none. */
+  readonly successorTemplate: string;
+}
+
+/** One verb on one path, and the RPC behind it. */
+export interface Operation {
+  /** Unique within the service: the RPC's name, with the verb behind it for additional bindings. */
+  readonly id: string;
+  readonly service: DescService;
+  readonly method: DescMethodUnary;
+  readonly tag: string;
+  readonly verb: Verb;
+  /** With JSON names, such as "/pets/{petId}". */
+  readonly path: string;
+  readonly segments: readonly Segment[];
+  readonly params: readonly DescField[];
+  readonly query: readonly DescField[];
+  /** Fields of the request that come as headers, such as Idempotency-Key and If-Match. */
+  readonly requestHeaders: readonly HeaderField[];
+  readonly body: Body | undefined;
+  /** Present on a PATCH: the field that is told which members the merge patch names. */
+  readonly updateMask: DescField | undefined;
+  /** The field of the answer that is the body; undefined when all of the answer is. */
+  readonly response: DescField | undefined;
+  /** What the answer shows: the message of that field, or the whole answer; undefined on lists. */
+  readonly record: DescMessage | undefined;
+  /** Fields of the answer's record that are sent as headers, such as ETag. Empty on lists. */
+  readonly responseHeaders: readonly HeaderField[];
+  /** Present on a list with pages: the parameter for the token, and the answer's field with the next one. */
+  readonly paging: { readonly pageToken: DescField; readonly nextPageToken: DescField } | undefined;
+  /** 200 unless annotated. With 204 the answer has no body. */
+  readonly successStatus: number;
+  /** Makes the path of a created record from the record. */
+  readonly location: ((record: object) => string) | undefined;
+  readonly retirement: Retirement | undefined;
+  /** Reasons for failure that are particular to this operation. */
+  readonly errors: readonly string[];
+}
+
+/**
+ * The operations of a service, in the order of its contract. RPCs without an HTTP rule have none.
+ *
+ * @throws Error when an annotation asks for what can't be served.
+ */
+export function operationsOf(service: DescService): Operation[] {
+  const operations = service.methods
+    .filter((method) => hasOption(method, http))
+    .flatMap((method) => {
+      if (method.methodKind !== "unary") throw new Error(`${method}: only unary RPCs can have an HTTP rule`);
+      return bindingsOf(getOption(method, http)).map((rule, index) => {
+        try {
+          return operationOf(service, method as DescMethodUnary, rule, index);
+        } catch (error) {
+          throw new Error(`${method}: ${(error as Error).message}`, { cause: error });
+        }
+      });
+    });
+  const clash = operations.find(({ id }, i) => operations.findIndex((other) => other.id === id) !== i);
+  if (clash) throw new Error(`${clash.method}: two additional bindings with the verb ${clash.verb}`);
+  return operations;
+}
+
+const bindingsOf = (rule: HttpRule): HttpRule[] => [rule, ...rule.additionalBindings];
+
+function operationOf(service: DescService, method: DescMethodUnary, rule: HttpRule, index: number): Operation {
+  const verb = verbOf(rule);
+  const { input, output } = method;
+  const annotated = getOption(method, operationOption);
+  const segments = parseTemplate(rule.pattern.value as string, input);
+  const params = segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
+  const requestHeaders = headersIn(input.fields);
+  const mask = input.fields.find((field) => field.message?.typeName === FieldMaskSchema.typeName);
+  const taken = new Set([...params, ...requestHeaders.map(({ field }) => field), ...(mask ? [mask] : [])]);
+  const free = input.fields.filter((field) => !taken.has(field));
+  const body = bodyOf(rule, verb, free);
+  const query = body?.kind === "all" ? [] : free.filter((field) => field !== body?.field && !isOutputOnly(field));
+  for (const field of query) if (!isQueryable(field)) throw new Error(`${field.name} does not fit into a query`);
+  const response = rule.responseBody === "" ? undefined : named(rule.responseBody, output.fields, "response_body");
+  const record = response ? (response.fieldKind === "message" ? response.message : undefined) : output;
+  const successStatus = annotated.successStatus || 200;
+  if (annotated.location && !record) throw new Error("location needs an answer with one record");
+  const suffix = index === 0 ? "" : verb.charAt(0) + verb.slice(1).toLowerCase();
+  return {
+    id: method.localName + suffix,
+    service,
+    method,
+    tag: getOption(service, tag),
+    verb,
+    path: showTemplate(segments),
+    segments,
+    params,
+    query,
+    requestHeaders,
+    body,
+    updateMask: verb === "PATCH" ? patchMask(mask, body) : undefined,
+    response,
+    record,
+    responseHeaders: record ? headersIn(record.fields) : [],
+    paging: pagingOf(query, output.fields),
+    successStatus,
+    location: annotated.location && record ? linkTo(annotated.location, record) : undefined,
+    retirement: retirementOf(annotated.deprecation, method),
+    errors: annotated.errors,
+  };
+}
+
+function verbOf({ pattern }: HttpRule): Verb {
+  if (pattern.case === undefined || pattern.case === "custom") throw new Error("its HTTP rule needs one of the verbs");
+  return pattern.case.toUpperCase() as Verb;
+}
+
+function bodyOf(rule: HttpRule, verb: Verb, free: readonly DescField[]): Body | undefined {
+  if (rule.body === "") return undefined;
+  if (verb === "GET" || verb === "DELETE") throw new Error(`${verb} can't have a body`);
+  return rule.body === "*" ? { kind: "all", fields: free } : { kind: "field", field: named(rule.body, free, "body") };
+}
+
+// A FieldMask can't name parts of a nested value, so a merge patch that has to merge within one is not served.
+function patchMask(mask: DescField | undefined, body: Body | undefined): DescField {
+  if (mask?.fieldKind !== "message") throw new Error("PATCH needs a google.protobuf.FieldMask in the request");
+  if (body?.kind !== "field" || body.field.fieldKind !== "message")
+    throw new Error("PATCH needs a message as its body");
+  const nested = body.field.message.fields.find(
+    (field) =>
+      field.fieldKind === "map" ||
+      (field.fieldKind === "message" && field.message.typeName !== TimestampSchema.typeName),
+  );
+  if (nested) throw new Error(`PATCH can't merge within ${nested.name}`);
+  return mask;
+}
+
+function pagingOf(query: readonly DescField[], output: readonly DescField[]): Operation["paging"] {
+  const pageToken = query.find(({ name }) => name === "page_token");
+  const nextPageToken = output.find(({ name }) => name === "next_page_token");
+  return pageToken && nextPageToken ? { pageToken, nextPageToken } : undefined;
+}
+
+function retirementOf(
+  deprecation: { deprecatedAt: string; sunsetAt: string; successor: string } | undefined,
+  { input }: DescMethodUnary,
+): Retirement | undefined {
+  if (!deprecation) return undefined;
+  const [deprecatedAt, sunsetAt] = [new Date(deprecation.deprecatedAt), new Date(deprecation.sunsetAt)];
+  if (!(deprecatedAt.getTime() <= sunsetAt.getTime()))
+    throw new Error("it needs a sunset that is not before its deprecation");
+  const successorTemplate = deprecation.successor;
+  return {
+    deprecatedAt,
+    sunsetAt,
+    successorTemplate,
+    successor: successorTemplate ? linkTo(successorTemplate, input) : undefined,
+  };
+}
+
+const headersIn = (fields: readonly DescField[]): HeaderField[] =>
+  fields.flatMap((field) => {
+    const name = headerOf(field);
+    if (name === "") return [];
+    if (field.fieldKind !== "scalar") throw new Error(`${field.name} can't be a header`);
+    return [{ name, field }];
+  });
+
+const isQueryable = ({ fieldKind, message }: DescField): boolean => fieldKind !== "map" && message === undefined;
+
+function named(name: string, fields: readonly DescField[], option: string): DescField {
+  const field = fields.find((candidate) => candidate.name === name);
+  if (!field) throw new Error(`${option} names "${name}", which is no free field`);
+  return field;
+}

@@ -1,0 +1,76 @@
+/** From violated rules of a request (buf.validate) to the refusal that tells where its sender finds the fault. */
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import type { FieldPathElement, Violation } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { isOutputOnly } from "../contract/fields.ts";
+import type { Operation } from "../contract/operations.ts";
+import { excerpt, joinFirst } from "../validation/excerpt.ts";
+import { Refusal } from "./refusal.ts";
+
+/** The parts of a request, in the order in which they are checked. */
+export const PLACES = ["header", "path", "query", "body"] as const;
+export type Place = (typeof PLACES)[number];
+
+const CODES = {
+  header: "INVALID_HEADER",
+  path: "INVALID_ID",
+  query: "INVALID_QUERY",
+  body: "VALIDATION_FAILED",
+} as const satisfies Record<Place, string>;
+
+/**
+ * Tells the first violations of the first part that has any, and counts the rest; undefined when there are none. Fields
+ * that the service assigns don't count. `places` restricts it to some parts.
+ */
+export function refusalOf(
+  operation: Operation,
+  violations: readonly Violation[],
+  places: readonly Place[] = PLACES,
+): Refusal | undefined {
+  const told = violations.flatMap((violation) => {
+    const steps = resolve(operation.method.input, violation.field?.elements ?? []);
+    if (steps.some(({ field }) => field && isOutputOnly(field))) return [];
+    const { place, path } = locate(operation, steps);
+    const problem = violation.message.replace(/^value /, "");
+    const isPageToken = operation.paging !== undefined && steps[0]?.field === operation.paging.pageToken;
+    const code = isPageToken ? "INVALID_PAGE_TOKEN" : CODES[place];
+    return [{ place, code, sentence: path === "" ? problem : `${path}: ${problem}` }];
+  });
+  for (const place of places) {
+    const here = told.filter((one) => one.place === place);
+    if (here[0]) return new Refusal(here[0].code, joinFirst(here.map(({ sentence }) => sentence)));
+  }
+  return undefined;
+}
+
+interface Step {
+  readonly field: DescField | undefined;
+  /** The JSON name, with the index or key of an element. */
+  readonly text: string;
+}
+
+function resolve(root: DescMessage, elements: readonly FieldPathElement[]): Step[] {
+  let message: DescMessage | undefined = root;
+  return elements.map(({ fieldName, subscript }) => {
+    const field: DescField | undefined = message?.fields.find(({ name }) => name === fieldName);
+    message = field?.message;
+    const key = typeof subscript.value === "string" ? JSON.stringify(excerpt(subscript.value)) : subscript.value;
+    return { field, text: (field?.jsonName ?? fieldName) + (subscript.case === undefined ? "" : `[${key}]`) };
+  });
+}
+
+function locate(operation: Operation, steps: readonly Step[]): { place: Place; path: string } {
+  const root = steps[0]?.field;
+  const path = steps.map(({ text }) => text).join(".");
+  const header = operation.requestHeaders.find(({ field }) => field === root);
+  if (header) return { place: "header", path: header.name };
+  if (root && operation.params.includes(root)) return { place: "path", path };
+  if (root && operation.query.includes(root)) return { place: "query", path };
+  const { body } = operation;
+  if (body?.kind !== "field" || body.field !== root) return { place: "body", path };
+  const within = steps
+    .slice(1)
+    .map(({ text }) => text)
+    .join(".");
+  const subscript = steps[0]?.text.slice(root.jsonName.length) ?? "";
+  return { place: "body", path: subscript + (subscript && within ? "." : "") + within };
+}

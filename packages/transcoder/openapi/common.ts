@@ -1,0 +1,94 @@
+/** Components that no message describes: the records of errors, and headers. */
+import { REQUEST_ID_PATTERN } from "@petstore/rpc/call";
+import type { Reason } from "./failures.ts";
+import type { JsonObject } from "./json.ts";
+
+/** The schemas of errors, as JSON and as problem (RFC 9457). */
+export function errorSchemas(reasons: readonly Reason[]): JsonObject {
+  const members: JsonObject = {
+    code: {
+      type: "string",
+      description: "What went wrong, for programs. It never changes its meaning.",
+      enum: reasons.map(({ code }) => code),
+    },
+    message: { type: "string", description: "What was wrong and where, for people." },
+    status: { type: "integer", description: "The HTTP status code.", minimum: 400, maximum: 599 },
+  };
+  return {
+    Error: {
+      description: `The answer to a request that failed.\n\n${list(reasons)}`,
+      type: "object",
+      properties: members,
+      required: ["code", "message", "status"],
+      additionalProperties: false,
+    },
+    Problem: {
+      description: "An error as a problem (RFC 9457), sent when the header Accept names its media type.",
+      type: "object",
+      properties: {
+        type: { type: "string", const: "about:blank" },
+        title: { type: "string", description: "The name of the status code." },
+        detail: { type: "string", description: "The same as message." },
+        ...members,
+      },
+      required: ["type", "title", "detail", "status", "code", "message"],
+      additionalProperties: false,
+    },
+  };
+}
+
+const list = (reasons: readonly Reason[]): string =>
+  reasons.map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`).join("\n");
+
+/** The headers of answers. Required ones are on every answer that lists them. */
+export const commonHeaders = (apiVersion: string): JsonObject => ({
+  "X-Request-Id": header("The request's identifier, the caller's if it sent one that can stand in a log.", {
+    required: true,
+    schema: { type: "string", pattern: REQUEST_ID_PATTERN },
+  }),
+  "API-Version": header("The version of this interface.", {
+    required: true,
+    schema: { type: "string", const: apiVersion },
+  }),
+  "Cache-Control": header(
+    "`no-cache` on what was read: it may be kept, but not shown again without asking, best with `If-None-Match`. " +
+      "`no-store` on answers to writes and on errors (RFC 9111, 5.2.2).",
+    { required: true, schema: { type: "string", enum: ["no-cache", "no-store"] } },
+  ),
+  Vary: header("What in the request the answer depends on, beside its address (RFC 9110, 12.5.5).", {
+    required: true,
+    schema: { type: "string", pattern: "^(Origin, )?Accept$" },
+  }),
+  ETag: header("The record's revision, a strong entity tag. It changes if and only if the record does.", {
+    required: true,
+    schema: { type: "string", pattern: '^"[!#-~]+"$' },
+  }),
+  Location: header("The path of the record that was created.", {
+    required: true,
+    schema: { type: "string", format: "uri-reference" },
+  }),
+  Link: header(
+    'Links (RFC 8288): `rel="next"` is the next page of a list, if there is one; `rel="successor-version"` is what to ' +
+      "call instead of a deprecated operation.",
+    { schema: { type: "string" } },
+  ),
+  Deprecation: header("Since when the operation is deprecated (RFC 9745).", {
+    schema: { type: "string", pattern: "^@-?\\d+$" },
+  }),
+  Sunset: header("From when on the operation may be gone (RFC 8594).", {
+    schema: { type: "string", pattern: " GMT$" },
+  }),
+  "Idempotent-Replayed": header("`true` when this is the first answer to the same key, sent again.", {
+    schema: { type: "string", const: "true" },
+  }),
+  "Retry-After": header("Seconds to wait before the request is sent again (RFC 9110, 10.2.3).", {
+    required: true,
+    schema: { type: "integer", minimum: 0 },
+  }),
+  "Accept-Patch": header("The media types that PATCH takes (RFC 5789).", {
+    required: true,
+    schema: { type: "string" },
+  }),
+});
+
+const header = (description: string, more: JsonObject): JsonObject => ({ description, ...more });

@@ -1,0 +1,148 @@
+/** The OpenAPI 3.1 document, made from the same operations as the routes: what is on the wire, and nothing else. */
+import { getOption } from "@bufbuild/protobuf";
+import { operation as operationOption } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
+import type { Operation } from "../contract/operations.ts";
+import { parseTemplate } from "../contract/template.ts";
+import { JSON_TYPE } from "../policy/media.ts";
+import { effectiveDates } from "../policy/retirement.ts";
+import { commonHeaders, errorSchemas } from "./common.ts";
+import { catalogue, failuresOf, type Reason } from "./failures.ts";
+import type { JsonObject } from "./json.ts";
+import { commonParameters, parametersOf } from "./parameters.ts";
+import { commonFailures, responsesOf } from "./responses.ts";
+import { createSchemas, type Schemas } from "./schemas.ts";
+import type { Sources } from "./sources.ts";
+
+/** What the document says about the whole interface. */
+export interface About {
+  readonly title: string;
+  readonly version: string;
+  readonly description: string;
+  /** By its identifier at spdx.org/licenses. */
+  readonly license: string;
+  /** Who answers for it. */
+  readonly contact: string;
+  /** In front of every path; empty for none. */
+  readonly basePath: string;
+  /** Longest time for a request. */
+  readonly requestMs: number;
+}
+
+/** @throws Error when an operation names an error that the catalogue does not have. */
+export function openApiDocument(sources: Sources, about: About): JsonObject {
+  const { operations, docs } = sources;
+  const schemas = createSchemas(sources);
+  const reasons = catalogue(sources);
+  const paths = Map.groupBy(operations, ({ path }) => path);
+  const { title, version, description, license, contact, basePath } = about;
+  return {
+    openapi: "3.1.1",
+    info: {
+      title,
+      version,
+      description,
+      contact: { name: contact },
+      license: { name: license, identifier: license },
+    },
+    servers: [{ url: basePath || "/" }],
+    tags: tagsOf(operations, docs),
+    paths: Object.fromEntries(
+      [...paths].map(([path, ofPath]) => [
+        path,
+        Object.fromEntries(
+          ofPath.map((operation) => [operation.verb.toLowerCase(), describe(operation, sources, schemas, reasons)]),
+        ),
+      ]),
+    ),
+    components: {
+      schemas: { ...schemas.components(), ...errorSchemas(reasons) },
+      responses: commonFailures(operations.flatMap((operation) => failuresOf(operation, sources, reasons))),
+      parameters: commonParameters(about),
+      headers: commonHeaders(version),
+    },
+  };
+}
+
+function describe(operation: Operation, sources: Sources, schemas: Schemas, reasons: readonly Reason[]): JsonObject {
+  const { operations } = sources;
+  return {
+    operationId: operation.id,
+    tags: [operation.tag],
+    ...textOf(operation, sources),
+    deprecated: operation.retirement ? true : undefined,
+    parameters: parametersOf(operation, schemas),
+    requestBody: requestBodyOf(operation, schemas),
+    responses: responsesOf(operation, failuresOf(operation, sources, reasons), {
+      schemas,
+      description: sources.docs[operation.method.output.typeName] ?? "Success.",
+      links: linksOf(operation, operations),
+    }),
+  };
+}
+
+function textOf(operation: Operation, { docs, retirement }: Sources): JsonObject {
+  const text = docs[`${operation.service.typeName}.${operation.method.name}`] ?? "";
+  const [, summary = text, rest = ""] = /^(.*?)\.(?:\s+(.*))?$/s.exec(text) ?? [];
+  const paragraphs = [
+    rest,
+    operation.updateMask ? "The body is a merge patch: it changes the members that it names, and no others." : "",
+    ending(operation, retirement),
+  ];
+  return { summary, description: paragraphs.filter((paragraph) => paragraph !== "").join("\n\n") || undefined };
+}
+
+function ending({ retirement, method }: Operation, policy: Sources["retirement"]): string {
+  if (!retirement) return "";
+  const { deprecatedAt, sunsetAt } = effectiveDates(retirement, policy);
+  const successor = retirement.successorTemplate.replaceAll(
+    /\{(\w+)\}/g,
+    (_, name) => `{${method.input.fields.find((field) => field.name === name)?.jsonName}}`,
+  );
+  return [
+    `Deprecated since ${moment(deprecatedAt)}, with its sunset on ${moment(sunsetAt)}.`,
+    policy.goneAfterSunset ? "From then on the answer is 410." : "It may be gone from then on.",
+    ...(successor === "" ? [] : [`Use \`${successor}\` instead.`]),
+  ].join(" ");
+}
+
+const moment = (date: Date): string => date.toISOString().replace(".000Z", "Z");
+
+function requestBodyOf({ body, updateMask }: Operation, schemas: Schemas): JsonObject | undefined {
+  if (!body) return undefined;
+  const schema = updateMask ? patchSchema(body, schemas) : bodySchema(body, schemas);
+  const types = updateMask ? ["application/merge-patch+json", JSON_TYPE] : [JSON_TYPE];
+  return { required: true, content: Object.fromEntries(types.map((type) => [type, { schema }])) };
+}
+
+const patchSchema = (body: NonNullable<Operation["body"]>, schemas: Schemas): JsonObject =>
+  body.kind === "field" && body.field.message ? schemas.mergePatch(body.field.message) : bodySchema(body, schemas);
+
+function bodySchema(body: NonNullable<Operation["body"]>, schemas: Schemas): JsonObject {
+  if (body.kind === "all") return schemas.object(body.fields);
+  return body.field.message ? schemas.message(body.field.message, "input") : schemas.field(body.field, "input");
+}
+
+/** From a created record to every operation that takes its identifier. */
+function linksOf(operation: Operation, operations: readonly Operation[]): JsonObject | undefined {
+  const template = getOption(operation.method, operationOption).location;
+  const record = operation.response?.message;
+  if (!template || !record) return undefined;
+  const location = parseTemplate(template, record);
+  const shape = location.map((segment) => ("field" in segment ? "{}" : segment.literal)).join("/");
+  const source = location.flatMap((segment) => ("field" in segment ? [segment.field] : []))[0];
+  const same = operations.find(({ path }) => path.slice(1).replaceAll(/\{\w+\}/g, "{}") === shape);
+  const name = same?.params[0]?.jsonName;
+  if (!source || !name) return undefined;
+  const targets = operations.filter(({ params }) => params.length === 1 && params[0]?.jsonName === name);
+  return Object.fromEntries(
+    targets.map(({ id }) => [id, { operationId: id, parameters: { [name]: `$response.body#/${source.jsonName}` } }]),
+  );
+}
+
+function tagsOf(operations: readonly Operation[], docs: Sources["docs"]): JsonObject[] {
+  const services = Map.groupBy(operations, ({ tag }) => tag);
+  return [...services].map(([name, ofTag]) => ({
+    name,
+    description: [...new Set(ofTag.map(({ service }) => docs[service.typeName] ?? ""))].join(" "),
+  }));
+}

@@ -1,0 +1,110 @@
+/** What an operation takes besides its body. */
+import type { DescField } from "@bufbuild/protobuf";
+import { isSaturating } from "../contract/fields.ts";
+import type { Operation } from "../contract/operations.ts";
+import { isConditional } from "../policy/conditional.ts";
+import type { JsonObject } from "./json.ts";
+import type { Schemas } from "./schemas.ts";
+import { scalarSchema } from "./values.ts";
+
+/** The parameters of an operation; those that many have in common are references to `commonParameters`. */
+export function parametersOf(operation: Operation, schemas: Schemas): JsonObject[] {
+  const inPath = operation.params.map((field) => parameter(field.jsonName, "path", field, schemas, {}));
+  const inQuery = operation.query.map((field) =>
+    parameter(field.jsonName, "query", field, schemas, {
+      ...(field.fieldKind === "list" ? { style: "form", explode: true } : {}),
+      ...(field === operation.paging?.pageToken ? { description: NEXT_PAGE } : {}),
+    }),
+  );
+  const inHeader = operation.requestHeaders.map(({ name, field }) =>
+    withExamples(parameter(name, "header", field, schemas, {}), HEADER_EXAMPLES[name]),
+  );
+  const conditions = isConditional(operation) ? ["IfMatch", "IfNoneMatch"] : [];
+  const common = [...conditions, "Prefer", "ServerTimeout", "RequestId"];
+  return [...inPath, ...inQuery, ...inHeader, ...common.map((name) => ({ $ref: `#/components/parameters/${name}` }))];
+}
+
+const HEADER_EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  "If-Match": ["*", '"2"'],
+  "If-None-Match": ['"2"'],
+};
+
+const withExamples = (described: JsonObject, examples: readonly string[] | undefined): JsonObject => ({
+  ...described,
+  schema: { ...(described.schema as JsonObject), examples },
+});
+
+const NEXT_PAGE =
+  'Where to go on: the header `Link` (rel="next") of the page before is the whole address with this parameter in it. ' +
+  "A token belongs to the filters and the order that it was made for. Empty means the first page.";
+
+function parameter(
+  name: string,
+  place: "path" | "query" | "header",
+  field: DescField,
+  schemas: Schemas,
+  more: JsonObject,
+): JsonObject {
+  const { description, ...schema } = schemas.field(field, "input");
+  const commas = field.fieldKind === "list" ? " Repeatable, also separated by commas." : "";
+  return {
+    name,
+    in: place,
+    required: place === "path" ? true : undefined,
+    description: description === undefined ? undefined : `${description}${commas}`,
+    schema: isSaturating(field) ? unlimited(schema, field) : schema,
+    ...more,
+  };
+}
+
+/** A number beyond the type's range is read as the nearest within it, so only rules limit it. */
+function unlimited({ format: _, minimum, maximum, ...schema }: JsonObject, { scalar }: DescField): JsonObject {
+  const type = scalar === undefined ? {} : scalarSchema(scalar);
+  return {
+    ...schema,
+    minimum: minimum === type.minimum ? undefined : minimum,
+    maximum: maximum === type.maximum ? undefined : maximum,
+  };
+}
+
+const ENTITY_TAGS =
+  '^[ \\t]*(\\*|(,[ \\t]*)*(W/)?"[!#-~\\x80-\\xFF]*"([ \\t]*,[ \\t]*((W/)?"[!#-~\\x80-\\xFF]*")?)*)[ \\t]*$';
+
+/** Headers that operations have in common. `requestMs` is the longest time for a request. */
+export const commonParameters = ({ requestMs }: { readonly requestMs: number }): JsonObject => ({
+  IfMatch: header(
+    "If-Match",
+    "Entity tags of the record that is asked for, or `*`. When its own is not among them, the answer is 412 (RFC 9110, " +
+      "13.1.1).",
+    { pattern: ENTITY_TAGS, examples: ["*", '"2"'] },
+  ),
+  IfNoneMatch: header(
+    "If-None-Match",
+    "Entity tags that the caller holds, or `*`. When the record's is among them, the answer is 304 (RFC 9110, 13.1.2).",
+    { pattern: ENTITY_TAGS, examples: ['"2"'] },
+  ),
+  Prefer: header(
+    "Prefer",
+    "With `handling=strict` (RFC 7240) a member or query parameter that the operation does not know is an error; " +
+      "otherwise it is ignored. Members that only its answer has, such as `id`, are known, and ignored either way.",
+    { examples: ["handling=strict"] },
+  ),
+  ServerTimeout: header(
+    "X-Server-Timeout",
+    `Seconds that the caller gives the request, a decimal number above 0. More than ${requestMs / 1000} is read as that.`,
+    { pattern: "^(0*[1-9]\\d*(\\.\\d+)?|0+\\.0*[1-9]\\d*)$", examples: ["2.5"] },
+  ),
+  RequestId: header(
+    "X-Request-Id",
+    "The caller's identifier for the request: 1 to 128 letters, digits and `._:/+=-`. The answer and the logs repeat " +
+      "it; anything else, or nothing, is replaced.",
+    {},
+  ),
+});
+
+const header = (name: string, description: string, schema: JsonObject): JsonObject => ({
+  name,
+  in: "header",
+  description,
+  schema: { type: "string", ...schema },
+});

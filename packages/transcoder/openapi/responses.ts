@@ -1,0 +1,112 @@
+/** What an operation answers: statuses, headers and bodies. */
+import type { DescField } from "@bufbuild/protobuf";
+import { errorBody } from "../../../gateway/errors.ts";
+import type { Operation } from "../contract/operations.ts";
+import { isConditional } from "../policy/conditional.ts";
+import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
+import type { Reason } from "./failures.ts";
+import type { JsonObject } from "./json.ts";
+import type { Schemas } from "./schemas.ts";
+
+const refer = (kind: string, name: string): JsonObject => ({ $ref: `#/components/${kind}/${name}` });
+const headers = (...names: string[]): JsonObject =>
+  Object.fromEntries(names.map((name) => [name, refer("headers", name)]));
+
+const ALWAYS = ["X-Request-Id", "API-Version", "Cache-Control", "Vary"];
+
+/** The responses of an operation by status. */
+export function responsesOf(
+  operation: Operation,
+  failures: readonly [status: number, reasons: readonly Reason[]][],
+  { schemas, description, links }: { schemas: Schemas; description: string; links: JsonObject | undefined },
+): JsonObject {
+  return {
+    [operation.successStatus]: {
+      description,
+      headers: headers(...ALWAYS, ...successHeaders(operation)),
+      content: operation.successStatus === 204 ? undefined : { [JSON_TYPE]: { schema: bodyOf(operation, schemas) } },
+      links,
+    },
+    ...(isConditional(operation) ? { 304: notModified(operation) } : {}),
+    ...Object.fromEntries(failures.map(([status, reasons]) => [status, failure(operation, status, reasons)])),
+  };
+}
+
+function successHeaders(operation: Operation): string[] {
+  const isCreate = operation.requestHeaders.some(({ name }) => name === "Idempotency-Key");
+  return [
+    ...operation.responseHeaders.map(({ name }) => name),
+    ...(operation.location ? ["Location"] : []),
+    ...(isCreate ? ["Idempotent-Replayed"] : []),
+    ...(operation.paging || operation.retirement ? ["Link"] : []),
+    ...retirementHeaders(operation),
+  ];
+}
+
+const retirementHeaders = ({ retirement }: Operation): string[] => (retirement ? ["Deprecation", "Sunset"] : []);
+
+function bodyOf({ method, response }: Operation, schemas: Schemas): JsonObject {
+  if (!response) return schemas.message(method.output, "output");
+  // "ListPets" lists "Pets".
+  if (response.fieldKind === "list") return schemas.list(listName(method.name, response), response);
+  return response.message ? schemas.message(response.message, "output") : schemas.field(response, "output");
+}
+
+const listName = (method: string, { jsonName }: DescField): string =>
+  /^List[A-Z]/.test(method) ? method.slice("List".length) : `${method}${jsonName}`;
+
+const notModified = (operation: Operation): JsonObject => ({
+  description: "The caller holds this representation already.",
+  headers: headers(...ALWAYS, "ETag", ...(operation.retirement ? ["Link"] : []), ...retirementHeaders(operation)),
+});
+
+/** Failures that are the same for many operations stand among the components; see `commonFailures`. */
+function failure(operation: Operation, status: number, reasons: readonly Reason[]): JsonObject {
+  const more = [
+    ...(status === 415 && operation.updateMask ? ["Accept-Patch"] : []),
+    ...(operation.retirement ? ["Link", ...retirementHeaders(operation)] : []),
+  ];
+  return isCommon(status, more) ? refer("responses", nameOf(reasons)) : failureResponse(status, reasons, more);
+}
+
+/** What a request can be refused for differs from one operation to the next. */
+const isCommon = (status: number, more: readonly string[]): boolean =>
+  status > 404 && status !== 409 && more.length === 0;
+
+/** Such as "UnavailableOrOverloaded". */
+const nameOf = (reasons: readonly Reason[]): string =>
+  reasons
+    .map(({ code }) => code.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase()))
+    .join("Or");
+
+/** The responses that `responsesOf` refers to. */
+export const commonFailures = (all: readonly [status: number, reasons: readonly Reason[]][]): JsonObject =>
+  Object.fromEntries(
+    all
+      .filter(([status]) => isCommon(status, []))
+      .map(([status, reasons]) => [nameOf(reasons), failureResponse(status, reasons, [])])
+      .sort(([a], [b]) => ((a as string) < (b as string) ? -1 : 1)),
+  );
+
+function failureResponse(status: number, reasons: readonly Reason[], more: readonly string[]): JsonObject {
+  const content = (record: string, asProblem: boolean) => ({
+    schema: {
+      allOf: [refer("schemas", record)],
+      type: "object",
+      properties: {
+        status: { type: "integer", const: status },
+        code: { type: "string", enum: reasons.map(({ code }) => code) },
+      },
+    },
+    examples: Object.fromEntries(reasons.map((reason) => [reason.code, { value: exampleOf(reason, asProblem) }])),
+  });
+  return {
+    description: reasons.map(({ code, meaning }) => `- \`${code}\`: ${meaning}`).join("\n"),
+    headers: headers(...ALWAYS, ...(status === 503 ? ["Retry-After"] : []), ...more),
+    content: { [JSON_TYPE]: content("Error", false), [PROBLEM_TYPE]: content("Problem", true) },
+  };
+}
+
+/** As the gateway itself writes it; real messages also say where. */
+const exampleOf = ({ code, status, meaning }: Reason, asProblem: boolean): JsonObject =>
+  JSON.parse(errorBody({ code, message: meaning, status }, asProblem).body);

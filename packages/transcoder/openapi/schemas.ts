@@ -1,0 +1,143 @@
+/** From messages and enums to named JSON Schemas (2020-12), those of the document's components. */
+import { type DescEnum, type DescField, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { enumNames } from "../contract/enums.ts";
+import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
+import type { JsonObject } from "./json.ts";
+import { ruleKeywords } from "./rules.ts";
+import type { Sources } from "./sources.ts";
+import { enumSchema, isTimestamp, nullable, scalarSchema, timestampSchema } from "./values.ts";
+
+/** Whether a value is sent to the petstore or comes from it. A message that goes both ways is held to both. */
+export type Direction = "input" | "output";
+
+export interface Schemas {
+  /** Refers to the schema of a message. */
+  message(desc: DescMessage, direction: Direction): JsonObject;
+  /** Refers to the schema of a merge patch of a message. */
+  mergePatch(desc: DescMessage): JsonObject;
+  /** Refers to the schema of an array of what the field lists. */
+  list(name: string, field: DescField): JsonObject;
+  /** The schema of an object with these fields as members. */
+  object(fields: readonly DescField[]): JsonObject;
+  /** The schema of one value of a field, with what the contract says about it. */
+  field(field: DescField, direction: Direction): JsonObject;
+  /** Every schema that was referred to, by name. */
+  components(): JsonObject;
+}
+
+type Described = Pick<Sources, "docs" | "files" | "examples" | "patchExamples">;
+
+export function createSchemas({ docs, files, examples, patchExamples }: Described): Schemas {
+  const named = new Map<string, { of: string; schema: () => JsonObject }>();
+  const inputs = new Set<DescMessage>();
+
+  function refer(name: string, of: string, schema: () => JsonObject): JsonObject {
+    const known = named.get(name);
+    if (known && known.of !== of) throw new Error(`two schemas would be called ${name}: ${known.of} and ${of}`);
+    if (!known) {
+      named.set(name, { of, schema });
+      schema(); // finds what it refers to in turn
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  function message(desc: DescMessage, direction: Direction): JsonObject {
+    if (isTimestamp(desc)) return timestampSchema;
+    if (direction === "input") inputs.add(desc);
+    return refer(desc.name, desc.typeName, () => {
+      const required = membersOf(desc).filter((member) => isRequired(member, inputs.has(desc)));
+      return described(desc, {
+        type: "object",
+        properties: properties(desc, (member) => field(member, direction)),
+        required: names(required),
+        examples: examples[desc.typeName],
+      });
+    });
+  }
+
+  const mergePatch = (desc: DescMessage): JsonObject =>
+    refer(`${desc.name}Patch`, `the patch of ${desc.typeName}`, () => ({
+      description:
+        `A merge patch (RFC 7396) of ${desc.name}: a member that is absent stays as it is, and null removes ` +
+        "one where it is allowed.",
+      type: "object",
+      properties: properties(desc, (member) =>
+        isClearable(member) ? nullable(field(member, "input")) : field(member, "input"),
+      ),
+      examples: patchExamples[desc.typeName],
+    }));
+
+  function field(desc: DescField, direction: Direction): JsonObject {
+    const rules = hasOption(desc, fieldRules) ? getOption(desc, fieldRules) : undefined;
+    const readOnly = isOutputOnly(desc) ? true : undefined;
+    return described(desc, { ...container(desc, direction, rules), readOnly });
+  }
+
+  function container(desc: DescField, direction: Direction, rules: FieldRules | undefined): JsonObject {
+    const own = rules ? ruleKeywords(rules, files) : {};
+    if (desc.fieldKind === "map") return { type: "object", additionalProperties: value(desc, direction), ...own };
+    if (desc.fieldKind !== "list") return merge(value(desc, direction), own);
+    const items = rules?.type.case === "repeated" ? rules.type.value.items : undefined;
+    return { type: "array", items: merge(value(desc, direction), items ? ruleKeywords(items, files) : {}), ...own };
+  }
+
+  function value(desc: DescField, direction: Direction): JsonObject {
+    if (desc.message) return message(desc.message, direction);
+    if (desc.enum) return enumeration(desc.enum);
+    return scalarSchema(desc.scalar as NonNullable<typeof desc.scalar>);
+  }
+
+  const enumeration = (desc: DescEnum): JsonObject =>
+    refer(desc.name, desc.typeName, () => {
+      const meanings = desc.values
+        .map(({ name, number }) => [
+          enumNames(desc).find(([, n]) => n === number)?.[0],
+          docs[`${desc.typeName}.${name}`],
+        ])
+        .flatMap(([name, text]) => (name && text ? [`- \`${name}\`: ${text}`] : []));
+      const description = [docs[desc.typeName], meanings.join("\n")].filter(Boolean).join("\n\n");
+      return { description: description || undefined, ...enumSchema(desc) };
+    });
+
+  const described = (desc: DescField | DescMessage, schema: JsonObject): JsonObject => {
+    const name = desc.kind === "field" ? `${desc.parent.typeName}.${desc.name}` : desc.typeName;
+    return { description: docs[name], ...schema };
+  };
+
+  const object = (fields: readonly DescField[]): JsonObject => ({
+    type: "object",
+    properties: Object.fromEntries(fields.map((member) => [member.jsonName, field(member, "input")])),
+    required: names(fields.filter((member) => isRequired(member, true))),
+  });
+
+  return {
+    message,
+    mergePatch,
+    field,
+    object,
+    list: (name, desc) => refer(name, desc.toString(), () => ({ type: "array", items: value(desc, "output") })),
+    // Built anew, for only now it is known which messages are inputs.
+    components: () => Object.fromEntries([...named].sort(byName).map(([name, { schema }]) => [name, schema()])),
+  };
+}
+
+const membersOf = (desc: DescMessage): DescField[] => desc.fields.filter((field) => headerOf(field) === "");
+
+const properties = (desc: DescMessage, schema: (member: DescField) => JsonObject): JsonObject =>
+  Object.fromEntries(membersOf(desc).map((member) => [member.jsonName, schema(member)]));
+
+const names = (fields: readonly DescField[]): string[] | undefined =>
+  fields.length === 0 ? undefined : fields.map(({ jsonName }) => jsonName);
+
+/** On output a field without presence is always there. */
+function isRequired(field: DescField, isInput: boolean): boolean {
+  if (isInput) return hasOption(field, fieldRules) && getOption(field, fieldRules).required;
+  return field.presence === FeatureSet_FieldPresence.IMPLICIT && !field.oneof;
+}
+
+/** A rule narrows what the type allows. Keywords beside $ref count in JSON Schema 2020-12. */
+const merge = (schema: JsonObject, rules: JsonObject): JsonObject => ({ ...schema, ...rules });
+
+const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);

@@ -1,0 +1,20 @@
+import type { DescEnum, DescFile } from "@bufbuild/protobuf";
+import type { Operation } from "../contract/operations.ts";
+import type { RetirementPolicy } from "../policy/retirement.ts";
+import type { Json } from "./json.ts";
+
+/** What a document is made from. */
+export interface Sources {
+  readonly operations: readonly Operation[];
+  /** The catalogue of errors. */
+  readonly reasons: DescEnum;
+  /** The comments of the contract by full name. */
+  readonly docs: Readonly<Record<string, string>>;
+  /** The files of the contract and all below them, where predefined rules are found. */
+  readonly files: readonly DescFile[];
+  /** Examples by the full name of a message, as JSON on the wire. */
+  readonly examples: Readonly<Record<string, readonly Json[]>>;
+  /** Examples of merge patches, likewise. */
+  readonly patchExamples: Readonly<Record<string, readonly Json[]>>;
+  readonly retirement: RetirementPolicy;
+}

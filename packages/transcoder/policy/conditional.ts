@@ -1,0 +1,69 @@
+/** Conditional reads (RFC 9110, 13). Conditions on writes are judged by the service, which alone can do it safely. */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Operation } from "../contract/operations.ts";
+import { Refusal } from "../errors/refusal.ts";
+import type { Answer } from "../response/answer.ts";
+
+/** Whether the operation reads one record that has an entity tag, so that a read can be conditional. */
+export const isConditional = ({ verb, responseHeaders }: Operation): boolean =>
+  verb === "GET" && responseHeaders.some(({ name }) => name === "ETag");
+
+// One element of the list, which may be empty, and the comma behind it. Space behind an empty one has one place only.
+const ELEMENT = /[ \t]*(?:((?:W\/)?"[\x21\x23-\x7E\x80-\xFF]*")[ \t]*)?(,|$)/y;
+
+/** What If-Match or If-None-Match names: tags as they were sent, or anything. */
+export type EntityTags = "*" | ReadonlySet<string>;
+
+/** @throws Refusal INVALID_HEADER when it is neither `*` nor a list of entity tags. */
+export function parseEntityTags(header: string, value: string): EntityTags {
+  if (value.trim() === "*") return "*";
+  const tags = new Set<string>();
+  ELEMENT.lastIndex = 0;
+  for (let more = true; more; ) {
+    const element = ELEMENT.exec(value);
+    if (!element) break;
+    if (element[1] !== undefined) tags.add(element[1]);
+    more = element[2] === ",";
+    if (!more && tags.size > 0) return tags;
+  }
+  throw new Refusal("INVALID_HEADER", `${header}: must be * or a list of entity tags such as "3"`);
+}
+
+/** What a caller says of the record that it wants to read. */
+export interface Conditions {
+  readonly ifMatch: EntityTags | undefined;
+  readonly ifNoneMatch: EntityTags | undefined;
+}
+
+/** @throws Refusal INVALID_HEADER */
+export function readConditions(headers: IncomingHttpHeaders): Conditions {
+  const read = (header: "If-Match" | "If-None-Match") => {
+    const value = headers[header.toLowerCase()];
+    return value === undefined ? undefined : parseEntityTags(header, String(value));
+  };
+  return { ifMatch: read("If-Match"), ifNoneMatch: read("If-None-Match") };
+}
+
+/**
+ * What becomes of the answer with a record when the conditions are judged, in the order of RFC 9110, 13.2.2: it stays, or
+ * it is 304 with the same headers, since the caller holds it already.
+ *
+ * @throws Refusal ETAG_MISMATCH when the record is not one that If-Match names
+ */
+export function judgeConditions({ ifMatch, ifNoneMatch }: Conditions, answer: Answer): Answer {
+  const { etag = "" } = answer.headers;
+  if (ifMatch && !matchesStrongly(ifMatch, etag))
+    throw new Refusal("ETAG_MISMATCH", `The record is at revision ${etag} now, which If-Match does not name.`);
+  return ifNoneMatch && matchesWeakly(ifNoneMatch, etag) ? { ...answer, status: 304, body: undefined } : answer;
+}
+
+/** RFC 9110, 8.8.3.2: weak tags match nothing. */
+const matchesStrongly = (tags: EntityTags, etag: string): boolean => tags === "*" || (!isWeak(etag) && tags.has(etag));
+
+/** RFC 9110, 8.8.3.2: whether the caller has this representation already, be it by a weak tag. */
+function matchesWeakly(tags: EntityTags, etag: string): boolean {
+  const strong = isWeak(etag) ? etag.slice("W/".length) : etag;
+  return tags === "*" || tags.has(strong) || tags.has(`W/${strong}`);
+}
+
+const isWeak = (etag: string): boolean => etag.startsWith("W/");

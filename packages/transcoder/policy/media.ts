@@ -1,0 +1,81 @@
+/** What representations a request brings and what it takes. */
+import type { IncomingHttpHeaders } from "node:http";
+import { MIMEType } from "node:util";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { Refusal } from "../errors/refusal.ts";
+import { isNamed, parseAccept, weightOf } from "./accept.ts";
+
+export const JSON_TYPE = "application/json";
+export const PROBLEM_TYPE = "application/problem+json";
+const MERGE_PATCH_TYPE = "application/merge-patch+json";
+export const ACCEPT_PATCH = { "accept-patch": `${MERGE_PATCH_TYPE}, ${JSON_TYPE}` };
+
+/**
+ * Who takes problems takes JSON for what is no problem, unless it excludes JSON in so many words.
+ *
+ * @throws Refusal NOT_ACCEPTABLE when the header Accept leaves no JSON.
+ */
+export function checkAccept({ headers }: FastifyRequest): void {
+  const ranges = parseAccept(headers.accept);
+  if ((weightOf(ranges, JSON_TYPE) ?? weightOf(ranges, PROBLEM_TYPE) ?? 0) === 0)
+    throw new Refusal("NOT_ACCEPTABLE", `The answer is ${JSON_TYPE}; the header Accept does not allow it.`);
+}
+
+/**
+ * Whether errors are wanted as problems (RFC 9457): the type has a higher weight than JSON, or the same and is named. A
+ * wildcard is not enough to be named; to name it beside JSON is, for nothing but an error comes as a problem.
+ */
+export function wantsProblem({ headers }: FastifyRequest): boolean {
+  const ranges = parseAccept(headers.accept);
+  const [json, problem] = [weightOf(ranges, JSON_TYPE) ?? 0, weightOf(ranges, PROBLEM_TYPE) ?? 0];
+  return problem > json || (problem > 0 && problem === json && isNamed(ranges, PROBLEM_TYPE));
+}
+
+/** Says that the answer depends on Accept, beside whatever else it depends on, such as Origin. */
+export function varyByAccept(reply: FastifyReply): void {
+  const fields = String(reply.getHeader("vary") ?? "")
+    .split(", ")
+    .filter((field) => field !== "" && field !== "Accept");
+  reply.header("vary", [...fields, "Accept"].join(", "));
+}
+
+/**
+ * Checks that a body is JSON in UTF-8, not compressed. A request that may yet turn out to have no body at all is let
+ * through without a type: `checkUntyped` judges it when its body is known.
+ *
+ * @throws Refusal UNSUPPORTED_MEDIA_TYPE
+ */
+export function checkContentType(headers: IncomingHttpHeaders, isPatch: boolean): void {
+  const types = isPatch ? [JSON_TYPE, MERGE_PATCH_TYPE] : [JSON_TYPE];
+  const refuse = (message: string) =>
+    new Refusal(
+      "UNSUPPORTED_MEDIA_TYPE",
+      `${message}; send ${types.join(" or ")} in UTF-8.`,
+      isPatch ? ACCEPT_PATCH : {},
+    );
+  const codings = (headers["content-encoding"] ?? "").split(",").map((coding) => coding.trim().toLowerCase());
+  if (codings.some((coding) => coding !== "" && coding !== "identity")) throw refuse("The body must not be compressed");
+  const given = headers["content-type"];
+  if (given === undefined) {
+    if (Number(headers["content-length"] ?? 0) > 0) throw refuse("The body has no Content-Type");
+    return;
+  }
+  const type = parseType(given);
+  if (!type || !types.includes(type.essence)) throw refuse("The Content-Type of the body is not supported");
+  const charset = type.params.get("charset") ?? "utf-8";
+  if (charset.toLowerCase() !== "utf-8") throw refuse("The charset of the body is not supported");
+}
+
+/** A body that came in chunks and without a type. */
+export function checkUntyped(headers: IncomingHttpHeaders, body: Uint8Array, isPatch: boolean): void {
+  if (headers["content-type"] === undefined && body.length > 0)
+    checkContentType({ ...headers, "content-length": String(body.length) }, isPatch);
+}
+
+function parseType(text: string): MIMEType | undefined {
+  try {
+    return new MIMEType(text);
+  } catch {
+    return undefined;
+  }
+}

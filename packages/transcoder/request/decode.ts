@@ -1,0 +1,137 @@
+/** From JSON values to messages, strictly by the descriptor. Compiled once per message type. */
+import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
+import { excerpt } from "../validation/excerpt.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import { Misfit, under } from "./misfit.ts";
+import { enumFromJson, scalarFromJson, scalarFromText } from "./scalars.ts";
+import { parseTimestamp } from "./timestamp.ts";
+
+export interface Handling {
+  /** Unknown members are errors; else they are ignored. */
+  readonly strict: boolean;
+}
+
+type Read = (value: JsonValue, handling: Handling) => unknown;
+
+/**
+ * Reads the members of an object into a message. With `mask` the object is a merge patch (RFC 7396): the names of the
+ * fields that it touches are added to the mask, and null on a clearable field leaves it absent.
+ *
+ * @throws Misfit
+ */
+export type ReadMembers = (value: JsonValue, target: Message, handling: Handling, mask?: string[]) => void;
+
+/**
+ * Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. `shown` is
+ * the record that callers are answered with: what it has beyond the fields may be sent back, and is not looked at.
+ */
+export function membersReader(fields: readonly DescField[], shown?: DescMessage): ReadMembers {
+  const known = [...fields, ...(shown?.fields ?? [])].filter((field) => headerOf(field) === "");
+  const used = known.filter((field) => fields.includes(field) && !isOutputOnly(field));
+  const shownAs = ({ jsonName }: DescField) => shown?.fields.find((field) => field.jsonName === jsonName)?.message;
+  const members = new Map<string, { field: DescField; assign: Assign } | undefined>([
+    ...known.map(({ jsonName }) => [jsonName, undefined] as const),
+    ...used.map((field) => [field.jsonName, { field, assign: assigner(field, shownAs(field)) }] as const),
+  ]);
+  return (value, target, handling, mask) => {
+    for (const [name, item] of objectOf(value)) {
+      const member = members.get(name);
+      if (!member) {
+        if (handling.strict && !members.has(name))
+          throw new Misfit("is not known here", "UNKNOWN_FIELD").under(excerpt(name));
+        continue;
+      }
+      mask?.push(member.field.name);
+      if (item === null && mask && isClearable(member.field)) continue;
+      under(name, () => member.assign(target, item, handling));
+    }
+  };
+}
+
+export type Assign = (target: Message, value: JsonValue, handling: Handling) => void;
+
+/** Compiles the reader of one field's value into a message; see `membersReader` for `shown`. */
+export function assigner(field: DescField, shown?: DescMessage): Assign {
+  const read = fieldReader(field, shown);
+  const { localName, oneof } = field;
+  if (!oneof)
+    return (target, value, handling) => {
+      (target as unknown as Record<string, unknown>)[localName] = read(value, handling);
+    };
+  return (target, value, handling) => {
+    const members = target as unknown as Record<string, { case?: string; value?: unknown }>;
+    const other = oneof.fields.find((candidate) => candidate.localName === members[oneof.localName]?.case);
+    if (other) throw new Misfit(`must not be given together with ${other.jsonName}`);
+    members[oneof.localName] = { case: localName, value: read(value, handling) };
+  };
+}
+
+function fieldReader(field: DescField, shown: DescMessage | undefined): Read {
+  const read = notNull(valueReader(field, shown));
+  if (field.fieldKind === "list")
+    return notNull((value, handling) => {
+      if (!Array.isArray(value)) throw new Misfit("must be an array");
+      return value.map((item, i) => under(`[${i}]`, () => read(item, handling)));
+    });
+  if (field.fieldKind === "map") {
+    const readKey = scalarFromText(field.mapKey);
+    return notNull((value, handling) =>
+      // fromEntries makes "__proto__" a key like any other.
+      Object.fromEntries(
+        [...objectOf(value)].map(([key, item]) =>
+          under(`[${JSON.stringify(excerpt(key))}]`, () => [readKey(key), read(item, handling)]),
+        ),
+      ),
+    );
+  }
+  return read;
+}
+
+const notNull =
+  (read: Read): Read =>
+  (value, handling) => {
+    if (value === null) throw new Misfit("must not be null");
+    return read(value, handling);
+  };
+
+function valueReader({ message, enum: enumeration, scalar }: DescField, shown: DescMessage | undefined): Read {
+  if (enumeration) return enumFromJson(enumeration);
+  if (!message) return scalarFromJson(scalar);
+  if (message.typeName === TimestampSchema.typeName) return timestamp;
+  return messageReader(message, shown);
+}
+
+const timestamp: Read = (value) => {
+  const moment = typeof value === "string" ? parseTimestamp(value) : undefined;
+  if (!moment)
+    throw new Misfit("must be a date and time such as 2027-12-31T23:59:59Z (RFC 3339), in years 0001 to 9999");
+  return moment;
+};
+
+/** By what is read, then by what is shown. */
+const compiled = new WeakMap<DescMessage, WeakMap<DescMessage, Read>>();
+
+function messageReader(desc: DescMessage, shown = desc): Read {
+  const byShown = compiled.get(desc) ?? new WeakMap<DescMessage, Read>();
+  compiled.set(desc, byShown);
+  const known = byShown.get(shown);
+  if (known) return known;
+  if (desc.typeName.startsWith("google.protobuf."))
+    throw new Error(`${desc.typeName} is not served as JSON; of the well-known types, Timestamp is`);
+  let readMembers: ReadMembers | undefined;
+  const read: Read = (value, handling) => {
+    const message = create(desc);
+    readMembers ??= membersReader(desc.fields, shown); // late, for a message may hold itself
+    readMembers(value, message, handling);
+    return message;
+  };
+  byShown.set(shown, read);
+  return read;
+}
+
+function objectOf(value: JsonValue): JsonObject {
+  if (!(value instanceof Map)) throw new Misfit("must be an object");
+  return value;
+}

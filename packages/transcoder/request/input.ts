@@ -1,0 +1,120 @@
+/** From an HTTP request to the request message of its RPC. */
+import type { IncomingHttpHeaders } from "node:http";
+import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { violationsToProto } from "@bufbuild/protovalidate";
+import type { Body, Operation } from "../contract/operations.ts";
+import { Refusal } from "../errors/refusal.ts";
+import { PLACES, type Place, refusalOf } from "../errors/violations.ts";
+import { checkUntyped } from "../policy/media.ts";
+import { validate } from "../validation/validate.ts";
+import { type Assign, assigner, membersReader } from "./decode.ts";
+import { parseJson } from "./json.ts";
+import { Misfit } from "./misfit.ts";
+import { pathReader, splitTarget } from "./path.ts";
+import { parseQuery, queryReader } from "./query.ts";
+import { scalarFromText } from "./scalars.ts";
+
+export interface Incoming {
+  readonly target: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Undefined when there was none. */
+  readonly body: Uint8Array | undefined;
+  /** Unknown members and parameters are errors. */
+  readonly strict: boolean;
+}
+
+type ReadPlace = (incoming: Incoming, message: Message) => void;
+
+/**
+ * Compiles the reader of an operation's requests. The message that it gives back is valid by all rules of its schema.
+ *
+ * @throws Refusal for the first part of a request, in the order of `PLACES`, that is wrong
+ */
+export function inputReader(operation: Operation, basePath: string, maxDepth: number): (incoming: Incoming) => Message {
+  const { input } = operation.method;
+  const readPath = pathReader(operation, basePath);
+  const readQuery = queryReader(operation);
+  const readers: Record<Place, ReadPlace> = {
+    header: headerReader(operation),
+    path: ({ target }, message) => readPath(splitTarget(target).path, message),
+    query: ({ target, strict }, message) => readQuery(parseQuery(splitTarget(target).query), message, strict),
+    body: bodyReader(operation, maxDepth),
+  };
+  const violated = (message: Message, places: readonly Place[]) => {
+    const violations = validate(input, message);
+    return violations.length > 0
+      ? refusalOf(operation, violationsToProto(violations)[0].violations, places)
+      : undefined;
+  };
+  // Compiles the rules now: no request waits for it, and a rule that makes no sense is found at the start.
+  validate(input, create(input));
+  return (incoming) => {
+    const message = create(input);
+    for (const [i, place] of PLACES.entries()) {
+      try {
+        readers[place](incoming, message);
+      } catch (error) {
+        // A rule broken by an earlier part goes first.
+        throw (error instanceof Refusal ? violated(message, PLACES.slice(0, i)) : undefined) ?? error;
+      }
+    }
+    const refusal = violated(message, PLACES);
+    if (refusal) throw refusal;
+    return message;
+  };
+}
+
+function headerReader({ requestHeaders }: Operation): ReadPlace {
+  const readers = requestHeaders.map(({ name, field }) => ({
+    name,
+    key: name.toLowerCase(),
+    field,
+    read: scalarFromText(field.scalar as never),
+  }));
+  return ({ headers }, message) => {
+    for (const { name, key, field, read } of readers) {
+      const value = headers[key];
+      if (value === undefined) continue;
+      try {
+        (message as unknown as Record<string, unknown>)[field.localName] = read(String(value));
+      } catch (error) {
+        throw error instanceof Misfit ? new Refusal("INVALID_HEADER", `${name}: ${error.message}`) : error;
+      }
+    }
+  };
+}
+
+function bodyReader({ body, updateMask, record }: Operation, maxDepth: number): ReadPlace {
+  if (!body) return () => {};
+  const assign = bodyAssigner(body, updateMask, record);
+  return ({ headers, body: bytes = EMPTY, strict }, message) => {
+    checkUntyped(headers, bytes, updateMask !== undefined);
+    const json = parseJson(bytes, maxDepth);
+    try {
+      assign(message, json, { strict });
+    } catch (error) {
+      throw error instanceof Misfit ? new Refusal(error.code, error.sentence) : error;
+    }
+  };
+}
+
+const EMPTY = new Uint8Array();
+
+function bodyAssigner(body: Body, updateMask: DescField | undefined, record: DescMessage | undefined): Assign {
+  if (body.kind === "all") {
+    const readAll = membersReader(body.fields, record);
+    return (message, json, handling) => readAll(json, message, handling);
+  }
+  const { field } = body;
+  if (!updateMask || field.fieldKind !== "message") return assigner(field, record);
+  const readPatch = membersReader(field.message.fields, record);
+  return (message, json, handling) => {
+    const value = create(field.message);
+    const paths: string[] = [];
+    readPatch(json, value, handling, paths);
+    const members = message as unknown as Record<string, unknown>;
+    members[field.localName] = value;
+    members[updateMask.localName] = create(FieldMaskSchema, { paths });
+  };
+}

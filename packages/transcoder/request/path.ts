@@ -1,0 +1,51 @@
+/** Request targets: their path, and how its parameters become fields. */
+import type { Message } from "@bufbuild/protobuf";
+import type { Operation } from "../contract/operations.ts";
+import { Refusal } from "../errors/refusal.ts";
+import { Misfit } from "./misfit.ts";
+import { scalarFromText } from "./scalars.ts";
+
+/** Path and query of a request target as they were sent; the form with scheme and host (RFC 9112, 3.2.2) is cut down. */
+export function splitTarget(target: string): { path: string; query: string } {
+  const [, path = "", query = ""] = /^(?:https?:\/\/[^/?#]*)?([^?#]*)\??([^#]*)/is.exec(target) ?? [];
+  return { path: path === "" ? "/" : path, query };
+}
+
+/** Whether percent signs all begin the encoding of a character. */
+export function isWellEncoded(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export type ReadPath = (path: string, target: Message) => void;
+
+/**
+ * Compiles the reader of a path that is known to match the operation's template behind `basePath`.
+ *
+ * @throws Refusal INVALID_ID
+ */
+export function pathReader({ segments }: Operation, basePath: string): ReadPath {
+  const first = basePath.split("/").length;
+  const params = segments.flatMap((segment, i) =>
+    "field" in segment
+      ? [{ at: first + i, field: segment.field, read: scalarFromText(segment.field.scalar as never) }]
+      : [],
+  );
+  return (path, target) => {
+    const parts = path.split("/");
+    for (const { at, field, read } of params) {
+      const part = parts[at] ?? "";
+      try {
+        if (!isWellEncoded(part))
+          throw new Misfit("has a percent sign that does not begin the encoding of a character");
+        (target as unknown as Record<string, unknown>)[field.localName] = read(decodeURIComponent(part));
+      } catch (error) {
+        throw error instanceof Misfit ? new Refusal("INVALID_ID", `${field.jsonName}: ${error.message}`) : error;
+      }
+    }
+  };
+}

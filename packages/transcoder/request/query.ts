@@ -1,0 +1,82 @@
+/** Query strings: what they hold, and how parameters become fields. */
+import type { DescField, Message } from "@bufbuild/protobuf";
+import { isSaturating } from "../contract/fields.ts";
+import type { Operation } from "../contract/operations.ts";
+import { Refusal } from "../errors/refusal.ts";
+import { excerpt } from "../validation/excerpt.ts";
+import { Misfit } from "./misfit.ts";
+import { enumFromJson, scalarFromText } from "./scalars.ts";
+
+export type Parameters = readonly (readonly [name: string, value: string])[];
+
+/** Splits what stands behind the question mark. @throws Refusal INVALID_QUERY for bad percent-encoding. */
+export function parseQuery(text: string): Parameters {
+  return text
+    .split("&")
+    .filter((pair) => pair !== "")
+    .map((pair) => {
+      const at = pair.indexOf("=");
+      return at < 0 ? [decode(pair), ""] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))];
+    });
+}
+
+export const formatQuery = (parameters: Parameters): string =>
+  parameters.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw new Refusal("INVALID_QUERY", "The query has a percent sign that does not begin the encoding of a character.");
+  }
+}
+
+export type ReadQuery = (parameters: Parameters, target: Message, strict: boolean) => void;
+
+/**
+ * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas. Unknown ones are
+ * ignored, or errors when `strict`.
+ */
+export function queryReader({ query, paging }: Operation): ReadQuery {
+  const known = new Map(query.map((field) => [field.jsonName, { field, read: valueReader(field) }]));
+  return (parameters, target, strict) => {
+    const seen = new Set<string>();
+    for (const [name, value] of parameters) {
+      const parameter = known.get(name);
+      if (!parameter) {
+        if (strict) throw new Refusal("UNKNOWN_FIELD", `${excerpt(name)}: is not known here`);
+        continue;
+      }
+      const { field, read } = parameter;
+      const wrong = (problem: string, code = "INVALID_QUERY") => new Refusal(code, `${name}: ${problem}`);
+      if (seen.has(name) && field.fieldKind !== "list") throw wrong("must not be given twice");
+      seen.add(name);
+      if (value === "" && field === paging?.pageToken) continue;
+      try {
+        assign(target, field, field.fieldKind === "list" ? value.split(",").map(read) : read(value));
+      } catch (error) {
+        if (!(error instanceof Misfit)) throw error;
+        throw wrong(error.message, field === paging?.pageToken ? "INVALID_PAGE_TOKEN" : "INVALID_QUERY");
+      }
+    }
+  };
+}
+
+function valueReader(field: DescField): (text: string) => unknown {
+  const read = field.enum ? enumFromJson(field.enum) : scalarFromText(field.scalar as never, isSaturating(field));
+  return (text) => {
+    if (text === "") throw new Misfit("must not be empty");
+    return read(text);
+  };
+}
+
+function assign(target: Message, { fieldKind, localName, oneof }: DescField, value: unknown): void {
+  const members = target as unknown as Record<string, unknown>;
+  if (fieldKind === "list") for (const item of value as unknown[]) (members[localName] as unknown[]).push(item);
+  else if (!oneof) members[localName] = value;
+  else {
+    if ((members[oneof.localName] as { case?: string }).case !== undefined)
+      throw new Misfit(`must not be given together with another of ${oneof.fields.map((f) => f.jsonName).join(", ")}`);
+    members[oneof.localName] = { case: localName, value };
+  }
+}

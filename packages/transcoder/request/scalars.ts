@@ -1,0 +1,141 @@
+/** Scalar values of protobuf from JSON values and from text, without any coercion. */
+import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
+import { enumNames } from "../contract/enums.ts";
+import { type JsonValue, Numeral } from "./json.ts";
+import { Misfit } from "./misfit.ts";
+import { toInteger } from "./numeral.ts";
+
+type FromJson = (value: JsonValue) => unknown;
+type FromText = (text: string) => unknown;
+
+interface Range {
+  readonly min: bigint;
+  readonly max: bigint;
+}
+
+const signed = (bits: bigint): Range => ({ min: -(1n << (bits - 1n)), max: (1n << (bits - 1n)) - 1n });
+const unsigned = (bits: bigint): Range => ({ min: 0n, max: (1n << bits) - 1n });
+
+const ranges: Partial<Record<ScalarType, Range>> = {
+  [ScalarType.INT32]: signed(32n),
+  [ScalarType.SINT32]: signed(32n),
+  [ScalarType.SFIXED32]: signed(32n),
+  [ScalarType.UINT32]: unsigned(32n),
+  [ScalarType.FIXED32]: unsigned(32n),
+  [ScalarType.INT64]: signed(64n),
+  [ScalarType.SINT64]: signed(64n),
+  [ScalarType.SFIXED64]: signed(64n),
+  [ScalarType.UINT64]: unsigned(64n),
+  [ScalarType.FIXED64]: unsigned(64n),
+};
+
+const MAX_INT32_LIKE = unsigned(32n).max;
+
+/** protobuf-es holds 64 bit integers as bigint and 32 bit ones as number. */
+const hold = (value: bigint, { max }: Range): bigint | number => (max > MAX_INT32_LIKE ? value : Number(value));
+
+function within(value: bigint, range: Range): bigint | number {
+  if (value < range.min || value > range.max) throw new Misfit(`must be from ${range.min} to ${range.max}`);
+  return hold(value, range);
+}
+
+function integerFromJson(value: JsonValue, range: Range): bigint | number {
+  const integer = value instanceof Numeral ? toInteger(value.text) : undefined;
+  if (integer === undefined) throw new Misfit("must be an integer");
+  return within(integer, range);
+}
+
+function integerFromText(text: string, range: Range, saturating: boolean): bigint | number {
+  if (!/^-?(0|[1-9]\d*)$/.test(text)) throw new Misfit("must be an integer");
+  const value = toInteger(text) as bigint;
+  if (saturating && value < range.min) return hold(range.min, range);
+  if (saturating && value > range.max) return hold(range.max, range);
+  return within(value, range);
+}
+
+const MAX_FLOAT = 2 ** 128 - 2 ** 104;
+
+const NOT_IN_JSON = new Map<JsonValue, number>(
+  [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY].map((value) => [String(value), value]),
+);
+
+function floatingFromJson(value: JsonValue, isFloat: boolean): number {
+  const special = NOT_IN_JSON.get(value); // as strings, as in proto3 JSON
+  if (special !== undefined) return special;
+  if (!(value instanceof Numeral)) throw new Misfit("must be a number");
+  return floating(value.text, isFloat);
+}
+
+/** Rounds to the nearest number that the field can hold; one too large for it is an error, one too small is 0. */
+function floating(numeral: string, isFloat: boolean): number {
+  const value = isFloat ? Math.fround(Number(numeral)) : Number(numeral);
+  if (!Number.isFinite(value)) {
+    const limit = isFloat ? MAX_FLOAT : Number.MAX_VALUE;
+    throw new Misfit(`must be from ${-limit} to ${limit}`);
+  }
+  return value;
+}
+
+function string(value: JsonValue): string {
+  if (typeof value !== "string") throw new Misfit("must be a string");
+  if (value.includes("\0")) throw new Misfit("must not contain U+0000");
+  return value;
+}
+
+function boolean(value: JsonValue): boolean {
+  if (typeof value !== "boolean") throw new Misfit("must be true or false");
+  return value;
+}
+
+/** Base64 with padding (RFC 4648, section 4), in the one form that encodes the bytes. */
+function bytes(value: JsonValue): Uint8Array<ArrayBuffer> {
+  const decoded = typeof value === "string" ? Buffer.from(value, "base64") : undefined;
+  if (!decoded || decoded.toString("base64") !== value) throw new Misfit("must be a string in base64 with padding");
+  return new Uint8Array(decoded);
+}
+
+/** How a scalar is read from JSON. */
+export function scalarFromJson(type: ScalarType): FromJson {
+  const range = ranges[type];
+  if (range) return (value) => integerFromJson(value, range);
+  switch (type) {
+    case ScalarType.STRING:
+      return string;
+    case ScalarType.BOOL:
+      return boolean;
+    case ScalarType.BYTES:
+      return bytes;
+    default:
+      return (value) => floatingFromJson(value, type === ScalarType.FLOAT);
+  }
+}
+
+/** How a scalar is read from a path, a query, a header or the key of a map. `saturating` concerns integers only. */
+export function scalarFromText(type: ScalarType, saturating = false): FromText {
+  const range = ranges[type];
+  if (range) return (text) => integerFromText(text, range, saturating);
+  switch (type) {
+    case ScalarType.STRING:
+      return string;
+    case ScalarType.BOOL:
+      return (text) => boolean(text === "true" || (text === "false" ? false : null));
+    case ScalarType.BYTES:
+      return bytes;
+    default:
+      return (text) => {
+        if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw new Misfit("must be a number");
+        return floating(text, type === ScalarType.FLOAT);
+      };
+  }
+}
+
+/** How an enum is read, from JSON and from text alike. */
+export function enumFromJson(desc: DescEnum): FromJson {
+  const numbers = new Map<JsonValue, number>(enumNames(desc));
+  const allowed = [...numbers.keys()].join(", ");
+  return (value) => {
+    const number = numbers.get(value);
+    if (number === undefined) throw new Misfit(`must be one of ${allowed}`);
+    return number;
+  };
+}

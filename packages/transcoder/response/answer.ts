@@ -1,0 +1,61 @@
+/** From the answer of an RPC to an HTTP response. */
+import type { Message } from "@bufbuild/protobuf";
+import type { Operation } from "../contract/operations.ts";
+import { splitTarget } from "../request/path.ts";
+import { formatQuery, parseQuery } from "../request/query.ts";
+import { fieldWriter, messageWriter } from "./encode.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text; undefined when the status allows no body. */
+  readonly body: string | undefined;
+}
+
+/**
+ * What caches may do with a success (RFC 9111, 5.2.2). What was read may be kept and asked for again under its entity tag,
+ * but is never shown without asking. The answer to a write says what became of that one request, a replay even what became
+ * of an earlier one: nobody may take it for the record.
+ */
+const cacheControlOf = ({ verb }: Operation): string => (verb === "GET" ? "no-cache" : "no-store");
+
+/**
+ * Compiles what an operation answers with. `metadata` are the headers of the RPC's answer, `target` is that of the
+ * request.
+ */
+export function answerer(operation: Operation, basePath: string) {
+  const { response, responseHeaders, successStatus, location, paging, method } = operation;
+  const cacheControl = cacheControlOf(operation);
+  const write = response ? fieldWriter(response) : messageWriter(method.output);
+  const recordOf = (message: Message): Message =>
+    response?.fieldKind === "message" ? (field(message, response.localName) as Message) : message;
+
+  return (message: Message, metadata: Headers, target: string): Answer => {
+    const headers: Record<string, string> = { "cache-control": cacheControl };
+    const record = recordOf(message);
+    if (record) {
+      for (const {
+        name,
+        field: { localName },
+      } of responseHeaders) {
+        const value = String(field(record, localName) ?? "");
+        if (value !== "") headers[name.toLowerCase()] = value;
+      }
+      if (location) headers.location = basePath + location(record);
+    }
+    if (metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
+    const token = paging && field(message, paging.nextPageToken.localName);
+    if (token) headers.link = `<${nextTarget(target, paging.pageToken.jsonName, String(token))}>; rel="next"`;
+    return { status: successStatus, headers, body: successStatus === 204 ? undefined : write(message) };
+  };
+}
+
+const field = (message: Message, localName: string): unknown =>
+  (message as unknown as Record<string, unknown>)[localName];
+
+/** The same request for the next page: every parameter stays but the token. */
+function nextTarget(target: string, parameter: string, token: string): string {
+  const { path, query } = splitTarget(target);
+  const others = parseQuery(query).filter(([name]) => name !== parameter);
+  return `${path}?${formatQuery([...others, [parameter, token]])}`;
+}

@@ -1,0 +1,109 @@
+/** From messages to JSON text, by the descriptor. Compiled once per message type. */
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  isFieldSet,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { enumNames } from "../contract/enums.ts";
+import { headerOf } from "../contract/fields.ts";
+import { formatTimestamp } from "../request/timestamp.ts";
+
+/** Writes one value. Values come from a decoded message, so that their JavaScript types are those of the descriptor. */
+type Write = (value: never) => string;
+
+/** Compiles the writer of a whole message. */
+export const messageWriter = (desc: DescMessage): ((message: Message) => string) =>
+  compileMessage(desc) as (message: Message) => string;
+
+/** Compiles the writer of one field of a message, as in `response_body`. */
+export const fieldWriter = (field: DescField): ((message: Message) => string) => {
+  const write = containerWriter(field);
+  return (message) => (isPresent(message, field) ? write(contentOf(message, field)) : emptyOf(field));
+};
+
+const emptyOf = ({ fieldKind }: DescField): string => (fieldKind === "message" ? "{}" : "null");
+
+const compiled = new WeakMap<DescMessage, Write>();
+
+function compileMessage(desc: DescMessage): Write {
+  const known = compiled.get(desc);
+  if (known) return known;
+  if (desc.typeName.startsWith("google.protobuf."))
+    throw new Error(`${desc.typeName} is not served as JSON; of the well-known types, Timestamp is`);
+  let members: { field: DescField; head: string; write: Write }[] | undefined;
+  const writer = (message: Message) => {
+    // Late, for a message may hold itself. Fields that travel as headers are no members.
+    members ??= desc.fields
+      .filter((field) => headerOf(field) === "")
+      .map((field) => ({ field, head: `${JSON.stringify(field.jsonName)}:`, write: containerWriter(field) }));
+    let text = "";
+    for (const { field, head, write } of members)
+      if (isPresent(message, field)) text += `${text === "" ? "" : ","}${head}${write(contentOf(message, field))}`;
+    return `{${text}}`;
+  };
+  compiled.set(desc, writer as Write);
+  return writer as Write;
+}
+
+/** Fields without presence are always shown, but for an enum that says "unspecified". */
+function isPresent(message: Message, field: DescField): boolean {
+  if (field.fieldKind === "list" || field.fieldKind === "map") return true;
+  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT || field.oneof) return isFieldSet(message, field);
+  return field.fieldKind !== "enum" || contentOf(message, field) !== (0 as never) || hasZeroName(field.enum);
+}
+
+const hasZeroName = (desc: DescEnum): boolean => enumNames(desc).some(([, number]) => number === 0);
+
+function contentOf(message: Message, { oneof, localName }: DescField): never {
+  const members = message as unknown as Record<string, never>;
+  return oneof ? (members[oneof.localName] as unknown as { value: never }).value : (members[localName] as never);
+}
+
+function containerWriter(field: DescField): Write {
+  const write = valueWriter(field);
+  if (field.fieldKind === "list") return (items: never[]) => `[${items.map(write).join(",")}]`;
+  if (field.fieldKind === "map")
+    return (entries: Record<string, never>) =>
+      `{${Object.entries(entries)
+        .map(([key, value]) => `${JSON.stringify(key)}:${write(value)}`)
+        .join(",")}}`;
+  return write;
+}
+
+function valueWriter(field: Partial<Pick<DescField, "message" | "enum" | "scalar">>): Write {
+  if (field.enum) return enumWriter(field.enum);
+  if (field.message)
+    return field.message.typeName === TimestampSchema.typeName
+      ? (value: Timestamp) => JSON.stringify(formatTimestamp(value))
+      : compileMessage(field.message);
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return JSON.stringify;
+    case ScalarType.BYTES:
+      return (value: Uint8Array) => JSON.stringify(Buffer.from(value).toString("base64"));
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return floating;
+    default:
+      return String; // booleans and integers; of a bigint every digit
+  }
+}
+
+// JSON has no such numbers; as in proto3 JSON they are the strings "NaN", "Infinity" and "-Infinity".
+function floating(value: number): string {
+  if (!Number.isFinite(value)) return JSON.stringify(String(value));
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
+function enumWriter(desc: DescEnum): Write {
+  const names = new Map(enumNames(desc).map(([name, number]) => [number, JSON.stringify(name)]));
+  return (value: number) => {
+    const name = names.get(value);
+    if (name === undefined) throw new Error(`${desc.typeName} has no value ${value}`);
+    return name;
+  };
+}

@@ -1,0 +1,110 @@
+/** Registers operations as Fastify routes: what one request goes through, from its headers to the answer. */
+import type { Transport } from "@connectrpc/connect";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Operation } from "./contract/operations.ts";
+import { UpstreamFailure } from "./errors/upstream.ts";
+import { isConditional, judgeConditions, readConditions } from "./policy/conditional.ts";
+import { checkAccept, checkContentType, JSON_TYPE, varyByAccept } from "./policy/media.ts";
+import { type RetirementPolicy, retirementHeaders, sunsetCheck } from "./policy/retirement.ts";
+import { prefersStrict, timeoutMs } from "./request/headers.ts";
+import { inputReader } from "./request/input.ts";
+import { type Answer, answerer } from "./response/answer.ts";
+
+export interface TranscoderOptions {
+  readonly operations: readonly Operation[];
+  readonly transport: Transport;
+  /** In front of every path, such as "/api"; empty for none. */
+  readonly basePath: string;
+  readonly limits: {
+    /** Most bytes of a body. */
+    readonly bodyBytes: number;
+    /** Nesting of a JSON body; the outermost value counts as 1. */
+    readonly jsonDepth: number;
+    /** Longest time for a request, from its arrival. */
+    readonly requestMs: number;
+  };
+  readonly retirement: RetirementPolicy;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  /** Lets the request through or throws, before anything about the request is judged. */
+  readonly authorize: (request: FastifyRequest, operation: Operation) => Promise<void> | void;
+  /** The headers of the call that is made for a request. */
+  readonly callHeaders: (request: FastifyRequest) => Record<string, string>;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** When the request arrived, on the gateway's clock. */
+    arrivedAt: number;
+  }
+}
+
+/** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then `PLACES`. */
+export async function registerOperations(app: FastifyInstance, options: TranscoderOptions): Promise<void> {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  for (const operation of options.operations) registerOperation(app, operation, options);
+}
+
+function registerOperation(app: FastifyInstance, operation: Operation, options: TranscoderOptions): void {
+  const { basePath, clock } = options;
+  const deprecationHeaders = retirementHeaders(operation, options.retirement, basePath);
+  const checkSunset = sunsetCheck(operation, options.retirement, clock);
+  app.route({
+    method: operation.verb,
+    url: basePath + operation.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+    bodyLimit: options.limits.bodyBytes,
+    onRequest: async (request, reply) => {
+      if (deprecationHeaders) reply.headers(deprecationHeaders(request.originalUrl));
+      varyByAccept(reply);
+      await options.authorize(request, operation);
+      checkSunset();
+      checkAccept(request);
+      if (operation.body) checkContentType(request.headers, operation.updateMask !== undefined);
+    },
+    handler: handlerOf(operation, options),
+  });
+}
+
+function handlerOf(operation: Operation, options: TranscoderOptions) {
+  const { transport, basePath, clock, limits, callHeaders } = options;
+  const readInput = inputReader(operation, basePath, limits.jsonDepth);
+  const answerOf = answerer(operation, basePath);
+  const conditional = isConditional(operation);
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    const { headers, originalUrl: target } = request;
+    const deadline = request.arrivedAt + timeoutMs(headers["x-server-timeout"], limits.requestMs);
+    const conditions = conditional ? readConditions(headers) : undefined;
+    const strict = prefersStrict(headers.prefer);
+    const message = readInput({ target, headers, body: request.body as Buffer | undefined, strict });
+    let answer: Answer;
+    try {
+      // Connect reads 0 as "no limit", and takes whole milliseconds.
+      const remainingMs = Math.max(1, Math.ceil(deadline - clock()));
+      const signal = goneSignal(reply);
+      const response = await transport.unary(operation.method, signal, remainingMs, callHeaders(request), message);
+      answer = answerOf(response.message, response.header, target);
+    } catch (error) {
+      throw new UpstreamFailure(operation, error);
+    }
+    if (conditions) answer = judgeConditions(conditions, answer);
+    reply.code(answer.status).headers(mergeLinks(reply, answer.headers));
+    if (answer.body !== undefined) reply.type(JSON_TYPE);
+    return reply.send(answer.body);
+  };
+}
+
+/** Aborts when the caller goes away before it has its answer. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) controller.abort();
+  });
+  return controller.signal;
+}
+
+/** A link to the next page stands beside one to a successor. */
+function mergeLinks(reply: FastifyReply, headers: Readonly<Record<string, string>>): Record<string, string> {
+  const link = reply.getHeader("link");
+  return link && headers.link ? { ...headers, link: `${link}, ${headers.link}` } : headers;
+}

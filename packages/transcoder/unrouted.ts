@@ -1,0 +1,59 @@
+/** Requests that no route takes: an unknown path, a known path with another method, and OPTIONS. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { Refusal } from "./errors/refusal.ts";
+import { ACCEPT_PATCH } from "./policy/media.ts";
+import { splitTarget } from "./request/path.ts";
+
+/**
+ * Answers OPTIONS on every path that has a route, whoever registers it, and refuses what has none. To be called before
+ * the routes are registered.
+ */
+export function answerUnrouted(app: FastifyInstance): void {
+  const methodsByUrl = new Map<string, Set<string>>();
+  const patterns = new Map<string, RegExp>();
+  app.addHook("onRoute", ({ url, method }) => {
+    if (isCatchAll(url)) return;
+    const methods = methodsByUrl.get(url) ?? new Set();
+    for (const one of [method].flat()) methods.add(one);
+    methodsByUrl.set(url, methods);
+    patterns.set(url, patternOf(url));
+  });
+
+  const allowedOn = (path: string): string[] => {
+    const urls = [...methodsByUrl.keys()].filter((url) => patterns.get(url)?.test(path));
+    const methods = new Set(urls.flatMap((url) => [...(methodsByUrl.get(url) as Set<string>)]));
+    return methods.size === 0 ? [] : [...methods.add("OPTIONS")].sort();
+  };
+
+  app.addHook("onRequest", async (request, reply) => {
+    if (!request.is404 && !isCatchAll(request.routeOptions.url ?? "")) {
+      // Fastify lets a parameter be empty, as in "/pets/".
+      if (Object.values(request.params ?? {}).includes("")) throw notFound(request);
+      return;
+    }
+    const methods = allowedOn(decodeURI(splitTarget(request.url).path));
+    if (methods.length === 0) throw notFound(request);
+    const headers = { allow: methods.join(", "), ...(methods.includes("PATCH") ? ACCEPT_PATCH : {}) };
+    if (request.method === "OPTIONS") return answerOptions(reply, headers);
+    throw new Refusal(
+      "METHOD_NOT_ALLOWED",
+      `${request.method} is not allowed on this path; it has ${methods.join(", ")}.`,
+      { allow: headers.allow },
+    );
+  });
+}
+
+const isCatchAll = (url: string): boolean => url === "*" || url === "/*";
+
+const patternOf = (url: string): RegExp =>
+  new RegExp(
+    `^${url
+      .split("/")
+      .map((part) => (part.startsWith(":") ? "[^/]+" : part === "*" ? ".*" : RegExp.escape(part)))
+      .join("/")}$`,
+  );
+
+const answerOptions = (reply: FastifyReply, headers: Record<string, string>) => reply.code(204).headers(headers).send();
+
+const notFound = ({ method }: FastifyRequest): Refusal =>
+  new Refusal("ROUTE_NOT_FOUND", `There is nothing to ${method} at this path.`);

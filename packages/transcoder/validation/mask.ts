@@ -1,0 +1,60 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { getOption, isFieldSet } from "@bufbuild/protobuf";
+import type { Path } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { Violation } from "@bufbuild/protovalidate";
+import { field as fieldOption } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
+import { MAX_PATHS } from "./field-limits.ts";
+
+/** The mask of an update (AIP-134) and the resource it speaks of. */
+interface Masked {
+  readonly maskField: DescField;
+  readonly paths: readonly string[];
+  /** The request's field that holds the resource. */
+  readonly resource: DescField & { fieldKind: "message" };
+}
+
+/** True where absent differs from empty or zero. */
+const hasPresence = ({ presence }: DescField): boolean => presence !== FeatureSet_FieldPresence.IMPLICIT;
+
+/** The update mask that a request carries; undefined when it has none, which means "all fields". */
+export function maskOf(schema: DescMessage, request: Message): Masked | undefined {
+  const isMask = (f: DescField) => f.fieldKind === "message" && f.message.typeName === FieldMaskSchema.typeName;
+  const maskField = schema.fields.find(isMask);
+  if (!maskField || !isFieldSet(request, maskField)) return undefined;
+  const resource = schema.fields.find((f) => f.fieldKind === "message" && !isMask(f));
+  if (resource?.fieldKind !== "message") return undefined;
+  const { paths } = (request as unknown as Record<string, FieldMask>)[maskField.localName] as FieldMask;
+  return { maskField, paths, resource };
+}
+
+/** Whether a violation is in a field of the resource that the mask leaves alone. */
+export function masksOut({ resource, paths }: Masked): (path: Path) => boolean {
+  const named = new Set(paths);
+  return ([outer, inner]) => outer === resource && inner?.kind === "field" && !named.has(inner.name);
+}
+
+/**
+ * What is wrong with the mask itself: too many paths, one that names no field, or one that would remove what can't be
+ * removed. Paths that are wrong in the same way are reported once.
+ */
+export function maskViolations({ maskField, paths, resource }: Masked, request: Message): Violation[] {
+  const wrong = (problem: string, rule: string) => new Violation(problem, rule, [maskField], [], false);
+  if (paths.length > MAX_PATHS) return [wrong(`must contain no more than ${MAX_PATHS} paths`, "field_mask.max_paths")];
+  const fields = new Map(
+    resource.message.fields.filter((f) => !getOption(f, fieldOption).outputOnly).map((f) => [f.name, f]),
+  );
+  const named = [...new Set(paths)];
+  const value = (request as unknown as Record<string, Message>)[resource.localName];
+  const isMissing = (field: DescField) =>
+    value && hasPresence(field) && !isFieldSet(value, field) && !getOption(field, fieldOption).clearable;
+  const missing = named.map((path) => fields.get(path)).filter((field) => field && isMissing(field));
+  return [
+    ...(named.every((path) => fields.has(path))
+      ? []
+      : [wrong(`must name fields among ${[...fields.keys()].join(", ")}`, "field_mask.in")]),
+    ...missing.map(
+      (field) => new Violation("must have a value", "required", [resource, field as DescField], [], false),
+    ),
+  ];
+}

@@ -1,0 +1,55 @@
+/** Answers for what node's HTTP parser gives up on: there is no request yet, only a socket. */
+import { STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import type { FastifyInstance } from "fastify";
+import { Refusal } from "./errors/refusal.ts";
+import type { SizeLimits } from "./request/sizes.ts";
+
+/** Why the parser gave up. Timeouts end requests that arrive too slowly. */
+export function refusalOfParser(
+  error: { readonly code?: string; readonly rawPacket?: unknown },
+  { urlBytes }: SizeLimits,
+): Refusal {
+  switch (error.code) {
+    case "HPE_HEADER_OVERFLOW":
+      return targetLength(error.rawPacket) > urlBytes
+        ? new Refusal("URI_TOO_LONG", "The request target is too long.")
+        : new Refusal("HEADERS_TOO_LARGE", "The header fields are too large.");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Refusal("DEADLINE_EXCEEDED", "The request did not arrive in time.");
+    default:
+      return new Refusal("INVALID_HEADER", "The request is not well-formed HTTP/1.1.");
+  }
+}
+
+/** How much of a request target a packet begins with. */
+const targetLength = (packet: unknown): number =>
+  Buffer.isBuffer(packet) ? (/^[A-Z-]{1,20} ([^ \r\n]*)/.exec(packet.toString("latin1"))?.[1]?.length ?? 0) : 0;
+
+/**
+ * Takes what node's server would drop without an answer, or with one of its own: CONNECT, which asks for a proxy, and an
+ * Expect that is not 100-continue, which may be ignored (RFC 9110, 10.1.1).
+ */
+export function takeOddRequests(app: FastifyInstance, refuse: (refusal: Refusal, socket: Duplex) => void): void {
+  app.server.on("connect", (_request, socket) => {
+    refuse(new Refusal("ROUTE_NOT_FOUND", "This is not a proxy."), socket);
+  });
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+}
+
+interface Message {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Writes a response to a bare socket and closes it. */
+export function writeResponse(socket: Duplex, { status, headers, body }: Message): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const fields = { ...headers, "content-length": String(Buffer.byteLength(body)), connection: "close" };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`, () => socket.destroy());
+}
