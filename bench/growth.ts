@@ -14,7 +14,7 @@ import { openForTest } from "../packages/store/fixtures/mongo.ts";
 import { silent } from "../packages/store/fixtures/silent.ts";
 import { toStored } from "../packages/store/mongo/marks.ts";
 import { openEmbedded } from "../packages/store/sqlite/sqlite.ts";
-import { findMongod, startReplicaSet } from "../test/mongod.ts";
+import { findMongod, startReplicaSet } from "../test/harness/mongod.ts";
 import { contents, SCHEMAS, type Service, type Written } from "./contents.ts";
 import { plans } from "./plans.ts";
 

@@ -4,7 +4,7 @@
  *
  * `npm run bench -- [seconds of a turn]`
  */
-import { findMongod, startReplicaSet } from "../test/mongod.ts";
+import { findMongod, startReplicaSet } from "../test/harness/mongod.ts";
 import { driver, embedded, mongodb, SHELVES, type Subject } from "./subjects.ts";
 
 const TURN_MS = Number(process.argv[2] ?? 1) * 1000;

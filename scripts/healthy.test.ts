@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ProcessName, processNames } from "../config.ts";
-import { type Petstore, startPetstore } from "../test/petstore.ts";
+import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
 
 let petstore: Petstore;
 beforeAll(async () => {

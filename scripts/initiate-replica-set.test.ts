@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MongoClient } from "mongodb";
 import { afterAll, expect, test } from "vitest";
-import { freePorts, mongodMissing, startMongod } from "../test/mongod.ts";
+import { freePorts, mongodMissing, startMongod } from "../test/harness/mongod.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "initiate-"));
 const stack = new AsyncDisposableStack();

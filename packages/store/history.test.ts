@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mongodbMissing, openPlace } from "../../test/mongodb.ts";
+import { mongodbMissing, openPlace } from "../../test/harness/mongodb.ts";
 import { dropDatabase, openForTest } from "./fixtures/mongo.ts";
 import { silent } from "./fixtures/silent.ts";
 import { emptyData, openMemory } from "./memory/memory.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/mongod.ts";
+import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { isComplete, record } from "../fixtures/crash-writer.ts";
 import { openForTest } from "../fixtures/mongo.ts";
 

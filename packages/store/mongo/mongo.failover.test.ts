@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { realTime } from "@petstore/runtime/clock";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/mongod.ts";
+import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { range } from "../conformance/subject.ts";
 import { openForTest } from "../fixtures/mongo.ts";
 import { type Doc, put, type Store, schema, Unavailable } from "../port.ts";

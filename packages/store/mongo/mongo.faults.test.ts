@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { deserialize, serialize } from "bson";
 import type { Document } from "mongodb";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/mongod.ts";
+import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { range } from "../conformance/subject.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
 import { type Collection, Corrupt, type Doc, put, type Store, schema, Unavailable } from "../port.ts";

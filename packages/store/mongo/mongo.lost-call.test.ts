@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { realTime } from "@petstore/runtime/clock";
 import { expect, test } from "vitest";
-import { mongodMissing, startReplicaSet } from "../../../test/mongod.ts";
+import { mongodMissing, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { openForTest } from "../fixtures/mongo.ts";
 import { type CallOptions, type Collection, type Doc, put, type Store, schema } from "../port.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MongoClient } from "mongodb";
 import { expect, onTestFinished, test } from "vitest";
-import { freePorts, mongodMissing, startMongod } from "../../../test/mongod.ts";
+import { freePorts, mongodMissing, startMongod } from "../../../test/harness/mongod.ts";
 import { range } from "../conformance/subject.ts";
 import { openForTest } from "../fixtures/mongo.ts";
 import { type Doc, put, type Store, schema } from "../port.ts";

@@ -5,7 +5,13 @@ import { join } from "node:path";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Logger, pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePorts, mongodMissing, type ReplicaSet, startMongod, startReplicaSet } from "../../../test/mongod.ts";
+import {
+  freePorts,
+  mongodMissing,
+  type ReplicaSet,
+  startMongod,
+  startReplicaSet,
+} from "../../../test/harness/mongod.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
 import { schema } from "../port.ts";
 import { judge } from "./connect.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
-import { mongodbMissing, openPlace, type Place } from "../../../test/mongodb.ts";
+import { mongodbMissing, openPlace, type Place } from "../../../test/harness/mongodb.ts";
 import { conformance } from "../conformance/suite.ts";
 import { dropDatabase, openForTest, withDatabase } from "../fixtures/mongo.ts";
 import { databaseName } from "./mongo.ts";

@@ -1,0 +1,84 @@
+/** A rule of the API as data: one call told in both dialects, and what each door has to answer. */
+import type { DescMethodUnary, JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import type { Code } from "@connectrpc/connect";
+import type { Reason } from "../../../services/resource/errors.ts";
+import type { Shop } from "./shop.ts";
+
+export interface HttpCall {
+  readonly method: string;
+  /** As it goes over the wire, query included. */
+  readonly path: string;
+  /** A list is sent as so many header lines. */
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  /** Text and bytes are sent as they are, anything else as JSON; the type is application/json unless `headers` has one. */
+  readonly body?: unknown;
+}
+
+export interface RpcCall {
+  readonly method: DescMethodUnary;
+  readonly request: object;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** Those that count; null means that the header must be absent. */
+  readonly headers?: Readonly<Record<string, unknown>>;
+  /** Undefined means that there is no body. */
+  readonly body?: unknown;
+}
+
+export interface RpcAnswer {
+  /** The whole answer as proto3 JSON. */
+  readonly message: JsonObject | object;
+  readonly headers?: Readonly<Record<string, unknown>>;
+}
+
+type CodeName = Uppercase<
+  "invalid_argument" | "not_found" | "failed_precondition" | "aborted" | "resource_exhausted" | "permission_denied"
+>;
+
+/** What a caller is told when the call is refused, at each door. */
+export interface Failure {
+  readonly http?: `${number} ${Reason}`;
+  readonly rpc?: `${CodeName} ${Reason}`;
+  /** The message at both doors holds this. */
+  readonly says?: string;
+  /** Headers of the HTTP answer. */
+  readonly headers?: Readonly<Record<string, unknown>>;
+}
+
+export interface Case<F = unknown> {
+  /** What the case shows, in the words of the rule. */
+  readonly rule: string;
+  /** Makes what the call is about, anew for each door. */
+  readonly given?: (shop: Shop) => Promise<F>;
+  readonly http?: HttpCall | ((given: F) => HttpCall);
+  readonly rpc?: RpcCall | ((given: F) => RpcCall);
+  /** Why there is nothing to call at the other door. */
+  readonly oneDoor?: string;
+  readonly fails?: Failure;
+  readonly answers?: (given: F) => { readonly http?: HttpAnswer; readonly rpc?: RpcAnswer };
+  /** What else is true afterwards. */
+  readonly afterwards?: (shop: Shop, given: F) => Promise<void>;
+}
+
+/** Lets the type of what is given be inferred. */
+export const rule = <F>(name: string, body: Omit<Case<F>, "rule">): Case => ({ rule: name, ...body }) as Case;
+
+/** An RPC, with its request checked against the contract. */
+export const call = <M extends DescMethodUnary>(method: M, request: MessageInitShape<M["input"]>): RpcCall => ({
+  method,
+  request,
+});
+
+export const codeName = (code: Code, names: Readonly<Record<number, string>>): string =>
+  (names[code] ?? "").replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+
+/** Why a case has no RPC. */
+export const ONLY_HTTP = {
+  headers: "RPCs carry this in the message, not in headers",
+  path: "RPCs have no path parameters and no query",
+  media: "the protocols of RPCs have content types of their own",
+  json: "protobuf messages can't be malformed in this way",
+  methods: "RPCs have no methods",
+} as const;

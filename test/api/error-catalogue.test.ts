@@ -1,0 +1,288 @@
+/** Every reason of the catalogue is provoked, at the HTTP status and with the gRPC code that the catalogue gives it. */
+import { getOption } from "@bufbuild/protobuf";
+import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
+import { reasonOf } from "@petstore/rpc/errors/fault";
+import { createDispatcher, implement } from "@petstore/rpc/server/dispatcher";
+import { realTime } from "@petstore/runtime/clock";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
+import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { startGateway } from "../../gateway/testing.ts";
+import { coalescing } from "../../packages/rpc/batching/envelope-client.ts";
+import type { Reason } from "../../services/resource/errors.ts";
+import { arm } from "../faults/crash-at-failpoint.ts";
+import { type Petstore, startPetstore } from "../harness/petstore.ts";
+import { cases } from "./cases/all.ts";
+import { call, codeName } from "./cases/case.ts";
+import { checkTellsNoSecrets, sendHttp, sendRpc } from "./cases/endpoints.ts";
+import { openShop, type Shop } from "./cases/shop.ts";
+
+/** What was seen at each door: "503 UNAVAILABLE" and "UNAVAILABLE UNAVAILABLE". */
+interface Seen {
+  readonly http?: string;
+  readonly rpc?: string;
+}
+
+/** Provoked when credentials and rates can be configured. */
+const later: Partial<Record<Reason, string>> = {
+  UNAUTHENTICATED: "no mode of authentication but none exists yet",
+  RATE_LIMITED: "no rate can be configured yet",
+};
+const overHttpLater: Partial<Record<Reason, string>> = {
+  PERMISSION_DENIED: "without authentication every caller may do everything that has a path",
+};
+/** Has a gRPC code for completeness, but no RPC can fail so. */
+const neverOverRpc: Partial<Record<Reason, string>> = {
+  MALFORMED_JSON: "protobuf messages are not JSON, and Connect's JSON has its own errors",
+  INVALID_ID: "RPCs have no path parameters: a violated rule is VALIDATION_FAILED",
+  INVALID_QUERY: "RPCs have no query: a violated rule is VALIDATION_FAILED",
+  INVALID_HEADER: "RPCs carry these in the message: a violated rule is VALIDATION_FAILED",
+  UNKNOWN_FIELD: "protobuf keeps unknown fields",
+  ENDPOINT_SUNSET: "the RPC is not deprecated",
+  UPSTREAM_ERROR: "the gateway says so of a service; callers of the service see what it said",
+};
+
+let petstore: Petstore;
+let shop: Shop;
+beforeAll(async () => {
+  petstore = await startPetstore();
+  shop = openShop(petstore);
+});
+afterAll(() => petstore?.stop());
+
+const http = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+  const { status, text } = await sendHttp(petstore.http, { method, path, headers, body });
+  return told(status, text);
+};
+function told(status: number, text: string): string {
+  checkTellsNoSecrets(text);
+  const record = JSON.parse(text);
+  expect(record).toEqual({ code: expect.any(String), message: expect.stringMatching(/./), status });
+  return `${status} ${record.code}`;
+}
+const rpc = async (transport: Transport, one: ReturnType<typeof call>) => {
+  const seen = await sendRpc(transport, one);
+  if (!(seen instanceof ConnectError)) throw new Error(`no error, but ${JSON.stringify(seen.message)}`);
+  checkTellsNoSecrets(seen.rawMessage);
+  return `${codeName(seen.code, Code)} ${reasonOf(seen)?.reason}`;
+};
+
+/** What takes more than a call to provoke. In this order: each leaves the petstore as it found it. */
+const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
+  PERMISSION_DENIED: async () => ({
+    rpc: await rpc(
+      petstore.transport(InventoryInternalService),
+      call(InventoryInternalService.method.open, { petId: 1n, listing: 1 }),
+    ),
+  }),
+
+  async TOO_MANY_OPEN_ORDERS() {
+    const { id } = await shop.stocked(2000);
+    // Few at a time: all that are sent together must be answered in the time that one has.
+    for (let placed = 0; placed < 1000; placed += 20)
+      await Promise.all(Array.from({ length: 20 }, () => shop.order({ petId: id })));
+    const seen = {
+      http: await http("POST", "/store/orders", { petId: Number(id) }),
+      rpc: await refusal(shop.order({ petId: id })),
+    };
+    expect((await shop.stockOf(id)).quantity).toBe(1000);
+    return seen;
+  },
+
+  async DEADLINE_EXCEEDED() {
+    const { id } = await shop.category();
+    await petstore.kill("inventory", "SIGSTOP");
+    try {
+      // At once, for a service that says nothing for long is found out.
+      const [seen, rpc] = await Promise.all([
+        http("POST", "/pets", { name: "Rex", categoryId: Number(id) }, { "x-server-timeout": "0.5" }),
+        overConnect("/petstore.pet.v1.PetService/CreatePet", { pet: { name: "Rex", categoryId: `${id}` } }),
+      ]);
+      return { http: seen, rpc };
+    } finally {
+      await petstore.kill("inventory", "SIGCONT");
+    }
+  },
+
+  async IDEMPOTENCY_IN_PROGRESS() {
+    const { id } = await shop.category();
+    const key = shop.unique();
+    const pet = { name: "Rex", categoryId: Number(id) };
+    await petstore.kill("inventory", "SIGSTOP");
+    try {
+      const first = await http("POST", "/pets", pet, { "idempotency-key": key, "x-server-timeout": "1" });
+      expect(first).toMatch(/^50[34] /);
+      return {
+        http: await http("POST", "/pets", { ...pet, name: "Max" }, { "idempotency-key": key }),
+        rpc: await refusal(shop.pet({ name: "Max", categoryId: id }, key)),
+      };
+    } finally {
+      await petstore.kill("inventory", "SIGCONT");
+    }
+  },
+
+  async UNAVAILABLE() {
+    await petstore.kill("inventory", "SIGKILL");
+    const { id } = await shop.category();
+    const seen = { http: await http("GET", "/store/inventory/1"), rpc: await refusal(shop.pet({ categoryId: id })) };
+    const ready = await sendHttp(petstore.http, { method: "GET", path: "/readyz" });
+    expect([ready.status, JSON.parse(ready.text)]).toEqual([503, { status: "not ready", failing: ["inventory"] }]);
+    expect((await sendHttp(petstore.http, { method: "GET", path: "/healthz" })).status).toBe(200);
+    await petstore.start("inventory");
+    return seen;
+  },
+
+  // A deletion dies between closing the gate and its decision; as long as Category can't ask Pet, it stays undecided.
+  async CONCURRENT_UPDATE() {
+    await arm(petstore, "category", "category.closed");
+    const { id } = await shop.category();
+    expect(await http("DELETE", `/categories/${id}`)).toBe("503 UNAVAILABLE");
+    await petstore.ended("category");
+    await petstore.start("category", { PET_URL: "http://127.0.0.1:9" });
+    const seen = {
+      http: await http("POST", "/pets", { name: "Rex", categoryId: Number(id) }),
+      rpc: await refusal(shop.pet({ categoryId: id })),
+    };
+    await petstore.kill("category");
+    await petstore.start("category");
+    return seen;
+  },
+
+  async ENDPOINT_SUNSET() {
+    await petstore.kill("gateway");
+    await petstore.start("gateway", {
+      DEPRECATED_AT: "2020-01-01",
+      SUNSET_AT: "2020-12-31T23:59:59Z",
+      AFTER_SUNSET: "gone",
+    });
+    const { headers, status, text } = await sendHttp(petstore.http, { method: "GET", path: "/pets/1" });
+    expect(headers).toMatchObject({ deprecation: "@1577836800", sunset: "Thu, 31 Dec 2020 23:59:59 GMT" });
+    expect((await sendHttp(petstore.http, { method: "GET", path: "/pets?id=1" })).status).toBe(200);
+    await petstore.kill("gateway");
+    await petstore.start("gateway");
+    return { http: told(status, text) };
+  },
+
+  async OVERLOADED() {
+    const never = { unary: () => new Promise<never>(() => {}), stream: () => new Promise<never>(() => {}) };
+    const transport = coalescing(never as Transport);
+    const gateway = await startGateway(PetService, {}, { services: [{ desc: PetService, transport }] });
+    const waiting = Array.from({ length: 10_000 }, () =>
+      transport.unary(PetService.method.getPet, undefined, undefined, undefined, { petId: 1n }),
+    );
+    const { status, headers, text } = await gateway.call("/pets/1");
+    expect(headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+    const seen = {
+      http: told(status, text),
+      rpc: await rpc(transport, call(PetService.method.getPet, { petId: 1n })),
+    };
+    expect(waiting).toHaveLength(10_000);
+    await gateway.app.close();
+    return seen;
+  },
+
+  async UPSTREAM_ERROR() {
+    const gateway = await startGateway(PetService, {
+      getPet: () => {
+        throw new ConnectError("E11000 at /srv/driver.js:1:1", Code.Unimplemented);
+      },
+    });
+    const { status, text } = await gateway.call("/pets/1");
+    await gateway.app.close();
+    return { http: told(status, text) };
+  },
+
+  async INTERNAL() {
+    const log = pino({ level: "silent" });
+    const fail = () => {
+      throw new TypeError("Cannot read properties of undefined at /srv/pet.ts:1:1");
+    };
+    const handlers = new Proxy({}, { get: () => fail }) as never;
+    const dispatcher = createDispatcher([implement(PetService, handlers)], { deps: { ...realTime, log }, secret: "" });
+    const transport = createRouterTransport(dispatcher.routes);
+    const gateway = await startGateway(PetService, {}, { services: [{ desc: PetService, transport }] });
+    const { status, text, headers } = await gateway.call("/pets/1");
+    expect(JSON.parse(text).message).toContain(headers.get("x-request-id"));
+    await gateway.app.close();
+    return { http: told(status, text), rpc: await rpc(transport, call(PetService.method.getPet, { petId: 1n })) };
+  },
+};
+
+async function refusal(made: Promise<unknown>): Promise<string> {
+  const error = ConnectError.from(
+    await made.then(
+      () => new Error("no error"),
+      (thrown) => thrown,
+    ),
+  );
+  checkTellsNoSecrets(error.rawMessage);
+  return `${codeName(error.code, Code)} ${reasonOf(error)?.reason}`;
+}
+
+/** Without a client, which would keep the time itself. */
+async function overConnect(path: string, message: object): Promise<string> {
+  const response = await fetch(petstore.url("pet") + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", "connect-timeout-ms": "500" },
+    body: JSON.stringify(message),
+  });
+  const { code, details } = (await response.json()) as { code: string; details: { debug?: { reason?: string } }[] };
+  return `${code.toUpperCase()} ${details.map(({ debug }) => debug?.reason).join()}`;
+}
+
+const reasons = ErrorReasonSchema.values
+  .filter(({ number }) => number !== 0)
+  .map((value) => {
+    const reason = value.localName as Reason;
+    const { httpStatus, grpcCode } = getOption(value, errorKind);
+    return { reason, http: `${httpStatus} ${reason}`, rpc: grpcCode && `${grpcCode} ${reason}` };
+  });
+const inCases = Object.values(cases)
+  .flat()
+  .flatMap(({ fails }) => (fails ? [fails] : []));
+
+test("the catalogue is read", () => {
+  expect(reasons.length).toBeGreaterThanOrEqual(38);
+  expect(reasons).toContainEqual({
+    reason: "ETAG_MISMATCH",
+    http: "412 ETAG_MISMATCH",
+    rpc: "ABORTED ETAG_MISMATCH",
+  });
+});
+
+test.each(reasons.filter(({ reason }) => provoke[reason]))(
+  "$reason",
+  { timeout: 180_000 },
+  async ({ reason, http, rpc }) => {
+    const seen = (await provoke[reason]?.()) ?? {};
+    expect(seen).toEqual({
+      ...(reason in overHttpLater ? {} : { http }),
+      ...(reason in neverOverRpc ? {} : { rpc }),
+    });
+  },
+);
+
+test.each(reasons.filter(({ reason }) => !provoke[reason] && !later[reason]))(
+  "$reason, by a case",
+  ({ reason, http, rpc }) => {
+    expect(inCases.map((fails) => fails.http)).toContain(http);
+    const overRpc = rpc === "" || reason in neverOverRpc;
+    if (!overRpc) expect(inCases.map((fails) => fails.rpc)).toContain(rpc);
+  },
+);
+
+test("no case expects a status or a code that the catalogue does not give to its reason", () => {
+  const known = new Set(reasons.flatMap(({ http, rpc }) => [http, rpc]));
+  const strange = inCases.flatMap(({ http, rpc }) => [http, rpc]).filter((one) => one !== undefined && !known.has(one));
+  expect(strange).toEqual([]);
+});
+
+test("what is left for later is in the catalogue, and nothing of it is provoked by now", () => {
+  const names = Object.keys({ ...later, ...overHttpLater, ...neverOverRpc });
+  expect(reasons.map(({ reason }) => reason)).toEqual(expect.arrayContaining(names));
+  const now = new Set(inCases.flatMap(({ http, rpc }) => [http, rpc]).map((one) => one?.split(" ")[1]));
+  for (const name of Object.keys(later)) expect([...now, ...Object.keys(provoke)]).not.toContain(name);
+});

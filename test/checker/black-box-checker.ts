@@ -1,0 +1,61 @@
+/**
+ * Judges a history by what clients were told and by what is stored in the end: of processes that run for real, nobody sees
+ * every write at the moment when it is made.
+ */
+
+import type { Stored } from "../simulation/disk.ts";
+import type { Operation } from "../workload/operations.ts";
+import type { Outcome, Shown } from "../workload/perform.ts";
+import { createExistence } from "./existence.ts";
+import { wrongInTheEnd } from "./invariants.ts";
+import { createSightings, markIn } from "./observations.ts";
+import { type CollectionName, type State, shownBy, shownIn } from "./state.ts";
+import { type Attempt, contradictions, markBy, recordsOf } from "./violations.ts";
+
+export function createHearsay() {
+  const complaints: string[] = [];
+  const attempts: Attempt[] = [];
+  const complain = (complaint: string) => void complaints.push(complaint);
+  const { marked, show } = createSightings(complain);
+  const exists = createExistence(complain);
+  const heardOf = new Set<string>();
+  let time = 0;
+
+  /** A pet that is there has an inventory entry. */
+  function hear(shown: Shown): void {
+    heardOf.add(`${shown.kind} ${shown.id}`);
+    if (shown.kind === "pet") heardOf.add(`inventory ${shown.id}`);
+    show(shown);
+  }
+
+  return {
+    /** Follows one sending of an operation. */
+    async follow(operation: Operation, sending: () => Promise<Outcome>): Promise<Outcome> {
+      const about = recordsOf(operation).filter(([kind, id]) => heardOf.has(`${kind} ${id}`));
+      const attempt: Attempt = { operation, sent: time++, about };
+      attempts.push(attempt);
+      const outcome = await sending();
+      attempt.over = { at: time++, outcome };
+      const shown = outcome.is === "done" ? outcome.shown : undefined;
+      if (shown) hear(shown);
+      const mark = markBy(operation);
+      if (shown && mark && markIn(shown) !== mark)
+        complain(`${operation.do} (${mark}) was answered with ${markIn(shown)}`);
+      exists(attempt);
+      return outcome;
+    },
+
+    /** What is wrong when everything has settled. `stored`: all that is known to have been stored on the way there. */
+    verdict(state: State, stored: readonly Shown[]): readonly string[] {
+      const last = (Object.entries(state) as [CollectionName, Map<number, Stored>][]).flatMap(([collection, docs]) =>
+        [...docs.values()].flatMap((doc) => shownBy(collection, doc) ?? []),
+      );
+      for (const shown of [...stored, ...last]) show(shown);
+      return [
+        ...complaints,
+        ...contradictions(attempts, marked, state, (kind, id) => shownIn(state, kind, id) !== undefined),
+        ...wrongInTheEnd(state),
+      ];
+    },
+  };
+}

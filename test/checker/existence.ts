@@ -1,0 +1,51 @@
+/** Gone is gone: once any service has said so of a record, nobody shows it any more. */
+
+import { isRead, type Kind, kindOf } from "../workload/operations.ts";
+import { notFound } from "../workload/perform.ts";
+import { type Attempt, isCreate, recordsOf } from "./violations.ts";
+
+/** A pet and its inventory entry come and go as one. */
+const subject = (kind: Kind, id: number) => `${kind === "inventory" ? "pet" : kind} ${id}`;
+
+/** `onGone` is called whenever an answer says that a record is gone. */
+export function createExistence(
+  complain: (complaint: string) => void,
+  onGone: (kind: Kind, id: number) => void = () => {},
+) {
+  /** When an answer first showed a record, by kind: what nobody has shown yet is not gone. */
+  const shown = new Map<Kind, Map<number, number>>();
+  /** When an answer first said that the subject is gone. */
+  const gone = new Map<string, number>();
+
+  function isGone(kind: Kind, id: number, { sent, over }: Attempt): void {
+    const known = shown.get(kind)?.get(id);
+    if (known === undefined || known > sent || !over) return;
+    const name = subject(kind, id);
+    gone.set(name, Math.min(gone.get(name) ?? over.at, over.at));
+    onGone(kind, id);
+  }
+
+  function isShown(kind: Kind, id: number, { operation, sent, over }: Attempt): void {
+    const ids = shown.get(kind) ?? new Map<number, number>();
+    shown.set(kind, ids);
+    if (over && !ids.has(id)) ids.set(id, over.at);
+    const since = gone.get(subject(kind, id));
+    // A key brings the first answer again, whatever has become of the record since.
+    if (since !== undefined && since < sent && !isCreate(operation))
+      complain(`${kind} ${id} was said to be gone, and ${operation.do}, sent after that, showed it`);
+  }
+
+  return (attempt: Attempt): void => {
+    const { operation, over } = attempt;
+    const kind = kindOf(operation);
+    const outcome = over?.outcome;
+    if (outcome?.is === "refused")
+      for (const [about, id] of recordsOf(operation))
+        if (outcome.reason === notFound(about)) isGone(about, id, attempt);
+    if (outcome?.is !== "done") return;
+    const { shown: record, found = record ? [record.id] : [] } = outcome;
+    for (const id of found) isShown(kind, id, attempt);
+    const missing = "id" in operation ? [operation.id] : isRead(operation) ? [...(shown.get(kind)?.keys() ?? [])] : [];
+    for (const id of missing) if (!found.includes(id)) isGone(kind, id, attempt);
+  };
+}

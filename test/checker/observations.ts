@@ -1,0 +1,41 @@
+/** Every record as it was ever shown, or stored for the outside to see. */
+import type { Kind } from "../workload/operations.ts";
+import { nameOf, type Shown } from "../workload/perform.ts";
+
+/** What a write leaves in its record, so that its effect can be told from all others. */
+export const markIn = ({ kind, view }: Shown): string | undefined => {
+  if (kind === "inventory") return undefined;
+  return `${kind} ${kind === "order" ? nameOf(Number(view.date)) : view.name}`;
+};
+
+/** `onMark` is called when a mark is seen in a record for the first time. */
+export function createSightings(
+  complain: (complaint: string) => void,
+  onMark: (mark: string, kind: Kind) => void = () => {},
+) {
+  /** By kind, id and version. */
+  const seen = new Map<string, Shown["view"]>();
+  /** Ids of the records in which a mark was ever seen. */
+  const marked = new Map<string, Set<number>>();
+  const nameIn = ({ kind, id, version }: Shown) => `${kind} ${id} version ${version}`;
+
+  return {
+    marked,
+    nameIn,
+    viewOf: (shown: Shown) => seen.get(nameIn(shown)),
+    /** One version of a record looks the same for ever. */
+    show(shown: Shown): void {
+      const name = nameIn(shown);
+      const before = seen.get(name);
+      if (before && JSON.stringify(before) !== JSON.stringify(shown.view))
+        complain(`${name} was shown as ${JSON.stringify(before)} and then as ${JSON.stringify(shown.view)}`);
+      seen.set(name, shown.view);
+      const mark = markIn(shown);
+      if (!mark) return;
+      const ids = marked.get(mark) ?? new Set();
+      marked.set(mark, ids);
+      if (!ids.has(shown.id)) onMark(mark, shown.kind);
+      ids.add(shown.id);
+    },
+  };
+}

@@ -1,0 +1,132 @@
+/** Where what clients were told contradicts what was stored, once everything is over. */
+import { isRead, type Kind, kindOf, type Operation } from "../workload/operations.ts";
+import { nameOf, notFound, type Outcome } from "../workload/perform.ts";
+import type { State } from "./state.ts";
+
+/** One sending of an operation. Times count what happened before. */
+export interface Attempt {
+  readonly operation: Operation;
+  readonly sent: number;
+  /** The records that it is about, and that were there when it was sent. */
+  readonly about: readonly (readonly [Kind, number])[];
+  over?: { readonly at: number; readonly outcome: Outcome };
+}
+/** The records that an operation is about. */
+export const recordsOf = (operation: Operation): (readonly [Kind, number])[] => [
+  ...("id" in operation ? [[kindOf(operation), operation.id] as const] : []),
+  ...("category" in operation && operation.category !== undefined ? [["category", operation.category] as const] : []),
+  ...("pet" in operation && operation.pet !== undefined ? [["pet", operation.pet] as const] : []),
+];
+
+type Complaint = string | false | undefined;
+/** Ids of the records in which a mark was ever seen. */
+type Marked = ReadonlyMap<string, ReadonlySet<number>>;
+
+export const isCreate = ({ do: what }: Operation) => what.startsWith("create") || what === "place order";
+const isDelete = ({ do: what }: Operation) => what.startsWith("delete") || what === "cancel order";
+/** What may be done to a record as it is already. */
+const mayChangeNothing = ({ do: what }: Operation) => what === "stock" || what === "complete order";
+
+/** The mark that an operation leaves, if it leaves one. */
+export const markBy = (operation: Operation): string | undefined =>
+  isDelete(operation) || mayChangeNothing(operation) || isRead(operation)
+    ? undefined
+    : `${kindOf(operation)} ${nameOf(operation.mark)}`;
+
+export function contradictions(
+  attempts: readonly Attempt[],
+  marked: Marked,
+  state: State,
+  isThere: (kind: Kind, id: number) => boolean,
+): string[] {
+  const idsOf = (operation: Operation) => [...(marked.get(markBy(operation) ?? "") ?? [])];
+  return [
+    ...attempts.flatMap((attempt) => ofOne(attempt, idsOf)),
+    ...ofKeys(attempts, idsOf),
+    ...ofConditions(attempts),
+    ...attempts.flatMap((attempt) => ofAbsence(attempt, isThere)),
+    ...ofEnds(attempts, idsOf, state),
+  ].filter((complaint) => typeof complaint === "string");
+}
+
+type IdsOf = (operation: Operation) => number[];
+
+function ofOne({ operation, over }: Attempt, idsOf: IdsOf): Complaint[] {
+  const ids = idsOf(operation);
+  const refused = operation.key === undefined && over?.outcome.is === "refused" && over.outcome.reason;
+  return [
+    refused && ids.length > 0 && `${operation.do} (${operation.mark}) was refused with ${refused} and took effect`,
+    isCreate(operation) && ids.length > 1 && `${operation.do} (${operation.mark}) made ${ids.length} records`,
+  ];
+}
+
+/** What was there all the time is found. */
+function ofAbsence({ operation, over, about }: Attempt, isThere: (kind: Kind, id: number) => boolean): Complaint[] {
+  const reason = over?.outcome.is === "refused" && over.outcome.reason;
+  return about.map(
+    ([kind, id]) =>
+      reason === notFound(kind) &&
+      isThere(kind, id) &&
+      `${operation.do} was refused with ${reason}, and ${kind} ${id} was there before and is there still`,
+  );
+}
+
+/** One key, one record, and one answer. */
+function ofKeys(attempts: readonly Attempt[], idsOf: IdsOf): Complaint[] {
+  const groups = Map.groupBy(
+    attempts.filter(({ operation }) => operation.key !== undefined),
+    ({ operation }) => `${operation.key} for a ${kindOf(operation)}`,
+  );
+  return [...groups].flatMap(([key, all]) => {
+    const records = new Set(all.flatMap(({ operation }) => idsOf(operation)));
+    const outcomes = all.flatMap(({ over }) => over?.outcome ?? []);
+    const answers = new Set(
+      outcomes.flatMap((outcome) => (outcome.is === "done" ? JSON.stringify(outcome.shown) : [])),
+    );
+    const used = outcomes.some((outcome) => outcome.is === "refused" && outcome.reason === "IDEMPOTENCY_KEY_REUSED");
+    return [
+      records.size > 1 && `${key} made ${[...records].join(" and ")}`,
+      answers.size > 1 && `${key} was answered with ${[...answers].join(" and ")}`,
+      used && records.size === 0 && `${key} was refused as used and made nothing`,
+    ];
+  });
+}
+
+/** Two changes on the condition of the same version can't both be done. Several may delete a record together. */
+function ofConditions(attempts: readonly Attempt[]): Complaint[] {
+  const done = attempts
+    .filter(({ over }) => over?.outcome.is === "done")
+    .map(({ operation }) => operation)
+    .filter((operation) => operation.match !== undefined && "id" in operation && !mayChangeNothing(operation));
+  const groups = Map.groupBy(done, (operation) => `${kindOf(operation)} ${"id" in operation && operation.id}`);
+  return [...groups].flatMap(([record, all]) =>
+    [...Map.groupBy(all, ({ match }) => match)].map(([version, same]) => {
+      const changes = same.filter((operation) => !isDelete(operation)).length + (same.some(isDelete) ? 1 : 0);
+      return changes > 1 && `${changes} writes were done to ${record} at version ${version}`;
+    }),
+  );
+}
+
+/** What was deleted or completed was asked for, and what was answered has stayed. */
+function ofEnds(attempts: readonly Attempt[], idsOf: IdsOf, { categories, pets, orders }: State): Complaint[] {
+  const ends = [
+    { what: "delete category", docs: categories, end: "DELETED" },
+    { what: "delete pet", docs: pets, end: "DELETED" },
+    { what: "cancel order", docs: orders, end: "CANCELLED" },
+    { what: "complete order", docs: orders, end: "COMPLETE" },
+  ];
+  const placed = attempts.flatMap(({ operation }) =>
+    operation.do === "place order" && operation.complete ? idsOf(operation) : [],
+  );
+  return ends.flatMap(({ what, docs, end }) =>
+    [...docs].flatMap(([id, { state }]) => {
+      const asked = attempts.filter(({ operation: o }) => o.do === what && "id" in o && o.id === id);
+      const outcomes = asked.map(({ over }) => over?.outcome.is);
+      const wanted = outcomes.some((is) => is !== "refused") || (what === "complete order" && placed.includes(id));
+      return [
+        outcomes.includes("done") && state !== end && `${what} ${id} was done, and it is ${state}`,
+        state === end && !wanted && `nobody asked to ${what} ${id}`,
+      ];
+    }),
+  );
+}

@@ -1,0 +1,123 @@
+/**
+ * Random histories of several clients against the real processes, which are killed at random moments. On MongoDB every
+ * write is judged too, in the order in which it was made. HISTORY_RUNS says how long, HISTORY_SEED which.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { processNames } from "../../config.ts";
+import { createHearsay } from "../checker/black-box-checker.ts";
+import { wrongInTheEnd } from "../checker/invariants.ts";
+import { createWitness } from "../checker/online-checker.ts";
+import { emptyState, type State, shownBy } from "../checker/state.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Writes, watchWrites } from "../harness/mongodb-writes.ts";
+import { type Petstore, startPetstore } from "../harness/petstore.ts";
+import { readStores } from "../harness/stores.ts";
+import { dice } from "../simulation/fault-injector.ts";
+import { createClient, nobodyKnown } from "../workload/client.ts";
+import { performOverHttp } from "../workload/http.ts";
+import { type Operation, prelude, programs } from "../workload/operations.ts";
+import type { Outcome } from "../workload/perform.ts";
+import { historyRuns, historySeed } from "../workload/runs.ts";
+
+/** A round takes as long as many histories of the simulation. */
+const ROUNDS = Math.max(2, Math.ceil(historyRuns / 20));
+/** Marks of a round, more than there are in a program. */
+const MARKS = 10_000;
+/** A kill waits up to so many milliseconds, and hits some step of what is under way. */
+const STEPS_MS = 30;
+
+let petstore: Petstore;
+let writes: Writes | undefined;
+beforeAll(async () => {
+  petstore = await startPetstore();
+  const { mongodbUri } = petstore.store;
+  writes = mongodbUri === undefined ? undefined : await watchWrites(mongodbUri);
+});
+afterAll(async () => {
+  await writes?.[Symbol.asyncDispose]();
+  await petstore?.stop();
+});
+
+const hearsay = createHearsay();
+const roll = dice(historySeed);
+const counts: Record<string, number> = {};
+const count = (what: string) => {
+  counts[what] = (counts[what] ?? 0) + 1;
+};
+
+/** The process that was killed last is there again. */
+let back: Promise<void> = Promise.resolve();
+
+async function killOne(): Promise<void> {
+  const name = processNames[Math.floor(roll() * processNames.length)] ?? "pet";
+  await sleep(roll() * STEPS_MS);
+  await petstore.kill(name);
+  count("killed");
+  await petstore.start(name);
+}
+
+/** Several clients at once; before some of what they send, a process is chosen to be killed. */
+async function round(clients: Operation[][], number: number): Promise<void> {
+  const known = nobodyKnown();
+  const length = clients.flat().length;
+  const kills = new Set(Array.from({ length: Math.floor(roll() * 4) }, () => Math.floor(roll() * length)));
+  let sent = 0;
+  const client = createClient(async (operation) => {
+    if (kills.delete(sent++)) back = back.then(killOne);
+    const send = () => performOverHttp(petstore.http, operation).catch((): Outcome => ({ is: "unknown" }));
+    const outcome = await hearsay.follow(operation, send);
+    count(outcome.is === "refused" ? outcome.reason : outcome.is);
+    // Who is in doubt asks again, or goes on, when somebody can answer.
+    if (outcome.is === "unknown") await back;
+    return outcome;
+  }, known);
+  const own = ({ mark, key, ...rest }: Operation): Operation =>
+    ({ ...rest, mark: mark + number * MARKS, ...(key !== undefined && { key: `${key}-${number}` }) }) as Operation;
+  const live = async (program: Operation[]) => {
+    for (const operation of program) await client.do(own(operation));
+  };
+  await live(prelude);
+  await Promise.all(clients.map(live));
+  await back;
+}
+
+/** What each of the writes made wrong at the moment when it was made; and all that they showed. */
+function judged({ all }: Writes) {
+  const witness = createWitness();
+  for (const { collection, after } of all) witness.written(collection, after);
+  return {
+    complaints: witness.complaints(),
+    shown: all.flatMap(({ collection, after }) => shownBy(collection, after) ?? []),
+    state: witness.state,
+  };
+}
+
+test(`nothing is lost, doubled or stuck (HISTORY_SEED=${historySeed} HISTORY_RUNS=${historyRuns})`, async () => {
+  for (const [number, clients] of fc.sample(programs(4, 8), { seed: historySeed, numRuns: ROUNDS }).entries())
+    await round(clients, number);
+
+  let state: State = emptyState();
+  const wrong = async () => {
+    state = await readStores(petstore);
+    return wrongInTheEnd(state);
+  };
+  await eventually(wrong, []);
+  if (writes) {
+    const seen = writes;
+    // The last of them may still be on their way.
+    await eventually(async () => sorted(judged(seen).state), sorted(state));
+    const { complaints, shown } = judged(seen);
+    expect([...complaints, ...hearsay.verdict(state, shown)]).toEqual([]);
+  } else expect(hearsay.verdict(state, [])).toEqual([]);
+  // A run without them proves nothing about them.
+  for (const what of ["killed", "unknown", "done"]) expect([what, counts[what]]).toEqual([what, expect.any(Number)]);
+}, 1_800_000);
+
+/** The revision of every record, in a form that can be compared. */
+const sorted = (state: State) =>
+  Object.entries(state).map(([name, docs]: [string, State[keyof State]]) => [
+    name,
+    [...docs.values()].map(({ _id, rev }) => [_id, rev]).sort(([a = 0], [b = 0]) => a - b),
+  ]);

@@ -1,0 +1,39 @@
+/** All that the services of a petstore write to MongoDB, in the one order that its log gives them. */
+import { type ChangeStreamDocument, MongoClient } from "mongodb";
+import { databaseName } from "../../packages/store/mongo/mongo.ts";
+import { type CollectionName, isRecord } from "../checker/state.ts";
+import { serviceNames } from "../simulation/cluster.ts";
+import type { Stored } from "../simulation/disk.ts";
+
+export interface Write {
+  readonly collection: CollectionName;
+  readonly after: Stored;
+}
+
+export interface Writes extends AsyncDisposable {
+  /** So far. What was answered arrives soon. */
+  readonly all: readonly Write[];
+}
+
+export async function watchWrites(uri: string): Promise<Writes> {
+  const client = new MongoClient(uri);
+  const databases = serviceNames.map((name) => databaseName(uri, name));
+  const { operationTime } = await client.db("admin").command({ ping: 1 });
+  const stream = client.watch([{ $match: { "ns.db": { $in: databases } } }], { startAtOperationTime: operationTime });
+  const all: Write[] = [];
+  stream.on("change", (change: ChangeStreamDocument) => {
+    if (change.operationType !== "insert" && change.operationType !== "replace") return;
+    const collection = change.ns.coll;
+    if (!isRecord(collection)) return;
+    // The engine's own.
+    const { _marks, ...after } = change.fullDocument as unknown as Stored;
+    all.push({ collection, after });
+  });
+  return {
+    all,
+    async [Symbol.asyncDispose]() {
+      await stream.close();
+      await client.close();
+    },
+  };
+}

@@ -1,0 +1,274 @@
+/** The whole petstore for a test: its processes, five or more, on ports of their own, and clients for every door. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DescService } from "@bufbuild/protobuf";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import type { Order, Report } from "@petstore/runtime/lifecycle";
+import type { ProcessName, ServiceName } from "../../config.ts";
+import { addresses, freePorts, type Instance, instancesOf, inTurn, select, urlOf, type Which } from "./instances.ts";
+import { openPlace } from "./mongodb.ts";
+
+type Env = Readonly<Record<string, string>>;
+
+/** What internal RPCs ask for in the header x-petstore-secret. */
+export const SECRET = "the-secret-of-a-petstore-under-test";
+
+/** A start or a stop that takes longer has failed; generous, for the machine may be busy with other tests. */
+const PATIENCE_MS = 60_000;
+
+export interface PetstoreOptions {
+  /** For every process. */
+  readonly env?: Env;
+  /** For all replicas of a kind, until they are started again. */
+  readonly services?: Partial<Record<ProcessName, Env>>;
+  /** Of each kind. More than one share a store, which then is in MongoDB. By default PETSTORE_TEST_REPLICAS, or one. */
+  readonly replicas?: number;
+  /** Where MongoDB is, for a test that brings its own. */
+  readonly mongodbUri?: string;
+  /** Where the embedded store keeps its data, for a test that brings its own place; it is used whatever store is tested. */
+  readonly dataDir?: string;
+}
+
+/** A directory for the embedded engine, which is not used when there is a URI. */
+export interface StorePlace {
+  readonly dataDir: string;
+  readonly mongodbUri: string | undefined;
+}
+
+export interface Petstore extends AsyncDisposable {
+  /** Where the gateway is, without a slash at the end and without a base path. Each of several in turn. */
+  readonly http: string;
+  /** Where the services keep their data. */
+  readonly store: StorePlace;
+  /** Of the first one. */
+  url(which: Which): string;
+  /** gRPC to the service itself, to its replicas in turn. */
+  transport(desc: DescService): Transport;
+  client<S extends DescService>(desc: S): Client<S>;
+  /** Connect through the gateway, or gateways in turn. */
+  readonly door: Transport;
+  connect<S extends DescService>(desc: S): Client<S>;
+  /** Sends a signal; resolves when the processes have ended, or at once for SIGSTOP and SIGCONT. */
+  kill(which: Which, signal?: NodeJS.Signals): Promise<void>;
+  /** Resolves when the processes have ended, by themselves or not. */
+  ended(which: Which): Promise<void>;
+  /** Starts processes that have ended, on the same ports and data; `env` is for this run. Resolves when they are ready. */
+  start(which: Which, env?: Env): Promise<void>;
+  /** What was logged so far, by some processes or by all. */
+  logs(which?: Which): string;
+  /** Ends all processes and removes the data. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the processes on an empty store, and resolves when every gateway finds all of them ready. The store is the
+ * embedded one, or with PETSTORE_TEST_STORE=mongodb a place in MongoDB that lives as long as the petstore.
+ */
+export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
+  const { replicas = Number(process.env.PETSTORE_TEST_REPLICAS ?? 1) } = options;
+  const stack = new AsyncDisposableStack();
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "petstore-")));
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }));
+  try {
+    if (options.dataDir) return await startOn({ dataDir, mongodbUri: undefined }, { ...options, replicas: 1 }, stack);
+    const isShared = process.env.PETSTORE_TEST_STORE === "mongodb" || replicas > 1;
+    const mongodbUri = options.mongodbUri ?? (isShared ? stack.use(await openPlace()).uri : undefined);
+    return await startOn({ dataDir, mongodbUri }, { ...options, replicas }, stack);
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+async function startOn(
+  store: StorePlace,
+  { env, services, replicas }: PetstoreOptions & { readonly replicas: number },
+  stack: AsyncDisposableStack,
+): Promise<Petstore> {
+  for (;;) {
+    const instances = instancesOf(await freePorts(replicas), replicas);
+    const running = createProcesses({ store, instances, env });
+    try {
+      await Promise.all(instances.map(({ kind, name }) => running.start(name, services?.[kind])));
+      for (const gateway of select(instances, "gateway")) await allReady(urlOf(gateway) + (env?.HTTP_BASE_PATH ?? ""));
+      stack.defer(() => running.stop());
+      return petstore(running, { instances, store }, stack);
+    } catch (error) {
+      await running.stop();
+      // Between looking and listening another test may have taken a port.
+      if (!/port \d+ is taken/.test(`${error}`)) throw error;
+    }
+  }
+}
+
+function petstore(
+  running: ReturnType<typeof createProcesses>,
+  { instances, store }: { instances: readonly Instance[]; store: StorePlace },
+  stack: AsyncDisposableStack,
+): Petstore {
+  const transports = new Map<ServiceName, Transport>();
+  const transport = (desc: DescService) => {
+    const name = serviceOf(desc);
+    const known = transports.get(name) ?? through(select(instances, name).map(grpc));
+    transports.set(name, known);
+    return known;
+  };
+  function grpc(instance: Instance): Transport {
+    const baseUrl = urlOf(instance);
+    const sessionManager = new Http2SessionManager(baseUrl);
+    stack.defer(() => sessionManager.abort());
+    return createGrpcTransport({ baseUrl, sessionManager });
+  }
+  const gateways = select(instances, "gateway").map(urlOf);
+  const gateway = inTurn(gateways);
+  const door = through(gateways.map((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })));
+  const stop = () => stack.disposeAsync();
+  return {
+    get http() {
+      return gateway();
+    },
+    store,
+    url: (which) => urlOf(select(instances, which)[0]),
+    transport,
+    client: (desc) => createClient(desc, transport(desc)),
+    door,
+    connect: (desc) => createClient(desc, door),
+    kill: running.kill,
+    ended: running.ended,
+    start: running.start,
+    logs: running.logs,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** Sends calls through several transports in turn. */
+function through(transports: readonly Transport[]): Transport {
+  const next = inTurn(transports);
+  return { unary: (...call) => next().unary(...call), stream: (...call) => next().stream(...call) };
+}
+
+/** "petstore.pet.v1.PetService" and "petstore.internal.v1.PetInternalService" are both of "pet". */
+function serviceOf({ name }: DescService): ServiceName {
+  return name.replace(/(Internal)?Service$/, "").toLowerCase() as ServiceName;
+}
+
+interface Process {
+  readonly child: ChildProcess;
+  /** Its end comes as no surprise. */
+  mayEnd: boolean;
+  readonly ended: Promise<unknown>;
+}
+
+interface Surroundings {
+  readonly instances: readonly Instance[];
+  readonly store: StorePlace;
+  readonly env: Env | undefined;
+}
+
+function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Surroundings) {
+  const root = join(import.meta.dirname, "../..");
+  const processes = new Map<Which, Process>();
+  const logs = new Map<Which, string>(instances.map(({ name }) => [name, ""]));
+  const common: Env = {
+    PATH: process.env.PATH ?? "",
+    NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compile"),
+    DATA_DIR: dataDir,
+    ...(mongodbUri === undefined ? {} : { MONGODB_URI: mongodbUri }),
+    INTERNAL_SECRET: SECRET,
+    LOG_LEVEL: "debug",
+    LOG_FORMAT: "json",
+    ...addresses(instances),
+    ...env,
+  };
+
+  const killAll = () => {
+    for (const { child } of processes.values()) child.kill("SIGKILL");
+  };
+  process.once("exit", killAll);
+
+  async function startOne({ kind, name, port }: Instance, own: Env): Promise<void> {
+    const script = kind === "gateway" ? ["gateway/main.ts"] : ["services/main.ts", kind];
+    const child = spawn(process.execPath, script, {
+      cwd: root,
+      env: { ...common, PORT: String(port), ...own },
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding("utf8").on("data", (text) => logs.set(name, logs.get(name) + text));
+    const ended = once(child, "exit");
+    const started: Process = { child, ended, mayEnd: own.CRASH_AT !== undefined };
+    // A test that then fails should not have to guess why.
+    child.once("exit", (code, signal) => {
+      const how = code ? `exit code ${code}` : !started.mayEnd && (signal ?? "exit code 0, which nobody asked for");
+      if (how) process.stderr.write(`${name} ended with ${how}:\n${logs.get(name)?.slice(-4000)}\n`);
+    });
+    processes.set(name, started);
+
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const failed = (why: string) => reject(new Error(`${name} did not start: ${why}\n${logs.get(name)}`));
+    const late = setTimeout(failed, PATIENCE_MS, "it took too long");
+    child.on("message", (report: Report) => {
+      if (report.type === "ready") resolve();
+      if (report.type === "refused") failed(report.message);
+    });
+    child.once("error", (error) => failed(error.message));
+    child.once("exit", (code, signal) => failed(`it ended with ${signal ?? code}`));
+    try {
+      await promise;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  /** Does something with each of those that are meant, at once. */
+  const each = async (which: Which, act: (instance: Instance) => Promise<unknown>) =>
+    void (await Promise.all(select(instances, which).map(act)));
+  const ended = (which: Which) => each(which, async ({ name }) => processes.get(name)?.ended);
+
+  async function kill(which: Which, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    for (const { name } of select(instances, which)) {
+      const running = processes.get(name);
+      if (running) running.mayEnd = true;
+      running?.child.kill(signal);
+    }
+    if (signal !== "SIGSTOP" && signal !== "SIGCONT") await ended(which);
+  }
+
+  async function stop(): Promise<void> {
+    const order: Order = { type: "stop" };
+    for (const running of processes.values()) {
+      running.mayEnd = true;
+      if (running.child.connected) running.child.send(order, () => {});
+    }
+    const late = setTimeout(killAll, PATIENCE_MS / 4);
+    await Promise.all([...processes.values()].map((running) => running.ended));
+    clearTimeout(late);
+    process.off("exit", killAll);
+  }
+
+  return {
+    start: (which: Which, own: Env = {}) => each(which, (instance) => startOne(instance, own)),
+    kill,
+    ended,
+    stop,
+    logs: (which?: Which) =>
+      (which ? select(instances, which) : instances).map(({ name }) => logs.get(name) ?? "").join(""),
+  };
+}
+
+async function allReady(gateway: string): Promise<void> {
+  const limit = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const response = await fetch(`${gateway}/readyz`);
+    const text = await response.text();
+    if (response.ok && !text.includes("degraded")) return;
+    if (Date.now() > limit) throw new Error(`The petstore is not ready: ${text}`);
+    await sleep(50);
+  }
+}

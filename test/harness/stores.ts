@@ -1,0 +1,87 @@
+/** Looks at what the services of a petstore have stored, on whatever engine it runs. */
+
+import { realTime } from "@petstore/runtime/clock";
+import { Secret } from "@petstore/runtime/environment";
+import { openStore } from "@petstore/store/open";
+import type { Collection, Doc, Indexes, Schema, Store } from "@petstore/store/port";
+import { pino } from "pino";
+import type { ServiceName } from "../../config.ts";
+import { CATEGORIES } from "../../services/category/model.ts";
+import { INVENTORY } from "../../services/inventory/model.ts";
+import { ORDERS } from "../../services/order/model.ts";
+import { PETS } from "../../services/pet/model.ts";
+import { isUnfinished, wrongInTheEnd } from "../checker/invariants.ts";
+import type { State } from "../checker/state.ts";
+import { serviceNames } from "../simulation/cluster.ts";
+import type { Petstore } from "./petstore.ts";
+
+const PAGE = 1_000;
+
+/** The store of a service, which is stopped if the engine is the embedded one: that lets only one process in. */
+export function openStoreOf(
+  { store: { dataDir, mongodbUri } }: Pick<Petstore, "store">,
+  service: ServiceName,
+): Promise<Store> {
+  const onFatal = (error: unknown) => {
+    throw error;
+  };
+  const config = { service, dataDir, mongodbUri: mongodbUri === undefined ? undefined : new Secret(mongodbUri) };
+  return openStore(config, { ...realTime, log: pino({ level: "silent" }), onFatal });
+}
+
+async function all<T extends Doc & { _id: number }, const I extends Indexes<T>>(
+  petstore: Pick<Petstore, "store">,
+  service: ServiceName,
+  schema: Schema<T, I>,
+): Promise<Map<number, T>> {
+  const store = await openStoreOf(petstore, service);
+  try {
+    const collection: Collection<T, I> = await store.collection(schema);
+    const docs = new Map<number, T>();
+    for (let after: number | undefined; ; ) {
+      const page = await collection.list({ after, limit: PAGE, order: "asc" });
+      for (const doc of page) docs.set(doc._id, doc);
+      if (page.length < PAGE) return docs;
+      after = page.at(-1)?._id;
+    }
+  } finally {
+    await store.close();
+  }
+}
+
+/** Runs `work` while the services are stopped in good order. */
+async function whileStopped<R>({ kill, start }: Petstore, work: () => Promise<R>): Promise<R> {
+  for (const name of serviceNames) await kill(name, "SIGTERM");
+  try {
+    return await work();
+  } finally {
+    for (const name of serviceNames) await start(name);
+  }
+}
+
+/** What a service has left to do that it can read; see `openStoreOf`. */
+export async function unfinishedIn(petstore: Pick<Petstore, "store">, service: ServiceName): Promise<string[]> {
+  const read = {
+    category: () => all(petstore, service, CATEGORIES),
+    pet: () => all(petstore, service, PETS),
+    order: () => all(petstore, service, ORDERS),
+    inventory: () => all(petstore, service, INVENTORY),
+  };
+  const docs: Map<number, object> = await read[service]();
+  return [...docs].filter(([, doc]) => isUnfinished(doc)).map(([id]) => `${service} ${id}`);
+}
+
+/** All that is stored; see `openStoreOf`. */
+export const readState = async (petstore: Pick<Petstore, "store">): Promise<State> => ({
+  categories: await all(petstore, "category", CATEGORIES),
+  pets: await all(petstore, "pet", PETS),
+  orders: await all(petstore, "order", ORDERS),
+  inventory: await all(petstore, "inventory", INVENTORY),
+});
+
+/** All that is stored. The services are stopped for it, and started again. */
+export const readStores = (petstore: Petstore): Promise<State> => whileStopped(petstore, () => readState(petstore));
+
+/** What is wrong with the stored documents. */
+export const wrongInTheStores = async (petstore: Petstore): Promise<string[]> =>
+  wrongInTheEnd(await readStores(petstore));

@@ -1,0 +1,209 @@
+/**
+ * The four services in one process, on disks in memory, wired to each other as they are in life but for the network: every
+ * call, every access to a disk and every named point takes a turn, and at each turn a process may die, a call may get lost
+ * on the way there or back, or arrive twice.
+ */
+import { create, type DescMethodUnary, type DescService, type Message } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { SECRET_HEADER } from "@petstore/rpc/call";
+import { askingAgain } from "@petstore/rpc/client/floor";
+import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
+import { pino } from "pino";
+import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import type { ServiceName } from "../../config.ts";
+import { knowingLostReplies } from "../../packages/rpc/client/lost-reply.ts";
+import { isKeyed, retrying } from "../../packages/rpc/client/retry.ts";
+import { type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
+import { createCategoryService } from "../../services/category/service.ts";
+import { createInventoryService } from "../../services/inventory/service.ts";
+import { createOrderService } from "../../services/order/service.ts";
+import { createPetService } from "../../services/pet/service.ts";
+import type { Deps } from "../../services/resource/deps.ts";
+import { RETENTION } from "../../services/resource/expiry.ts";
+import type { ServiceModule } from "../../services/resource/module.ts";
+import { createDisk, inSteps, type Stored } from "./disk.ts";
+import { type Chaos, calm } from "./fault-injector.ts";
+import { createTurns, type Owner } from "./scheduler.ts";
+
+export const serviceNames = ["category", "pet", "inventory", "order"] as const satisfies ServiceName[];
+
+/** Called after every stored write, before anything else happens. It must not throw: the petstore would take it for a fault. */
+export type Witness = (collection: string, after: Stored, before: Stored | undefined) => void;
+
+interface Caller extends Owner {
+  readonly name: ServiceName | "client";
+}
+interface Process extends Caller {
+  readonly died: PromiseWithResolvers<never>;
+  module?: ServiceModule;
+  dispatcher?: Dispatcher;
+}
+
+type Create = (deps: Deps, to: (peer: ServiceName) => Transport) => Promise<ServiceModule>;
+const creators: Record<ServiceName, Create> = {
+  category: (deps, to) => createCategoryService(deps, { pets: createClient(PetInternalService, to("pet")) }),
+  pet: (deps, to) =>
+    createPetService(deps, {
+      inventory: createClient(InventoryInternalService, to("inventory")),
+      categories: createClient(CategoryInternalService, to("category")),
+    }),
+  order: (deps, to) => createOrderService(deps, { inventory: createClient(InventoryInternalService, to("inventory")) }),
+  inventory: (deps, to) =>
+    createInventoryService(deps, {
+      pets: createClient(PetInternalService, to("pet")),
+      orders: createClient(OrderInternalService, to("order")),
+    }),
+};
+
+const secret = "a secret for tests only";
+const log = pino({ level: "silent" });
+/** Longer than any worker waits before it takes work for abandoned. */
+const OLD_MS = 60_000;
+const ROUNDS = 50;
+
+const isReplayable = (method: DescMethodUnary, message: object) =>
+  method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, message);
+
+export async function createWorld(witness: Witness = () => {}, retention = RETENTION) {
+  let chaos: Chaos = calm;
+  let writes = 0;
+  const turns = createTurns((waiting) => chaos.pick(waiting));
+  const { clock } = turns;
+  const outside: Caller = { name: "client", dead: false };
+  const disks = new Map<ServiceName, MemoryData>();
+  for (const name of serviceNames) {
+    const onWrite: Witness = (...write) => {
+      writes++;
+      witness(...write);
+    };
+    disks.set(name, createDisk(onWrite));
+  }
+  const processes = new Map<ServiceName, Process>();
+  const diskOf = (name: ServiceName) => disks.get(name) as MemoryData;
+  const time = (owner: Owner) => ({
+    clock,
+    random: () => chaos.random(),
+    sleep: (ms: number) => turns.sleep(ms, owner),
+  });
+
+  /** SIGKILL: nothing of it goes on, its callers hear nothing, and some turns later another one is there on its disk. */
+  function kill(name: ServiceName): void {
+    const process = processes.get(name);
+    if (!process) return;
+    processes.delete(name);
+    process.dead = true;
+    process.died.reject(unreachable());
+    void turns.wait(outside).then(() => start(name));
+  }
+
+  async function start(name: ServiceName): Promise<void> {
+    const process: Process = { name, dead: false, died: Promise.withResolvers() };
+    process.died.promise.catch(() => {});
+    const step = (label: string): Promise<void> => {
+      if (!process.dead && chaos.dies(name, label)) kill(name);
+      return turns.wait(process);
+    };
+    const delay = async () => {
+      for (let left = chaos.delay(); left > 0; left--) await turns.wait(process);
+    };
+    const store = inSteps(openMemory({ data: diskOf(name), clock }), step, delay);
+    const deps: Deps = { ...time(process), store, log, retention, point: (point) => step(`point ${point}`) };
+    process.module = await creators[name](deps, (peer) => transport(process, peer));
+    process.dispatcher = createDispatcher(process.module.implementations, { deps, secret });
+    processes.set(name, process);
+  }
+
+  /** One delivery of a call to a service. */
+  async function serve(to: ServiceName, method: DescMethodUnary, message: Message, headers: Headers, ms?: number) {
+    const process = processes.get(to);
+    if (!process?.dispatcher) throw unreachable();
+    const answer = process.dispatcher.invoke(method, message, { headers, timeoutMs: ms });
+    return Promise.race([answer, process.died.promise]);
+  }
+
+  const wire = (from: Caller, to: ServiceName): Transport => ({
+    stream: () => Promise.reject(new Error("There are no streams here.")),
+    async unary(method, _signal, timeoutMs, init, input) {
+      const headers = new Headers(init);
+      headers.set(SECRET_HEADER, secret);
+      const message = create(method.input, input);
+      const deliver = () => serve(to, method, message, headers, timeoutMs);
+      const fate = chaos.deliver({ from: from.name, replayable: isReplayable(method, message) });
+      if (fate === "twice" || fate === "late")
+        void turns
+          .sleep(chaos.lateness(), outside)
+          .then(deliver)
+          .catch(() => {});
+      await turns.wait(from);
+      if (fate === "lost" || fate === "late") throw unreachable();
+      const call = deliver();
+      if (fate === "unanswered") {
+        call.catch(() => {});
+        await turns.wait(from);
+        throw unreachable();
+      }
+      const answer = await call;
+      await turns.wait(from);
+      const trailer = new Headers();
+      const { headers: header } = answer;
+      return { stream: false, service: method.parent, method, header, trailer, message: answer.message as never };
+    },
+  });
+
+  const transport = (from: Caller, to: ServiceName) =>
+    askingAgain(retrying(knowingLostReplies(wire(from, to)), time(from)), time(from));
+
+  async function sweep(name: ServiceName): Promise<void> {
+    const process = processes.get(name);
+    for (const worker of process?.module?.workers ?? [])
+      await Promise.race([worker.sweep(100), process?.died.promise]).catch(() => {});
+  }
+
+  for (const name of serviceNames) await start(name);
+  return {
+    advance: turns.advance,
+    /** Resolves when it is the caller's turn. */
+    turn: () => turns.wait(outside),
+    /** A client of a service, such as the gateway is. */
+    client: <S extends DescService>(desc: S): Client<S> => createClient(desc, transport(outside, serviceOf(desc))),
+    setChaos(next: Chaos): void {
+      chaos = next;
+    },
+    kill,
+    /** How many documents of that name are stored. */
+    stored: (collection: string): number =>
+      [...disks.values()].reduce((all, { collections }) => all + (collections.get(collection)?.size ?? 0), 0),
+    /** Runs the service's workers once. */
+    sweep,
+    /** Lets the world go on until the work is done. */
+    until: turns.until,
+    /** Lets the world go on until nobody has anything to do. */
+    untilIdle: turns.untilIdle,
+    /** Everything works again, and everybody finishes what is left to be done. Throws if that never ends. */
+    async settle(): Promise<void> {
+      chaos = calm;
+      await turns.untilIdle();
+      for (let round = 0; round < ROUNDS; round++) {
+        const before = writes;
+        turns.advance(OLD_MS);
+        for (const name of serviceNames) await turns.until(sweep(name));
+        await turns.untilIdle();
+        if (writes === before) return;
+      }
+      throw new Error("The workers find something to do for ever.");
+    },
+  };
+}
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+const unreachable = () => new ConnectError("nobody answers", Code.Unavailable);
+
+function serviceOf({ typeName }: DescService): ServiceName {
+  const name = serviceNames.find((name) => typeName.toLowerCase().endsWith(`.${name}service`));
+  if (!name) throw new Error(`${typeName} is no public service.`);
+  return name;
+}

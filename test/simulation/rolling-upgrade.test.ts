@@ -1,0 +1,210 @@
+/** Members that a newer petstore added under the same format: an older one reads the record, changes it, and keeps them. */
+
+import { openCall } from "@petstore/rpc/call";
+import { type Decide, type Doc, type Indexes, put, type Schema, schema } from "@petstore/store/port";
+import { describe, expect, test } from "vitest";
+import { emptyData, openMemory } from "../../packages/store/memory/memory.ts";
+import { CATEGORIES, toCategory } from "../../services/category/model.ts";
+import * as category from "../../services/category/rules.ts";
+import { INVENTORY, toInventoryItem } from "../../services/inventory/model.ts";
+import * as inventory from "../../services/inventory/rules.ts";
+import { ORDERS, toOrder } from "../../services/order/model.ts";
+import * as order from "../../services/order/rules.ts";
+import { createGatekeeper } from "../../services/pet/gate.ts";
+import { GATES, PETS, toPet } from "../../services/pet/model.ts";
+import * as pet from "../../services/pet/rules.ts";
+import { RETENTION } from "../../services/resource/expiry.ts";
+import { createKeys, KEYS } from "../../services/resource/keys.ts";
+
+const NEWER = { text: "kept", list: [{ deep: 1 }] };
+
+/** A record that a newer petstore has stored, as this one finds it. `nested` are members that hold objects. */
+async function stored<T extends Doc, const I extends Indexes<T>>(
+  of: Schema<T, I>,
+  first: readonly ((doc: T | undefined, rev: number) => unknown)[],
+  nested: readonly string[] = [],
+) {
+  const data = emptyData();
+  const store = openMemory({ data });
+  const collection = await store.collection(of);
+  for (const decide of first) await collection.update(1, decide as Decide<T, unknown>);
+  const newer = await openMemory({ data }).collection(schema<Doc>()(of.name, of.indexes as Indexes<Doc>));
+  await newer.update(1, (doc) => {
+    const fields = doc as Doc & Record<string, object>;
+    const added = Object.fromEntries(nested.map((name) => [name, { ...fields[name], newer: NEWER }]));
+    return put({ ...fields, ...added, newer: NEWER }, undefined);
+  });
+  const expectKept = async (where: readonly string[] = nested) => {
+    const doc = (await collection.get(1)) as (T & Record<string, unknown>) | undefined;
+    expect(doc?.newer).toEqual(NEWER);
+    for (const name of where) expect(doc?.[name]).toMatchObject({ newer: NEWER });
+    expect(await collection.getMany([1])).toEqual([doc]);
+    expect(await collection.list({ limit: 1, order: "asc" })).toEqual([doc]);
+  };
+  await expectKept();
+  return { store, collection, expectKept };
+}
+
+/** Each change is a list of rules, applied one after the other; each must store something. */
+function keeps<T extends Doc, const I extends Indexes<T>>(
+  of: Schema<T, I>,
+  first: readonly ((doc: T | undefined, rev: number) => unknown)[],
+  changes: Readonly<Record<string, readonly ((doc: T | undefined, rev: number) => unknown)[]>>,
+  { nested = [], gone = [] }: { nested?: readonly string[]; gone?: readonly string[] } = {},
+): void {
+  test.each(Object.entries(changes))("%s", async (name, rules) => {
+    const { collection, expectKept } = await stored(of, first, nested);
+    for (const decide of rules) {
+      const before = (await collection.get(1))?.rev ?? 0;
+      await collection.update(1, decide as Decide<T, unknown>);
+      expect((await collection.get(1))?.rev).toBe(before + 1);
+    }
+    // What a client said goes with the record, whoever knew it.
+    await expectKept(gone.includes(name) ? [] : nested);
+  });
+}
+
+describe("a category keeps them through", () => {
+  keeps(CATEGORIES, [category.insert(1, { name: "dogs", description: "d" })], {
+    update: [category.update(1n, { name: "cats" }, undefined)],
+    "deletion given up": [category.beginDeletion(1n, undefined), category.endDeletion(1, false)],
+    deletion: [category.beginDeletion(1n, undefined), category.endDeletion(1, true)],
+  });
+});
+
+describe("a pet keeps them through", () => {
+  const stock = (statusRev: number) => ({ status: "pending", statusRev }) as const;
+  const fresh = [pet.insert(1, { facts: { name: "Rex" }, categoryId: 1 })];
+  const nested = ["facts"];
+  keeps(PETS, fresh, { creation: [pet.activate(stock(1))], refusal: [pet.refuse] }, { nested, gone: ["refusal"] });
+  keeps(
+    PETS,
+    [...fresh, pet.activate(stock(1))],
+    {
+      "a new name": [pet.beginUpdate(1n, { facts: { name: "Max" } }, undefined, undefined)],
+      "a status": [pet.applyStatus(1n, { status: "sold", statusRev: 2 })],
+      "a move": [pet.beginUpdate(1n, { categoryId: 2 }, undefined, "admitted"), pet.applyIntent(1, stock(2))],
+      "a move that is refused": [
+        pet.beginUpdate(1n, { categoryId: 2 }, undefined, "admitted"),
+        pet.dropIntent(1, "CATEGORY_NOT_FOUND"),
+      ],
+      deletion: [pet.beginDeletion(1n, undefined), pet.applyDeletion(1)],
+    },
+    { nested, gone: ["deletion"] },
+  );
+});
+
+describe("an inventory entry keeps them through", () => {
+  keeps(INVENTORY, [inventory.release(1, 5)], { opening: [inventory.open(1, "available")] });
+  keeps(
+    INVENTORY,
+    [inventory.open(1, "available")],
+    {
+      "an order": [inventory.reserve(7, 1), inventory.commit(7)],
+      "an order that is given back": [inventory.reserve(7, 1), inventory.release(1, 7)],
+      "a fence": [inventory.release(1, 8)],
+      "a quantity": [inventory.update(1n, { quantity: 9 }, undefined)],
+      "being told": [(doc, rev) => inventory.markTold(doc?.statusRev ?? 0)(doc, rev)],
+    },
+    { nested: ["lastOp"] },
+  );
+  keeps(INVENTORY, [inventory.open(1, "available")], {
+    "a listing": [inventory.setListing(1, "pending")],
+    retirement: [inventory.retire(1)],
+  });
+});
+
+describe("an order keeps them through", () => {
+  const shipDate = { seconds: 5, nanos: 6 };
+  const placed = [order.insert(1, { petId: 7, shipDate }, 0)];
+  keeps(
+    ORDERS,
+    placed,
+    {
+      reservation: [order.reserve],
+      completion: [order.reserve, order.update(1n, { complete: true }, undefined), order.commit],
+      refusal: [order.abort("INSUFFICIENT_STOCK"), order.release],
+      "waiting too long": [order.timeOut(1e6)],
+      cancellation: [order.reserve, order.cancel(1n, undefined), order.release],
+    },
+    { nested: ["shipDate"], gone: ["refusal", "cancellation"] },
+  );
+});
+
+test("a gate keeps them, closed and open", async () => {
+  const { store, collection, expectKept } = await stored(GATES, [() => put({ _id: 1, closed: false, op: 1 }, 0)]);
+  const { pets } = { pets: await store.collection(PETS) };
+  const gatekeeper = createGatekeeper({
+    gates: collection,
+    pets,
+    point: () => {},
+    clock: () => 0,
+    retention: RETENTION,
+  } as never);
+  const budget = { deadline: Number.POSITIVE_INFINITY, requestId: "r-1" };
+  await gatekeeper.close(1, 2, budget);
+  await expectKept();
+  await gatekeeper.open(1, 2, budget);
+  expect(await collection.get(1)).toMatchObject({ closed: false, op: 2 });
+  await expectKept();
+});
+
+test("a key keeps them when it is taken over, freed and raised", async () => {
+  const store = openMemory();
+  const collection = await store.collection(KEYS);
+  const fates = new Map<number, "given up" | "refused">();
+  let last = 0;
+  const records = {
+    nextId: async () => ++last,
+    fate: async (id: number) => fates.get(id) ?? "accepted",
+    giveUp: async () => {},
+  } as const;
+  const keys = createKeys(collection, records, { clock: () => 0, point: () => {}, retention: RETENTION });
+  const call = () =>
+    openCall(
+      { headers: new Headers(), timeoutMs: 1e9 },
+      { clock: () => 0, random: () => 0, maxTimeoutMs: 1e9, trusted: false },
+    );
+  const create = () =>
+    keys.create(call(), { rpc: "Create", requestId: "k", params: { a: 1 } }, async (id) => ({
+      fate: "accepted",
+      answer: id,
+    }));
+  const first = await create();
+  const [key] = await collection.list({ limit: 1, order: "asc" });
+  const id = key?._id ?? "";
+  await collection.update(id, (doc) => put({ ...doc, newer: NEWER } as never, undefined));
+  fates.set(first, "given up");
+  expect(await create()).not.toBe(first);
+  expect(await collection.get(id)).toMatchObject({ newer: NEWER });
+  fates.set((await collection.get(id))?.id ?? 0, "refused");
+  await expect(create()).rejects.toThrow("Try again");
+  expect(await collection.get(id)).toMatchObject({ newer: NEWER });
+  await create();
+  expect(await collection.get(id)).toMatchObject({ newer: NEWER });
+});
+
+describe("a record of another format", () => {
+  const found = async (format: number) =>
+    stored(CATEGORIES, [category.insert(1, { name: "dogs" }), (doc) => put({ ...doc, format } as never, 0)]);
+  test("is read when it is lower", async () => {
+    await (await found(0)).expectKept();
+  });
+  test("is refused when it is higher, with the advice to upgrade, and left out of lists", async () => {
+    await expect(found(2)).rejects.toMatchObject({
+      name: "Corrupt",
+      message: expect.stringMatching(/\(format\).*upgrade/),
+    });
+  });
+});
+
+test("what callers see has none of them", () => {
+  const facts = { name: "Rex", newer: NEWER };
+  const seen = [
+    toPet(1, { facts, categoryId: 1, status: "sold", version: 1 }),
+    toCategory(1, { name: "dogs", newer: NEWER } as never, 1),
+    toOrder(1, { quantity: 1, newer: NEWER } as never, 1),
+    toInventoryItem({ _id: 1, quantity: 1, status: "sold", version: 1, newer: NEWER } as never),
+  ];
+  expect(seen.filter((message) => "newer" in message)).toEqual([]);
+});
