@@ -1,4 +1,4 @@
-/** Every case, through the HTTP door, by gRPC at the service, and by Connect through the gateway. */
+/** Every case, through the HTTP endpoint, by gRPC at the service, and by Connect through the gateway. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -33,13 +33,13 @@ describe.each(Object.entries(cases))("%s", (_, rules) => {
   describe.each(rules.map((one) => [one.rule, one] as const))("%s", (_, one) => {
     if (one.http) test("HTTP", () => throughHttp(one));
     if (one.rpc) test("gRPC", () => throughRpc(one, petstore.transport));
-    if (one.rpc) test("Connect", () => throughRpc(one, () => petstore.door));
+    if (one.rpc) test("Connect", () => throughRpc(one, () => petstore.endpoint));
   });
 });
 
-test("a case that leaves a door out says why, and every case tells what it expects", () => {
+test("a case that leaves an endpoint out says why, and every case tells what it expects", () => {
   const all = Object.values(cases).flat();
-  const silent = all.filter((one) => !(one.http && one.rpc) && !one.oneDoor);
+  const silent = all.filter((one) => !(one.http && one.rpc) && !one.oneEndpoint);
   const vague = all.filter(({ http, rpc, fails, answers }) => {
     if (fails) return Boolean(http) !== Boolean(fails.http) || Boolean(rpc) !== Boolean(fails.rpc);
     return !answers;

@@ -20,7 +20,7 @@ import { call, codeName } from "./cases/case.ts";
 import { checkTellsNoSecrets, sendHttp, sendRpc } from "./cases/endpoints.ts";
 import { openShop, type Shop } from "./cases/shop.ts";
 
-/** What was seen at each door: "503 UNAVAILABLE" and "UNAVAILABLE UNAVAILABLE". */
+/** What was seen at each endpoint: "503 UNAVAILABLE" and "UNAVAILABLE UNAVAILABLE". */
 interface Seen {
   readonly http?: string;
   readonly rpc?: string;

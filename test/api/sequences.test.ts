@@ -141,7 +141,7 @@ describe("keys, at once", () => {
     expect(categories.filter(({ name }) => name.startsWith(key))).toHaveLength(1);
   });
 
-  test("a key works across the doors", async () => {
+  test("a key works across the endpoints", async () => {
     const key = shop.unique();
     const first = await post("/categories", { name: "dog" }, { "idempotency-key": key });
     const { category } = await petstore

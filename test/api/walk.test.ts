@@ -55,7 +55,7 @@ test("by HTTP", async () => {
 
 const clients: Record<string, () => Pick<Petstore, "transport">> = {
   "gRPC, at the services": () => petstore,
-  "Connect, through the gateway": () => through(petstore.door),
+  "Connect, through the gateway": () => through(petstore.endpoint),
   "a Connect web client": () => through(createConnectTransport({ baseUrl: petstore.http })),
   "a Connect web client that speaks binary": () =>
     through(createConnectTransport({ baseUrl: petstore.http, useBinaryFormat: true })),

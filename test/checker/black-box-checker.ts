@@ -8,16 +8,16 @@ import type { Operation } from "../workload/operations.ts";
 import type { Outcome, Shown } from "../workload/perform.ts";
 import { createExistence } from "./existence.ts";
 import { wrongInTheEnd } from "./invariants.ts";
-import { createSightings, markIn } from "./observations.ts";
+import { createObservations, markIn } from "./observations.ts";
 import { type CollectionName, type State, shownBy, shownIn } from "./state.ts";
-import { type Attempt, contradictions, markBy, recordsOf } from "./violations.ts";
+import { type Attempt, markBy, recordsOf, violationsIn } from "./violations.ts";
 
-export function createHearsay() {
-  const complaints: string[] = [];
+export function createBlackBoxChecker() {
+  const violations: string[] = [];
   const attempts: Attempt[] = [];
-  const complain = (complaint: string) => void complaints.push(complaint);
-  const { marked, show } = createSightings(complain);
-  const exists = createExistence(complain);
+  const report = (violation: string) => void violations.push(violation);
+  const { marked, show } = createObservations(report);
+  const exists = createExistence(report);
   const heardOf = new Set<string>();
   let time = 0;
 
@@ -40,7 +40,7 @@ export function createHearsay() {
       if (shown) hear(shown);
       const mark = markBy(operation);
       if (shown && mark && markIn(shown) !== mark)
-        complain(`${operation.do} (${mark}) was answered with ${markIn(shown)}`);
+        report(`${operation.do} (${mark}) was answered with ${markIn(shown)}`);
       exists(attempt);
       return outcome;
     },
@@ -52,8 +52,8 @@ export function createHearsay() {
       );
       for (const shown of [...stored, ...last]) show(shown);
       return [
-        ...complaints,
-        ...contradictions(attempts, marked, state, (kind, id) => shownIn(state, kind, id) !== undefined),
+        ...violations,
+        ...violationsIn(attempts, marked, state, (kind, id) => shownIn(state, kind, id) !== undefined),
         ...wrongInTheEnd(state),
       ];
     },

@@ -9,7 +9,7 @@ const subject = (kind: Kind, id: number) => `${kind === "inventory" ? "pet" : ki
 
 /** `onGone` is called whenever an answer says that a record is gone. */
 export function createExistence(
-  complain: (complaint: string) => void,
+  report: (violation: string) => void,
   onGone: (kind: Kind, id: number) => void = () => {},
 ) {
   /** When an answer first showed a record, by kind: what nobody has shown yet is not gone. */
@@ -32,7 +32,7 @@ export function createExistence(
     const since = gone.get(subject(kind, id));
     // A key brings the first answer again, whatever has become of the record since.
     if (since !== undefined && since < sent && !isCreate(operation))
-      complain(`${kind} ${id} was said to be gone, and ${operation.do}, sent after that, showed it`);
+      report(`${kind} ${id} was said to be gone, and ${operation.do}, sent after that, showed it`);
   }
 
   return (attempt: Attempt): void => {

@@ -30,7 +30,7 @@ interface Write {
 export type History = ReturnType<typeof createHistory>;
 
 export function createHistory(gateway: string) {
-  const complaints: string[] = [];
+  const violations: string[] = [];
   const attempts: Attempt[] = [];
   /** How often each status was answered. */
   const statuses = new Map<number, number>();
@@ -42,17 +42,17 @@ export function createHistory(gateway: string) {
   let time = 0;
 
   const nameOf = (kind: Kind, id: number) => `${kind} ${id}`;
-  const complain = (complaint: string) => void complaints.push(complaint);
+  const report = (violation: string) => void violations.push(violation);
 
   const send: typeof fetch = async (url, init) => {
     const sent = performance.now();
     const response = await fetch(url, { ...init, signal: AbortSignal.timeout(LOST_MS) });
-    if (response.status === 504 && performance.now() - sent < REQUEST_MS) complain("504 before the time was over");
+    if (response.status === 504 && performance.now() - sent < REQUEST_MS) report("504 before the time was over");
     statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
     if (response.status >= 500 && response.status !== 503 && response.status !== 504)
-      complain(`${init?.method ?? "GET"} ${url}: ${response.status} ${await response.clone().text()}`);
+      report(`${init?.method ?? "GET"} ${url}: ${response.status} ${await response.clone().text()}`);
     const retryAfter = response.headers.get("retry-after");
-    if (response.status === 503 && !/^\d+$/.test(retryAfter ?? "")) complain(`503 with Retry-After: ${retryAfter}`);
+    if (response.status === 503 && !/^\d+$/.test(retryAfter ?? "")) report(`503 with Retry-After: ${retryAfter}`);
     return response;
   };
 
@@ -89,7 +89,7 @@ export function createHistory(gateway: string) {
     if (response.status >= 500) return undefined;
     reads++;
     if (response.ok) return { body, etag: response.headers.get("etag") };
-    if (response.status !== 404) complain(`GET ${path} was answered with ${response.status}`);
+    if (response.status !== 404) report(`GET ${path} was answered with ${response.status}`);
     return { body: undefined, etag: null };
   }
 
@@ -100,13 +100,13 @@ export function createHistory(gateway: string) {
     const answer = await read(`${paths[kind]}/${id}`);
     if (!answer) return undefined;
     if (answer.body === undefined) {
-      if (before && !leaving.has(name)) complain(`${name} was not found`);
+      if (before && !leaving.has(name)) report(`${name} was not found`);
       return undefined;
     }
     const shown = shownBy(kind, answer.body as Body, answer.etag);
-    if (before?.gone) complain(`${name} was there after its deletion was answered`);
+    if (before?.gone) report(`${name} was there after its deletion was answered`);
     if (before && shown.version < before.version)
-      complain(`${name} was shown at version ${shown.version}, and at ${before.version} before`);
+      report(`${name} was shown at version ${shown.version}, and at ${before.version} before`);
     tell(kind, id, shown.version);
     return shown;
   }
@@ -119,10 +119,10 @@ export function createHistory(gateway: string) {
     const ids = (answer.body as Body[]).map((body) => Number(body.id ?? body.petId));
     const last = ids.length < PAGE ? 0 : Math.min(...ids);
     for (const { id, gone } of before) {
-      if (gone && ids.includes(id)) complain(`${kind} ${id} was listed after its deletion was answered`);
+      if (gone && ids.includes(id)) report(`${kind} ${id} was listed after its deletion was answered`);
       // What a pet's inventory entry is called goes with the pet.
       const name = kind === "inventory" ? nameOf("pet", id) : nameOf(kind, id);
-      if (id > last && !ids.includes(id) && !leaving.has(name)) complain(`${name} was missing in a list`);
+      if (id > last && !ids.includes(id) && !leaving.has(name)) report(`${name} was missing in a list`);
     }
   }
 
@@ -130,7 +130,7 @@ export function createHistory(gateway: string) {
     perform,
     get,
     list,
-    complaints,
+    violations,
     attempts,
     statuses,
     told,

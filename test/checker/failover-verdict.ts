@@ -5,7 +5,7 @@ import { nameOf } from "../workload/perform.ts";
 import type { History } from "./failover-history.ts";
 import { wrongInTheEnd } from "./invariants.ts";
 import { type CollectionName, type State, shownBy } from "./state.ts";
-import { contradictions } from "./violations.ts";
+import { violationsIn } from "./violations.ts";
 
 const collections = { category: "categories", pet: "pets", order: "orders", inventory: "inventory" } as const;
 
@@ -16,11 +16,11 @@ const visible = (state: State, kind: Kind, id: number) => {
 };
 
 /** All that is wrong, as sentences. */
-export function verdict({ attempts, told, isThere, complaints }: History, state: State): string[] {
+export function verdict({ attempts, told, isThere, violations }: History, state: State): string[] {
   return [
-    ...complaints,
+    ...violations,
     ...wrongInTheEnd(state),
-    ...contradictions(attempts, marksIn(state), state, isThere),
+    ...violationsIn(attempts, marksIn(state), state, isThere),
     ...[...told.values()].flatMap(({ kind, id, version, gone }) => {
       const now = visible(state, kind, id);
       if (gone) return now ? [`${kind} ${id} is there, and its deletion was answered`] : [];

@@ -3,22 +3,22 @@ import type { InventoryDoc } from "../../services/inventory/model.ts";
 import { ordersIn, valueFor } from "../../services/inventory/order-map.ts";
 import type { CollectionName, State } from "./state.ts";
 
-type Complaint = string | false | undefined;
+type Violation = string | false | undefined;
 
 /** At every instant, whatever crashed or got lost; asked after each write about the document that was written. */
 export function wrongNow(state: State, collection: CollectionName, id: number): string[] {
-  const complaints = { categories: category, pets: pet, orders: order, inventory: entry }[collection](state, id);
-  return complaints.filter((complaint) => typeof complaint === "string");
+  const violations = { categories: category, pets: pet, orders: order, inventory: entry }[collection](state, id);
+  return violations.filter((violation) => typeof violation === "string");
 }
 
-function category({ categories, pets }: State, id: number): Complaint[] {
+function category({ categories, pets }: State, id: number): Violation[] {
   if (categories.get(id)?.state !== "DELETED") return [];
   return [...pets.values()].map(
     (pet) => pet.listed && pet.categoryId === id && `category ${id} is gone and pet ${pet._id} belongs to it`,
   );
 }
 
-function pet({ categories, pets, inventory }: State, id: number): Complaint[] {
+function pet({ categories, pets, inventory }: State, id: number): Violation[] {
   const doc = pets.get(id);
   const stock = inventory.get(id);
   if (doc?.state === "DELETED" || doc?.state === "VOID")
@@ -33,7 +33,7 @@ function pet({ categories, pets, inventory }: State, id: number): Complaint[] {
   ];
 }
 
-function order({ orders, inventory }: State, id: number): Complaint[] {
+function order({ orders, inventory }: State, id: number): Violation[] {
   const doc = orders.get(id);
   const stock = doc?.petId === undefined ? undefined : inventory.get(doc.petId);
   const held = stock && valueFor(stock.resv, id);
@@ -47,7 +47,7 @@ function order({ orders, inventory }: State, id: number): Complaint[] {
   return [holder && `order ${id} is ${doc.state} and pet ${holder._id} still holds units for it`];
 }
 
-function entry({ orders, inventory }: State, id: number): Complaint[] {
+function entry({ orders, inventory }: State, id: number): Violation[] {
   const doc = inventory.get(id);
   if (!doc) return [];
   const holders = ordersIn(doc.resv);
@@ -63,7 +63,7 @@ function entry({ orders, inventory }: State, id: number): Complaint[] {
 }
 
 /** No oversell, ever: every unit that came in is in stock, held, or sold. */
-function ledger({ _id, quantity, reserved, sold, received, open, resv }: InventoryDoc): Complaint[] {
+function ledger({ _id, quantity, reserved, sold, received, open, resv }: InventoryDoc): Violation[] {
   const holders = ordersIn(resv);
   const sum = holders.reduce((all, order) => all + Number(valueFor(resv, order)), 0);
   return [
@@ -86,7 +86,7 @@ export const isUnfinished = (doc: object): boolean => "todo" in doc || "dirty" i
 /** When all faults are over and every worker has found nothing to do. */
 export function wrongInTheEnd(state: State): string[] {
   const { categories, pets, orders, inventory } = state;
-  const found: Complaint[] = [];
+  const found: Violation[] = [];
   for (const [collection, docs] of Object.entries(state) as [CollectionName, Map<number, { state: string }>][])
     for (const [id, doc] of docs) {
       const rests = RESTING.includes(doc.state) && !isUnfinished(doc);
@@ -108,5 +108,5 @@ export function wrongInTheEnd(state: State): string[] {
     found.push(doc.state === "OPEN" && pets.get(id)?.state !== "ACTIVE" && `inventory ${id} is open without its pet`);
   }
   for (const [id, doc] of categories) found.push(doc.state === "DELETING" && `category ${id} is still being deleted`);
-  return found.filter((complaint) => typeof complaint === "string");
+  return found.filter((violation) => typeof violation === "string");
 }

@@ -9,8 +9,8 @@ export const markIn = ({ kind, view }: Shown): string | undefined => {
 };
 
 /** `onMark` is called when a mark is seen in a record for the first time. */
-export function createSightings(
-  complain: (complaint: string) => void,
+export function createObservations(
+  report: (violation: string) => void,
   onMark: (mark: string, kind: Kind) => void = () => {},
 ) {
   /** By kind, id and version. */
@@ -28,7 +28,7 @@ export function createSightings(
       const name = nameIn(shown);
       const before = seen.get(name);
       if (before && JSON.stringify(before) !== JSON.stringify(shown.view))
-        complain(`${name} was shown as ${JSON.stringify(before)} and then as ${JSON.stringify(shown.view)}`);
+        report(`${name} was shown as ${JSON.stringify(before)} and then as ${JSON.stringify(shown.view)}`);
       seen.set(name, shown.view);
       const mark = markIn(shown);
       if (!mark) return;

@@ -1,5 +1,5 @@
 /**
- * Watches every stored write and every answer, and complains where the two contradict each other. What a write does is
+ * Watches every stored write and every answer, and reports where the two contradict each other. What a write does is
  * known by the mark that it leaves in its record.
  */
 import type { InventoryDoc } from "../../services/inventory/model.ts";
@@ -9,17 +9,17 @@ import { type Kind, kindOf, type Operation } from "../workload/operations.ts";
 import type { Outcome } from "../workload/perform.ts";
 import { createExistence } from "./existence.ts";
 import { wrongInTheEnd, wrongNow } from "./invariants.ts";
-import { createSightings, markIn } from "./observations.ts";
+import { createObservations, markIn } from "./observations.ts";
 import { type CollectionName, emptyState, isRecord, type State, shownBy, shownIn } from "./state.ts";
-import { type Attempt, contradictions, markBy, recordsOf } from "./violations.ts";
+import { type Attempt, markBy, recordsOf, violationsIn } from "./violations.ts";
 
-export function createWitness() {
-  const complaints: string[] = [];
+export function createOnlineChecker() {
+  const violations: string[] = [];
   const attempts: Attempt[] = [];
   const state: State = emptyState();
-  const complain = (complaint: string) => void complaints.push(complaint);
-  const { marked, nameIn, viewOf, show } = createSightings(complain, takesEffect);
-  const exists = createExistence(complain, gone);
+  const report = (violation: string) => void violations.push(violation);
+  const { marked, nameIn, viewOf, show } = createObservations(report, takesEffect);
+  const exists = createExistence(report, gone);
   let time = 0;
 
   function written(collection: string, after: Stored): void {
@@ -29,7 +29,7 @@ export function createWitness() {
     // Also what was removed meanwhile: an id is never used again.
     const before = state[collection].get(id) as Stored | undefined;
     (state[collection] as Map<number, unknown>).set(id, after);
-    for (const complaint of wrongNow(state, collection, id)) complain(complaint);
+    for (const violation of wrongNow(state, collection, id)) report(violation);
     comesBack(collection, after, before);
     if (collection === "inventory" && before)
       lists(after as unknown as InventoryDoc, before as unknown as InventoryDoc);
@@ -40,20 +40,20 @@ export function createWitness() {
   function comesBack(collection: CollectionName, after: Stored, before: Stored | undefined): void {
     const over = ["DELETED", "VOID", "ABORTED", "CANCELLED", "RETIRED"];
     if (before && over.includes(String(before.state)) && after.state !== before.state)
-      complain(`${collection} ${after._id} was ${before.state} and became ${after.state}`);
+      report(`${collection} ${after._id} was ${before.state} and became ${after.state}`);
     if (before && Number(after.statusRev) < Number(before.statusRev))
-      complain(`${collection} ${after._id} took older news of its status`);
+      report(`${collection} ${after._id} took older news of its status`);
     if (before && Number(after.version) < Number(before.version))
-      complain(`${collection} ${after._id} went back in its versions`);
+      report(`${collection} ${after._id} went back in its versions`);
   }
 
   /** A listing changes by a new operation of the pet, or because there is stock again. */
   function lists(after: InventoryDoc, before: InventoryDoc): void {
     if (before.state !== "OPEN" || after.state !== "OPEN") return;
     const restocked = before.listing === "sold" && after.listing === "available" && after.quantity > 0;
-    if (after.lastOp.op < before.lastOp.op) complain(`inventory ${after._id} took an older operation of its pet`);
+    if (after.lastOp.op < before.lastOp.op) report(`inventory ${after._id} took an older operation of its pet`);
     if (after.lastOp.op === before.lastOp.op && after.listing !== before.listing && !restocked)
-      complain(`inventory ${after._id} was listed as ${after.listing} without an operation of its pet`);
+      report(`inventory ${after._id} was listed as ${after.listing} without an operation of its pet`);
   }
 
   /** A record comes to be under a key. Is there anybody who may still expect that? */
@@ -69,13 +69,13 @@ export function createWitness() {
       ({ operation, over }) =>
         markBy(operation) === mark && (!over || (over.outcome.is === "unknown" && over.at > refusedLast)),
     );
-    if (!mayStill) complain(`${mark} took effect after its key was refused`);
+    if (!mayStill) report(`${mark} took effect after its key was refused`);
   }
 
   /** Who hears that an order is gone can order its units again. */
   function gone(kind: Kind, id: number): void {
     const holder = kind === "order" && [...state.inventory.values()].find(({ resv }) => valueFor(resv, id));
-    if (holder) complain(`order ${id} was said to be gone and pet ${holder._id} still holds units for it`);
+    if (holder) report(`order ${id} was said to be gone and pet ${holder._id} still holds units for it`);
   }
 
   /** What an answer says, against what was stored. */
@@ -84,12 +84,12 @@ export function createWitness() {
     if (!shown) return;
     const stored = viewOf(shown);
     if (JSON.stringify(stored) !== JSON.stringify(shown.view))
-      complain(
+      report(
         `${operation.do} answered ${nameIn(shown)} as ${JSON.stringify(shown.view)}, stored: ${JSON.stringify(stored)}`,
       );
     const mark = markBy(operation);
     if (mark && (markIn(shown) !== mark || !marked.get(mark)?.has(shown.id)))
-      complain(`${operation.do} (${mark}) was answered with ${markIn(shown)}`);
+      report(`${operation.do} (${mark}) was answered with ${markIn(shown)}`);
   }
 
   /** A record as the outside sees it now. */
@@ -110,16 +110,16 @@ export function createWitness() {
       return outcome;
     },
     /** All that is wrong so far. */
-    complaints: (): readonly string[] => complaints,
+    violations: (): readonly string[] => violations,
     /** Once everything has settled: all that was ever wrong, and is wrong now. */
     verdict(): readonly string[] {
       return [
-        ...complaints,
-        ...contradictions(attempts, marked, state, (kind, id) => shown(kind, id) !== undefined),
+        ...violations,
+        ...violationsIn(attempts, marked, state, (kind, id) => shown(kind, id) !== undefined),
         ...wrongInTheEnd(state),
       ];
     },
     shown,
   };
 }
-export type Witness = ReturnType<typeof createWitness>;
+export type OnlineChecker = ReturnType<typeof createOnlineChecker>;

@@ -18,7 +18,7 @@ export const recordsOf = (operation: Operation): (readonly [Kind, number])[] => 
   ...("pet" in operation && operation.pet !== undefined ? [["pet", operation.pet] as const] : []),
 ];
 
-type Complaint = string | false | undefined;
+type Violation = string | false | undefined;
 /** Ids of the records in which a mark was ever seen. */
 type Marked = ReadonlyMap<string, ReadonlySet<number>>;
 
@@ -33,7 +33,7 @@ export const markBy = (operation: Operation): string | undefined =>
     ? undefined
     : `${kindOf(operation)} ${nameOf(operation.mark)}`;
 
-export function contradictions(
+export function violationsIn(
   attempts: readonly Attempt[],
   marked: Marked,
   state: State,
@@ -46,12 +46,12 @@ export function contradictions(
     ...ofConditions(attempts),
     ...attempts.flatMap((attempt) => ofAbsence(attempt, isThere)),
     ...ofEnds(attempts, idsOf, state),
-  ].filter((complaint) => typeof complaint === "string");
+  ].filter((violation) => typeof violation === "string");
 }
 
 type IdsOf = (operation: Operation) => number[];
 
-function ofOne({ operation, over }: Attempt, idsOf: IdsOf): Complaint[] {
+function ofOne({ operation, over }: Attempt, idsOf: IdsOf): Violation[] {
   const ids = idsOf(operation);
   const refused = operation.key === undefined && over?.outcome.is === "refused" && over.outcome.reason;
   return [
@@ -61,7 +61,7 @@ function ofOne({ operation, over }: Attempt, idsOf: IdsOf): Complaint[] {
 }
 
 /** What was there all the time is found. */
-function ofAbsence({ operation, over, about }: Attempt, isThere: (kind: Kind, id: number) => boolean): Complaint[] {
+function ofAbsence({ operation, over, about }: Attempt, isThere: (kind: Kind, id: number) => boolean): Violation[] {
   const reason = over?.outcome.is === "refused" && over.outcome.reason;
   return about.map(
     ([kind, id]) =>
@@ -72,7 +72,7 @@ function ofAbsence({ operation, over, about }: Attempt, isThere: (kind: Kind, id
 }
 
 /** One key, one record, and one answer. */
-function ofKeys(attempts: readonly Attempt[], idsOf: IdsOf): Complaint[] {
+function ofKeys(attempts: readonly Attempt[], idsOf: IdsOf): Violation[] {
   const groups = Map.groupBy(
     attempts.filter(({ operation }) => operation.key !== undefined),
     ({ operation }) => `${operation.key} for a ${kindOf(operation)}`,
@@ -93,7 +93,7 @@ function ofKeys(attempts: readonly Attempt[], idsOf: IdsOf): Complaint[] {
 }
 
 /** Two changes on the condition of the same version can't both be done. Several may delete a record together. */
-function ofConditions(attempts: readonly Attempt[]): Complaint[] {
+function ofConditions(attempts: readonly Attempt[]): Violation[] {
   const done = attempts
     .filter(({ over }) => over?.outcome.is === "done")
     .map(({ operation }) => operation)
@@ -108,7 +108,7 @@ function ofConditions(attempts: readonly Attempt[]): Complaint[] {
 }
 
 /** What was deleted or completed was asked for, and what was answered has stayed. */
-function ofEnds(attempts: readonly Attempt[], idsOf: IdsOf, { categories, pets, orders }: State): Complaint[] {
+function ofEnds(attempts: readonly Attempt[], idsOf: IdsOf, { categories, pets, orders }: State): Violation[] {
   const ends = [
     { what: "delete category", docs: categories, end: "DELETED" },
     { what: "delete pet", docs: pets, end: "DELETED" },

@@ -6,7 +6,7 @@ import type { Petstore } from "../harness/petstore.ts";
 import { openStoreOf } from "../harness/stores.ts";
 
 /** Each is a change of a record that then can't be read. */
-export const poisons = {
+export const corruptDocuments = {
   "an unknown state": { state: "FROZEN" },
   "a value of another type": { version: "1" },
   "a value missing": { version: undefined },

@@ -12,7 +12,7 @@ import { openShop, type Shop } from "../api/cases/shop.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { wrongInTheStores } from "../harness/stores.ts";
-import { type Collected, poisons, spoil } from "./corrupt-document.ts";
+import { type Collected, corruptDocuments, spoil } from "./corrupt-document.ts";
 import { dying } from "./crash-at-failpoint.ts";
 
 let petstore: Petstore;
@@ -112,7 +112,7 @@ describe.each(kinds)("$schema.name", ({ service, schema, path, idName, make, get
   let listed: number[];
 
   beforeAll(async () => {
-    const changes = Object.values(poisons);
+    const changes = Object.values(corruptDocuments);
     for (let i = 0; i < 2 * changes.length; i++) ids.push(await make());
     // The newest two, the oldest, and one in between.
     bad = [7, 6, 4, 0].map((place) => ids[place] ?? 0n);
@@ -164,7 +164,7 @@ describe.each(kinds)("$schema.name", ({ service, schema, path, idName, make, get
 
 test("a category is not deleted from under a pet that can't be read", async () => {
   const { id, categoryId } = await shop.pet();
-  const repair = await spoil(petstore, "pet", PETS, new Map([[Number(id), poisons["an unknown state"]]]));
+  const repair = await spoil(petstore, "pet", PETS, new Map([[Number(id), corruptDocuments["an unknown state"]]]));
   expect(await send("DELETE", `/categories/${categoryId}`)).toMatchObject({ body: { code: "CATEGORY_IN_USE" } });
   await repair();
   expect((await send("GET", `/pets/${id}`)).status).toBe(200);
@@ -178,7 +178,7 @@ test("an order for a pet whose stock can't be read is not placed, and others are
     petstore,
     "inventory",
     INVENTORY,
-    new Map([[Number(spoiled.id), poisons["a newer format"]]]),
+    new Map([[Number(spoiled.id), corruptDocuments["a newer format"]]]),
   );
   expect([await place(spoiled), await place(sound)]).toEqual([503, 201]);
   await repair();
@@ -188,7 +188,7 @@ test("an order for a pet whose stock can't be read is not placed, and others are
 test("workers finish what they can read, and say what they can't", async () => {
   const [category, pet] = [await shop.category(), await shop.pet()];
   const order = await shop.order({ quantity: 1 });
-  const poisoned = { todo: true, dirty: true, holding: true, ...poisons["an unknown state"] };
+  const poisoned = { todo: true, dirty: true, holding: true, ...corruptDocuments["an unknown state"] };
   const spoiled = [
     ["category", CATEGORIES, category.id],
     ["pet", PETS, pet.id],

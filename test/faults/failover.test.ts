@@ -86,7 +86,7 @@ describe.skipIf(mongodMissing || networkMissing)("when the primary", { timeout: 
       await makeGood(old);
     }
     await served();
-    expect(history.complaints).toEqual([]);
+    expect(history.violations).toEqual([]);
   }
 
   test("is killed", async () => {
@@ -158,7 +158,7 @@ describe.skipIf(mongodMissing || networkMissing)("when the primary", { timeout: 
     await sleep(12_000);
     for (const member of paused) member.signal("SIGCONT");
     await served();
-    expect(history.complaints).toEqual([]);
+    expect(history.violations).toEqual([]);
   });
 
   test("has failed for the last time: nothing is lost, done twice, stale or left over", async () => {

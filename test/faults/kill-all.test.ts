@@ -9,7 +9,7 @@ import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { performOverHttp } from "../workload/http.ts";
 import type { Operation } from "../workload/operations.ts";
 import type { Outcome } from "../workload/perform.ts";
-import { openSellers } from "../workload/selling.ts";
+import { startSelling } from "../workload/selling.ts";
 
 /** Writes that are acknowledged before a kill, and again after it. */
 const WRITES = 40;
@@ -35,16 +35,16 @@ async function insist(operation: Operation): Promise<Outcome> {
 const rounds: (readonly ProcessName[])[] = [...processNames.map((name) => [name]), processNames];
 
 test("every acknowledged write outlives kill -9 of any process and of all", async () => {
-  const sellers = openSellers(insist);
+  const workload = startSelling(insist);
   for (const names of rounds) {
-    await sellers.more(WRITES);
+    await workload.more(WRITES);
     const before = interrupted;
     await Promise.all(names.map((name) => petstore.kill(name)));
     // A kill that nobody noticed would prove nothing.
     while (interrupted === before) await sleep(10);
     await Promise.all(names.map((name) => petstore.start(name)));
-    await sellers.more(WRITES);
+    await workload.more(WRITES);
   }
-  await sellers.end();
-  await sellers.check(petstore);
+  await workload.end();
+  await workload.check(petstore);
 }, 300_000);

@@ -6,15 +6,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { processNames } from "../../config.ts";
-import { createHearsay } from "../checker/black-box-checker.ts";
+import { createBlackBoxChecker } from "../checker/black-box-checker.ts";
 import { wrongInTheEnd } from "../checker/invariants.ts";
-import { createWitness } from "../checker/online-checker.ts";
+import { createOnlineChecker } from "../checker/online-checker.ts";
 import { emptyState, type State, shownBy } from "../checker/state.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Writes, watchWrites } from "../harness/mongodb-writes.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { readStores } from "../harness/stores.ts";
-import { dice } from "../simulation/fault-injector.ts";
+import { seededRandom } from "../simulation/fault-injector.ts";
 import { createClient, nobodyKnown } from "../workload/client.ts";
 import { performOverHttp } from "../workload/http.ts";
 import { type Operation, prelude, programs } from "../workload/operations.ts";
@@ -40,8 +40,8 @@ afterAll(async () => {
   await petstore?.stop();
 });
 
-const hearsay = createHearsay();
-const roll = dice(historySeed);
+const blackBoxChecker = createBlackBoxChecker();
+const roll = seededRandom(historySeed);
 const counts: Record<string, number> = {};
 const count = (what: string) => {
   counts[what] = (counts[what] ?? 0) + 1;
@@ -67,7 +67,7 @@ async function round(clients: Operation[][], number: number): Promise<void> {
   const client = createClient(async (operation) => {
     if (kills.delete(sent++)) back = back.then(killOne);
     const send = () => performOverHttp(petstore.http, operation).catch((): Outcome => ({ is: "unknown" }));
-    const outcome = await hearsay.follow(operation, send);
+    const outcome = await blackBoxChecker.follow(operation, send);
     count(outcome.is === "refused" ? outcome.reason : outcome.is);
     // Who is in doubt asks again, or goes on, when somebody can answer.
     if (outcome.is === "unknown") await back;
@@ -85,12 +85,12 @@ async function round(clients: Operation[][], number: number): Promise<void> {
 
 /** What each of the writes made wrong at the moment when it was made; and all that they showed. */
 function judged({ all }: Writes) {
-  const witness = createWitness();
-  for (const { collection, after } of all) witness.written(collection, after);
+  const checker = createOnlineChecker();
+  for (const { collection, after } of all) checker.written(collection, after);
   return {
-    complaints: witness.complaints(),
+    violations: checker.violations(),
     shown: all.flatMap(({ collection, after }) => shownBy(collection, after) ?? []),
-    state: witness.state,
+    state: checker.state,
   };
 }
 
@@ -108,9 +108,9 @@ test(`nothing is lost, doubled or stuck (HISTORY_SEED=${historySeed} HISTORY_RUN
     const seen = writes;
     // The last of them may still be on their way.
     await eventually(async () => sorted(judged(seen).state), sorted(state));
-    const { complaints, shown } = judged(seen);
-    expect([...complaints, ...hearsay.verdict(state, shown)]).toEqual([]);
-  } else expect(hearsay.verdict(state, [])).toEqual([]);
+    const { violations, shown } = judged(seen);
+    expect([...violations, ...blackBoxChecker.verdict(state, shown)]).toEqual([]);
+  } else expect(blackBoxChecker.verdict(state, [])).toEqual([]);
   // A run without them proves nothing about them.
   for (const what of ["killed", "unknown", "done"]) expect([what, counts[what]]).toEqual([what, expect.any(Number)]);
 }, 1_800_000);

@@ -9,7 +9,7 @@ import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { performOverHttp, readOverHttp } from "../workload/http.ts";
 import type { Operation } from "../workload/operations.ts";
 import type { Outcome } from "../workload/perform.ts";
-import { openSellers } from "../workload/selling.ts";
+import { startSelling } from "../workload/selling.ts";
 
 const timeout = 600_000;
 const instances = processNames.flatMap((kind): Which[] => [`${kind}-1`, `${kind}-2`]);
@@ -65,10 +65,10 @@ const makePet = async (mark: number) =>
   make({ do: "create pet", category: await make({ do: "create category", mark }), mark });
 
 describe.skipIf(mongodbMissing)("two replicas of every process", () => {
-  const sellers = () => openSellers(insist);
+  const workload = () => startSelling(insist);
 
   /** The others do its work, and it gets its share again when it is back. */
-  async function without(name: Which, signal: NodeJS.Signals, { more }: ReturnType<typeof sellers>) {
+  async function without(name: Which, signal: NodeJS.Signals, { more }: ReturnType<typeof workload>) {
     await petstore.kill(name, signal);
     await more(20);
     await petstore.start(name);
@@ -79,7 +79,7 @@ describe.skipIf(mongodbMissing)("two replicas of every process", () => {
   test("one at a time may go under load, and nobody notices but those whom it leaves without an answer", {
     timeout,
   }, async () => {
-    const all = sellers();
+    const all = workload();
     await all.more(100);
     for (const name of instances) expect(served(name), name).toBeGreaterThan(10);
 

@@ -1,4 +1,4 @@
-/** The whole petstore for a test: its processes, five or more, on ports of their own, and clients for every door. */
+/** The whole petstore for a test: its processes, five or more, on ports of their own, and clients for every endpoint. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -51,7 +51,7 @@ export interface Petstore extends AsyncDisposable {
   transport(desc: DescService): Transport;
   client<S extends DescService>(desc: S): Client<S>;
   /** Connect through the gateway, or gateways in turn. */
-  readonly door: Transport;
+  readonly endpoint: Transport;
   connect<S extends DescService>(desc: S): Client<S>;
   /** Sends a signal; resolves when the processes have ended, or at once for SIGSTOP and SIGCONT. */
   kill(which: Which, signal?: NodeJS.Signals): Promise<void>;
@@ -126,7 +126,7 @@ function petstore(
   }
   const gateways = select(instances, "gateway").map(urlOf);
   const gateway = inTurn(gateways);
-  const door = through(gateways.map((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })));
+  const endpoint = through(gateways.map((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })));
   const stop = () => stack.disposeAsync();
   return {
     get http() {
@@ -136,8 +136,8 @@ function petstore(
     url: (which) => urlOf(select(instances, which)[0]),
     transport,
     client: (desc) => createClient(desc, transport(desc)),
-    door,
-    connect: (desc) => createClient(desc, door),
+    endpoint,
+    connect: (desc) => createClient(desc, endpoint),
     kill: running.kill,
     ended: running.ended,
     start: running.start,

@@ -4,17 +4,17 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { createWorld } from "../simulation/cluster.ts";
+import { createCluster } from "../simulation/cluster.ts";
 
-const world = await createWorld();
+const cluster = await createCluster();
 
 /** Makes a call. The message of the answer that is the record, or the reason of a refusal. */
 async function call(service: DescService, rpc: string, request: JsonObject): Promise<JsonObject> {
   const method = service.methods.find(({ name }) => name === rpc);
   if (!method) throw new Error(`no RPC ${rpc}`);
-  const client = world.client(service) as unknown as Record<string, (message: Message) => Promise<Message>>;
+  const client = cluster.client(service) as unknown as Record<string, (message: Message) => Promise<Message>>;
   const answer = client[method.localName]?.(fromJson(method.input, request)) as Promise<Message>;
-  const message = toJson(method.output, await world.until(answer)) as JsonObject;
+  const message = toJson(method.output, await cluster.until(answer)) as JsonObject;
   return Object.values(message)[0] as JsonObject;
 }
 

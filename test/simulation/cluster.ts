@@ -26,13 +26,13 @@ import type { Deps } from "../../services/resource/deps.ts";
 import { RETENTION } from "../../services/resource/expiry.ts";
 import type { ServiceModule } from "../../services/resource/module.ts";
 import { createDisk, inSteps, type Stored } from "./disk.ts";
-import { type Chaos, calm } from "./fault-injector.ts";
-import { createTurns, type Owner } from "./scheduler.ts";
+import { type FaultInjector, noFaults } from "./fault-injector.ts";
+import { createScheduler, type Owner } from "./scheduler.ts";
 
 export const serviceNames = ["category", "pet", "inventory", "order"] as const satisfies ServiceName[];
 
 /** Called after every stored write, before anything else happens. It must not throw: the petstore would take it for a fault. */
-export type Witness = (collection: string, after: Stored, before: Stored | undefined) => void;
+export type OnlineChecker = (collection: string, after: Stored, before: Stored | undefined) => void;
 
 interface Caller extends Owner {
   readonly name: ServiceName | "client";
@@ -68,17 +68,17 @@ const ROUNDS = 50;
 const isReplayable = (method: DescMethodUnary, message: object) =>
   method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, message);
 
-export async function createWorld(witness: Witness = () => {}, retention = RETENTION) {
-  let chaos: Chaos = calm;
+export async function createCluster(checker: OnlineChecker = () => {}, retention = RETENTION) {
+  let faults: FaultInjector = noFaults;
   let writes = 0;
-  const turns = createTurns((waiting) => chaos.pick(waiting));
+  const turns = createScheduler((waiting) => faults.pick(waiting));
   const { clock } = turns;
   const outside: Caller = { name: "client", dead: false };
   const disks = new Map<ServiceName, MemoryData>();
   for (const name of serviceNames) {
-    const onWrite: Witness = (...write) => {
+    const onWrite: OnlineChecker = (...write) => {
       writes++;
-      witness(...write);
+      checker(...write);
     };
     disks.set(name, createDisk(onWrite));
   }
@@ -86,7 +86,7 @@ export async function createWorld(witness: Witness = () => {}, retention = RETEN
   const diskOf = (name: ServiceName) => disks.get(name) as MemoryData;
   const time = (owner: Owner) => ({
     clock,
-    random: () => chaos.random(),
+    random: () => faults.random(),
     sleep: (ms: number) => turns.sleep(ms, owner),
   });
 
@@ -104,11 +104,11 @@ export async function createWorld(witness: Witness = () => {}, retention = RETEN
     const process: Process = { name, dead: false, died: Promise.withResolvers() };
     process.died.promise.catch(() => {});
     const step = (label: string): Promise<void> => {
-      if (!process.dead && chaos.dies(name, label)) kill(name);
+      if (!process.dead && faults.dies(name, label)) kill(name);
       return turns.wait(process);
     };
     const delay = async () => {
-      for (let left = chaos.delay(); left > 0; left--) await turns.wait(process);
+      for (let left = faults.delay(); left > 0; left--) await turns.wait(process);
     };
     const store = inSteps(openMemory({ data: diskOf(name), clock }), step, delay);
     const deps: Deps = { ...time(process), store, log, retention, point: (point) => step(`point ${point}`) };
@@ -132,10 +132,10 @@ export async function createWorld(witness: Witness = () => {}, retention = RETEN
       headers.set(SECRET_HEADER, secret);
       const message = create(method.input, input);
       const deliver = () => serve(to, method, message, headers, timeoutMs);
-      const fate = chaos.deliver({ from: from.name, replayable: isReplayable(method, message) });
+      const fate = faults.deliver({ from: from.name, replayable: isReplayable(method, message) });
       if (fate === "twice" || fate === "late")
         void turns
-          .sleep(chaos.lateness(), outside)
+          .sleep(faults.lateness(), outside)
           .then(deliver)
           .catch(() => {});
       await turns.wait(from);
@@ -170,8 +170,8 @@ export async function createWorld(witness: Witness = () => {}, retention = RETEN
     turn: () => turns.wait(outside),
     /** A client of a service, such as the gateway is. */
     client: <S extends DescService>(desc: S): Client<S> => createClient(desc, transport(outside, serviceOf(desc))),
-    setChaos(next: Chaos): void {
-      chaos = next;
+    injectFaults(next: FaultInjector): void {
+      faults = next;
     },
     kill,
     /** How many documents of that name are stored. */
@@ -179,13 +179,13 @@ export async function createWorld(witness: Witness = () => {}, retention = RETEN
       [...disks.values()].reduce((all, { collections }) => all + (collections.get(collection)?.size ?? 0), 0),
     /** Runs the service's workers once. */
     sweep,
-    /** Lets the world go on until the work is done. */
+    /** Lets the cluster go on until the work is done. */
     until: turns.until,
-    /** Lets the world go on until nobody has anything to do. */
+    /** Lets the cluster go on until nobody has anything to do. */
     untilIdle: turns.untilIdle,
     /** Everything works again, and everybody finishes what is left to be done. Throws if that never ends. */
     async settle(): Promise<void> {
-      chaos = calm;
+      faults = noFaults;
       await turns.untilIdle();
       for (let round = 0; round < ROUNDS; round++) {
         const before = writes;
@@ -198,7 +198,7 @@ export async function createWorld(witness: Witness = () => {}, retention = RETEN
     },
   };
 }
-export type World = Awaited<ReturnType<typeof createWorld>>;
+export type Cluster = Awaited<ReturnType<typeof createCluster>>;
 
 const unreachable = () => new ConnectError("nobody answers", Code.Unavailable);
 

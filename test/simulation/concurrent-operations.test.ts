@@ -4,13 +4,13 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { createWitness } from "../checker/online-checker.ts";
+import { createOnlineChecker } from "../checker/online-checker.ts";
 import { createClient } from "../workload/client.ts";
 import { type Operation, prelude, UNKNOWN } from "../workload/operations.ts";
 import { perform } from "../workload/perform.ts";
 import { historyRuns, historySeed } from "../workload/runs.ts";
-import { createWorld } from "./cluster.ts";
-import { storm } from "./fault-injector.ts";
+import { createCluster } from "./cluster.ts";
+import { randomFaults } from "./fault-injector.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -43,26 +43,26 @@ const act: fc.Arbitrary<Operation> = fc
   )
   .map((operation) => ({ ...operation, mark: 0 }));
 
-async function meet(acts: readonly Operation[], seed: number, weather: { unfairness: number; slowness: number }) {
-  const witness = createWitness();
-  const world = await createWorld(witness.written);
-  const client = createClient((operation) => witness.follow(operation, () => perform(world, operation)));
-  for (const operation of before) await world.until(client.do(operation));
-  world.setChaos(storm(seed, { calls: 0, deaths: 0, ...weather }, () => {}));
-  await world.until(Promise.all(acts.map((operation, mark) => client.do({ ...operation, mark: mark + 1 }))));
-  await world.settle();
-  return witness.verdict();
+async function meet(acts: readonly Operation[], seed: number, rates: { unfairness: number; slowness: number }) {
+  const checker = createOnlineChecker();
+  const cluster = await createCluster(checker.written);
+  const client = createClient((operation) => checker.follow(operation, () => perform(cluster, operation)));
+  for (const operation of before) await cluster.until(client.do(operation));
+  cluster.injectFaults(randomFaults(seed, { calls: 0, deaths: 0, ...rates }, () => {}));
+  await cluster.until(Promise.all(acts.map((operation, mark) => client.do({ ...operation, mark: mark + 1 }))));
+  await cluster.settle();
+  return checker.verdict();
 }
 
 test(`operations that meet leave nothing lost, doubled or stuck (HISTORY_SEED=${historySeed} HISTORY_RUNS=${historyRuns})`, async () => {
   const drawn = fc.record({
     acts: fc.array(act, { minLength: 2, maxLength: 6 }),
     seed: fc.nat(),
-    weather: fc.record({ unfairness: fc.constantFrom(1, 4, 10), slowness: fc.constantFrom(0, 0.5, 2) }),
+    rates: fc.record({ unfairness: fc.constantFrom(1, 4, 10), slowness: fc.constantFrom(0, 0.5, 2) }),
   });
   await fc.assert(
-    fc.asyncProperty(drawn, async ({ acts, seed, weather }) => {
-      expect(await meet(acts, seed, weather)).toEqual([]);
+    fc.asyncProperty(drawn, async ({ acts, seed, rates }) => {
+      expect(await meet(acts, seed, rates)).toEqual([]);
     }),
     { numRuns: 10 * historyRuns, seed: historySeed },
   );

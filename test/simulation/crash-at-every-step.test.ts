@@ -7,7 +7,7 @@ import type { Outcome } from "../workload/perform.ts";
 import { prepare, record } from "../workload/recording.ts";
 import { meanwhile, scenarios, tooEarly } from "../workload/scenarios.ts";
 import { serviceNames } from "./cluster.ts";
-import { calm } from "./fault-injector.ts";
+import { noFaults } from "./fault-injector.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -24,13 +24,13 @@ describe.each(scenarios)("$name", (scenario) => {
     const { steps, outcome: calmOutcome } = await record(scenario);
     expect(steps.length).toBeGreaterThan(0);
     for (const last of steps.keys()) {
-      const { world, witness, client } = await prepare(scenario);
+      const { cluster, checker, client } = await prepare(scenario);
       let taken = 0;
-      world.setChaos({ ...calm, dies: () => taken++ === last });
-      const outcome = await world.until(again ? client.do(scenario.act) : client.once(scenario.act));
-      await world.untilIdle();
-      await world.settle();
-      expect([steps[last], ...witness.verdict()]).toEqual([steps[last]]);
+      cluster.injectFaults({ ...noFaults, dies: () => taken++ === last });
+      const outcome = await cluster.until(again ? client.do(scenario.act) : client.once(scenario.act));
+      await cluster.untilIdle();
+      await cluster.settle();
+      expect([steps[last], ...checker.verdict()]).toEqual([steps[last]]);
       expect(taken).toBeGreaterThan(last);
       if (outcome.is !== "unknown") expect(essence(outcome)).toEqual(essence(calmOutcome));
       else if (again) expect(scenario.act.key).toBeUndefined();
@@ -44,25 +44,25 @@ const [MEANWHILE_S, LATE_S, OVER_S] = [10, 15, 20];
 describe.each([...scenarios, tooEarly])("$name", (scenario) => {
   test("with a call that arrives long after its caller died, leaves nothing lost, doubled or stuck", async () => {
     for (let late = 0, sent = late + 1; sent > late; late++) {
-      const { world, witness, client } = await prepare(scenario);
+      const { cluster, checker, client } = await prepare(scenario);
       sent = 0;
-      world.setChaos({
-        ...calm,
+      cluster.injectFaults({
+        ...noFaults,
         lateness: () => LATE_S * 1_000,
         deliver({ from }) {
           if (sent++ !== late) return "once";
-          if (from !== "client") world.kill(from);
+          if (from !== "client") cluster.kill(from);
           return "late";
         },
       });
-      await world.until(client.once(scenario.act));
+      await cluster.until(client.once(scenario.act));
       for (let second = 0; second < OVER_S; second++) {
-        world.advance(1_000);
-        for (const name of serviceNames) await world.until(world.sweep(name));
-        if (second === MEANWHILE_S) for (const operation of meanwhile) await world.until(client.once(operation));
+        cluster.advance(1_000);
+        for (const name of serviceNames) await cluster.until(cluster.sweep(name));
+        if (second === MEANWHILE_S) for (const operation of meanwhile) await cluster.until(client.once(operation));
       }
-      await world.settle();
-      expect([late, ...witness.verdict()]).toEqual([late]);
+      await cluster.settle();
+      expect([late, ...checker.verdict()]).toEqual([late]);
     }
   });
 });

@@ -6,13 +6,13 @@ import { isTombstone as isEntryTombstone } from "../../services/inventory/model.
 import { isTombstone as isOrderTombstone } from "../../services/order/model.ts";
 import { isTombstone as isPetTombstone } from "../../services/pet/model.ts";
 import { type Age, RETENTION, type Retention } from "../../services/resource/expiry.ts";
-import { createWitness } from "../checker/online-checker.ts";
+import { createOnlineChecker } from "../checker/online-checker.ts";
 import { createClient } from "../workload/client.ts";
 import { type Operation, prelude, programs } from "../workload/operations.ts";
 import { perform } from "../workload/perform.ts";
 import { historyRuns, historySeed } from "../workload/runs.ts";
-import { createWorld, serviceNames } from "./cluster.ts";
-import { calm, storm } from "./fault-injector.ts";
+import { createCluster, serviceNames } from "./cluster.ts";
+import { noFaults, randomFaults } from "./fault-injector.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -23,22 +23,22 @@ const DAY_MS = 24 * HOUR_MS;
 
 async function start(tombstones: Age = RETENTION.tombstones) {
   const retention: Retention = { ...RETENTION, tombstones };
-  const witness = createWitness();
-  const world = await createWorld(witness.written, retention);
-  const client = createClient((operation) => witness.follow(operation, () => perform(world, operation)));
-  const sweepAll = async () => {
-    for (const name of serviceNames) await world.until(world.sweep(name));
+  const checker = createOnlineChecker();
+  const cluster = await createCluster(checker.written, retention);
+  const client = createClient((operation) => checker.follow(operation, () => perform(cluster, operation)));
+  const runAllWorkers = async () => {
+    for (const name of serviceNames) await cluster.until(cluster.sweep(name));
   };
   const run = async (...operations: Operation[]) => {
-    for (const operation of operations) await world.until(client.do(operation));
+    for (const operation of operations) await cluster.until(client.do(operation));
   };
-  return { witness, world, client, run, sweepAll };
+  return { checker, cluster, client, run, runAllWorkers };
 }
 
 type Shop = Awaited<ReturnType<typeof start>>;
 
 /** Of each record there is what is no tombstone, and nothing else. */
-function expectNoTombstones({ world, witness: { state } }: Shop): void {
+function expectNoTombstones({ cluster, checker: { state } }: Shop): void {
   const present = {
     categories: [...state.categories.values()].filter((doc) => !isCategoryTombstone(doc)),
     pets: [...state.pets.values()].filter((doc) => !isPetTombstone(doc)),
@@ -47,7 +47,7 @@ function expectNoTombstones({ world, witness: { state } }: Shop): void {
     keys: [],
   };
   for (const [collection, docs] of Object.entries(present))
-    expect([collection, world.stored(collection)]).toEqual([collection, docs.length]);
+    expect([collection, cluster.stored(collection)]).toEqual([collection, docs.length]);
 }
 
 describe("a key that is asked again when its record has been over for a day less an hour", () => {
@@ -69,17 +69,17 @@ describe("a key that is asked again when its record has been over for a day less
 
   async function askAgain([create, end]: [Operation, Operation], tombstones?: Age) {
     const shop = await start(tombstones);
-    const { world, client, run, sweepAll, witness } = shop;
+    const { cluster, client, run, runAllWorkers, checker } = shop;
     await run(...prelude);
-    const first = await world.until(client.do(create));
+    const first = await cluster.until(client.do(create));
     await run(end);
     for (let hour = 0; hour < 23; hour++) {
-      world.advance(HOUR_MS);
-      await sweepAll();
+      cluster.advance(HOUR_MS);
+      await runAllWorkers();
     }
-    const again = await world.until(client.do(create));
-    await world.settle();
-    return { shop, first, again, verdict: witness.verdict() };
+    const again = await cluster.until(client.do(create));
+    await cluster.settle();
+    return { shop, first, again, verdict: checker.verdict() };
   }
 
   test.each(creates)("$do: is answered as at first, and nothing comes back", async (...operations) => {
@@ -87,8 +87,8 @@ describe("a key that is asked again when its record has been over for a day less
     expect(first.is).toBe("done");
     expect(again).toEqual(first);
     expect(verdict).toEqual([]);
-    shop.world.advance(10 * DAY_MS);
-    await shop.sweepAll();
+    shop.cluster.advance(10 * DAY_MS);
+    await shop.runAllWorkers();
     expectNoTombstones(shop);
   });
 
@@ -105,26 +105,26 @@ describe("a call of a creation that arrives 15 seconds later, when the pet has b
   async function withLateCalls(tombstones: Age): Promise<string[]> {
     const found: string[] = [];
     for (let late = 0, sent = late + 1; sent > late; late++) {
-      const { world, witness, client, run, sweepAll } = await start(tombstones);
+      const { cluster, checker, client, run, runAllWorkers } = await start(tombstones);
       await run({ do: "create category", mark: 1 });
       sent = 0;
-      world.setChaos({
-        ...calm,
+      cluster.injectFaults({
+        ...noFaults,
         lateness: () => LATE_S * 1_000,
         deliver({ from }) {
           if (sent++ !== late) return "once";
-          if (from !== "client") world.kill(from);
+          if (from !== "client") cluster.kill(from);
           return "late";
         },
       });
-      await world.until(client.once({ do: "create pet", category: 0, mark: 2 }));
+      await cluster.until(client.once({ do: "create pet", category: 0, mark: 2 }));
       for (let second = 0; second < OVER_S; second++) {
-        world.advance(1_000);
-        await sweepAll();
-        if (second === DELETED_S) await world.until(client.once({ do: "delete pet", id: 0, mark: 3 }));
+        cluster.advance(1_000);
+        await runAllWorkers();
+        if (second === DELETED_S) await cluster.until(client.once({ do: "delete pet", id: 0, mark: 3 }));
       }
-      await world.settle();
-      found.push(...witness.verdict());
+      await cluster.settle();
+      found.push(...checker.verdict());
     }
     return found;
   }
@@ -139,23 +139,23 @@ describe("a call of a creation that arrives 15 seconds later, when the pet has b
 });
 
 test("a process that remembers a category learns that it is gone, also when its gate is", async () => {
-  const { world, witness, client, run, sweepAll } = await start();
+  const { cluster, checker, client, run, runAllWorkers } = await start();
   await run({ do: "create category", mark: 1 }, { do: "create pet", category: 0, mark: 2 });
   await run({ do: "delete pet", id: 0, mark: 3 }, { do: "delete category", id: 0, mark: 4 });
-  expect(world.stored("gates")).toBe(1);
-  world.advance(10 * DAY_MS);
-  await sweepAll();
-  expect(world.stored("gates")).toBe(0);
-  const outcome = await world.until(client.do({ do: "create pet", category: 0, mark: 5 }));
+  expect(cluster.stored("gates")).toBe(1);
+  cluster.advance(10 * DAY_MS);
+  await runAllWorkers();
+  expect(cluster.stored("gates")).toBe(0);
+  const outcome = await cluster.until(client.do({ do: "create pet", category: 0, mark: 5 }));
   expect(outcome).toEqual({ is: "refused", reason: "CATEGORY_NOT_FOUND" });
-  expect(witness.verdict()).toEqual([]);
+  expect(checker.verdict()).toEqual([]);
 });
 
 test(`histories go on over jumps of time, and leave no tombstone (HISTORY_SEED=${historySeed})`, async () => {
   const drawn = fc.record({
     days: fc.array(programs(3, 6), { minLength: 2, maxLength: 3 }),
     seed: fc.nat(),
-    weather: fc.record({
+    rates: fc.record({
       calls: fc.constantFrom(0.05, 0.4),
       deaths: fc.constantFrom(0, 0.01),
       unfairness: fc.constantFrom(1, 4),
@@ -163,9 +163,9 @@ test(`histories go on over jumps of time, and leave no tombstone (HISTORY_SEED=$
     }),
   });
   await fc.assert(
-    fc.asyncProperty(drawn, async ({ days, seed, weather }) => {
+    fc.asyncProperty(drawn, async ({ days, seed, rates }) => {
       const shop = await start();
-      const { witness, world, client, run, sweepAll } = shop;
+      const { checker, cluster, client, run, runAllWorkers } = shop;
       await run(...prelude);
       for (const [day, clients] of days.entries()) {
         const today = ({ mark, key, ...operation }: Operation): Operation =>
@@ -173,17 +173,17 @@ test(`histories go on over jumps of time, and leave no tombstone (HISTORY_SEED=$
         const live = async (program: Operation[]) => {
           for (const operation of program) await client.do(today(operation));
         };
-        world.setChaos(storm(seed + day, weather, () => {}));
-        await world.until(Promise.all(clients.map(live)));
-        await world.settle();
+        cluster.injectFaults(randomFaults(seed + day, rates, () => {}));
+        await cluster.until(Promise.all(clients.map(live)));
+        await cluster.settle();
         // Also so far that the keys are over, and the tombstones are not.
         for (const jump of [3 * DAY_MS, 7 * DAY_MS]) {
-          world.advance(jump);
-          await sweepAll();
+          cluster.advance(jump);
+          await runAllWorkers();
         }
         expectNoTombstones(shop);
       }
-      expect(witness.verdict()).toEqual([]);
+      expect(checker.verdict()).toEqual([]);
     }),
     { numRuns: Math.ceil(historyRuns / 4), seed: historySeed },
   );

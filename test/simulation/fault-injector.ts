@@ -14,7 +14,7 @@ export interface Sent {
   readonly replayable: boolean;
 }
 
-export interface Chaos {
+export interface FaultInjector {
   /** Which of so many goes on. */
   pick(waiting: number): number;
   /** Whether the process dies now, before it does what the label says. */
@@ -28,7 +28,7 @@ export interface Chaos {
 }
 
 /** Nothing goes wrong, and everybody goes on in the order in which they came. */
-export const calm: Chaos = {
+export const noFaults: FaultInjector = {
   pick: () => 0,
   dies: () => false,
   deliver: () => "once",
@@ -37,10 +37,10 @@ export const calm: Chaos = {
   random: () => 0.5,
 };
 
-export type Dice = () => number;
+export type Random = () => number;
 
 /** Mulberry32: small, fast, and the same for the same seed everywhere. Uniform in [0, 1). */
-export function dice(seed: number): Dice {
+export function seededRandom(seed: number): Random {
   let state = seed | 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -50,10 +50,10 @@ export function dice(seed: number): Dice {
   };
 }
 
-const LATEST_MS = 20_000;
-const MOST_TURNS = 200;
+const MAX_DELAY_MS = 20_000;
+const MAX_TURNS = 200;
 
-export interface Weather {
+export interface FaultRates {
   /** How probable it is that a call fares badly. */
   readonly calls: number;
   /** How probable it is that a process dies at a step. */
@@ -65,12 +65,12 @@ export interface Weather {
 }
 
 /** Everybody goes on in any order, calls fare badly and processes die. */
-export function storm(
+export function randomFaults(
   seed: number,
-  { calls, deaths, unfairness, slowness }: Weather,
+  { calls, deaths, unfairness, slowness }: FaultRates,
   count: (what: string) => void,
-): Chaos {
-  const roll = dice(seed);
+): FaultInjector {
+  const roll = seededRandom(seed);
   return {
     random: roll,
     pick: (waiting) => waiting - 1 - Math.floor(roll() ** unfairness * waiting),
@@ -79,8 +79,8 @@ export function storm(
       if (dies) count("crash");
       return dies;
     },
-    lateness: () => Math.floor(roll() ** 2 * LATEST_MS),
-    delay: () => Math.min(Math.floor(slowness / roll()), MOST_TURNS),
+    lateness: () => Math.floor(roll() ** 2 * MAX_DELAY_MS),
+    delay: () => Math.min(Math.floor(slowness / roll()), MAX_TURNS),
     deliver({ replayable }) {
       if (roll() >= calls) return "once";
       const fates = ["lost", "late", "unanswered", ...(replayable ? (["twice"] as const) : [])] as const;

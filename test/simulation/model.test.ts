@@ -8,7 +8,7 @@ import { type Operation, prelude, programs } from "../workload/operations.ts";
 import { type Outcome, perform, type Shown } from "../workload/perform.ts";
 import { listAll } from "../workload/reading.ts";
 import { historyRuns, historySeed } from "../workload/runs.ts";
-import { createWorld } from "./cluster.ts";
+import { createCluster } from "./cluster.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -18,19 +18,19 @@ const LENGTH = 25;
 const ended: Record<string, number> = {};
 
 async function compare(program: readonly Operation[]): Promise<void> {
-  const world = await createWorld();
+  const cluster = await createCluster();
   const model = createModel();
   let shown = new Map<string, Shown>();
   const versionOf = (kind: string, id: number) => shown.get(`${kind} ${id}`)?.version;
 
   async function check(operation: Operation): Promise<Outcome> {
-    const outcome = await world.until(perform(world, operation));
+    const outcome = await cluster.until(perform(cluster, operation));
     const end = outcome.is === "refused" ? outcome.reason : outcome.is;
     ended[end] = (ended[end] ?? 0) + 1;
     expect([operation, end]).toEqual([operation, model.expect(operation, outcome, versionOf)]);
-    await world.settle();
+    await cluster.settle();
     const before = shown;
-    shown = new Map((await world.until(listAll(world))).map((record) => [`${record.kind} ${record.id}`, record]));
+    shown = new Map((await cluster.until(listAll(cluster))).map((record) => [`${record.kind} ${record.id}`, record]));
     expect(new Map([...shown].map(([name, { view }]) => [name, view]))).toEqual(model.views());
     for (const [name, { version, view }] of shown) {
       const earlier = before.get(name);

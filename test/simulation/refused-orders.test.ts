@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Operation } from "../workload/operations.ts";
 import { perform } from "../workload/perform.ts";
-import { createWorld } from "./cluster.ts";
+import { createCluster } from "./cluster.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -15,14 +15,14 @@ const order: Operation = { do: "place order", pet: NO_PET, quantity: 1, mark: 1 
 /** Refuses so many orders. Returns the documents that were written, by collection, and the id of the order after them. */
 async function refuse(orderOf: (number: number) => Operation) {
   const written = new Map<string, Set<unknown>>();
-  const world = await createWorld((collection, { _id }) => {
+  const cluster = await createCluster((collection, { _id }) => {
     written.set(collection, (written.get(collection) ?? new Set()).add(_id));
   });
   for (let number = 0; number < ORDERS; number++)
-    expect(await world.until(perform(world, orderOf(number)))).toEqual({ is: "refused", reason: "PET_NOT_FOUND" });
+    expect(await cluster.until(perform(cluster, orderOf(number)))).toEqual({ is: "refused", reason: "PET_NOT_FOUND" });
   const left = Object.fromEntries([...written].map(([collection, ids]) => [collection, ids.size]));
-  const next = await world.until(perform(world, { do: "place order", quantity: 1, mark: 2 }));
-  return { world, left, next: next.is === "done" && next.shown?.id };
+  const next = await cluster.until(perform(cluster, { do: "place order", quantity: 1, mark: 2 }));
+  return { cluster, left, next: next.is === "done" && next.shown?.id };
 }
 
 test("orders that are refused without a key leave nothing, not even an id", async () => {
@@ -30,12 +30,12 @@ test("orders that are refused without a key leave nothing, not even an id", asyn
 });
 
 test("orders that are refused under keys leave what expires, and nothing at Inventory", async () => {
-  const { world, left } = await refuse((number) => ({ ...order, key: `key-${number}` }));
+  const { cluster, left } = await refuse((number) => ({ ...order, key: `key-${number}` }));
   expect(left).toEqual({ orders: ORDERS, keys: ORDERS });
   const stored = async (days: number) => {
-    world.advance(days * 24 * 3_600_000);
-    await world.until(world.sweep("order"));
-    return { orders: world.stored("orders"), keys: world.stored("keys") };
+    cluster.advance(days * 24 * 3_600_000);
+    await cluster.until(cluster.sweep("order"));
+    return { orders: cluster.stored("orders"), keys: cluster.stored("keys") };
   };
   // With the one that was not refused.
   expect(await stored(2)).toEqual({ orders: ORDERS + 1, keys: 0 });

@@ -15,7 +15,7 @@ interface Waiting {
 }
 
 /** `pick` chooses one of so many. */
-export function createTurns(pick: (waiting: number) => number) {
+export function createScheduler(pick: (waiting: number) => number) {
   let now = 1_800_000_000_000;
   let waiting: Waiting[] = [];
   let sleeping: (Waiting & { readonly until: number })[] = [];
@@ -70,4 +70,4 @@ export function createTurns(pick: (waiting: number) => number) {
     },
   };
 }
-export type Turns = ReturnType<typeof createTurns>;
+export type Turns = ReturnType<typeof createScheduler>;

@@ -85,7 +85,7 @@ export async function startLoad(history: History): Promise<Load> {
       const seen = await get("pet", id);
       if (!seen) continue;
       const outcome = await perform({ do: "change pet", id, match: seen.version, mark: mark() });
-      if (outcome.is === "refused") history.complaints.push(`the only one who changes pet ${id}: ${outcome.reason}`);
+      if (outcome.is === "refused") history.violations.push(`the only one who changes pet ${id}: ${outcome.reason}`);
     }
     if (chance(0.5)) await insist({ do: "delete pet", id, mark: mark() });
     await get("pet", id);

@@ -7,7 +7,7 @@ import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { toPetStatus } from "../../services/resource/record.ts";
 import { isRead, type Kind, type Operation } from "./operations.ts";
-import { type Door, present, read, shownCategory, shownItem, shownOrder, shownPet } from "./reading.ts";
+import { type Endpoint, present, read, shownCategory, shownItem, shownOrder, shownPet } from "./reading.ts";
 
 /** A record as an answer shows it, in one shape for all kinds. */
 export interface Shown {
@@ -27,11 +27,11 @@ export const notFound = (kind: Kind) => `${kind.toUpperCase()}_NOT_FOUND`;
 
 export const nameOf = (mark: number) => `mark ${mark}`;
 
-async function send(door: Door, operation: Operation): Promise<Shown | undefined> {
-  const categories = door.client(CategoryService);
-  const pets = door.client(PetService);
-  const orders = door.client(OrderService);
-  const inventory = door.client(InventoryService);
+async function send(endpoint: Endpoint, operation: Operation): Promise<Shown | undefined> {
+  const categories = endpoint.client(CategoryService);
+  const pets = endpoint.client(PetService);
+  const orders = endpoint.client(OrderService);
+  const inventory = endpoint.client(InventoryService);
   const { mark } = operation;
   const name = nameOf(mark);
   const shipDate = { seconds: BigInt(mark), nanos: 0 };
@@ -92,9 +92,9 @@ async function send(door: Door, operation: Operation): Promise<Shown | undefined
 }
 
 /** Sends an operation once. 503 and 504 say that nobody knows how it ended; every other error that it had no effect. */
-export async function perform(door: Door, operation: Operation): Promise<Outcome> {
+export async function perform(endpoint: Endpoint, operation: Operation): Promise<Outcome> {
   try {
-    return isRead(operation) ? await read(door, operation) : { is: "done", shown: await send(door, operation) };
+    return isRead(operation) ? await read(endpoint, operation) : { is: "done", shown: await send(endpoint, operation) };
   } catch (thrown) {
     if (!(thrown instanceof ConnectError)) throw thrown;
     if (thrown.code === Code.Unavailable || thrown.code === Code.DeadlineExceeded) return { is: "unknown" };

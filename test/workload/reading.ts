@@ -50,63 +50,68 @@ export const present = <T>(record: T | undefined): T => {
   return record;
 };
 
-/** A door by which services are called. */
-export interface Door {
+/** A endpoint by which services are called. */
+export interface Endpoint {
   client<S extends DescService>(desc: S): Client<S>;
 }
 
-async function see(door: Door, kind: Kind, id: number, how: "alone" | "batch" | "listed"): Promise<Shown | undefined> {
-  if (how === "listed") return (await list(door, kind, [id]))[0];
+async function see(
+  endpoint: Endpoint,
+  kind: Kind,
+  id: number,
+  how: "alone" | "batch" | "listed",
+): Promise<Shown | undefined> {
+  if (how === "listed") return (await list(endpoint, kind, [id]))[0];
   const one = BigInt(id);
   switch (kind) {
     case "category": {
-      const service = door.client(CategoryService);
+      const service = endpoint.client(CategoryService);
       if (how === "alone") return shownCategory(present((await service.getCategory({ categoryId: one })).category));
       return (await service.batchGetCategories({ categoryId: [one] })).categories.map(shownCategory)[0];
     }
     case "pet": {
-      const service = door.client(PetService);
+      const service = endpoint.client(PetService);
       if (how === "alone") return shownPet(present((await service.getPet({ petId: one })).pet));
       return (await service.batchGetPets({ petId: [one] })).pets.map(shownPet)[0];
     }
     case "order": {
-      const service = door.client(OrderService);
+      const service = endpoint.client(OrderService);
       if (how === "alone") return shownOrder(present((await service.getOrder({ orderId: one })).order));
       return (await service.batchGetOrders({ orderId: [one] })).orders.map(shownOrder)[0];
     }
     case "inventory": {
-      const service = door.client(InventoryService);
+      const service = endpoint.client(InventoryService);
       if (how === "alone") return shownItem(present((await service.getInventory({ petId: one })).item));
       return (await service.batchGetInventory({ petId: [one] })).items.map(shownItem)[0];
     }
   }
 }
 
-async function list(door: Door, kind: Kind, ids: readonly number[] = []): Promise<Shown[]> {
+async function list(endpoint: Endpoint, kind: Kind, ids: readonly number[] = []): Promise<Shown[]> {
   const id = ids.map(BigInt);
   switch (kind) {
     case "category":
-      return (await door.client(CategoryService).listCategories({ id })).categories.map(shownCategory);
+      return (await endpoint.client(CategoryService).listCategories({ id })).categories.map(shownCategory);
     case "pet":
-      return (await door.client(PetService).listPets({ id })).pets.map(shownPet);
+      return (await endpoint.client(PetService).listPets({ id })).pets.map(shownPet);
     case "order":
-      return (await door.client(OrderService).listOrders({ id })).orders.map(shownOrder);
+      return (await endpoint.client(OrderService).listOrders({ id })).orders.map(shownOrder);
     case "inventory":
-      return (await door.client(InventoryService).listInventory({ petId: id })).items.map(shownItem);
+      return (await endpoint.client(InventoryService).listInventory({ petId: id })).items.map(shownItem);
   }
 }
 
 /** A record that a batch or a list leaves out is not there, as one that is not found. */
-export async function read(door: Door, operation: Operation): Promise<Outcome> {
+export async function read(endpoint: Endpoint, operation: Operation): Promise<Outcome> {
   const kind = kindOf(operation);
-  if (!("how" in operation)) return { is: "done", found: (await list(door, kind)).map(({ id }) => id) };
-  const shown = await see(door, kind, operation.id, operation.how);
+  if (!("how" in operation)) return { is: "done", found: (await list(endpoint, kind)).map(({ id }) => id) };
+  const shown = await see(endpoint, kind, operation.id, operation.how);
   return shown ? { is: "done", shown, found: [shown.id] } : { is: "refused", reason: notFound(kind) };
 }
 
 /** Everything that lists show. */
-export async function listAll(door: Door): Promise<Shown[]> {
+export async function listAll(endpoint: Endpoint): Promise<Shown[]> {
   const all = [];
-  for (const kind of ["category", "pet", "order", "inventory"] as const) all.push(...(await list(door, kind)));
+  for (const kind of ["category", "pet", "order", "inventory"] as const) all.push(...(await list(endpoint, kind)));
   return all;
 }

@@ -1,8 +1,8 @@
 /** What an operation does when nothing goes wrong: the steps that it takes and what it leaves. */
 
-import { createWitness, type Witness } from "../checker/online-checker.ts";
-import { createWorld, type World } from "../simulation/cluster.ts";
-import { calm } from "../simulation/fault-injector.ts";
+import { createOnlineChecker, type OnlineChecker } from "../checker/online-checker.ts";
+import { type Cluster, createCluster } from "../simulation/cluster.ts";
+import { noFaults } from "../simulation/fault-injector.ts";
 import { type Client, createClient, leftBehind } from "./client.ts";
 import { type Outcome, perform } from "./perform.ts";
 import type { Scenario } from "./scenarios.ts";
@@ -18,33 +18,33 @@ export interface Recording {
 }
 
 export interface Stage {
-  readonly world: World;
-  readonly witness: Witness;
+  readonly cluster: Cluster;
+  readonly checker: OnlineChecker;
   readonly client: Client;
 }
 
-/** A world in which all that comes before the operation has been done. */
+/** A cluster in which all that comes before the operation has been done. */
 export async function prepare({ before }: Scenario): Promise<Stage> {
-  const witness = createWitness();
-  const world = await createWorld(witness.written);
-  const client = createClient((operation) => witness.follow(operation, () => perform(world, operation)));
-  for (const operation of before) await world.until(client.do(operation));
-  await world.settle();
-  return { world, witness, client };
+  const checker = createOnlineChecker();
+  const cluster = await createCluster(checker.written);
+  const client = createClient((operation) => checker.follow(operation, () => perform(cluster, operation)));
+  for (const operation of before) await cluster.until(client.do(operation));
+  await cluster.settle();
+  return { cluster, checker, client };
 }
 
 export async function record(scenario: Scenario): Promise<Recording> {
-  const { world, witness, client } = await prepare(scenario);
+  const { cluster, checker, client } = await prepare(scenario);
   const steps: string[] = [];
   const dies = (service: string, label: string) => {
     steps.push(`${service} ${label}`);
     return false;
   };
-  world.setChaos({ ...calm, dies });
-  const outcome = await world.until(client.once(scenario.act));
-  await world.untilIdle();
-  await world.settle();
-  const left = await leftBehind(client.known, async (kind, id) => witness.shown(kind, id));
+  cluster.injectFaults({ ...noFaults, dies });
+  const outcome = await cluster.until(client.once(scenario.act));
+  await cluster.untilIdle();
+  await cluster.settle();
+  const left = await leftBehind(client.known, async (kind, id) => checker.shown(kind, id));
   const points = steps.flatMap((step) => {
     const [service = "", kind, point = ""] = step.split(" ");
     return kind === "point" ? [`${service} ${point}`] : [];

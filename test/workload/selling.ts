@@ -16,7 +16,7 @@ const CLIENTS = 4;
  * Lets several clients work until `end`. `insist` sends an operation until it is known how it ended: every one may be
  * repeated, for it has a key, or says what is to be.
  */
-export function openSellers(insist: (operation: Operation) => Promise<Outcome>) {
+export function startSelling(insist: (operation: Operation) => Promise<Outcome>) {
   /** The last acknowledged state of every record. No two clients write to the same one. */
   const acknowledged = new Map<string, Shown>();
   let writes = 0;

@@ -39,7 +39,7 @@ const listsExactly = {
 export const beside: readonly Case[] = [
   rule("GET /openapi.json lists the operations and no others", {
     http: { method: "GET", path: "/openapi.json" },
-    oneDoor: BESIDE,
+    oneEndpoint: BESIDE,
     answers: () => ({
       http: {
         status: 200,
@@ -54,12 +54,12 @@ export const beside: readonly Case[] = [
   }),
   rule("GET /healthz", {
     http: { method: "GET", path: "/healthz" },
-    oneDoor: BESIDE,
+    oneEndpoint: BESIDE,
     answers: () => ({ http: { status: 200, body: { status: "ok" } } }),
   }),
   rule("GET /readyz", {
     http: { method: "GET", path: "/readyz" },
-    oneDoor: BESIDE,
+    oneEndpoint: BESIDE,
     answers: () => ({ http: { status: 200, body: { status: "ready", failing: [] } } }),
   }),
   ...[
@@ -72,7 +72,7 @@ export const beside: readonly Case[] = [
   ].map((path) =>
     rule(`POST ${path} is not to be called from outside`, {
       http: { method: "POST", path, body: {} },
-      oneDoor: BESIDE,
+      oneEndpoint: BESIDE,
       fails: { http: "404 ROUTE_NOT_FOUND" },
     }),
   ),
@@ -83,7 +83,7 @@ export const beside: readonly Case[] = [
       path: "/petstore.pet.v1.PetService/GetPet",
       body: `{"pet_id":${id},"colour":"black"}`,
     }),
-    oneDoor: "the RPC cases speak through a client",
+    oneEndpoint: "the RPC cases speak through a client",
     answers: ({ id, categoryId }) => ({
       http: {
         status: 200,

@@ -13,37 +13,37 @@ const post = (body: unknown, headers: Record<string, string> = {}) => ({
 const malformed = (name: string, body: string | Buffer) =>
   rule(`not JSON: ${name}`, {
     http: post(body),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     fails: { http: "400 MALFORMED_JSON" },
   });
 const noObject = (text: string) =>
   rule(`JSON, but no object: ${text}`, {
     http: post(text),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     fails: { http: "400 VALIDATION_FAILED" },
   });
 const unsupported = (name: string, headers: Record<string, string>, body: unknown = '{"name":"dog"}') =>
   rule(`415: ${name}`, {
     http: post(body, headers),
-    oneDoor: ONLY_HTTP.media,
+    oneEndpoint: ONLY_HTTP.media,
     fails: { http: "415 UNSUPPORTED_MEDIA_TYPE", headers: { "accept-patch": null } },
   });
 const supported = (name: string, headers: Record<string, string>) =>
   rule(`taken: ${name}`, {
     http: post('{"name":"dog"}', headers),
-    oneDoor: ONLY_HTTP.media,
+    oneEndpoint: ONLY_HTTP.media,
     answers: () => ({ http: { status: 201, body: { id: expect.any(Number), name: "dog" } } }),
   });
 const ignored = (name: string, body: string, headers: Record<string, string> = {}) =>
   rule(`ignored: ${name}`, {
     http: post(body, headers),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     answers: () => ({ http: { status: 201, body: { id: expect.any(Number), name: "dog" } } }),
   });
 const strict = (name: string, prefer: string, says: string, body: string) =>
   rule(`strict: ${name}`, {
     http: post(body, { prefer }),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     fails: { http: "400 UNKNOWN_FIELD", says },
   });
 const STRICTLY = { prefer: "handling=strict" };
@@ -91,14 +91,14 @@ const sentBack = (method: "PUT" | "PATCH", { kind, collection, given }: (typeof 
   rule(`strict: ${method} of ${kind} as it was answered`, {
     given,
     http: ({ id, record }) => ({ method, path: `${collection}/${id}`, headers: STRICTLY, body: record }),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     answers: ({ record }) => ({ http: { status: 200, body: record } }),
   });
 const createdAnew = ({ kind, collection, given }: (typeof answered)[number]) =>
   rule(`strict: POST of ${kind} as it was answered makes another`, {
     given,
     http: ({ record }) => ({ method: "POST", path: collection, headers: STRICTLY, body: record }),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     answers: ({ record }) => ({ http: { status: 201, body: { ...record, id: expect.any(Number) } } }),
   });
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
@@ -106,7 +106,7 @@ const patch = (name: string, headers: Record<string, string>) =>
   rule(`PATCH: ${name}`, {
     given: (shop: Shop) => shop.category(),
     http: ({ id }) => ({ method: "PATCH", path: `/categories/${id}`, headers, body: '{"name":"wolf"}' }),
-    oneDoor: ONLY_HTTP.media,
+    oneEndpoint: ONLY_HTTP.media,
     answers: ({ id }) => ({ http: { status: 200, body: { id: Number(id), name: "wolf" } } }),
   });
 
@@ -159,7 +159,7 @@ export const bodies: readonly Case[] = [
   ...answered.filter(({ kind }) => kind !== "inventory").map(createdAnew),
   rule("strict: what only answers have is not looked at", {
     http: post('{"id":"mine","name":"dog"}', STRICTLY),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     answers: () => ({ http: { status: 201, body: { id: expect.any(Number), name: "dog" } } }),
   }),
   supported("utf-8 said so", { "content-type": "application/json; charset=utf-8" }),
@@ -176,7 +176,7 @@ export const bodies: readonly Case[] = [
   unsupported("an unknown encoding", { "content-type": "application/json", "content-encoding": "rot13" }),
   rule("415 of a PATCH carries Accept-Patch", {
     http: { method: "PATCH", path: "/categories/1", headers: { "content-type": "text/plain" }, body: "{}" },
-    oneDoor: ONLY_HTTP.media,
+    oneEndpoint: ONLY_HTTP.media,
     fails: {
       http: "415 UNSUPPORTED_MEDIA_TYPE",
       headers: { "accept-patch": expect.stringMatching(/application\/merge-patch\+json.*application\/json/) },
@@ -186,22 +186,22 @@ export const bodies: readonly Case[] = [
   patch("application/json means the same", { "content-type": "application/json" }),
   rule("an empty body is MALFORMED_JSON also without a type", {
     http: { method: "POST", path: "/categories" },
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     fails: { http: "400 MALFORMED_JSON" },
   }),
   rule("64 KiB are taken", {
     http: post(`{"name":"dog"${" ".repeat(65536 - 14)}}`),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     answers: () => ({ http: { status: 201, body: { id: expect.any(Number), name: "dog" } } }),
   }),
   rule("413: more than 64 KiB", {
     http: post(`{"name":"dog"${" ".repeat(65536 - 13)}}`),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     fails: { http: "413 PAYLOAD_TOO_LARGE" },
   }),
   rule("413: more than 64 KiB without a length", {
     http: post(" ".repeat(65537), { "transfer-encoding": "chunked" }),
-    oneDoor: ONLY_HTTP.json,
+    oneEndpoint: ONLY_HTTP.json,
     fails: { http: "413 PAYLOAD_TOO_LARGE" },
   }),
 ];

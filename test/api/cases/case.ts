@@ -1,4 +1,4 @@
-/** A rule of the API as data: one call told in both dialects, and what each door has to answer. */
+/** A rule of the API as data: one call told in both dialects, and what each endpoint has to answer. */
 import type { DescMethodUnary, JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 import type { Reason } from "../../../services/resource/errors.ts";
@@ -37,11 +37,11 @@ type CodeName = Uppercase<
   "invalid_argument" | "not_found" | "failed_precondition" | "aborted" | "resource_exhausted" | "permission_denied"
 >;
 
-/** What a caller is told when the call is refused, at each door. */
+/** What a caller is told when the call is refused, at each endpoint. */
 export interface Failure {
   readonly http?: `${number} ${Reason}`;
   readonly rpc?: `${CodeName} ${Reason}`;
-  /** The message at both doors holds this. */
+  /** The message at both endpoints holds this. */
   readonly says?: string;
   /** Headers of the HTTP answer. */
   readonly headers?: Readonly<Record<string, unknown>>;
@@ -50,12 +50,12 @@ export interface Failure {
 export interface Case<F = unknown> {
   /** What the case shows, in the words of the rule. */
   readonly rule: string;
-  /** Makes what the call is about, anew for each door. */
+  /** Makes what the call is about, anew for each endpoint. */
   readonly given?: (shop: Shop) => Promise<F>;
   readonly http?: HttpCall | ((given: F) => HttpCall);
   readonly rpc?: RpcCall | ((given: F) => RpcCall);
-  /** Why there is nothing to call at the other door. */
-  readonly oneDoor?: string;
+  /** Why there is nothing to call at the other endpoint. */
+  readonly oneEndpoint?: string;
   readonly fails?: Failure;
   readonly answers?: (given: F) => { readonly http?: HttpAnswer; readonly rpc?: RpcAnswer };
   /** What else is true afterwards. */

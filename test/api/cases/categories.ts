@@ -101,7 +101,7 @@ export const categories = [
   rule("PUT: null is no value", {
     given: (shop) => shop.category(),
     http: ({ id }) => ({ method: "PUT", path: `/categories/${id}`, body: { name: "dog", description: null } }),
-    oneDoor: "protobuf messages hold no null",
+    oneEndpoint: "protobuf messages hold no null",
     fails: { http: "400 VALIDATION_FAILED", says: "description" },
   }),
   rule("PUT: 404 for one that is not there", {

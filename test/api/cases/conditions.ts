@@ -186,14 +186,14 @@ const cached = (name: string, given: (shop: Shop) => Promise<Subject>, held: (et
   rule(`GET of ${name}: 304 without a body, with the ETag`, {
     given,
     http: ({ path, etag }) => ({ method: "GET", path, headers: { "if-none-match": held(etag) } }),
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     answers: ({ etag }) => ({ http: { status: 304, headers: { etag } } }),
   });
 const fresh = (name: string, held: string) =>
   rule(`GET: ${name}`, {
     given: category,
     http: ({ path }) => ({ method: "GET", path, headers: { "if-none-match": held } }),
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     answers: ({ id, etag }) => ({ http: { status: 200, headers: { etag }, body: { id: Number(id), name: "dog" } } }),
   });
 
@@ -222,12 +222,12 @@ export const conditions: readonly Case[] = [
   }),
   rule("a create is about no record that there is, so that conditions don't count", {
     http: { method: "POST", path: "/categories", headers: { "if-none-match": "*", "if-match": "1" }, body: DOG },
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     answers: () => ({ http: { status: 201, body: { id: expect.any(Number), ...DOG } } }),
   }),
   rule("a list has no tag to judge", {
     http: { method: "GET", path: "/categories?id=0", headers: { "if-none-match": "*", "if-match": '"1"' } },
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     answers: () => ({ http: { status: 200, body: [] } }),
   }),
   rule("the record is looked for before its revision", {
@@ -270,7 +270,7 @@ export const conditions: readonly Case[] = [
     rule(`GET: If-None-Match ${held || "without a value"} is no entity tag`, {
       given: category,
       http: ({ path }) => ({ method: "GET", path, headers: { "if-none-match": held } }),
-      oneDoor: ONLY_HTTP.headers,
+      oneEndpoint: ONLY_HTTP.headers,
       fails: { http: "400 INVALID_HEADER", says: "If-None-Match" },
     }),
   ),
@@ -279,7 +279,7 @@ export const conditions: readonly Case[] = [
       rule(`${method} of ${name}: 412 when If-Match names another tag`, {
         given,
         http: ({ path }) => ({ method, path, headers: { "if-match": '"0"' } }),
-        oneDoor: ONLY_HTTP.headers,
+        oneEndpoint: ONLY_HTTP.headers,
         ...(method === "GET"
           ? { fails: { http: "412 ETAG_MISMATCH" } }
           : { answers: () => ({ http: { status: 412 } }) }),
@@ -288,49 +288,49 @@ export const conditions: readonly Case[] = [
     rule(`GET of ${name}: 200 when If-Match names its tag`, {
       given,
       http: ({ path, etag }) => ({ method: "GET", path, headers: { "if-match": `"0", ${etag}` } }),
-      oneDoor: ONLY_HTTP.headers,
+      oneEndpoint: ONLY_HTTP.headers,
       answers: ({ etag }) => ({ http: { status: 200, headers: { etag }, body: expect.any(Object) } }),
     }),
   ]),
   rule("GET: If-Match compares strongly", {
     given: category,
     http: ({ path, etag }) => ({ method: "GET", path, headers: { "if-match": `W/${etag}` } }),
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     fails: { http: "412 ETAG_MISMATCH" },
   }),
   rule("GET: If-Match is judged before If-None-Match", {
     given: category,
     http: ({ path, etag }) => ({ method: "GET", path, headers: { "if-match": '"0"', "if-none-match": etag } }),
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     fails: { http: "412 ETAG_MISMATCH" },
   }),
   rule("GET: If-None-Match is judged where If-Match holds", {
     given: category,
     http: ({ path, etag }) => ({ method: "GET", path, headers: { "if-match": "*", "if-none-match": etag } }),
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     answers: ({ etag }) => ({ http: { status: 304, headers: { etag } } }),
   }),
   ...["1", '"1', '*, "1"', ""].map((named) =>
     rule(`GET: If-Match ${named || "without a value"} is no entity tag`, {
       given: category,
       http: ({ path }) => ({ method: "GET", path, headers: { "if-match": named } }),
-      oneDoor: ONLY_HTTP.headers,
+      oneEndpoint: ONLY_HTTP.headers,
       fails: { http: "400 INVALID_HEADER", says: "If-Match" },
     }),
   ),
   rule("GET: 404 whatever the record must be", {
     http: { method: "GET", path: "/categories/0", headers: { "if-match": "*" } },
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     fails: { http: "404 CATEGORY_NOT_FOUND" },
   }),
   rule("GET: 404 whatever the caller holds", {
     http: { method: "GET", path: "/categories/0", headers: { "if-none-match": "*" } },
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     fails: { http: "404 CATEGORY_NOT_FOUND" },
   }),
   rule("GET: headers are judged before the path", {
     http: { method: "GET", path: "/categories/x", headers: { "if-none-match": "1" } },
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     fails: { http: "400 INVALID_HEADER", says: "If-None-Match" },
   }),
 ];

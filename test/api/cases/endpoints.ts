@@ -1,4 +1,4 @@
-/** The two doors that every case goes through, and what is true of every answer, whatever the case. */
+/** The two endpoints that every case goes through, and what is true of every answer, whatever the case. */
 import { request as httpRequest } from "node:http";
 import { create, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";

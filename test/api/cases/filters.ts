@@ -42,15 +42,15 @@ const shown = (name: "id" | "petId", field: string, ...ids: (bigint | undefined)
 const badStatus = (title: string, path: string, status: string) =>
   rule(`status: ${title} (${path})`, {
     http: { method: "GET", path: `${path}?status=${status}` },
-    oneDoor: ONLY_HTTP.path,
+    oneEndpoint: ONLY_HTTP.path,
     fails: { http: "400 INVALID_QUERY", says: "status" },
   });
 const badRequest = (title: string, one: Case["rpc"]) =>
-  rule(title, { rpc: one as never, oneDoor: ONLY_HTTP.path, fails: { rpc: "INVALID_ARGUMENT VALIDATION_FAILED" } });
+  rule(title, { rpc: one as never, oneEndpoint: ONLY_HTTP.path, fails: { rpc: "INVALID_ARGUMENT VALIDATION_FAILED" } });
 const badBoolean = (value: string) =>
   rule(`orders: complete=${value} is no boolean`, {
     http: { method: "GET", path: `/store/orders?complete=${value}` },
-    oneDoor: ONLY_HTTP.path,
+    oneEndpoint: ONLY_HTTP.path,
     fails: { http: "400 INVALID_QUERY", says: "complete" },
   });
 const capped = (limit: string) =>
@@ -129,7 +129,7 @@ export const filters = [
   ),
   rule("pets: categoryId twice", {
     http: { method: "GET", path: "/pets?categoryId=1&categoryId=1" },
-    oneDoor: ONLY_HTTP.path,
+    oneEndpoint: ONLY_HTTP.path,
     fails: { http: "400 INVALID_QUERY", says: "categoryId" },
   }),
   ...["/pets", "/store/inventory"].flatMap((path) => [
@@ -194,7 +194,7 @@ export const filters = [
     given: oneOfEach,
     rpc: ({ available, pending, sold }) =>
       call(batchGetPets, { petId: [sold.id, 0n, available.id, 9223372036854775807n, sold.id, pending.id] }),
-    oneDoor: "batch reads exist as RPCs only",
+    oneEndpoint: "batch reads exist as RPCs only",
     answers: ({ available, pending, sold }) => ({
       rpc: { message: { pets: [sold, available, pending].map(({ id }) => expect.objectContaining({ id: `${id}` })) } },
     }),
@@ -202,7 +202,7 @@ export const filters = [
   rule("batch reads of the other three kinds", {
     given: async (shop) => [await shop.category(), await shop.category()],
     rpc: ([a, b]) => call(batchGetCategories, { categoryId: [a?.id ?? 0n, b?.id ?? 0n, a?.id ?? 0n, -1n] }),
-    oneDoor: "batch reads exist as RPCs only",
+    oneEndpoint: "batch reads exist as RPCs only",
     answers: (both) => ({
       rpc: { message: { categories: both.map(({ id }) => expect.objectContaining({ id: `${id}` })) } },
     }),

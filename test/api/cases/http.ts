@@ -44,7 +44,7 @@ const refused = (
   code: NonNullable<Case["fails"]>["http"],
   says = "",
   headers: Headers = {},
-) => rule(name, { http, oneDoor: ONLY_HTTP.headers, fails: { http: code as "400 INVALID_HEADER", says, headers } });
+) => rule(name, { http, oneEndpoint: ONLY_HTTP.headers, fails: { http: code as "400 INVALID_HEADER", says, headers } });
 const order = (name: string, http: HttpCall, code: NonNullable<Case["fails"]>["http"]) =>
   refused(`order of checks: ${name}`, http, code);
 
@@ -53,7 +53,7 @@ const read = (name: string, headers: Record<string, string | string[]>, seen: Re
   rule(name, {
     given: (shop: Shop) => shop.category(),
     http: ({ id }) => ({ method: "GET", path: `/categories/${id}`, headers }),
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     answers: ({ id }) => ({ http: { status: 200, headers: seen, body: { id: Number(id), name: "dog" } } }),
   });
 const requestId = (name: string, sent: string | string[], taken: boolean) =>
@@ -79,36 +79,36 @@ export const http: readonly Case[] = [
   ...paths.flatMap(([path, allow]) => [
     rule(`OPTIONS ${path}`, {
       http: { method: "OPTIONS", path },
-      oneDoor: ONLY_HTTP.methods,
+      oneEndpoint: ONLY_HTTP.methods,
       answers: () => ({ http: { status: 204, headers: { allow } } }),
     }),
     rule(`${path} with another method`, {
       http: { method: "TRACE", path },
-      oneDoor: ONLY_HTTP.methods,
+      oneEndpoint: ONLY_HTTP.methods,
       fails: { http: "405 METHOD_NOT_ALLOWED", headers: { allow }, says: "TRACE" },
     }),
   ]),
   rule("POST on one record", {
     http: { method: "POST", path: "/pets/1", body: {} },
-    oneDoor: ONLY_HTTP.methods,
+    oneEndpoint: ONLY_HTTP.methods,
     fails: { http: "405 METHOD_NOT_ALLOWED", headers: { allow: "DELETE, GET, HEAD, OPTIONS, PATCH, PUT" } },
   }),
   rule("DELETE of a list", {
     http: { method: "DELETE", path: "/pets" },
-    oneDoor: ONLY_HTTP.methods,
+    oneEndpoint: ONLY_HTTP.methods,
     fails: { http: "405 METHOD_NOT_ALLOWED", headers: { allow: "GET, HEAD, OPTIONS, POST" } },
   }),
   ...unknownPaths.map((path) =>
     rule(`unknown path ${path}`, {
       http: { method: "GET", path },
-      oneDoor: ONLY_HTTP.path,
+      oneEndpoint: ONLY_HTTP.path,
       fails: { http: "404 ROUTE_NOT_FOUND" },
     }),
   ),
   rule("HEAD of one record answers like GET without a body", {
     given: (shop) => shop.pet(),
     http: ({ id }) => ({ method: "HEAD", path: `/pets/${id}` }),
-    oneDoor: ONLY_HTTP.methods,
+    oneEndpoint: ONLY_HTTP.methods,
     answers: ({ id, etag }) => ({
       http: {
         status: 200,
@@ -120,7 +120,7 @@ export const http: readonly Case[] = [
     (path) =>
       rule(`HEAD ${path}`, {
         http: { method: "HEAD", path },
-        oneDoor: ONLY_HTTP.methods,
+        oneEndpoint: ONLY_HTTP.methods,
         answers: () => ({ http: { status: 200, headers: { "content-type": expect.any(String) } } }),
       }),
   ),
@@ -136,7 +136,7 @@ export const http: readonly Case[] = [
   rule("GET /pets/{petId} says so on 304", {
     given: (shop) => shop.pet(),
     http: ({ id, etag }) => ({ method: "GET", path: `/pets/${id}`, headers: { "if-none-match": etag } }),
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     answers: ({ id }) => ({ http: { status: 304, headers: { ...deprecated, link: successor(id) } } }),
   }),
   refused("GET /pets/{petId} says so on 404", { method: "GET", path: "/pets/-7" }, "404 PET_NOT_FOUND", "", {
@@ -145,13 +145,13 @@ export const http: readonly Case[] = [
   }),
   rule("GET /pets/{petId} says so on 400; the link is sent when the id is an int64", {
     http: { method: "GET", path: "/pets/rex" },
-    oneDoor: ONLY_HTTP.path,
+    oneEndpoint: ONLY_HTTP.path,
     fails: { http: "400 INVALID_ID", headers: { ...deprecated, link: null } },
   }),
   rule("other operations on a pet are not deprecated", {
     given: (shop) => shop.pet(),
     http: ({ id }) => ({ method: "PATCH", path: `/pets/${id}`, body: {} }),
-    oneDoor: ONLY_HTTP.headers,
+    oneEndpoint: ONLY_HTTP.headers,
     answers: () => ({
       http: { status: 200, headers: { deprecation: null, sunset: null, link: null }, body: expect.any(Object) },
     }),

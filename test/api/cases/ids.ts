@@ -67,7 +67,7 @@ export const ids: readonly Case[] = [
     paths.map((path) =>
       rule(`GET ${path}: ${name}`, {
         http: { method: "GET", path: `${path}/${text}` },
-        oneDoor: ONLY_HTTP.path,
+        oneEndpoint: ONLY_HTTP.path,
         fails: { http: "400 INVALID_ID", says: path === "/pets" ? "petId" : "Id" },
       }),
     ),
@@ -75,18 +75,18 @@ export const ids: readonly Case[] = [
   ...["PUT", "PATCH", "DELETE"].map((method) =>
     rule(`${method} of no identifier`, {
       http: { method, path: "/pets/rex", ...(method === "DELETE" ? {} : { body: {} }) },
-      oneDoor: ONLY_HTTP.path,
+      oneEndpoint: ONLY_HTTP.path,
       fails: { http: "400 INVALID_ID", says: "petId" },
     }),
   ),
   rule("GET /pets/-0 is the identifier 0", {
     http: { method: "GET", path: "/pets/-0" },
-    oneDoor: ONLY_HTTP.path,
+    oneEndpoint: ONLY_HTTP.path,
     fails: { http: "404 PET_NOT_FOUND" },
   }),
   rule("an encoded digit is the digit", {
     http: { method: "GET", path: "/pets/%30" },
-    oneDoor: ONLY_HTTP.path,
+    oneEndpoint: ONLY_HTTP.path,
     fails: { http: "404 PET_NOT_FOUND" },
   }),
   ...[0n, -1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)].flatMap(onOne),

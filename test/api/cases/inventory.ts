@@ -115,7 +115,7 @@ export const inventory = [
   rule("PUT: more than 2^31-1", {
     given: (shop) => shop.pet(),
     http: ({ id }) => ({ method: "PUT", path: `/store/inventory/${id}`, body: { quantity: 2147483648 } }),
-    oneDoor: "an int32 can't hold it",
+    oneEndpoint: "an int32 can't hold it",
     fails: { http: "400 VALIDATION_FAILED", says: "quantity" },
   }),
   rule("PUT: the limit with open orders is judged after the precondition", {
@@ -156,7 +156,7 @@ export const inventory = [
   }),
   rule("POST: entries come and go with their pets", {
     http: { method: "POST", path: "/store/inventory", body: { petId: 1, quantity: 1 } },
-    oneDoor: "there is no such RPC",
+    oneEndpoint: "there is no such RPC",
     fails: { http: "405 METHOD_NOT_ALLOWED", headers: { allow: "GET, HEAD, OPTIONS" } },
   }),
 ];

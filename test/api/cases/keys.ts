@@ -55,7 +55,7 @@ const same = (name: string, text: string) =>
   rule(`the same body: ${name}`, {
     given: keyed,
     http: ({ key }) => post(key, text),
-    oneDoor: "protobuf messages have one form",
+    oneEndpoint: "protobuf messages have one form",
     answers: (made) => ({ http: firstAnswer(made).http }),
   });
 const otherBody = (name: string, text: string, category: { name: string; description?: string }) =>
@@ -179,7 +179,7 @@ export const keys: readonly Case[] = [
       headers: { "idempotency-key": key },
       body: '{"quantity":1e3}',
     }),
-    oneDoor: "protobuf messages have one form",
+    oneEndpoint: "protobuf messages have one form",
     answers: ({ id }) => ({
       http: {
         status: 201,
@@ -262,7 +262,7 @@ export const keys: readonly Case[] = [
       rpc: { headers: NOT_REPLAYED, message: { pet: expect.objectContaining({ categoryId: `${id}` }) } },
     }),
   }),
-  rule("a key works across the doors", {
+  rule("a key works across the endpoints", {
     given: keyed,
     ...again,
     answers: firstAnswer,

@@ -79,7 +79,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** What the lists are asked for beside the filter, at both doors. */
+/** What the lists are asked for beside the filter, at both endpoints. */
 type Extra = (three: Three & { token: string }) => { query: string; request: object };
 
 function rulesOf({ name, path, list, field, id, three }: Kind): Case[] {
@@ -121,7 +121,7 @@ function rulesOf({ name, path, list, field, id, three }: Kind): Case[] {
   const bad = (title: string, query: string, request?: object) =>
     rule(`${name}: ${title}`, {
       http: { method: "GET", path: `${path}?${query}` },
-      ...(request ? { rpc: { method: list, request } } : { oneDoor: ONLY_HTTP.path }),
+      ...(request ? { rpc: { method: list, request } } : { oneEndpoint: ONLY_HTTP.path }),
       fails: { http: "400 INVALID_QUERY", ...(request ? { rpc: "INVALID_ARGUMENT VALIDATION_FAILED" } : {}) },
     });
   const none: Extra = () => ({ query: "", request: {} });
@@ -200,7 +200,7 @@ function rulesOf({ name, path, list, field, id, three }: Kind): Case[] {
     }),
     rule(`${name}: unknown parameters are errors under strict handling`, {
       http: { method: "GET", path: `${path}?colour=black`, headers: { prefer: "handling=strict" } },
-      oneDoor: ONLY_HTTP.path,
+      oneEndpoint: ONLY_HTTP.path,
       fails: { http: "400 UNKNOWN_FIELD", says: "colour" },
     }),
   ];

@@ -64,7 +64,7 @@ const invalid = (name: string, method: string, body: object, says: string) =>
   rule(`${method}: ${name}`, {
     given: open,
     http: ({ id }) => ({ method, path: `/store/orders/${id}`, body }),
-    oneDoor: "protobuf messages hold no null",
+    oneEndpoint: "protobuf messages hold no null",
     fails: { http: "400 VALIDATION_FAILED", says },
   });
 

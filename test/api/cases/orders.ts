@@ -23,7 +23,7 @@ const shipDate = (name: string, sent: string, seconds: bigint, nanos: number, an
 const badDate = (name: string, sent: unknown) =>
   rule(`shipDate: ${name}`, {
     http: { method: "POST", path, body: { shipDate: sent } },
-    oneDoor: "a protobuf timestamp can't hold it",
+    oneEndpoint: "a protobuf timestamp can't hold it",
     fails: { http: "400 VALIDATION_FAILED", says: "shipDate" },
   });
 
@@ -192,7 +192,7 @@ export const orders = [
   badDate("finer than a nanosecond", "2027-06-01T12:00:00.1234567891Z"),
   rule("shipDate: years outside 0001..9999", {
     rpc: call(createOrder, { order: { shipDate: { seconds: 253402300800n, nanos: 0 } } }),
-    oneDoor: "JSON has no such date",
+    oneEndpoint: "JSON has no such date",
     fails: { rpc: "INVALID_ARGUMENT VALIDATION_FAILED" },
   }),
 ];

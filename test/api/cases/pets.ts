@@ -177,7 +177,7 @@ export const pets = [
     rule(`PATCH: null for ${member}`, {
       given: (shop: Shop) => shop.pet(),
       http: ({ id }) => ({ method: "PATCH", path: `/pets/${id}`, body: { [member]: null } }),
-      oneDoor: "protobuf messages hold no null",
+      oneEndpoint: "protobuf messages hold no null",
       fails: { http: "400 VALIDATION_FAILED", says: member },
     }),
   ),
@@ -188,7 +188,7 @@ export const pets = [
       path: `/pets/${id}`,
       body: { name: "Max", categoryId: Number(categoryId), status: null },
     }),
-    oneDoor: "protobuf messages hold no null",
+    oneEndpoint: "protobuf messages hold no null",
     fails: { http: "400 VALIDATION_FAILED", says: "status" },
   }),
   rule("PUT: 404 for one that is not there, before its category is looked for", {

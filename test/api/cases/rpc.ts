@@ -13,7 +13,7 @@ const MASKS = "HTTP has PUT and PATCH instead of masks";
 const badMask = (name: string, rpc: Case["rpc"], says: string) =>
   rule(`mask: ${name}`, {
     rpc: rpc as never,
-    oneDoor: MASKS,
+    oneEndpoint: MASKS,
     fails: { rpc: "INVALID_ARGUMENT VALIDATION_FAILED", says },
   });
 const paths = (...names: string[]) => ({ updateMask: { paths: names } });
@@ -22,7 +22,7 @@ export const rpc: readonly Case[] = [
   rule("mask: none replaces", {
     given: (shop) => shop.category({ name: "dog", description: "barks" }),
     rpc: ({ id }) => call(updateCategory, { categoryId: id, category: { name: "wolf" } }),
-    oneDoor: MASKS,
+    oneEndpoint: MASKS,
     answers: ({ id }) => ({ rpc: { message: { category: { id: `${id}`, name: "wolf", etag: '"2"' } } } }),
   }),
   rule("mask: what it does not name is not looked at", {
@@ -33,7 +33,7 @@ export const rpc: readonly Case[] = [
         category: { name: "x".repeat(999), description: "howls" },
         ...paths("description"),
       }),
-    oneDoor: MASKS,
+    oneEndpoint: MASKS,
     answers: ({ id }) => ({
       rpc: { message: { category: { id: `${id}`, name: "dog", description: "howls", etag: '"2"' } } },
     }),
@@ -42,7 +42,7 @@ export const rpc: readonly Case[] = [
     given: (shop) => shop.pet(),
     rpc: ({ id }) =>
       call(InventoryService.method.updateInventory, { petId: id, inventory: { quantity: -9 }, ...paths() }),
-    oneDoor: MASKS,
+    oneEndpoint: MASKS,
     answers: ({ id }) => ({
       rpc: { message: { item: { petId: `${id}`, quantity: 1, status: "PET_STATUS_AVAILABLE", etag: '"1"' } } },
     }),
@@ -51,7 +51,7 @@ export const rpc: readonly Case[] = [
     given: (shop) => shop.order({ quantity: 2 }),
     rpc: ({ id = 0n }) =>
       call(OrderService.method.updateOrder, { orderId: id, order: { quantity: 3, complete: true }, ...paths() }),
-    oneDoor: MASKS,
+    oneEndpoint: MASKS,
     answers: ({ id }) => ({ rpc: { message: { order: { id: `${id}`, quantity: 2, etag: '"1"' } } } }),
   }),
   badMask("a field that there is not", call(updatePet, { petId: 1n, pet: {}, ...paths("colour") }), "update_mask"),
@@ -74,22 +74,22 @@ export const rpc: readonly Case[] = [
   ),
   rule("a message above 1 MiB", {
     rpc: call(createCategory, { category: { name: "dog", description: "x".repeat(1024 * 1024) } }),
-    oneDoor: "bodies are limited to 64 KiB",
+    oneEndpoint: "bodies are limited to 64 KiB",
     fails: { rpc: "RESOURCE_EXHAUSTED PAYLOAD_TOO_LARGE" },
   }),
   rule("a message above what its fields can hold, and 64 KiB", {
     rpc: call(createCategory, { category: { name: "dog", description: "x".repeat(100_000) } }),
-    oneDoor: "bodies are limited to 64 KiB",
+    oneEndpoint: "bodies are limited to 64 KiB",
     fails: { rpc: "RESOURCE_EXHAUSTED PAYLOAD_TOO_LARGE" },
   }),
   rule("a message below that is judged by its rules", {
     rpc: call(createCategory, { category: { name: "dog", description: "x".repeat(80_000) } }),
-    oneDoor: "bodies are limited to 64 KiB",
+    oneEndpoint: "bodies are limited to 64 KiB",
     fails: { rpc: "INVALID_ARGUMENT VALIDATION_FAILED", says: "description" },
   }),
   rule("an answer holds the etag that HTTP sends as a header, and int64 as text in its JSON", {
     rpc: call(createCategory, { category: { name: "dog" } }),
-    oneDoor: "this is the other dialect",
+    oneEndpoint: "this is the other dialect",
     answers: () => ({
       rpc: { message: { category: { id: expect.stringMatching(/^\d+$/), name: "dog", etag: '"1"' } } },
     }),

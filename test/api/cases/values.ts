@@ -38,7 +38,7 @@ const badText = (title: string, description: string) =>
 const wrong = (path: string, says: string, text: string, among: string) =>
   rule(`${says}: ${text} is not one`, {
     http: { method: "POST", path, body: `{${among}"${says}":${text}}` },
-    oneDoor: MESSAGES,
+    oneEndpoint: MESSAGES,
     fails: { http: "400 VALIDATION_FAILED", says },
   });
 const noInteger = [
@@ -71,7 +71,7 @@ const badQuantity = (text: string, value?: number) =>
   rule(`quantity: ${text} is out of range`, {
     http: { method: "POST", path: "/store/orders", body: `{"quantity":${text}}` },
     ...(value === undefined
-      ? { oneDoor: MESSAGES, fails: { http: BOTH.http, says: "quantity" } }
+      ? { oneEndpoint: MESSAGES, fails: { http: BOTH.http, says: "quantity" } }
       : { rpc: call(createOrder, { order: { quantity: value } }), fails: { ...BOTH, says: "quantity" } }),
   });
 const badReference = (member: "petId" | "categoryId", value: bigint) =>
@@ -125,7 +125,7 @@ export const values: readonly Case[] = [
   }),
   rule("a record is required on RPC", {
     rpc: call(createPet, {}),
-    oneDoor: "over HTTP it is the body",
+    oneEndpoint: "over HTTP it is the body",
     fails: { rpc: BOTH.rpc, says: "pet" },
   }),
   rule("description: 2,000 characters", {
@@ -165,12 +165,12 @@ export const values: readonly Case[] = [
   exactly("9223372036854775807"),
   rule("status: 0 is an error on RPC", {
     rpc: call(createPet, { pet: { name: "Rex", categoryId: 1n, status: 0 } }),
-    oneDoor: "HTTP has names for statuses",
+    oneEndpoint: "HTTP has names for statuses",
     fails: { rpc: BOTH.rpc, says: "status" },
   }),
   rule("status: a number that is none", {
     rpc: call(createPet, { pet: { name: "Rex", categoryId: 1n, status: 4 as 1 } }),
-    oneDoor: "HTTP has names for statuses",
+    oneEndpoint: "HTTP has names for statuses",
     fails: { rpc: BOTH.rpc, says: "status" },
   }),
 ];
