@@ -9,7 +9,7 @@ import { ORDERS, type OrderDoc } from "../services/order/model.ts";
 import * as order from "../services/order/rules.ts";
 import { PETS, type PetDoc } from "../services/pet/model.ts";
 import * as pet from "../services/pet/rules.ts";
-import { KEYS } from "../services/resource/keys.ts";
+import { KEYS } from "../services/resource/idempotency-keys.ts";
 
 export const SCHEMAS = {
   pet: { pets: PETS, keys: KEYS },

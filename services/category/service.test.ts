@@ -5,7 +5,7 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { startTestService, type TestService } from "../resource/fixtures/service.ts";
-import type { Peers } from "./deletion.ts";
+import type { Peers } from "./delete-category.ts";
 import { createCategoryService } from "./service.ts";
 
 let service: TestService;

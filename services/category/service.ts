@@ -5,12 +5,12 @@ import { CategoryInternalService, CategoryState } from "#proto/petstore/internal
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
 import { createExpiry, removeTombstones, withExpiry } from "../resource/expiry.ts";
-import { accepted, createKeys, type Fate, givenUp, KEYS } from "../resource/keys.ts";
+import { accepted, createKeys, type Fate, givenUp, KEYS } from "../resource/idempotency-keys.ts";
 import type { ServiceModule } from "../resource/module.ts";
 import { readPage } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
-import { removing, sweeping } from "../resource/sweep.ts";
-import { driveDeletion, type Peers } from "./deletion.ts";
+import { removing, sweeping } from "../resource/recovery-worker.ts";
+import { driveDeletion, type Peers } from "./delete-category.ts";
 import { CATEGORIES, type CategoryDoc, isTombstone, said, shown, toCategory } from "./model.ts";
 import { beginDeletion, categoryNotFound, giveUp, insert, update } from "./rules.ts";
 

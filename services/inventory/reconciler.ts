@@ -8,7 +8,7 @@ import { type Budget, onward } from "@petstore/rpc/call";
 import { OrderFate, type OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import type { Worker } from "../resource/module.ts";
-import { sweeping } from "../resource/sweep.ts";
+import { sweeping } from "../resource/recovery-worker.ts";
 import type { Entries } from "./model.ts";
 import { ordersIn } from "./order-map.ts";
 

@@ -11,10 +11,10 @@ import { createExpiry, removeTombstones, withExpiry } from "../resource/expiry.t
 import type { ServiceModule } from "../resource/module.ts";
 import { readPage } from "../resource/page.ts";
 import { fromPetStatus, storedId, toPetStatus } from "../resource/record.ts";
-import { removing } from "../resource/sweep.ts";
+import { removing } from "../resource/recovery-worker.ts";
 import { INVENTORY, type InventoryDoc, isTombstone, said, toInventoryItem } from "./model.ts";
+import { createRelay } from "./outbox-publisher.ts";
 import { createReconciler } from "./reconciler.ts";
-import { createRelay } from "./relay.ts";
 import {
   commit,
   type Ended,

@@ -3,13 +3,13 @@ import { OrderFate, OrderInternalService } from "#proto/petstore/internal/v1/ord
 import { type ListOrdersRequest, OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import { createExpiry, removeTombstones, withExpiry } from "../resource/expiry.ts";
-import { accepted, createKeys, givenUp, KEYS, refused } from "../resource/keys.ts";
+import { settling } from "../resource/finish-on-read.ts";
+import { accepted, createKeys, givenUp, KEYS, refused } from "../resource/idempotency-keys.ts";
 import type { ServiceModule } from "../resource/module.ts";
 import { readPage } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
-import { settling } from "../resource/settling.ts";
-import { removing, sweeping } from "../resource/sweep.ts";
-import { drive, fateOf, finish, foreseeRefusal, type OrderContext, type Peers } from "./fulfilment.ts";
+import { removing, sweeping } from "../resource/recovery-worker.ts";
+import { drive, fateOf, finish, foreseeRefusal, type OrderContext, type Peers } from "./advance-order.ts";
 import { isTombstone, ORDERS, type OrderDoc, type OrderParams, said, shown, toOrder } from "./model.ts";
 import { asPlaced, cancel, insert, insertAborted, orderNotFound, refusalError, update } from "./rules.ts";
 

@@ -8,15 +8,15 @@ import { type ListPetsRequest, PetService } from "#proto/petstore/pet/v1/pet_ser
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
 import { createExpiry, removeTombstones, withExpiry } from "../resource/expiry.ts";
-import { accepted, createKeys, KEYS } from "../resource/keys.ts";
+import { settling } from "../resource/finish-on-read.ts";
+import { accepted, createKeys, KEYS } from "../resource/idempotency-keys.ts";
 import type { ServiceModule } from "../resource/module.ts";
 import { readPage } from "../resource/page.ts";
 import { fromPetStatus, storedId } from "../resource/record.ts";
-import { settling } from "../resource/settling.ts";
-import { removing, sweeping } from "../resource/sweep.ts";
-import { driveCreation, fateOf, type PetContext, unfinished } from "./creation.ts";
-import { createGatekeeper } from "./gate.ts";
-import { driveIntent, endDeletion, isLeaving } from "./intent.ts";
+import { removing, sweeping } from "../resource/recovery-worker.ts";
+import { driveIntent, endDeletion, isLeaving } from "./advance-intent.ts";
+import { driveCreation, fateOf, type PetContext, unfinished } from "./create-pet.ts";
+import { createGatekeeper } from "./deletion-guard.ts";
 import {
   changeOf,
   GATES,

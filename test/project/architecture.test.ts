@@ -44,7 +44,7 @@ test("the imports are really read", () => {
   expect(sources.length).toBeGreaterThan(40);
   expect(sources.find(({ path }) => path === "services/serve.ts")?.imports).toContain("services/pet/service.ts");
   expect(sources.find(({ path }) => path === "services/pet/service.ts")?.imports).toContain(
-    "services/resource/keys.ts",
+    "services/resource/idempotency-keys.ts",
   );
 });
 

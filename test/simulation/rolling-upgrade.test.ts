@@ -10,11 +10,11 @@ import { INVENTORY, toInventoryItem } from "../../services/inventory/model.ts";
 import * as inventory from "../../services/inventory/rules.ts";
 import { ORDERS, toOrder } from "../../services/order/model.ts";
 import * as order from "../../services/order/rules.ts";
-import { createGatekeeper } from "../../services/pet/gate.ts";
+import { createGatekeeper } from "../../services/pet/deletion-guard.ts";
 import { GATES, PETS, toPet } from "../../services/pet/model.ts";
 import * as pet from "../../services/pet/rules.ts";
 import { RETENTION } from "../../services/resource/expiry.ts";
-import { createKeys, KEYS } from "../../services/resource/keys.ts";
+import { createKeys, KEYS } from "../../services/resource/idempotency-keys.ts";
 
 const NEWER = { text: "kept", list: [{ deep: 1 }] };
 

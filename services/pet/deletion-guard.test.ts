@@ -3,7 +3,7 @@ import { CategoryState } from "#proto/petstore/internal/v1/category_internal_ser
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { createExpiry, RETENTION, withExpiry } from "../resource/expiry.ts";
 import { testClock } from "../resource/fixtures/service.ts";
-import { createGatekeeper, type Gatekeeper } from "./gate.ts";
+import { createGatekeeper, type Gatekeeper } from "./deletion-guard.ts";
 import { GATES, type Gates, PETS, type Pets } from "./model.ts";
 import { insert, refuse } from "./rules.ts";
 

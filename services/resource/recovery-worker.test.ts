@@ -1,6 +1,6 @@
 import { setImmediate as idle } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { removing, sweeping } from "./sweep.ts";
+import { removing, sweeping } from "./recovery-worker.ts";
 
 /** Documents that are unfinished until their work succeeds. Each is worked on until `held` is over. */
 function setUp(ids: readonly number[], fails: readonly number[] = [], random = () => 0, held?: Promise<void>) {

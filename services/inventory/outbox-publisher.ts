@@ -9,7 +9,7 @@ import type { PetInternalService } from "#proto/petstore/internal/v1/pet_interna
 import type { Deps } from "../resource/deps.ts";
 import type { Worker } from "../resource/module.ts";
 import { toPetStatus } from "../resource/record.ts";
-import { sweeping } from "../resource/sweep.ts";
+import { sweeping } from "../resource/recovery-worker.ts";
 import type { Entries } from "./model.ts";
 import { markTold } from "./rules.ts";
 

@@ -4,7 +4,16 @@ import { describe, expect, test } from "vitest";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { DomainError } from "./errors.ts";
 import { RETENTION } from "./expiry.ts";
-import { accepted, createKeys, type Ended, type Fate, givenUp, KEYS, REPLAYED_HEADER, refused } from "./keys.ts";
+import {
+  accepted,
+  createKeys,
+  type Ended,
+  type Fate,
+  givenUp,
+  KEYS,
+  REPLAYED_HEADER,
+  refused,
+} from "./idempotency-keys.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -3,7 +3,7 @@
 import { type Budget, onward } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { toPetStatus } from "../resource/record.ts";
-import { type PetContext, ROUNDS, stockOf, unfinished } from "./creation.ts";
+import { type PetContext, ROUNDS, stockOf, unfinished } from "./create-pet.ts";
 import type { Intent, IntentEnd, PetDoc } from "./model.ts";
 import { applyDeletion, applyIntent, dropIntent } from "./rules.ts";
 

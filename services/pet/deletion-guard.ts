@@ -13,7 +13,7 @@ import {
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import { createExpiry, removeOverdue } from "../resource/expiry.ts";
-import { isLeaving } from "./intent.ts";
+import { isLeaving } from "./advance-intent.ts";
 import type { Gates, PetDoc, Pets } from "./model.ts";
 
 /** How long a write waits for a category whose deletion is not decided, and how often it looks. */

@@ -6,7 +6,7 @@ import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { startTestService, type TestService, testClock } from "../resource/fixtures/service.ts";
-import { createRelay } from "./relay.ts";
+import { createRelay } from "./outbox-publisher.ts";
 import { createInventoryService, type Peers } from "./service.ts";
 
 const { AVAILABLE, PENDING, SOLD } = PetStatus;

@@ -8,9 +8,9 @@ import {
 } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
-import { accepted, type Ended, type Fate, givenUp, refused } from "../resource/keys.ts";
+import { accepted, type Ended, type Fate, givenUp, refused } from "../resource/idempotency-keys.ts";
 import { fromPetStatus, toPetStatus } from "../resource/record.ts";
-import type { Gatekeeper } from "./gate.ts";
+import type { Gatekeeper } from "./deletion-guard.ts";
 import type { PetDoc, Pets } from "./model.ts";
 import { activate, refusalError, refuse, type Stock } from "./rules.ts";
 
