@@ -17,9 +17,9 @@ import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { health } from "./health.ts";
 import { petstoreDocument, TITLE } from "./openapi.ts";
-import { rpcDoor } from "./rpc-door.ts";
-import { answerUnknownRpcs } from "./rpc-unknown.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { publicServices } from "./services.ts";
+import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
 /** Opens the gateway, ready to take requests; the stack closes it. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
@@ -47,7 +47,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     plugins: [
       docs({ basePath, title: TITLE, document: jsonText(petstoreDocument(config)) }),
       health({ basePath, services, isAccepting: () => closing.isAccepting(), ...realTime }),
-      rpcDoor({ basePath, services, limits, ...realTime }),
+      rpcEndpoint({ basePath, services, limits, ...realTime }),
     ],
   });
   const closing = createClosing(app, { lameDuckMs, ...realTime });

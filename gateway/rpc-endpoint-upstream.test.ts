@@ -6,7 +6,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { fault } from "@petstore/rpc/errors/fault";
 import { expect, test, vi } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { rpcDoor } from "./rpc-door.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { type Seen, sendRaw, servedAt, startGateway } from "./testing.ts";
 
 const GET_PET = "/petstore.pet.v1.PetService/GetPet";
@@ -45,8 +45,8 @@ async function before(
 ) {
   const transport = servedAt("a-secret-of-the-petstore", ...services.map(({ url }) => url));
   const limits = { rpcBytes: 1024, requestMs };
-  const door = rpcDoor({ basePath: "", services: [{ desc: PetService, transport }], limits, clock: Date.now });
-  const gateway = await startGateway(PetService, {}, { plugins: [door] });
+  const endpoint = rpcEndpoint({ basePath: "", services: [{ desc: PetService, transport }], limits, clock: Date.now });
+  const gateway = await startGateway(PetService, {}, { plugins: [endpoint] });
   try {
     await check(gateway.call, gateway.port);
   } finally {

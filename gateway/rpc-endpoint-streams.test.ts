@@ -5,7 +5,7 @@ import { fault, reasonOf } from "@petstore/rpc/errors/fault";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { rpcDoor } from "./rpc-door.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { startGateway } from "./testing.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
@@ -32,8 +32,8 @@ beforeAll(async () => {
     }),
   );
   const limits = { rpcBytes: 1024, requestMs: 1 };
-  const door = rpcDoor({ basePath: "", services: [{ desc: Health, transport }], limits, clock: Date.now });
-  gateway = await startGateway(PetService, {}, { plugins: [door] });
+  const endpoint = rpcEndpoint({ basePath: "", services: [{ desc: Health, transport }], limits, clock: Date.now });
+  gateway = await startGateway(PetService, {}, { plugins: [endpoint] });
 });
 afterAll(() => gateway.app.close());
 

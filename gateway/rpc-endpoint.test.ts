@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "#proto/health/v1/health_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { rpcDoor } from "./rpc-door.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { sendRaw, servedAt, startGateway, testLimits } from "./testing.ts";
 
 const SECRET = "a-secret-of-the-petstore";
@@ -33,17 +33,17 @@ const implementation = {
 
 const closing = new AsyncDisposableStack();
 
-function start(url: string, more: Partial<Parameters<typeof rpcDoor>[0]> = {}) {
+function start(url: string, more: Partial<Parameters<typeof rpcEndpoint>[0]> = {}) {
   const transport = servedAt(SECRET, url);
   closing.defer(() => transport.close());
-  const door = rpcDoor({
+  const endpoint = rpcEndpoint({
     basePath: "/api",
     services: [{ desc: PetService, transport }],
     limits: { rpcBytes: 64 * KIB, requestMs: testLimits.requestMs },
     clock: Date.now,
     ...more,
   });
-  return startGateway(PetService, {}, { basePath: "/api", plugins: [door] });
+  return startGateway(PetService, {}, { basePath: "/api", plugins: [endpoint] });
 }
 
 beforeAll(async () => {

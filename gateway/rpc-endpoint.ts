@@ -21,9 +21,9 @@ import type { Runtime } from "@petstore/runtime/clock";
 import { Refusal } from "connect-transcoder/errors/refusal";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
 import type { Limits } from "./config.ts";
-import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, told } from "./rpc-forward.ts";
+import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, told } from "./rpc-proxy.ts";
 
-export interface RpcDoorOptions extends Pick<Runtime, "clock"> {
+export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   readonly limits: Pick<Limits, "rpcBytes" | "requestMs">;
@@ -31,7 +31,7 @@ export interface RpcDoorOptions extends Pick<Runtime, "clock"> {
   readonly identify?: (request: FastifyRequest) => Promise<string> | string;
 }
 
-export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance) => {
+export const rpcEndpoint = (options: RpcEndpointOptions) => async (app: FastifyInstance) => {
   const { services, limits, clock, identify = () => ANONYMOUS } = options;
   const maxBytesOf = (method: DescMethod) => Math.min(limits.rpcBytes, maxRequestBytes(method));
   app.removeAllContentTypeParsers();
@@ -77,7 +77,7 @@ export const rpcDoor = (options: RpcDoorOptions) => async (app: FastifyInstance)
  * The instance, with two things that the plugin (2.2) lacks: it takes every method on every path, and comes back without
  * a word from a request that it could not answer.
  */
-function routed(app: FastifyInstance, { basePath, services }: RpcDoorOptions): FastifyInstance {
+function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions): FastifyInstance {
   const methods = services.flatMap(({ desc }) => desc.methods.filter(isForwarded));
   const safe = new Set(methods.filter(isSafe).map(({ parent, name }) => `/${parent.typeName}/${name}`));
   const all = (path: string, _options: object, handle: RouteHandlerMethod) =>

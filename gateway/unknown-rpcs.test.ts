@@ -4,8 +4,8 @@ import { reasonOf } from "@petstore/rpc/errors/fault";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Health } from "#proto/health/v1/health_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { answerUnknownRpcs } from "./rpc-unknown.ts";
 import { startGateway } from "./testing.ts";
+import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises"
 import { createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { rpcDoor } from "./rpc-door.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { startGateway, testLimits } from "./testing.ts";
 
 const GET_PET = "/petstore.pet.v1.PetService/GetPet";
@@ -26,8 +26,8 @@ beforeAll(async () => {
     }),
   );
   const limits = { rpcBytes: 64 * 1024, requestMs: testLimits.requestMs };
-  const door = rpcDoor({ basePath: "", services: [{ desc: PetService, transport }], limits, clock: Date.now });
-  gateway = await startGateway(PetService, {}, { plugins: [door] });
+  const endpoint = rpcEndpoint({ basePath: "", services: [{ desc: PetService, transport }], limits, clock: Date.now });
+  gateway = await startGateway(PetService, {}, { plugins: [endpoint] });
   gateway.app.server.on("request", () => arrived++);
 });
 afterAll(async () => {
