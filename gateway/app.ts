@@ -58,7 +58,7 @@ export interface GatewayOptions {
   readonly authorize?: (caller: string, operation: Operation) => Promise<void> | void;
   /** What concerns every answer, whichever route it comes from, such as CORS. */
   readonly everywhere?: (app: FastifyInstance) => Promise<void>;
-  /** What the gateway serves beside the operations: its document, health, the door for RPCs. */
+  /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
   readonly plugins?: readonly ((app: FastifyInstance) => Promise<void>)[];
 }
 

@@ -1,4 +1,4 @@
-/** Lets web pages of other origins call both doors from a browser. */
+/** Lets web pages of other origins call both endpoints from a browser. */
 import { cors as connectCors } from "@connectrpc/connect";
 import fastifyCors, { type FastifyCorsOptions } from "@fastify/cors";
 import type { FastifyInstance, FastifyRequest } from "fastify";

@@ -434,7 +434,7 @@ test("500 tells nothing but the request's identifier, the log tells the rest", a
   expect(gateway.log.join("")).toContain(headers.get("x-request-id"));
 });
 
-test("bad bodies through the real door change nothing", async () => {
+test("bad bodies through the real endpoint change nothing", async () => {
   const bodies: [string, string][] = [
     ['{"name":"a","name":"b","categoryId":1}', "MALFORMED_JSON"],
     ['{"name":"\\ud800","categoryId":1}', "MALFORMED_JSON"],

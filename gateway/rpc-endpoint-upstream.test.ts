@@ -1,4 +1,4 @@
-/** The door before servers that do not behave. */
+/** The RPC endpoint before servers that do not behave. */
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { ServiceImpl } from "@connectrpc/connect";
@@ -37,7 +37,7 @@ async function startService(implementation: Partial<ServiceImpl<typeof PetServic
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, hangUp, close };
 }
 
-/** Runs `check` against a door before these services. */
+/** Runs `check` against an endpoint before these services. */
 async function before(
   services: readonly { readonly url: string; close(): Promise<void> }[],
   check: (call: Call, port: number) => Promise<void>,

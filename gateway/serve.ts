@@ -1,4 +1,4 @@
-/** Puts the gateway together: transports, both doors, the document, health. */
+/** Puts the gateway together: transports, both endpoints, the document, health. */
 
 import { createServiceTransport } from "@petstore/rpc/client/client";
 import { listen } from "@petstore/rpc/server/listen";

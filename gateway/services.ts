@@ -5,7 +5,7 @@ import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { ServiceName } from "../config.ts";
 
-/** What callers from outside may reach, at either door, by the process that serves it. */
+/** What callers from outside may reach, at either endpoint, by the process that serves it. */
 export const publicServices: readonly { readonly name: ServiceName; readonly desc: DescService }[] = [
   { name: "pet", desc: PetService },
   { name: "category", desc: CategoryService },
