@@ -38,12 +38,14 @@ test("by default the caller is anonymous, whatever the request says", async () =
 
 test("identity and permission come after the route and the sizes, before everything else", async () => {
   const call = await start({
-    identify: ({ headers }) => {
-      if (!headers.authorization) throw new Refusal("UNAUTHENTICATED", "Who are you?");
-      return headers.authorization;
-    },
-    authorize: (caller, { id }) => {
-      if (id !== "getPet") throw new Refusal("PERMISSION_DENIED", `${caller} may not ${id}.`);
+    auth: {
+      authenticate: ({ authorization }) => {
+        if (!authorization) throw new Refusal("UNAUTHENTICATED", "Who are you?");
+        return { id: authorization };
+      },
+      authorize: ({ id }, { name }) => {
+        if (name !== "GetPet") throw new Refusal("PERMISSION_DENIED", `${id} may not ${name}.`);
+      },
     },
   });
   const odd = { accept: "text/html", "x-server-timeout": "x" };
@@ -145,9 +147,12 @@ test("a call gets what is left of the request's time, in whole milliseconds", as
   const call = await start({
     services: [{ desc: PetService, transport: transport as never }],
     clock: () => now,
-    identify: () => {
-      now += 1000;
-      return "slow";
+    auth: {
+      authenticate: () => {
+        now += 1000;
+        return { id: "slow" };
+      },
+      authorize: () => {},
     },
   });
   await call("/pets/1");

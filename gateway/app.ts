@@ -1,11 +1,11 @@
 /** Builds the gateway: what every request goes through, the operations of the services, and the plugins beside them. */
 import type { Duplex } from "node:stream";
-import type { DescEnum, DescService } from "@bufbuild/protobuf";
+import type { DescEnum, DescMethod, DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
-import { ANONYMOUS, callHeaders, isRequestId, newRequestId, REQUEST_ID_HEADER } from "@petstore/rpc/call";
+import { callHeaders, isRequestId, newRequestId, REQUEST_ID_HEADER } from "@petstore/rpc/call";
 import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "@petstore/rpc/server/connections";
 import { hostProblem } from "@petstore/rpc/server/host";
-import { type Operation, operationsOf } from "connect-transcoder/contract/operations";
+import { operationsOf } from "connect-transcoder/contract/operations";
 import { Refusal } from "connect-transcoder/errors/refusal";
 import { varyByAccept, wantsProblem } from "connect-transcoder/policy/media";
 import type { RetirementPolicy } from "connect-transcoder/policy/retirement";
@@ -23,6 +23,7 @@ import {
   LogController,
 } from "fastify";
 import type { Logger } from "pino";
+import { type Auth, addAuth } from "./auth.ts";
 import { createErrorExit, errorBody } from "./errors.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
@@ -30,13 +31,6 @@ export const API_VERSION = "1.0.0";
 
 /** An error says what was so at one moment. */
 const NOT_STORED = { "cache-control": "no-store" };
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** In whose name the request is made. */
-    caller: string;
-  }
-}
 
 export interface GatewayOptions {
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
@@ -52,10 +46,7 @@ export interface GatewayOptions {
   /** In front of every path, such as "/api"; empty for none. */
   readonly basePath: string;
   readonly deprecation?: RetirementPolicy;
-  /** Says who is calling, or throws a Refusal. By default nobody is asked. */
-  readonly identify?: (request: FastifyRequest) => Promise<string> | string;
-  /** Throws a Refusal when the caller may not do this. By default everybody may do everything. */
-  readonly authorize?: (caller: string, operation: Operation) => Promise<void> | void;
+  readonly auth: Auth;
   /** What concerns every answer, whichever route it comes from, such as CORS. */
   readonly everywhere?: (app: FastifyInstance) => Promise<void>;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
@@ -64,7 +55,7 @@ export interface GatewayOptions {
 
 /** The gateway, ready but not listening. @throws Error when an annotation of a service can't be served */
 export async function buildGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const { log, clock, random, limits, basePath, identify = () => ANONYMOUS, authorize = () => {} } = options;
+  const { log, clock, random, limits, basePath } = options;
   const failureOf = createErrorExit(options.reasons);
 
   const app: FastifyInstance = fastify({
@@ -95,7 +86,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   guardConnections(app.server, options.connections ?? defaultConnectionLimits, { log });
   app.setErrorHandler(sendError);
   app.decorateRequest("arrivedAt", 0);
-  app.decorateRequest("caller", "");
+  addAuth(app, options.auth);
   takeOddRequests(app, refuse);
 
   app.addHook("onRequest", async (request, reply) => {
@@ -123,10 +114,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     limits,
     clock,
     retirement: options.deprecation ?? {},
-    authorize: async (request: FastifyRequest, operation: Operation) => {
-      request.caller = await identify(request);
-      await authorize(request.caller, operation);
-    },
+    authorize: (request: FastifyRequest, { method }: { readonly method: DescMethod }) => app.admit(request, method),
     callHeaders,
   };
   for (const { desc, transport } of options.services) {

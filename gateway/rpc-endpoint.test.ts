@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "#proto/health/v1/health_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import type { Auth } from "./auth.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { sendRaw, servedAt, startGateway, testLimits } from "./testing.ts";
 
@@ -33,7 +34,7 @@ const implementation = {
 
 const closing = new AsyncDisposableStack();
 
-function start(url: string, more: Partial<Parameters<typeof rpcEndpoint>[0]> = {}) {
+function start(url: string, more: Partial<Parameters<typeof rpcEndpoint>[0]> = {}, options: { auth?: Auth } = {}) {
   const transport = servedAt(SECRET, url);
   closing.defer(() => transport.close());
   const endpoint = rpcEndpoint({
@@ -43,7 +44,7 @@ function start(url: string, more: Partial<Parameters<typeof rpcEndpoint>[0]> = {
     clock: Date.now,
     ...more,
   });
-  return startGateway(PetService, {}, { basePath: "/api", plugins: [endpoint] });
+  return startGateway(PetService, {}, { basePath: "/api", plugins: [endpoint], ...options });
 }
 
 beforeAll(async () => {
@@ -143,16 +144,24 @@ test("headers that only the petstore may set are its own", async () => {
 
 test("a caller that is known is told to the service, and one that is refused never reaches it", async () => {
   const url = `http://127.0.0.1:${portOf(service)}`;
-  const identify = ({ headers }: { headers: IncomingHttpHeaders }) => {
-    if (headers["x-test-user"] !== "ada") throw new Refusal("PERMISSION_DENIED", "Only for Ada.");
-    return "ada";
+  const auth: Auth = {
+    authenticate: (headers) => {
+      if (headers["x-test-user"] === undefined) throw new Refusal("UNAUTHENTICATED", "Who are you?");
+      return { id: `${headers["x-test-user"]}` };
+    },
+    authorize: ({ id }, { name }) => {
+      if (id !== "ada" || name !== "GetPet") throw new Refusal("PERMISSION_DENIED", "Only for Ada.");
+    },
   };
-  const known = await start(url, { identify });
+  const known = await start(url, {}, { auth });
   try {
     await known.call(GET_PET, post(undefined, { "x-test-user": "ada" }));
     expect(seen["x-petstore-caller"]).toBe("ada");
     seen = {};
-    expect((await known.call(GET_PET, post())).status).toBe(403);
+    expect((await known.call(GET_PET, post())).status).toBe(401);
+    expect((await known.call(GET_PET, post(undefined, { "x-test-user": "bob" }))).status).toBe(403);
+    const other = GET_PET.replace("GetPet", "DeletePet");
+    expect((await known.call(other, post(undefined, { "x-test-user": "ada" }))).status).toBe(403);
     expect(seen).toEqual({});
   } finally {
     await known.app.close();

@@ -11,7 +11,6 @@ import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protoco
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { ANONYMOUS } from "@petstore/rpc/call";
 import { fault, reasonOf } from "@petstore/rpc/errors/fault";
 import { ensureHost } from "@petstore/rpc/server/host";
 import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
@@ -27,12 +26,10 @@ export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   readonly limits: Pick<Limits, "rpcBytes" | "requestMs">;
-  /** Says who is calling, or throws a Refusal. By default nobody is asked. */
-  readonly identify?: (request: FastifyRequest) => Promise<string> | string;
 }
 
 export const rpcEndpoint = (options: RpcEndpointOptions) => async (app: FastifyInstance) => {
-  const { services, limits, clock, identify = () => ANONYMOUS } = options;
+  const { services, limits, clock } = options;
   const maxBytesOf = (method: DescMethod) => Math.min(limits.rpcBytes, maxRequestBytes(method));
   app.removeAllContentTypeParsers();
   app.addHook("onRequest", async (request) => {
@@ -52,9 +49,8 @@ export const rpcEndpoint = (options: RpcEndpointOptions) => async (app: FastifyI
     contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
     requestGate: async (context) => {
       context.signal.addEventListener("abort", () => explain(context));
-      const { request } = exchangeOf(context);
       try {
-        request.caller = await identify(request);
+        await app.admit(exchangeOf(context).request, context.method);
       } catch (thrown) {
         throw told(thrown, context);
       }

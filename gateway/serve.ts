@@ -11,6 +11,7 @@ import { effectiveDates } from "connect-transcoder/policy/retirement";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { ConfigError, origin } from "../config.ts";
 import { buildGateway } from "./app.ts";
+import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
 import type { GatewayConfig } from "./config.ts";
 import { cors } from "./cors.ts";
@@ -37,6 +38,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     log,
     ...realTime,
     limits,
+    auth: authOf(config),
     connections: config.connections,
     basePath,
     deprecation,

@@ -7,6 +7,7 @@ import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { buildGateway, type GatewayOptions } from "./app.ts";
+import { authOf } from "./auth.ts";
 
 export const testLimits: GatewayOptions["limits"] = {
   urlBytes: 8 * 1024,
@@ -31,6 +32,7 @@ export async function startGateway<S extends DescService>(
     clock: Date.now,
     random: Math.random,
     limits: testLimits,
+    auth: authOf({ authMode: "none" }),
     basePath: "",
     ...options,
   });

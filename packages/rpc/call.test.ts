@@ -1,15 +1,18 @@
 import { Unavailable } from "@petstore/store/port";
 import { expect, test } from "vitest";
-import { onward, REQUEST_ID_HEADER } from "./call.ts";
+import { CALLER_HEADER, onward, REQUEST_ID_HEADER } from "./call.ts";
 
-const budget = { deadline: 5_000, requestId: "r-1" };
+const budget = { deadline: 5_000, requestId: "r-1", caller: "ann" };
 
 test.each([
   [0, 1_000],
   [4_200, 800],
   [4_999, 1],
 ])("a call to another service at %i ms may take %i ms", (now, timeoutMs) => {
-  expect(onward(() => now, budget)).toEqual({ timeoutMs, headers: { [REQUEST_ID_HEADER]: "r-1" } });
+  expect(onward(() => now, budget)).toEqual({
+    timeoutMs,
+    headers: { [REQUEST_ID_HEADER]: "r-1", [CALLER_HEADER]: "ann" },
+  });
 });
 
 test.each([5_000, 5_000 + 7 * 24 * 3_600_000])("at %i ms nobody is called any more", (now) => {

@@ -1,13 +1,21 @@
 import type { Runtime } from "@petstore/runtime/clock";
 import { Unavailable } from "@petstore/store/port";
 
-/** Headers that only processes of the petstore may set; the gateway's doors strip them from what comes from outside. */
+/** Headers that only processes of the petstore may set: the gateway sends its own, whatever its callers send. */
 export const SECRET_HEADER = "x-petstore-secret";
 export const CALLER_HEADER = "x-petstore-caller";
 export const REQUEST_ID_HEADER = "x-request-id";
 
+/** Who calls: what authentication finds out. */
+export interface Principal {
+  /** Names one caller, for good. Visible ASCII: it travels as a header. */
+  readonly id: string;
+}
+
 /** The caller where no credentials are asked for. */
-export const ANONYMOUS = "anonymous";
+export const ANONYMOUS: Principal = { id: "anonymous" };
+/** The petstore itself, in work that nobody asked for. */
+export const SYSTEM: Principal = { id: "petstore" };
 
 /** Headers of a call that is made in the name of whoever made a request. */
 export const callHeaders = ({ id, caller }: { readonly id: string; readonly caller: string }) => ({
@@ -15,16 +23,17 @@ export const callHeaders = ({ id, caller }: { readonly id: string; readonly call
   [CALLER_HEADER]: caller,
 });
 
-/** What work is done under: how long it may take, and in whose name it is logged. */
+/** What work is done under: how long it may take, for which request, and in whose name. */
 export interface Budget {
   /** When the caller gives up, on the process's clock (milliseconds). */
   readonly deadline: number;
   readonly requestId: string;
+  /** The id of the principal: the caller of the public RPC, however many services are between. */
+  readonly caller: string;
 }
 
 /** One RPC as its handler sees it. */
 export interface Call extends Budget {
-  readonly caller: string;
   readonly headers: Headers;
   /** Sent with the answer, not with an error. */
   readonly responseHeaders: Headers;
@@ -46,21 +55,20 @@ interface Incoming {
   readonly timeoutMs: number | undefined;
 }
 
-/** `trusted` callers are processes of the petstore: they speak for the one who called them. */
 export function openCall(
   { headers, timeoutMs }: Incoming,
   {
     clock,
     random,
     maxTimeoutMs,
-    trusted,
-  }: Pick<Runtime, "clock" | "random"> & { maxTimeoutMs: number; trusted: boolean },
+    principal,
+  }: Pick<Runtime, "clock" | "random"> & { maxTimeoutMs: number; principal: Principal },
 ): Call {
   const requestId = headers.get(REQUEST_ID_HEADER) ?? "";
   return {
     deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
     requestId: isRequestId(requestId) ? requestId : newRequestId(random),
-    caller: (trusted && headers.get(CALLER_HEADER)) || ANONYMOUS,
+    caller: principal.id,
     headers,
     responseHeaders: new Headers(),
   };
@@ -74,14 +82,15 @@ export const background = (
 ): Budget => ({
   deadline: clock() + ms,
   requestId: newRequestId(random, kind),
+  caller: SYSTEM.id,
 });
 
 /**
- * Options for a call to another service: what remains of the budget, `limitMs` at most, and the same request id. Throws
- * when nothing remains, as the store does: a process that slept must not send what it meant to send before.
+ * Options for a call to another service: what remains of the budget, `limitMs` at most, the same request id and caller.
+ * Throws when nothing remains, as the store does: a process that slept must not send what it meant to send before.
  */
-export function onward(clock: Runtime["clock"], { deadline, requestId }: Budget, limitMs = 1000) {
+export function onward(clock: Runtime["clock"], { deadline, requestId: id, caller }: Budget, limitMs = 1000) {
   const left = deadline - clock();
   if (left <= 0) throw new Unavailable(true, new Error("the deadline had passed before another service was asked"));
-  return { timeoutMs: Math.min(limitMs, left), headers: { [REQUEST_ID_HEADER]: requestId } };
+  return { timeoutMs: Math.min(limitMs, left), headers: callHeaders({ id, caller }) };
 }

@@ -30,7 +30,7 @@ beforeEach(async () => {
   gatekeeper = createGatekeeper(context);
   await gatekeeper.close(CATEGORY, 1, budget());
 });
-const budget = () => ({ deadline: time.clock() + 1_000, requestId: "r" });
+const budget = () => ({ deadline: time.clock() + 1_000, requestId: "r", caller: "ann" });
 const sweep = (limit = 100) => gatekeeper.sweep(limit, budget());
 
 test("a gate is removed a week after it was closed for a category that is gone", async () => {
@@ -53,10 +53,10 @@ test("a gate stays as long as the deletion is not decided, and when it is open",
 
 test("a gate stays as long as a pet is to find it closed", async () => {
   state = CategoryState.DELETED;
-  await pets.update(1, insert(1, { facts: { name: "Rex" }, categoryId: CATEGORY }));
+  await pets.update(1, insert(1, { facts: { name: "Rex" }, categoryId: CATEGORY }), budget());
   time.advance(9 * DAY_MS);
   expect(await sweep()).toBe(0);
-  await pets.update(1, refuse);
+  await pets.update(1, refuse, budget());
   expect(await sweep()).toBe(1);
 });
 

@@ -221,7 +221,7 @@ describe("a refusal", () => {
       };
       const sleeper = attempt(body, decide("accepted"));
       await new Promise((resolve) => setImmediate(resolve));
-      const sweep = () => keys.sweep(100, { deadline: Number.MAX_VALUE, requestId: "" });
+      const sweep = () => keys.sweep(100, { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" });
       const expire = async () => {
         advance(2 * MINUTE);
         await sweep();
@@ -331,7 +331,7 @@ test("a key that is old enough counts no more, whether it was swept or not", asy
 test("keys are kept for 24 hours and then swept", async () => {
   const { keys, attempt, decide, advance } = await setUp();
   await attempt(body, decide("accepted"));
-  const budget = { deadline: Number.MAX_VALUE, requestId: "" };
+  const budget = { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" };
   advance(24 * HOUR);
   expect(await keys.sweep(100, budget)).toBe(0);
   expect(await attempt(body, decide("accepted"))).toMatchObject({ replayed: true });

@@ -1,6 +1,6 @@
 /** Members that a newer petstore added under the same format: an older one reads the record, changes it, and keeps them. */
 
-import { openCall } from "@petstore/rpc/call";
+import { ANONYMOUS, openCall } from "@petstore/rpc/call";
 import { type Decide, type Doc, type Indexes, put, type Schema, schema } from "@petstore/store/port";
 import { describe, expect, test } from "vitest";
 import { emptyData, openMemory } from "../../packages/store/memory/memory.ts";
@@ -141,7 +141,7 @@ test("a gate keeps them, closed and open", async () => {
     clock: () => 0,
     retention: RETENTION,
   } as never);
-  const budget = { deadline: Number.POSITIVE_INFINITY, requestId: "r-1" };
+  const budget = { deadline: Number.POSITIVE_INFINITY, requestId: "r-1", caller: "ann" };
   await gatekeeper.close(1, 2, budget);
   await expectKept();
   await gatekeeper.open(1, 2, budget);
@@ -163,7 +163,7 @@ test("a key keeps them when it is taken over, freed and raised", async () => {
   const call = () =>
     openCall(
       { headers: new Headers(), timeoutMs: 1e9 },
-      { clock: () => 0, random: () => 0, maxTimeoutMs: 1e9, trusted: false },
+      { clock: () => 0, random: () => 0, maxTimeoutMs: 1e9, principal: ANONYMOUS },
     );
   const create = () =>
     keys.create(call(), { rpc: "Create", requestId: "k", params: { a: 1 } }, async (id) => ({

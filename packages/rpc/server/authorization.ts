@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { DomainError } from "../../../services/resource/errors.ts";
-import { SECRET_HEADER } from "../call.ts";
+import { ANONYMOUS, CALLER_HEADER, type Principal, SECRET_HEADER } from "../call.ts";
 
 const INTERNAL_PACKAGE = "petstore.internal.v1";
 
@@ -10,16 +10,30 @@ export const isInternal = (method: DescMethod): boolean => method.parent.file.pr
 // Equal lengths for timingSafeEqual, whatever was sent.
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Internal services are for the petstore's own processes, which know a secret that no caller from outside is told. */
+/** Who calls a service: a process of the petstore in its caller's name, or somebody from outside. */
+export interface ServicePrincipal extends Principal {
+  readonly isPeer: boolean;
+}
+
+/**
+ * Who calls a service, and what they may. The petstore's own processes know a secret that no caller from outside is told:
+ * internal services are for them alone, and they alone are believed when they name the caller that they speak for.
+ */
 export function createAuthorization(secret: string) {
   const expected = digest(secret);
+  const isTrusted = (headers: Headers): boolean => {
+    const given = headers.get(SECRET_HEADER);
+    return secret !== "" && given !== null && timingSafeEqual(digest(given), expected);
+  };
   return {
-    isTrusted(headers: Headers): boolean {
-      const given = headers.get(SECRET_HEADER);
-      return secret !== "" && given !== null && timingSafeEqual(digest(given), expected);
+    isTrusted,
+    authenticate(headers: Headers): ServicePrincipal {
+      const isPeer = isTrusted(headers);
+      return { id: (isPeer && headers.get(CALLER_HEADER)) || ANONYMOUS.id, isPeer };
     },
-    check(method: DescMethod, trusted: boolean): void {
-      if (isInternal(method) && !trusted)
+    /** Throws PERMISSION_DENIED. */
+    authorize({ isPeer }: ServicePrincipal, method: DescMethod): void {
+      if (isInternal(method) && !isPeer)
         throw new DomainError("PERMISSION_DENIED", "This RPC is for the petstore's own services.");
     },
   };

@@ -14,8 +14,9 @@ import { ErrorReasonSchema } from "../../../proto/gen/petstore/common/v1/error_r
 import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
 import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { DomainError } from "../../../services/resource/errors.ts";
-import { CALLER_HEADER, type Call, openCall, SECRET_HEADER } from "../call.ts";
+import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
 import { reasonOf, toFault } from "../errors/fault.ts";
+import { createAuthorization } from "./authorization.ts";
 import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
 
 const secret = "a secret that is long enough";
@@ -68,10 +69,13 @@ describe("what a handler is told", () => {
     expect((await callOf({ [CALLER_HEADER]: "ann" })).caller).toBe("ann");
     const { failure } = invoke(() => ({}), { [SECRET_HEADER]: "a guess", [CALLER_HEADER]: "ann" });
     expect((await failure)?.code).toBe(Code.PermissionDenied);
-    const incoming = { headers: new Headers({ [CALLER_HEADER]: "ann" }), timeoutMs: undefined };
-    const deps = { ...realTime, maxTimeoutMs: 1_000 };
-    expect(openCall(incoming, { ...deps, trusted: false }).caller).toBe("anonymous");
-    expect(openCall(incoming, { ...deps, trusted: true }).caller).toBe("ann");
+    const { authenticate } = createAuthorization(secret);
+    expect(authenticate(new Headers({ [CALLER_HEADER]: "ann" }))).toEqual({ id: "anonymous", isPeer: false });
+    expect(authenticate(new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: "a guess" })).id).toBe("anonymous");
+    expect(authenticate(new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: secret }))).toEqual({
+      id: "ann",
+      isPeer: true,
+    });
   });
 });
 

@@ -76,10 +76,10 @@ const EARLY_MS = 2;
 
 const methodName = (method: DescMethodUnary): string => `${method.parent.typeName}/${method.name}`;
 
-/** Puts services behind one door: deadline, authorization, validation, handler, errors, log. */
+/** Puts services behind one dispatcher: deadline, authorization, validation, handler, errors, log. */
 export function createDispatcher(implementations: readonly Implementation[], options: DispatcherOptions): Dispatcher {
   const { deps, secret, maxTimeoutMs = 10_000, maxCalls = 10_000 } = options;
-  const authorize = createAuthorization(secret);
+  const { isTrusted, authenticate, authorize } = createAuthorization(secret);
   const methods = new Map<string, { method: DescMethodUnary; handler: AnyHandler }>();
   for (const { desc, handlers } of implementations)
     for (const method of desc.methods) {
@@ -115,13 +115,13 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     if (underWay >= maxCalls && !isInternal(method))
       throw fault("OVERLOADED", "The service has too much to do. Try again in a second.");
     const started = deps.clock();
-    const trusted = authorize.isTrusted(incoming.headers);
-    const call = openCall(incoming, { ...deps, maxTimeoutMs, trusted });
+    const principal = authenticate(incoming.headers);
+    const call = openCall(incoming, { ...deps, maxTimeoutMs, principal });
     const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
     let failure: Fault | undefined;
     let bug = false;
     try {
-      authorize.check(method, trusted);
+      authorize(principal, method);
       const message = await inTime(runCounted(method, request, call), call.deadline - started, writes);
       return { message, headers: call.responseHeaders };
     } catch (thrown) {
@@ -130,7 +130,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       bug = isBug(thrown);
       throw failure;
     } finally {
-      const entry = { rpc: methodName(method), requestId: call.requestId, ms: Math.round(deps.clock() - started) };
+      const { requestId, caller } = call;
+      const entry = { rpc: methodName(method), requestId, caller, ms: Math.round(deps.clock() - started) };
       if (!failure) deps.log.debug(entry, "served");
       else if (bug) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
       else if (failure.code === Code.Unavailable)
@@ -151,7 +152,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   return {
     services: implementations.map(({ desc }) => desc),
     find: (name) => methods.get(name)?.method,
-    isTrusted: authorize.isTrusted,
+    isTrusted,
     invoke,
     routes(router) {
       for (const { method } of methods.values())
