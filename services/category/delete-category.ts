@@ -7,16 +7,16 @@
  */
 import type { Client } from "@connectrpc/connect";
 import { type Budget, onward } from "@petstore/rpc/call";
-import type { Collection } from "@petstore/store/port";
 import { Membership, type PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
+import { onBehalfOf, type Sagas } from "../resource/on-behalf.ts";
 import type { CATEGORIES, CategoryDoc } from "./model.ts";
 import { endDeletion } from "./rules.ts";
 
 export interface Peers {
   readonly pets: Client<typeof PetInternalService>;
 }
-export type Categories = Collection<CategoryDoc, (typeof CATEGORIES)["indexes"]>;
+export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"]>;
 
 /** Takes the deletion that the category is in, if any, as far as it will go now. */
 export async function driveDeletion(
@@ -27,13 +27,14 @@ export async function driveDeletion(
   const doc = await categories.get(id, budget);
   if (doc?.state !== "DELETING") return;
   const { op } = doc;
+  const call = onBehalfOf(doc, budget);
   const names = { categoryId: BigInt(id), op: BigInt(op) };
   await point("category.deleting");
-  const { membership } = await pets.closeCategory(names, onward(clock, budget));
+  const { membership } = await pets.closeCategory(names, onward(clock, call));
   await point("category.closed");
-  if (membership === Membership.NONE) await categories.update(id, endDeletion(op, true), budget);
+  if (membership === Membership.NONE) await categories.update(id, endDeletion(op, true), call);
   if (membership !== Membership.SOME) return;
-  const steppedBack = await categories.update(id, endDeletion(op, false), budget);
+  const steppedBack = await categories.update(id, endDeletion(op, false), call);
   await point("category.active-again");
-  if (steppedBack) await pets.openCategory(names, onward(clock, budget));
+  if (steppedBack) await pets.openCategory(names, onward(clock, call));
 }

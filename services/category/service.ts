@@ -7,6 +7,7 @@ import { DomainError } from "../resource/errors.ts";
 import { createExpiry, removeTombstones, withExpiry } from "../resource/expiry.ts";
 import { accepted, createKeys, type Fate, givenUp, KEYS } from "../resource/idempotency-keys.ts";
 import type { ServiceModule } from "../resource/module.ts";
+import { withCaller } from "../resource/on-behalf.ts";
 import { readPage } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
 import { removing, sweeping } from "../resource/recovery-worker.ts";
@@ -23,7 +24,7 @@ const ROUNDS = 3;
 export async function createCategoryService(deps: Deps, peers: Peers): Promise<ServiceModule> {
   const { store } = deps;
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
-  const categories = withExpiry(await store.collection(CATEGORIES), isTombstone, expiry);
+  const categories = withCaller(withExpiry(await store.collection(CATEGORIES), isTombstone, expiry));
   const keys = createKeys(
     await store.collection(KEYS),
     {

@@ -9,7 +9,8 @@ import { type Budget, onward } from "@petstore/rpc/call";
 import { type InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
-import type { Fate } from "../resource/idempotency-keys.ts";
+import type { Fate } from "../../test/api/cases/keys.ts";
+import { onBehalfOf } from "../resource/on-behalf.ts";
 import { NO_PET, type OrderDoc, type OrderParams, type Orders, type Refusal } from "./model.ts";
 import { abort, commit, release, reserve, timeOut } from "./rules.ts";
 
@@ -34,9 +35,10 @@ export function fateOf(doc: OrderDoc | undefined): Fate {
 
 /** Takes an order to where it rests and returns it. It ends: every step leaves its state, and no arrow leads back. */
 export async function drive(context: OrderContext, order: OrderDoc, budget: Budget): Promise<OrderDoc> {
+  const call = onBehalfOf(order, budget);
   let doc = order;
   while (doc.todo) {
-    const moved = await step(context, doc, budget);
+    const moved = await step(context, doc, call);
     if (!moved) throw unfinished();
     doc = moved;
   }

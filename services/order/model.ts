@@ -1,11 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { Shaped } from "@petstore/store/engine/shape";
-import { type Collection, schema } from "@petstore/store/port";
+import { schema } from "@petstore/store/port";
 import * as z from "zod";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { members } from "../resource/members.ts";
+import type { Sagas } from "../resource/on-behalf.ts";
 import { idOr, storedShape, toEtag } from "../resource/record.ts";
 
 /** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
@@ -70,7 +71,7 @@ export const ORDERS = schema<OrderDoc>()(
 );
 export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
   state === "ABORTED" || state === "CANCELLED";
-export type Orders = Collection<OrderDoc, (typeof ORDERS)["indexes"]>;
+export type Orders = Sagas<OrderDoc, (typeof ORDERS)["indexes"]>;
 
 export const toOrder = (id: number, params: OrderParams, version: number): Order =>
   said.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version) });

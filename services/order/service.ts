@@ -6,6 +6,7 @@ import { createExpiry, removeTombstones, withExpiry } from "../resource/expiry.t
 import { settling } from "../resource/finish-on-read.ts";
 import { accepted, createKeys, givenUp, KEYS, refused } from "../resource/idempotency-keys.ts";
 import type { ServiceModule } from "../resource/module.ts";
+import { withCaller } from "../resource/on-behalf.ts";
 import { readPage } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
 import { removing, sweeping } from "../resource/recovery-worker.ts";
@@ -19,7 +20,7 @@ const PLACING_MS = 3_000;
 export async function createOrderService(deps: Deps, { inventory }: Peers): Promise<ServiceModule> {
   const { store, clock } = deps;
   const expiry = createExpiry(deps.retention.tombstones, clock);
-  const orders = withExpiry(await store.collection(ORDERS), isTombstone, expiry);
+  const orders = withCaller(withExpiry(await store.collection(ORDERS), isTombstone, expiry));
   const context: OrderContext = { ...deps, orders, inventory };
   const keys = createKeys(
     await store.collection(KEYS),

@@ -2,6 +2,7 @@
 
 import { type Budget, onward } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { onBehalfOf } from "../resource/on-behalf.ts";
 import { toPetStatus } from "../resource/record.ts";
 import { type PetContext, ROUNDS, stockOf, unfinished } from "./create-pet.ts";
 import type { Intent, IntentEnd, PetDoc } from "./model.ts";
@@ -21,7 +22,8 @@ export async function driveIntent(
     const doc = await context.pets.get(id, budget);
     if (doc?.intent?.op !== op) return doc?.last?.op === op ? doc.last : undefined;
     await context.point("pet.intent");
-    await (doc.intent.delete ? retire(context, id, op, budget) : change(context, doc, doc.intent, budget));
+    const call = onBehalfOf(doc, budget);
+    await (doc.intent.delete ? retire(context, id, op, call) : change(context, doc, doc.intent, call));
   }
   throw unfinished();
 }

@@ -8,7 +8,8 @@ import {
 } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
-import { accepted, type Ended, type Fate, givenUp, refused } from "../resource/idempotency-keys.ts";
+import { accepted, type Ended, type Fate, givenUp, refused } from "../../test/api/cases/keys.ts";
+import { onBehalfOf } from "../resource/on-behalf.ts";
 import { fromPetStatus, toPetStatus } from "../resource/record.ts";
 import type { Gatekeeper } from "./deletion-guard.ts";
 import type { PetDoc, Pets } from "./model.ts";
@@ -48,20 +49,21 @@ export async function driveCreation(context: PetContext, id: number, budget: Bud
     if (!doc) throw unfinished();
     if (doc.state === "VOID") return doc.refusal ? refused(refusalError(doc.refusal)) : givenUp;
     if (doc.state !== "CREATING") return accepted(doc);
+    const call = onBehalfOf(doc, budget);
     await point("pet.creating");
-    const verdict = await gatekeeper.pass(doc.categoryId, budget);
+    const verdict = await gatekeeper.pass(doc.categoryId, call);
     // Not a refusal: the deletion may be given up, and the pet come to be.
     if (verdict === "deleting") throw unfinished();
     await point("pet.passed-gate");
     if (verdict === "gone") {
-      await pets.update(id, refuse, budget);
+      await pets.update(id, refuse, call);
       continue;
     }
     const names = { petId: BigInt(id), listing: toPetStatus(doc.listing) };
-    const { outcome, stock } = await inventory.open(names, onward(clock, budget));
+    const { outcome, stock } = await inventory.open(names, onward(clock, call));
     await point("pet.opened-inventory");
     const opened = stockOf(stock);
-    if (outcome === Outcome.OK && opened) await pets.update(id, activate(opened), budget);
+    if (outcome === Outcome.OK && opened) await pets.update(id, activate(opened), call);
   }
   throw unfinished();
 }

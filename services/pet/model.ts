@@ -4,6 +4,7 @@ import * as z from "zod";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { members } from "../resource/members.ts";
+import type { Sagas } from "../resource/on-behalf.ts";
 import { fromPetStatus, idOr, type Status, statusShape, storedShape, toEtag, toPetStatus } from "../resource/record.ts";
 
 const factsShape = z.object({ name: z.string() });
@@ -97,7 +98,7 @@ export const PETS = schema<PetDoc>()(
   petShape,
 );
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "VOID" || state === "DELETED";
-export type Pets = Collection<PetDoc, (typeof PETS)["indexes"]>;
+export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"]>;
 
 /** Whether pets may join a category. There is none until a deletion of the category makes one. */
 const gateShape = z.object({

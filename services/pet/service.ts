@@ -11,6 +11,7 @@ import { createExpiry, removeTombstones, withExpiry } from "../resource/expiry.t
 import { settling } from "../resource/finish-on-read.ts";
 import { accepted, createKeys, KEYS } from "../resource/idempotency-keys.ts";
 import type { ServiceModule } from "../resource/module.ts";
+import { withCaller } from "../resource/on-behalf.ts";
 import { readPage } from "../resource/page.ts";
 import { fromPetStatus, storedId } from "../resource/record.ts";
 import { removing, sweeping } from "../resource/recovery-worker.ts";
@@ -54,7 +55,7 @@ type Begin = (admission: Admission | undefined) => Decide<PetDoc, Begun>;
 export async function createPetService(deps: Deps, { inventory, categories }: Peers): Promise<ServiceModule> {
   const { store } = deps;
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
-  const pets = withExpiry(await store.collection(PETS), isTombstone, expiry);
+  const pets = withCaller(withExpiry(await store.collection(PETS), isTombstone, expiry));
   const gates = withExpiry(await store.collection(GATES), ({ closed }) => closed, expiry);
   const end = (doc: PetDoc, budget: Budget) => endDeletion(context, doc, budget);
   const gatekeeper = createGatekeeper({ ...deps, pets, gates, categories, endDeletion: end });

@@ -18,6 +18,8 @@ export const storedShape = z.object({
   listed: z.literal(true).optional(),
   /** Present on what is unfinished. Sweepers read no other documents. */
   todo: z.literal(true).optional(),
+  /** In whose name it is finished, by whoever does it (`on-behalf.ts`). Present with `todo`. */
+  caller: z.string().optional(),
   /** The period in which it became a tombstone: it is removed at an age (`expiry.ts`). */
   over: z.int().optional(),
   /** Version of the stored shape; it goes up when an older petstore would misunderstand what a newer one stores. */
