@@ -12,7 +12,7 @@ import { type Collection, type Doc, put } from "@petstore/store/port";
 import { type Db, MongoClient } from "mongodb";
 import { openForTest } from "../packages/store/fixtures/mongo.ts";
 import { silent } from "../packages/store/fixtures/silent.ts";
-import { toStored } from "../packages/store/mongo/marks.ts";
+import { toStored } from "../packages/store/mongo/operation-log.ts";
 import { openEmbedded } from "../packages/store/sqlite/sqlite.ts";
 import { findMongod, startReplicaSet } from "../test/harness/mongod.ts";
 import { contents, SCHEMAS, type Service, type Written } from "./contents.ts";

@@ -10,7 +10,7 @@
  * - A document that can't be read harms only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany` and
  *   `list` leave it out, and it is logged.
  */
-import type { Shape } from "./engine/shape.ts";
+import type { Shape } from "./schema.ts";
 
 /** A safe integer, or a string that is not empty. Integers sort by value, strings by their UTF-8 bytes. */
 export type Id = number | string;

@@ -1,5 +1,5 @@
-import type { Shaped } from "@petstore/store/engine/shape";
 import { schema } from "@petstore/store/port";
+import type { Shaped } from "@petstore/store/schema";
 import * as z from "zod";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { members } from "../resource/members.ts";

@@ -1,5 +1,5 @@
-import type { Shaped } from "@petstore/store/engine/shape";
 import { type Collection, schema } from "@petstore/store/port";
+import type { Shaped } from "@petstore/store/schema";
 import * as z from "zod";
 import type { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import {

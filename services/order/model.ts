@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import type { Shaped } from "@petstore/store/engine/shape";
-import { schema } from "@petstore/store/port";
+import { type Collection, schema } from "@petstore/store/port";
+import type { Shaped } from "@petstore/store/schema";
 import * as z from "zod";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";

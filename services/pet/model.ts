@@ -1,5 +1,5 @@
-import type { Shaped } from "@petstore/store/engine/shape";
 import { type Collection, schema } from "@petstore/store/port";
+import type { Shaped } from "@petstore/store/schema";
 import * as z from "zod";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";

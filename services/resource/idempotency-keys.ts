@@ -8,8 +8,8 @@
 import { createHash } from "node:crypto";
 import type { Budget, Call } from "@petstore/rpc/call";
 import { FLOOR, SEEN_HEADER } from "@petstore/rpc/client/floor";
-import type { Shape, Shaped } from "@petstore/store/engine/shape";
 import { type Collection, keep, put, schema } from "@petstore/store/port";
+import type { Shape, Shaped } from "@petstore/store/schema";
 import * as z from "zod";
 import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";

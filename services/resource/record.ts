@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Message } from "@bufbuild/protobuf";
-import type { Shaped } from "@petstore/store/engine/shape";
+import type { Shaped } from "@petstore/store/schema";
 import * as z from "zod";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";

@@ -1,10 +1,10 @@
 /** The promises of `port.ts` as tests. Every engine runs all of them, each on a store of its own. */
 import { describe } from "vitest";
 import { concurrency } from "./concurrency.ts";
+import { poison } from "./corrupt-documents.ts";
 import { documents } from "./documents.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { lists } from "./lists.ts";
-import { poison } from "./poison.ts";
 import type { OpenSubject } from "./subject.ts";
 import { updates } from "./updates.ts";
 import { values } from "./values.ts";

@@ -1,9 +1,10 @@
 /** An engine in memory, for unit tests and simulations. It answers like the others; nothing outlives the process. */
+
+import { compareIds, peek } from "../document/codec.ts";
+import type { Report } from "../document/corrupt.ts";
 import type { Clock } from "../engine/context.ts";
-import { compareIds, peek } from "../engine/document.ts";
-import { type Engine, localStore, type Table } from "../engine/local-store.ts";
-import type { Scan } from "../engine/query.ts";
-import type { Report } from "../engine/readable.ts";
+import type { Scan } from "../engine/indexes.ts";
+import { type Engine, localStore, type Table } from "../engine/table-store.ts";
 import { type Id, type Key, type Store, Unavailable } from "../port.ts";
 
 /** What a disk would hold. A store that is opened on the data of an earlier one finds everything again. */

@@ -2,11 +2,11 @@
 import { serialize } from "bson";
 import { MongoNetworkError } from "mongodb";
 import { expect, test } from "vitest";
-import { FOLD_MS } from "../engine/fold.ts";
+import { FOLD_MS } from "../document/fold.ts";
 import { Corrupt, type Decide, type Doc, keep, put } from "../port.ts";
 import { type ChangeOptions, createChanges } from "./change.ts";
-import type { Update } from "./lanes.ts";
-import { readStored, type Stored, toStored, unchanged } from "./marks.ts";
+import { readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
+import type { Update } from "./per-key-queue.ts";
 import type { Written } from "./writes.ts";
 
 interface Counter extends Doc {

@@ -3,13 +3,13 @@
  * answer of a write is lost or does not tell, the next read tells by the change's mark whether it was made.
  */
 import { MongoError } from "mongodb";
-import type { Fields, Kind } from "../engine/document.ts";
-import { FOLD_MS, fold } from "../engine/fold.ts";
+import type { Fields, Kind } from "../document/codec.ts";
+import { FOLD_MS, fold } from "../document/fold.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
-import type { Update } from "./lanes.ts";
-import { type Limit, pause, persist, type Timing, unlessLost } from "./limit.ts";
-import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./marks.ts";
+import { type Limit, pause, persist, type Timing, unlessLost } from "./deadline.ts";
+import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
+import type { Update } from "./per-key-queue.ts";
 import type { PointReads } from "./reads.ts";
 import type { Writer } from "./writes.ts";
 

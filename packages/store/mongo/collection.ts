@@ -1,15 +1,15 @@
 /** A collection of the port in MongoDB. */
 import type { IndexDescription } from "mongodb";
+import { checkId, type Fields } from "../document/codec.ts";
+import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import type { Admission, Queues } from "../engine/admission.ts";
-import { checkId, type Fields } from "../engine/document.ts";
-import { checkQuery, type Declaration, indexedFields, type Scan } from "../engine/query.ts";
-import { attemptsAt, type Report, readable, tooMany } from "../engine/readable.ts";
+import { checkQuery, type Declaration, indexedFields, type Scan } from "../engine/indexes.ts";
 import type { CallOptions, Collection, Doc, Id, Indexes } from "../port.ts";
 import { createChanges } from "./change.ts";
 import { type Database, find, type Raw } from "./database.ts";
-import { createLanes } from "./lanes.ts";
-import { type Limit, persist, type Timing } from "./limit.ts";
-import { type Change, readStored } from "./marks.ts";
+import { type Limit, persist, type Timing } from "./deadline.ts";
+import { type Change, readStored } from "./operation-log.ts";
+import { createLanes } from "./per-key-queue.ts";
 import { pointReads } from "./reads.ts";
 import { createWriters } from "./writes.ts";
 

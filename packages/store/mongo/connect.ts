@@ -14,7 +14,7 @@ import {
   type TopologyDescription,
 } from "mongodb";
 import type { EngineContext } from "../engine/context.ts";
-import { unlessLost } from "./limit.ts";
+import { unlessLost } from "./deadline.ts";
 
 /** The driver's `timeoutMS` does nothing in this version; these bound every wait. */
 const SETTINGS: MongoClientOptions = {

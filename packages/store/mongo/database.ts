@@ -1,8 +1,8 @@
 /** The database as the rest of the engine sees it: bytes by `_id`, every call in the process's causal history. */
 import { type ClientSession, type Collection, type Db, type MongoClient, ReadConcern, type Timestamp } from "mongodb";
-import type { Fields } from "../engine/document.ts";
+import type { Fields } from "../document/codec.ts";
 import type { Id } from "../port.ts";
-import { unlessLost } from "./limit.ts";
+import { unlessLost } from "./deadline.ts";
 
 /** Fields of any name; only the `_id` has a type. */
 export type Raw = Collection<{ _id: Id }>;

@@ -5,16 +5,16 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { MongoClient, TopologyDescription } from "mongodb";
+import { checkId } from "../document/codec.ts";
+import { reporting } from "../document/corrupt.ts";
 import { createAdmission } from "../engine/admission.ts";
 import type { EngineContext } from "../engine/context.ts";
-import { checkId } from "../engine/document.ts";
-import { checkDeclaration, type Declaration } from "../engine/query.ts";
-import { reporting } from "../engine/readable.ts";
+import { checkDeclaration, type Declaration } from "../engine/indexes.ts";
 import { type Collection, type Doc, type Indexes, NewerFormat, type Schema, type Store, Unavailable } from "../port.ts";
 import { indexDescriptions, mongoCollection, type Run } from "./collection.ts";
 import { connect, createClient } from "./connect.ts";
 import { openDatabase } from "./database.ts";
-import { persist, unlessLost, withinLimit } from "./limit.ts";
+import { persist, unlessLost, withinLimit } from "./deadline.ts";
 import { createSequences } from "./sequences.ts";
 
 export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {

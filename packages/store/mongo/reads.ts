@@ -1,5 +1,5 @@
 /** Reads by `_id`: all that are asked for in one turn of the event loop travel as one query. */
-import { idOf } from "../engine/document.ts";
+import { idOf } from "../document/codec.ts";
 import type { Id } from "../port.ts";
 import { type Database, find, type Raw } from "./database.ts";
 

@@ -1,6 +1,6 @@
 /** Sequences: all numbers that are asked for in one turn, or while a request is under way, come with one `$inc`. */
 import type { Database } from "./database.ts";
-import { type Limit, persist, type Timing, unlessLost } from "./limit.ts";
+import { type Limit, persist, type Timing, unlessLost } from "./deadline.ts";
 
 /** No collection of the port can have this name. */
 const COLLECTION = "_sequences";

@@ -2,7 +2,7 @@
 import { type ClientSession, MongoBulkWriteError, MongoNetworkError } from "mongodb";
 import { expect, test } from "vitest";
 import type { Database, Raw } from "./database.ts";
-import type { Stored } from "./marks.ts";
+import type { Stored } from "./operation-log.ts";
 import { createWriters, type Writer } from "./writes.ts";
 
 interface Operation {

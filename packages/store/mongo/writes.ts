@@ -12,11 +12,11 @@ import {
   MongoServerError,
   type WriteError,
 } from "mongodb";
-import type { Fields } from "../engine/document.ts";
+import type { Fields } from "../document/codec.ts";
 import type { Id } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
-import { unlessLost } from "./limit.ts";
-import { type Stored, unchanged } from "./marks.ts";
+import { unlessLost } from "./deadline.ts";
+import { type Stored, unchanged } from "./operation-log.ts";
 
 /** Changes that share a session, and so the most documents in one command. */
 const BATCH = 256;

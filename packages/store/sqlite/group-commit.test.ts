@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { FOLD_MS } from "../engine/fold.ts";
+import { FOLD_MS } from "../document/fold.ts";
 import { Unavailable } from "../port.ts";
 import { type GroupCommitOptions, groupCommit } from "./group-commit.ts";
 

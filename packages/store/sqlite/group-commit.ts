@@ -2,9 +2,10 @@
  * Group commit: the changes that are asked for in one turn of the event loop share one transaction, and so one sync of the
  * disk. Nothing of them is answered, and no read sees them, before the transaction is committed.
  */
+
+import { FOLD_MS } from "../document/fold.ts";
 import type { Clock } from "../engine/context.ts";
-import { FOLD_MS } from "../engine/fold.ts";
-import type { Batch } from "../engine/local-store.ts";
+import type { Batch } from "../engine/table-store.ts";
 import { Unavailable } from "../port.ts";
 
 export interface Transactions {

@@ -4,9 +4,9 @@
  */
 
 import type { DatabaseSync } from "node:sqlite";
+import { reporting } from "../document/corrupt.ts";
 import type { EngineContext } from "../engine/context.ts";
-import { type Batch, type Engine, localStore } from "../engine/local-store.ts";
-import { reporting } from "../engine/readable.ts";
+import { type Batch, type Engine, localStore } from "../engine/table-store.ts";
 import type { Store } from "../port.ts";
 import { isFull, openFailure, openFile, readFailure } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";

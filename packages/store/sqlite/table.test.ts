@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { encode } from "../engine/document.ts";
-import type { Declaration, Match } from "../engine/query.ts";
+import { encode } from "../document/codec.ts";
+import type { Declaration, Match } from "../engine/indexes.ts";
 import { embeddedTable, listSql, prepareTable } from "./table.ts";
 
 const PETS: Declaration = { name: "pets", indexes: { shelf: ["categoryId", "status"], listed: ["listed"] } };

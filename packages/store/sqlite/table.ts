@@ -3,9 +3,9 @@
  * holds the rows in which all of its columns are set, and ends with `_id`, so that a page of a list is read off it.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { compareIds, peek } from "../engine/document.ts";
-import type { Row, Table } from "../engine/local-store.ts";
-import { type Declaration, indexedFields, isKey, type Scan } from "../engine/query.ts";
+import { compareIds, peek } from "../document/codec.ts";
+import { type Declaration, indexedFields, isKey, type Scan } from "../engine/indexes.ts";
+import type { Row, Table } from "../engine/table-store.ts";
 import type { Key } from "../port.ts";
 
 /** Index ranges that one statement merges; SQLite refuses more than 500. */

@@ -1,7 +1,7 @@
 /** What every engine makes of indexes and of what is asked by them. */
 
+import { checkId, type Fields, type Kind } from "../document/codec.ts";
 import type { Id, Key, ListQuery } from "../port.ts";
-import { checkId, type Fields, type Kind } from "./document.ts";
 
 /** The part of a `Schema` that an engine works with. */
 export interface Declaration extends Kind {

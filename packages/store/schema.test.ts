@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { misfit } from "./shape.ts";
+import { misfit } from "./schema.ts";
 
 const leaf = z.object({ size: z.int() });
 const tree = z.object({

@@ -4,7 +4,7 @@
  */
 
 import type { Decide, Doc, Id } from "../port.ts";
-import type { Limit } from "./limit.ts";
+import type { Limit } from "./deadline.ts";
 
 /** Updates in one write. */
 const FOLD = 256;

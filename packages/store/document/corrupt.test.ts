@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Corrupt } from "../port.ts";
-import { readable, reporting } from "./readable.ts";
+import { readable, reporting } from "./corrupt.ts";
 
 test("each document that can't be read is logged, and again after an hour", () => {
   let now = 0;

@@ -4,7 +4,7 @@
  * mark stands there until its next one, or until 16 others have come after it. The newest mark names the stored state,
  * which the revision does not: that starts at 1 again when a document was removed and comes back.
  */
-import { decode, type Fields, type Kind } from "../engine/document.ts";
+import { decode, type Fields, type Kind } from "../document/codec.ts";
 import { Corrupt, type Doc } from "../port.ts";
 
 const FIELD = "_marks";

@@ -2,7 +2,7 @@
  * Copies of documents that share nothing with what they were made from. What can't come back from BSON as it went in is
  * refused on the way, and the bytes of the rest are counted, so that a change costs one walk over its document.
  */
-import type { Fields } from "./document.ts";
+import type { Fields } from "./codec.ts";
 
 /** MongoDB's limits, kept by every engine so that data can move between them, less the room for `OF_THE_ENGINE`. */
 const MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024;

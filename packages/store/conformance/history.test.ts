@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mongodbMissing, openPlace } from "../../test/harness/mongodb.ts";
-import { dropDatabase, openForTest } from "./fixtures/mongo.ts";
-import { silent } from "./fixtures/silent.ts";
-import { emptyData, openMemory } from "./memory/memory.ts";
-import { type Doc, type Id, keep, put, type Store, schema } from "./port.ts";
-import { openEmbedded } from "./sqlite/sqlite.ts";
+import { mongodbMissing, openPlace } from "../../../test/harness/mongodb.ts";
+import { dropDatabase, openForTest } from "../fixtures/mongo.ts";
+import { silent } from "../fixtures/silent.ts";
+import { emptyData, openMemory } from "../memory/memory.ts";
+import { type Doc, type Id, keep, put, type Store, schema } from "../port.ts";
+import { openEmbedded } from "../sqlite/sqlite.ts";
 
 interface Row extends Doc {
   readonly kind?: string;

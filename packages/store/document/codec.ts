@@ -1,7 +1,7 @@
 /** What every engine does with a document in the same way: judging ids, and the way to bytes and back. */
 import { deserialize, onDemand, serialize } from "bson";
 import { Corrupt, type Doc, type Id } from "../port.ts";
-import { misfit, type Shape } from "./shape.ts";
+import { misfit, type Shape } from "../schema.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 

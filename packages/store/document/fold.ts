@@ -1,9 +1,9 @@
 /** Several changes of one document in a row, of which only the last is stored. */
 
+import { checkKeys } from "../engine/indexes.ts";
 import type { Decide, Doc, Id } from "../port.ts";
+import type { Fields } from "./codec.ts";
 import { copyOf } from "./copy.ts";
-import type { Fields } from "./document.ts";
-import { checkKeys } from "./query.ts";
 
 /** Deciding goes on for so long before others get their turn. */
 export const FOLD_MS = 10;

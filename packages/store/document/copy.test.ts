@@ -1,7 +1,7 @@
 import { serialize } from "bson";
 import { expect, test } from "vitest";
+import { idOf } from "./codec.ts";
 import { copyOf } from "./copy.ts";
-import { idOf } from "./document.ts";
 
 const MOST = 16 * 1024 * 1024 - 16 * 1024;
 

@@ -1,7 +1,7 @@
 import { serialize as serialized } from "bson";
 import { describe, expect, test } from "vitest";
 import { Corrupt } from "../port.ts";
-import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./marks.ts";
+import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
 
 const change = (by: string, number: number): Change => ({ by, number });
 

@@ -3,6 +3,9 @@
  * here: they only keep bytes by `_id` and find them by index.
  */
 import { isDeepStrictEqual } from "node:util";
+import { checkId, decode, encode, type Fields } from "../document/codec.ts";
+import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
+import { type Fold, type FoldOptions, fold } from "../document/fold.ts";
 import {
   type CallOptions,
   type Collection,
@@ -19,10 +22,7 @@ import {
 } from "../port.ts";
 import { type Admission, createAdmission, type Queues } from "./admission.ts";
 import type { Clock } from "./context.ts";
-import { checkId, decode, encode, type Fields } from "./document.ts";
-import { type Fold, type FoldOptions, fold } from "./fold.ts";
-import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./query.ts";
-import { attemptsAt, type Report, readable, tooMany } from "./readable.ts";
+import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./indexes.ts";
 
 /** A stored document, and where it was found. */
 export interface Row {

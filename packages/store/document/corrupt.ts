@@ -3,8 +3,8 @@
  * on without it, and the operator is told.
  */
 
+import type { Clock, EngineContext } from "../engine/context.ts";
 import { Corrupt } from "../port.ts";
-import type { Clock, EngineContext } from "./context.ts";
 
 /** How often one document is told of, for a list may meet it with every call; and of how many in that time. */
 const AGAIN_MS = 3_600_000;
