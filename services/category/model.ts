@@ -1,5 +1,4 @@
-import { schema } from "@petstore/store/port";
-import type { Shaped } from "@petstore/store/schema";
+import { type Infer, schema } from "@petstore/store/port";
 import * as z from "zod";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { members } from "../resource/members.ts";
@@ -9,7 +8,7 @@ import { storedShape, toEtag } from "../resource/record.ts";
 export const said = members(NewCategorySchema, { name: z.string(), description: z.string().optional() }, {});
 
 const paramsShape = z.object(said.fields);
-export type CategoryParams = Shaped<typeof paramsShape>;
+export type CategoryParams = Infer<typeof paramsShape>;
 
 /**
  * A category as it is stored.
@@ -24,7 +23,7 @@ const categoryShape = z.object({
   /** Number of the latest deletion, 0 when there was none. */
   op: z.int(),
 });
-export type CategoryDoc = Shaped<typeof categoryShape>;
+export type CategoryDoc = Infer<typeof categoryShape>;
 
 export const CATEGORIES = schema<CategoryDoc>()(
   "categories",

@@ -1,5 +1,4 @@
-import { type Collection, schema } from "@petstore/store/port";
-import type { Shaped } from "@petstore/store/schema";
+import { type Collection, type Infer, schema } from "@petstore/store/port";
 import * as z from "zod";
 import type { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import {
@@ -61,7 +60,7 @@ const inventoryShape = z.object({
   /** Pet's latest operation and how it ended, so that a repeat is answered alike. */
   lastOp: z.object({ op: z.int(), outcome: endingShape }),
 });
-export type InventoryDoc = Shaped<typeof inventoryShape>;
+export type InventoryDoc = Infer<typeof inventoryShape>;
 
 export const INVENTORY = schema<InventoryDoc>()(
   "inventory",

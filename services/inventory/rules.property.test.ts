@@ -44,7 +44,7 @@ const sum = ({ resv }: InventoryDoc) =>
   ordersIn(resv).reduce((total, order) => total + Number(valueFor(resv, order)), 0);
 
 function checkEntry(doc: InventoryDoc): void {
-  expect(INVENTORY.shape?.safeParse(doc).error).toBeUndefined();
+  expect(INVENTORY.document?.safeParse(doc).error).toBeUndefined();
   const { quantity, reserved, sold, received } = doc;
   expect(received).toBe(quantity + reserved + sold);
   expect(reserved).toBe(sum(doc));

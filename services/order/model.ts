@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { type Collection, schema } from "@petstore/store/port";
-import type { Shaped } from "@petstore/store/schema";
+import { type Collection, type Infer, schema } from "@petstore/store/port";
 import * as z from "zod";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
@@ -16,7 +15,7 @@ const momentShape = z.object({
   /** 0 to 999,999,999, counted forward also before 1970. */
   nanos: z.int(),
 });
-export type Moment = Shaped<typeof momentShape>;
+export type Moment = Infer<typeof momentShape>;
 
 /** Stands for a pet's id that is too high to be one. */
 export const NO_PET = 0;
@@ -34,7 +33,7 @@ export const said = members(
 );
 
 const paramsShape = z.object(said.fields);
-export type OrderParams = Shaped<typeof paramsShape>;
+export type OrderParams = Infer<typeof paramsShape>;
 
 /** Why Inventory did not reserve the units. */
 const refusalShape = z.literal(["PET_NOT_FOUND", "PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"]);
@@ -55,7 +54,7 @@ const orderShape = z.object({
   /** Why it was aborted. Absent when it was given up without a decision: then another may take its place. */
   refusal: refusalShape.optional(),
 });
-export type OrderDoc = Shaped<typeof orderShape>;
+export type OrderDoc = Infer<typeof orderShape>;
 
 export const ORDERS = schema<OrderDoc>()(
   "orders",

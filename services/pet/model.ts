@@ -1,5 +1,4 @@
-import { type Collection, schema } from "@petstore/store/port";
-import type { Shaped } from "@petstore/store/schema";
+import { type Collection, type Infer, schema } from "@petstore/store/port";
 import * as z from "zod";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
@@ -9,7 +8,7 @@ import { fromPetStatus, idOr, type Status, statusShape, storedShape, toEtag, toP
 
 const factsShape = z.object({ name: z.string() });
 /** What is a pet's own affair: stored as a client said it, under the names of the contract. */
-export type PetFacts = Shaped<typeof factsShape>;
+export type PetFacts = Infer<typeof factsShape>;
 
 /** Stands for a category's id that is too high to be one. It is refused before it is stored. */
 export const NO_CATEGORY = 0;
@@ -23,7 +22,7 @@ export const said = members(
 
 /** What the outside sees of a pet. */
 const viewShape = z.object({ facts: factsShape, categoryId: z.int(), status: statusShape, version: z.int() });
-export type PetView = Shaped<typeof viewShape>;
+export type PetView = Infer<typeof viewShape>;
 
 /** A change of a pet that other services have a say in: written down first, then carried out by whoever meets it. */
 const intentShape = z.object({
@@ -35,7 +34,7 @@ const intentShape = z.object({
   listing: statusShape.optional(),
   delete: z.literal(true).optional(),
 });
-export type Intent = Shaped<typeof intentShape>;
+export type Intent = Infer<typeof intentShape>;
 
 const refusalShape = z.literal([
   "CATEGORY_NOT_FOUND",
@@ -52,7 +51,7 @@ const intentEndShape = z.object({
   /** The pet as the change left it; absent after a refusal or a deletion. */
   shown: viewShape.optional(),
 });
-export type IntentEnd = Shaped<typeof intentEndShape>;
+export type IntentEnd = Infer<typeof intentEndShape>;
 
 /**
  * A pet as it is stored.
@@ -81,7 +80,7 @@ const petShape = z.object({
   /** Why a VOID pet was refused; absent when it was given up. */
   refusal: refusalShape.optional(),
 });
-export type PetDoc = Shaped<typeof petShape>;
+export type PetDoc = Infer<typeof petShape>;
 
 export const PETS = schema<PetDoc>()(
   "pets",
@@ -110,7 +109,7 @@ const gateShape = z.object({
   /** The period in which it was closed. One that is open stays: it may be closed again. */
   over: z.int().optional(),
 });
-export type GateDoc = Shaped<typeof gateShape>;
+export type GateDoc = Infer<typeof gateShape>;
 export const GATES = schema<GateDoc>()("gates", { over: ["over"] }, gateShape);
 export type Gates = Collection<GateDoc, (typeof GATES)["indexes"]>;
 

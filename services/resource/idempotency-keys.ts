@@ -8,8 +8,7 @@
 import { createHash } from "node:crypto";
 import type { Budget, Call } from "@petstore/rpc/call";
 import { FLOOR, SEEN_HEADER } from "@petstore/rpc/client/floor";
-import { type Collection, keep, put, schema } from "@petstore/store/port";
-import type { Shape, Shaped } from "@petstore/store/schema";
+import { type Collection, type DocumentSchema, type Infer, keep, put, schema } from "@petstore/store/port";
 import * as z from "zod";
 import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
@@ -25,13 +24,13 @@ const keyShape = z.object({
   id: z.int().optional(),
   fingerprint: z.string(),
   /** What the record is made from; the first answer is a function of it. */
-  params: z.object({}) as Shape<object>,
+  params: z.object({}) as DocumentSchema<object>,
   /** Ids up to here were refused under this key, or given up. */
   floor: z.int(),
   /** The period, an hour, in which the key was last claimed or its floor raised. */
   hour: z.int(),
 });
-type KeyDoc = Shaped<typeof keyShape>;
+type KeyDoc = Infer<typeof keyShape>;
 export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] }, keyShape);
 type Keys = Collection<KeyDoc, { readonly hour: readonly ["hour"] }>;
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Message } from "@bufbuild/protobuf";
-import type { Shaped } from "@petstore/store/schema";
+import type { Infer } from "@petstore/store/port";
 import * as z from "zod";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
@@ -25,7 +25,7 @@ export const storedShape = z.object({
   /** Version of the stored shape; it goes up when an older petstore would misunderstand what a newer one stores. */
   format: z.int().max(FORMAT),
 });
-export type Stored = Shaped<typeof storedShape>;
+export type Stored = Infer<typeof storedShape>;
 
 /** A pet's status as it is stored. */
 export const statusShape = z.literal(["available", "pending", "sold"]);

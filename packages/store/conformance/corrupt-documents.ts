@@ -5,8 +5,8 @@ import { Corrupt, put, schema } from "../port.ts";
 import { type Bench, idsOf, it, type OpenSubject, PETS, type Pet, range, save } from "./subject.ts";
 
 /** Judges pets by a few of their fields. */
-const shape = z.looseObject({ _id: z.int(), rev: z.int(), name: z.string(), stock: z.int().optional() });
-const JUDGED = schema<Pet>()("pets", PETS.indexes, shape);
+const document = z.looseObject({ _id: z.int(), rev: z.int(), name: z.string(), stock: z.int().optional() });
+const JUDGED = schema<Pet>()("pets", PETS.indexes, document);
 
 const stocked = (id: number) => ({ _id: id, name: "Rex", flag: true, stock: 1 });
 const spoiled: readonly (readonly [string, object])[] = [
@@ -78,7 +78,7 @@ export function poison(open: OpenSubject): void {
 
   it(open, "a new index holds all other documents", async (bench) => {
     await withPoison(bench, 3, [2], { stock: {} });
-    const more = schema<Pet>()("pets", { both: ["rev", "stock"], stock: ["stock"] }, shape);
+    const more = schema<Pet>()("pets", { both: ["rev", "stock"], stock: ["stock"] }, document);
     const pets = await (await bench.reopen()).collection(more);
     for (const where of [{ stock: 1 }, { stock: 1, rev: 1 }])
       expect(idsOf(await pets.list({ where, limit: 9, order: "asc" }))).toEqual([1, 3]);

@@ -1,14 +1,14 @@
 /** What every engine does with a document in the same way: judging ids, and the way to bytes and back. */
 import { deserialize, onDemand, serialize } from "bson";
-import { Corrupt, type Doc, type Id } from "../port.ts";
-import { misfit, type Shape } from "../schema.ts";
+import { Corrupt, type Doc, type DocumentSchema, type Id } from "../port.ts";
+import { validationError } from "./validation.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** What is known of the documents of a collection. */
 export interface Kind {
   readonly name: string;
-  readonly shape?: Shape<unknown> | undefined;
+  readonly document?: DocumentSchema<unknown> | undefined;
 }
 
 /** Throws a TypeError for what is no `Id`. */
@@ -26,8 +26,8 @@ export function compareIds(a: Id, b: Id): number {
 /** The bytes of a document that `copyOf` has made. */
 export const encode = (doc: Fields): Uint8Array => serialize(doc);
 
-/** Throws `Corrupt` for bytes that `encode` can't have made, and for a document of another shape. */
-export function decode<T extends Doc>(bytes: Uint8Array, { name, shape }: Kind): T {
+/** Throws `Corrupt` for bytes that `encode` can't have made, and for a document that its schema refuses. */
+export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kind): T {
   let doc: Partial<Doc>;
   try {
     doc = deserialize(bytes);
@@ -37,7 +37,7 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, shape }: Kind):
   if (!Number.isSafeInteger(doc.rev) || doc._id === undefined) {
     throw new Corrupt(`Document ${String(doc._id)} of ${name} has no revision: restore a backup.`);
   }
-  const wrong = shape && misfit(shape, doc);
+  const wrong = document && validationError(document, doc);
   if (wrong !== undefined) {
     throw new Corrupt(
       `Document ${String(doc._id)} of ${name} is not as this petstore writes it (${wrong}): ` +

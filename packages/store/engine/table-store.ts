@@ -98,8 +98,8 @@ export function localStore(engine: Engine, clock: Clock, report: Report): Store 
   };
 
   return {
-    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, shape }: Schema<T, I>) {
-      const declaration: Declaration = { name, indexes, shape };
+    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, document }: Schema<T, I>) {
+      const declaration: Declaration = { name, indexes, document };
       const known = opened.get(name) ?? { declaration, collection: openCollection(declaration) };
       opened.set(name, known);
       if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;

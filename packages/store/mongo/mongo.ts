@@ -83,9 +83,9 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   }
 
   return {
-    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, shape }: Schema<T, I>) {
+    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, document }: Schema<T, I>) {
       if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
-      const declaration: Declaration = { name, indexes, shape };
+      const declaration: Declaration = { name, indexes, document };
       const known = opened.get(name) ?? { declaration, collection: openCollection(declaration) };
       opened.set(name, known);
       if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;

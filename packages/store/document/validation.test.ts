@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { misfit } from "./schema.ts";
+import { validationError } from "./validation.ts";
 
 const leaf = z.object({ size: z.int() });
 const tree = z.object({
@@ -17,9 +17,9 @@ test.each([
   ["all that there may be", { ...oak, green: true, leaf: { size: -1 }, roots: { a: { size: 1 }, b: { size: 2 } } }],
   ["a field that nobody knows", { ...oak, height: 3 }],
   ["undefined for what may be missing", { ...oak, green: undefined }],
-])("%s fits", (_, value) => expect(misfit(tree, value)).toBeUndefined());
+])("%s fits", (_, value) => expect(validationError(tree, value)).toBeUndefined());
 
-describe("a misfit is found, and said where it is", () => {
+describe("a validation error says where it is", () => {
   test.each([
     [undefined, ""],
     [null, ""],
@@ -35,5 +35,5 @@ describe("a misfit is found, and said where it is", () => {
     [{ ...oak, leaf: [] }, "leaf"],
     [{ ...oak, roots: [] }, "roots"],
     [{ ...oak, roots: { a: { size: 1 }, b: {} } }, "roots.b.size"],
-  ])("%j", (value, where) => expect(misfit(tree, value)).toBe(where));
+  ])("%j", (value, where) => expect(validationError(tree, value)).toBe(where));
 });
