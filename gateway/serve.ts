@@ -1,5 +1,6 @@
 /** Puts the gateway together: transports, both endpoints, the document, health. */
 
+import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/client";
 import { listen } from "@petstore/rpc/server/listen";
 import { realTime } from "@petstore/runtime/clock";
@@ -26,7 +27,8 @@ import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
   const { basePath, limits, internalSecret: secret, deprecation, lameDuckMs } = config;
   checkRetirement(config);
-  const log = createLogger({ service: config.name, level: config.logLevel, format: config.logFormat });
+  const { name, logLevel, logFormat } = config;
+  const log = createLogger({ service: name, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const services = publicServices.map(({ name, desc }) => {
     const transport = createServiceTransport({ urls: config.urls[name], secret: secret.reveal(), ...realTime });
     stack.defer(() => transport.close());

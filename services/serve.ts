@@ -1,6 +1,7 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
 import { createClient } from "@connectrpc/connect";
 import { envelopeRoutes } from "@petstore/rpc/batching/envelope-server";
+import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/client";
 import { createDispatcher } from "@petstore/rpc/server/dispatcher";
 import { defaultLimits } from "@petstore/rpc/server/one-port";
@@ -10,12 +11,12 @@ import type { Running, WaitsFor } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { every } from "@petstore/runtime/workers";
 import { openStore } from "@petstore/store/open";
-import type { Store } from "@petstore/store/port";
+import { type Store, UnusableServer } from "@petstore/store/port";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { ServiceConfig, ServiceName } from "../config.ts";
+import { ConfigError, type ServiceConfig, type ServiceName } from "../config.ts";
 import type { Deps } from "./resource/deps.ts";
 import { RETENTION } from "./resource/expiry.ts";
 import type { ServiceModule } from "./resource/module.ts";
@@ -29,12 +30,12 @@ const READINESS_MS = 2_000;
 export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, waitsFor: WaitsFor): Promise<Running> {
   const { name, host, port, logLevel, logFormat } = config;
   const secret = config.internalSecret.reveal();
-  const log = createLogger({ service: name, level: logLevel, format: logFormat });
+  const log = createLogger({ service: name, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const onFatal = (err: unknown) => {
     log.fatal({ err }, "the store can't be trusted any more, the process ends");
     process.exit(1);
   };
-  const store = await openStore({ ...config, service: name }, { ...realTime, log, onFatal, waitsFor });
+  const store = await openStore({ ...config, service: name }, { ...realTime, log, onFatal, waitsFor }).catch(refuse);
   stack.defer(() => store.close());
 
   const transportTo = (peer: ServiceName) => {
@@ -67,6 +68,11 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   const followStore = async () => server.health.set(await canServe(store));
   stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));
   return { log, url: server.url };
+}
+
+/** What is wrong with a connection string is a problem of the variable that holds it. */
+function refuse(error: unknown): never {
+  throw error instanceof UnusableServer ? new ConfigError([`MONGODB_URI ${error.problem}.`]) : error;
 }
 
 /** Asks nothing of other services: they call each other both ways, and would wait for one another. */

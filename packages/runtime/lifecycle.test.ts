@@ -1,13 +1,10 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { run } from "./fixtures/run.ts";
 
 const script = join(import.meta.dirname, "fixtures/child.ts");
-const child = (behaviour: string, ipc = false, ...more: string[]) =>
-  run([script, "child", behaviour, ...more], {}, ipc);
+const child = (behaviour: string, ipc = false) => run([script, "child", behaviour], {}, ipc);
 
 describe("a process alone", () => {
   test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
@@ -60,16 +57,6 @@ describe("a process alone", () => {
     await using it = child("bug");
     expect(await it.ended).toBe(1);
     expect(it.output()).toMatch(/TypeError: x is not a function\n {4}at /);
-  });
-
-  test("a taken port is one line that says what to do", async () => {
-    await using taken = createServer().listen(0, "127.0.0.1");
-    await once(taken, "listening");
-    const { port } = taken.address() as AddressInfo;
-    await using it = child("taken", false, String(port));
-    expect(await it.ended).toBe(1);
-    expect(it.output()).toMatch(new RegExp(`^Can't listen on 127\\.0\\.0\\.1:${port}: .*PORT_BASE=`, "m"));
-    expect(it.output()).not.toContain("    at ");
   });
 
   test("an uncaught error is logged once and ends it with code 1", async () => {

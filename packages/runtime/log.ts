@@ -13,6 +13,8 @@ export interface LoggerOptions {
   readonly service: string;
   readonly level: LogLevel;
   readonly format: LogFormat;
+  /** Names of headers or members that hold secrets, besides the usual ones. */
+  readonly secrets?: readonly string[];
   /** Standard output unless given. */
   readonly destination?: LogOutput;
 }
@@ -21,17 +23,16 @@ export interface LoggerOptions {
 const ERROR = pino.levels.values.error as number;
 
 /** Members that hold secrets wherever somebody logs headers or a configuration. */
-const secretNames = ["authorization", "cookie", '["x-petstore-secret"]', '["x-api-key"]', "password", "internalSecret"];
-const redacted = secretNames.flatMap((name) => {
-  const step = name.startsWith("[") ? name : `.${name}`;
-  return [name, `*${step}`, `*.*${step}`];
-});
+const USUAL_SECRETS = ["authorization", "cookie", "x-api-key", "password"];
+/** At the top of a record, and one and two levels down. */
+const redactedPaths = (names: readonly string[]) =>
+  names.map((name) => `[${JSON.stringify(name)}]`).flatMap((step) => [step, `*${step}`, `*.*${step}`]);
 
 /**
  * A logger that writes one line for each record: JSON, or for people. Only errors show a stack: what is less passes by
  * itself. No control character that came from outside gets into a log as it is.
  */
-export function createLogger({ service, level, format, destination }: LoggerOptions): Logger {
+export function createLogger({ service, level, format, secrets = [], destination }: LoggerOptions): Logger {
   const output = destination ?? standardOutput((lines) => log.warn({ lines }, `${lines} log lines were dropped`));
   const toText = format === "json" ? escapeControls : forPeople(destination ? { colorize: false } : {});
   const log = pino(
@@ -48,7 +49,7 @@ export function createLogger({ service, level, format, destination }: LoggerOpti
           write.apply(this, isBrief ? [{ ...first, err: describeError(first.err, false) }, ...others] : args);
         },
       },
-      redact: { paths: redacted, censor: "[secret]" },
+      redact: { paths: redactedPaths([...USUAL_SECRETS, ...secrets]), censor: "[secret]" },
     },
     { write: (line) => void output.write(toText(line)) },
   );

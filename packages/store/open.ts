@@ -1,8 +1,12 @@
 /** The one place that chooses an engine. Each is loaded only when it is used. */
 import { join } from "node:path";
-import type { Secret } from "@petstore/runtime/environment";
 import type { EngineContext } from "./engine/context.ts";
 import type { Store } from "./port.ts";
+
+/** A text that is not to be printed. */
+interface Secret {
+  reveal(): string;
+}
 
 export interface StoreConfig {
   readonly service: string;
@@ -19,7 +23,7 @@ export interface StoreOptions extends Pick<EngineContext, "clock" | "random" | "
 
 /**
  * The store of one service: in MongoDB, waiting for it if need be, when there is a URI, else in a file of `dataDir`.
- * Rejects with `ConfigError`, `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`, whose messages are for the
+ * Rejects with `UnusableServer`, `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`, whose messages are for the
  * operator.
  */
 export async function openStore(config: StoreConfig, options: StoreOptions): Promise<Store> {

@@ -159,6 +159,17 @@ export class StoreLocked extends Error {
   override readonly name = "StoreLocked";
 }
 
+/** The connection string, or the server that it names, can't be right, however long one waits. */
+export class UnusableServer extends Error {
+  override readonly name = "UnusableServer";
+  /** What is wrong with the connection string, in words that follow its name, such as "names a standalone server". */
+  readonly problem: string;
+  constructor(problem: string) {
+    super(`The connection string ${problem}.`);
+    this.problem = problem;
+  }
+}
+
 /** The store was written by a newer petstore than this one. */
 export class NewerFormat extends Error {
   override readonly name = "NewerFormat";

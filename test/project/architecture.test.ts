@@ -91,8 +91,6 @@ describe("layers", () => {
       // Still to be parted.
       "packages/rpc/call.ts -> packages/store/port.ts",
       "packages/rpc/errors/fault.ts -> packages/store/port.ts",
-      "packages/store/mongo/connect.ts -> packages/runtime/environment.ts",
-      "packages/store/open.ts -> packages/runtime/environment.ts",
       "packages/transcoder/openapi/common.ts -> packages/rpc/call.ts",
     ]);
   });

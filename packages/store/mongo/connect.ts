@@ -1,6 +1,5 @@
 /** From the connection string to a server that can be used: waits for what may still come, refuses what can't be right. */
 
-import { ConfigError } from "@petstore/runtime/environment";
 import {
   type Document,
   MongoAPIError,
@@ -14,6 +13,7 @@ import {
   type TopologyDescription,
 } from "mongodb";
 import type { EngineContext } from "../engine/context.ts";
+import { UnusableServer } from "../port.ts";
 import { unlessLost } from "./deadline.ts";
 
 /** The driver's `timeoutMS` does nothing in this version; these bound every wait. */
@@ -36,7 +36,7 @@ const RETRY_MS = 1000;
 const AUTHENTICATION_FAILED = new Set([18, 8000]);
 const UNAUTHORIZED = 13;
 
-/** Throws `ConfigError` for a connection string that is none. */
+/** Throws `UnusableServer` for a connection string that is none. */
 export function createClient(uri: string, settings: MongoClientOptions = {}): MongoClient {
   try {
     return new MongoClient(uri, { ...SETTINGS, ...settings });
@@ -48,7 +48,7 @@ export function createClient(uri: string, settings: MongoClientOptions = {}): Mo
 
 /**
  * Connects, and tries with `probe` whether the server can be used. Waits as long as it takes for a server that may still
- * come, and says what it waits for. Throws `ConfigError` for what waiting can't cure.
+ * come, and says what it waits for. Throws `UnusableServer` for what waiting can't cure.
  */
 export async function connect(
   client: MongoClient,
@@ -65,7 +65,7 @@ export async function connect(
       if (said) log.info("MongoDB is there");
       return;
     } catch (error) {
-      if (error instanceof ConfigError || !isOutside(error)) throw error;
+      if (error instanceof UnusableServer || !isOutside(error)) throw error;
       const hopeless = refusal(error, client);
       if (hopeless) throw hopeless;
       const what = `MongoDB at ${hosts}: ${missing(error)}`;
@@ -79,7 +79,7 @@ export async function connect(
   }
 }
 
-/** Throws `ConfigError` for a server that can't keep the promises of the store. `hello` is its answer to that command. */
+/** Throws `UnusableServer` for a server that can't keep the promises of the store. `hello` is its answer to that command. */
 export function judge(hello: Document): void {
   if (hello.maxWireVersion < OLDEST_WIRE_VERSION) throw tooOld();
   const isRouter = hello.msg === "isdbgrid";
@@ -95,7 +95,7 @@ export function judge(hello: Document): void {
 const isOutside = (error: unknown): error is Error =>
   error instanceof MongoError || (error instanceof Error && "syscall" in error);
 
-function refusal(error: Error, { options }: MongoClient): ConfigError | undefined {
+function refusal(error: Error, { options }: MongoClient): UnusableServer | undefined {
   const topology = topologyOf(error);
   if (error instanceof MongoCompatibilityError || topology?.compatible === false) return tooOld();
   if (error instanceof MongoParseError || error instanceof MongoAPIError) {
@@ -129,5 +129,5 @@ function missing(error: Error): string {
   return "the replica set has no primary";
 }
 
-const wrong = (how: string) => new ConfigError([`MONGODB_URI ${how}.`]);
+const wrong = (problem: string) => new UnusableServer(problem);
 const tooOld = () => wrong("names a MongoDB that is too old: 6.0 or newer is needed");

@@ -2,7 +2,6 @@
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "@petstore/runtime/environment";
 import { type Logger, pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -13,7 +12,7 @@ import {
   startReplicaSet,
 } from "../../../test/harness/mongod.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
-import { schema } from "../port.ts";
+import { schema, UnusableServer } from "../port.ts";
 import { judge } from "./connect.ts";
 
 /** Opening must be refused with a single line that never repeats the password. */
@@ -22,9 +21,9 @@ async function refusal(uri: string): Promise<string> {
     (store) => store.close(),
     (reason: unknown) => reason,
   );
-  expect(error).toBeInstanceOf(ConfigError);
+  expect(error).toBeInstanceOf(UnusableServer);
   const { message } = error as Error;
-  expect(message).toMatch(/^MONGODB_URI [^\n]*\.$/);
+  expect(message).toMatch(/^The connection string [^\n]*\.$/);
   expect(message).not.toContain("hunter2");
   return message;
 }
@@ -66,7 +65,9 @@ describe("a server", () => {
     expect(() => judge({ maxWireVersion: 21, msg: "isdbgrid" })).not.toThrow();
   });
   test("that is older is refused", () => {
-    expect(() => judge({ ...member, maxWireVersion: 16 })).toThrow(/MONGODB_URI names a MongoDB that is too old: 6\.0/);
+    expect(() => judge({ ...member, maxWireVersion: 16 })).toThrow(
+      /^The connection string names a MongoDB that is too old: 6\.0/,
+    );
   });
 });
 

@@ -26,7 +26,7 @@ const FORMAT = 1;
 
 /**
  * Opens the database of one service, and waits for MongoDB if need be.
- * Throws `ConfigError` or `NewerFormat`, with a message for the operator.
+ * Throws `UnusableServer` or `NewerFormat`, with a message for the operator.
  */
 export async function openMongo(uri: string, service: string, options: MongoOptions): Promise<Store> {
   const { clock, log } = options;

@@ -3,12 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { realTime } from "@petstore/runtime/clock";
-import { ConfigError } from "@petstore/runtime/environment";
 import { Binary, serialize } from "bson";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silent } from "../fixtures/silent.ts";
 import { openStore } from "../open.ts";
-import { type Doc, keep, put, schema } from "../port.ts";
+import { type Doc, keep, put, schema, UnusableServer } from "../port.ts";
 import { openFile, readFailure } from "./file.ts";
 import { openEmbedded } from "./sqlite.ts";
 
@@ -155,10 +154,9 @@ describe("openStore", () => {
   });
 
   test("keeps them in MongoDB when there is a URI", async () => {
-    const { Secret } = await import("@petstore/runtime/environment");
-    const config = { service: "pet", dataDir: dir, mongodbUri: new Secret("mongodb://me:hunter2@:1/") };
+    const config = { service: "pet", dataDir: dir, mongodbUri: { reveal: () => "mongodb://me:hunter2@:1/" } };
     const error = await openStore(config, storeOptions).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(ConfigError);
-    expect(`${error}`).toMatch(/MONGODB_URI is not a connection string(?!.*hunter2)/);
+    expect(error).toBeInstanceOf(UnusableServer);
+    expect(`${error}`).toMatch(/The connection string is not a connection string(?!.*hunter2)/);
   });
 });
