@@ -9,7 +9,7 @@ import { type Budget, onward } from "@petstore/rpc/call";
 import { type InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
-import type { Fate } from "../../test/api/cases/keys.ts";
+import type { Fate } from "../resource/idempotency-keys.ts";
 import { onBehalfOf } from "../resource/on-behalf.ts";
 import { NO_PET, type OrderDoc, type OrderParams, type Orders, type Refusal } from "./model.ts";
 import { abort, commit, release, reserve, timeOut } from "./rules.ts";

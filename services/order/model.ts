@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { type Collection, type Infer, schema } from "@petstore/store/port";
+import { type Infer, schema } from "@petstore/store/port";
 import * as z from "zod";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";

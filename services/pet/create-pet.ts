@@ -8,7 +8,7 @@ import {
 } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
-import { accepted, type Ended, type Fate, givenUp, refused } from "../../test/api/cases/keys.ts";
+import { accepted, type Ended, type Fate, givenUp, refused } from "../resource/idempotency-keys.ts";
 import { onBehalfOf } from "../resource/on-behalf.ts";
 import { fromPetStatus, toPetStatus } from "../resource/record.ts";
 import type { Gatekeeper } from "./deletion-guard.ts";
