@@ -6,14 +6,14 @@ import { callHeaders, isRequestId, newRequestId, REQUEST_ID_HEADER } from "@pets
 import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "@petstore/rpc/server/connections";
 import { hostProblem } from "@petstore/rpc/server/host";
 import { operationsOf } from "connect-transcoder/contract/operations";
-import { Refusal } from "connect-transcoder/errors/refusal";
+import { Refusal } from "connect-transcoder/errors/http-error";
+import type { RetirementPolicy } from "connect-transcoder/policy/deprecation";
 import { varyByAccept, wantsProblem } from "connect-transcoder/policy/media";
-import type { RetirementPolicy } from "connect-transcoder/policy/retirement";
 import { isWellEncoded, splitTarget } from "connect-transcoder/request/path";
 import { checkSizes, parserLimit, type SizeLimits } from "connect-transcoder/request/sizes";
-import { registerOperations, type TranscoderOptions } from "connect-transcoder/routes";
-import { answerUnrouted } from "connect-transcoder/unrouted";
-import { refusalOfParser, takeOddRequests, writeResponse } from "connect-transcoder/wire";
+import { registerOperations, type TranscoderOptions } from "connect-transcoder/server/routes";
+import { answerUnrouted } from "connect-transcoder/server/unrouted";
+import { refusalOfParser, takeOddRequests, writeResponse } from "connect-transcoder/server/wire";
 import {
   type FastifyBaseLogger,
   type FastifyInstance,

@@ -4,7 +4,7 @@
  */
 
 import { MAX_MESSAGE_BYTES } from "@petstore/rpc/server/message-limit";
-import type { RetirementPolicy } from "connect-transcoder/policy/retirement";
+import type { RetirementPolicy } from "connect-transcoder/policy/deprecation";
 import {
   ConfigError,
   duration,

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Operation, operationsOf } from "connect-transcoder/contract/operations";
-import { Refusal } from "connect-transcoder/errors/refusal";
+import { Refusal } from "connect-transcoder/errors/http-error";
 import { UpstreamFailure } from "connect-transcoder/errors/upstream";
 import { describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";

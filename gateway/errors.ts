@@ -4,7 +4,7 @@ import { type DescEnum, getOption } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { reasonOf } from "@petstore/rpc/errors/fault";
-import { Refusal } from "connect-transcoder/errors/refusal";
+import { Refusal } from "connect-transcoder/errors/http-error";
 import { UpstreamFailure } from "connect-transcoder/errors/upstream";
 import { refusalOf } from "connect-transcoder/errors/violations";
 import { JSON_TYPE, PROBLEM_TYPE } from "connect-transcoder/policy/media";

@@ -5,7 +5,7 @@ import { Code, ConnectError, type ConnectRouter, createClient, type Transport } 
 import { connectNodeAdapter, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
 import { fault, reasonOf } from "@petstore/rpc/errors/fault";
-import { Refusal } from "connect-transcoder/errors/refusal";
+import { Refusal } from "connect-transcoder/errors/http-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "#proto/health/v1/health_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";

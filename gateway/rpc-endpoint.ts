@@ -17,7 +17,7 @@ import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import type { Runtime } from "@petstore/runtime/clock";
-import { Refusal } from "connect-transcoder/errors/refusal";
+import { Refusal } from "connect-transcoder/errors/http-error";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
 import type { Limits } from "./config.ts";
 import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, told } from "./rpc-proxy.ts";

@@ -22,7 +22,7 @@ import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connec
 import { callHeaders } from "@petstore/rpc/call";
 import { fault, reasonOf } from "@petstore/rpc/errors/fault";
 import type { Runtime } from "@petstore/runtime/clock";
-import { Refusal } from "connect-transcoder/errors/refusal";
+import { Refusal } from "connect-transcoder/errors/http-error";
 import type { FastifyRequest } from "fastify";
 import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";

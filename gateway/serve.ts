@@ -8,7 +8,7 @@ import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { operationsOf } from "connect-transcoder/contract/operations";
 import { jsonText } from "connect-transcoder/openapi/json";
-import { effectiveDates } from "connect-transcoder/policy/retirement";
+import { effectiveDates } from "connect-transcoder/policy/deprecation";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { ConfigError, origin } from "../config.ts";
 import { buildGateway } from "./app.ts";

@@ -20,8 +20,8 @@ import { parseAccept, weightOf } from "../../packages/transcoder/policy/accept.t
 import { parseEntityTags } from "../../packages/transcoder/policy/conditional.ts";
 import { prefersStrict, timeoutMs } from "../../packages/transcoder/request/headers.ts";
 import { inputReader } from "../../packages/transcoder/request/input.ts";
+import { toInteger } from "../../packages/transcoder/request/integer.ts";
 import { parseJson } from "../../packages/transcoder/request/json.ts";
-import { toInteger } from "../../packages/transcoder/request/numeral.ts";
 import { formatQuery, parseQuery } from "../../packages/transcoder/request/query.ts";
 import { parseTimestamp } from "../../packages/transcoder/request/timestamp.ts";
 import { readPage } from "../../services/resource/page.ts";
@@ -70,7 +70,7 @@ describe("regular expressions", () => {
         .filter(({ made }) => made > 0)
         .map(({ path }) => path)
         .sort(),
-    ).toEqual(["packages/rpc/call.ts", "packages/transcoder/unrouted.ts"]);
+    ).toEqual(["packages/rpc/call.ts", "packages/transcoder/server/unrouted.ts"]);
     for (const source of [REQUEST_ID_PATTERN, "^/api/pets/[^/]+$", "^/docs/.*$"])
       expect(troublesOf({ source, flags: "" })).toEqual([]);
   });

@@ -4,7 +4,7 @@ import type { FieldPathElement, Violation } from "@bufbuild/protovalidate/gen/bu
 import { isOutputOnly } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { excerpt, joinFirst } from "../validation/excerpt.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "./http-error.ts";
 
 /** The parts of a request, in the order in which they are checked. */
 export const PLACES = ["header", "path", "query", "body"] as const;

@@ -1,6 +1,6 @@
 import type { DescEnum, DescFile } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
-import type { RetirementPolicy } from "../policy/retirement.ts";
+import type { RetirementPolicy } from "../policy/deprecation.ts";
 import type { Json } from "./json.ts";
 
 /** What a document is made from. */

@@ -1,7 +1,7 @@
 /** Conditional reads (RFC 9110, 13). Conditions on writes are judged by the service, which alone can do it safely. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Operation } from "../contract/operations.ts";
-import { Refusal } from "../errors/refusal.ts";
+import { Refusal } from "../errors/http-error.ts";
 import type { Answer } from "../response/answer.ts";
 
 /** Whether the operation reads one record that has an entity tag, so that a read can be conditional. */

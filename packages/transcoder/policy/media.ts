@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { MIMEType } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { Refusal } from "../errors/refusal.ts";
+import { Refusal } from "../errors/http-error.ts";
 import { isNamed, parseAccept, weightOf } from "./accept.ts";
 
 export const JSON_TYPE = "application/json";

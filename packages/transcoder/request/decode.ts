@@ -4,8 +4,8 @@ import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
-import { Misfit, under } from "./misfit.ts";
 import { enumFromJson, scalarFromJson, scalarFromText } from "./scalars.ts";
+import { Misfit, under } from "./schema-error.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
 export interface Handling {

@@ -1,5 +1,5 @@
 /** Request headers that every operation understands. Each function takes the value as node gives it. */
-import { Refusal } from "../errors/refusal.ts";
+import { Refusal } from "../errors/http-error.ts";
 
 type Value = string | string[] | undefined;
 

@@ -4,16 +4,16 @@ import { create, type DescField, type DescMessage, type Message } from "@bufbuil
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { violationsToProto } from "@bufbuild/protovalidate";
 import type { Body, Operation } from "../contract/operations.ts";
-import { Refusal } from "../errors/refusal.ts";
+import { Refusal } from "../errors/http-error.ts";
 import { PLACES, type Place, refusalOf } from "../errors/violations.ts";
 import { checkUntyped } from "../policy/media.ts";
 import { validate } from "../validation/validate.ts";
 import { type Assign, assigner, membersReader } from "./decode.ts";
 import { parseJson } from "./json.ts";
-import { Misfit } from "./misfit.ts";
 import { pathReader, splitTarget } from "./path.ts";
 import { parseQuery, queryReader } from "./query.ts";
 import { scalarFromText } from "./scalars.ts";
+import { Misfit } from "./schema-error.ts";
 
 export interface Incoming {
   readonly target: string;

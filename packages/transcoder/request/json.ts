@@ -4,10 +4,10 @@
  * could not tell 1e-400 from 0; of its leniency about duplicates nothing could be seen afterwards either.
  */
 
-import { Refusal } from "../errors/refusal.ts";
+import { Refusal } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 
-/** A number as it was written; `numeral.ts` knows its value. */
+/** A number as it was written; `integer.ts` knows its value. */
 export class Numeral {
   readonly text: string;
   constructor(text: string) {

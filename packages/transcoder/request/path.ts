@@ -1,9 +1,9 @@
 /** Request targets: their path, and how its parameters become fields. */
 import type { Message } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
-import { Refusal } from "../errors/refusal.ts";
-import { Misfit } from "./misfit.ts";
+import { Refusal } from "../errors/http-error.ts";
 import { scalarFromText } from "./scalars.ts";
+import { Misfit } from "./schema-error.ts";
 
 /** Path and query of a request target as they were sent; the form with scheme and host (RFC 9112, 3.2.2) is cut down. */
 export function splitTarget(target: string): { path: string; query: string } {

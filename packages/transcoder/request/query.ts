@@ -2,10 +2,10 @@
 import type { DescField, Message } from "@bufbuild/protobuf";
 import { isSaturating } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
-import { Refusal } from "../errors/refusal.ts";
+import { Refusal } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
-import { Misfit } from "./misfit.ts";
 import { enumFromJson, scalarFromText } from "./scalars.ts";
+import { Misfit } from "./schema-error.ts";
 
 export type Parameters = readonly (readonly [name: string, value: string])[];
 

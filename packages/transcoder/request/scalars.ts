@@ -1,9 +1,9 @@
 /** Scalar values of protobuf from JSON values and from text, without any coercion. */
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import { enumNames } from "../contract/enums.ts";
+import { toInteger } from "./integer.ts";
 import { type JsonValue, Numeral } from "./json.ts";
-import { Misfit } from "./misfit.ts";
-import { toInteger } from "./numeral.ts";
+import { Misfit } from "./schema-error.ts";
 
 type FromJson = (value: JsonValue) => unknown;
 type FromText = (text: string) => unknown;

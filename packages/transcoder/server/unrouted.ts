@@ -1,8 +1,8 @@
 /** Requests that no route takes: an unknown path, a known path with another method, and OPTIONS. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { Refusal } from "./errors/refusal.ts";
-import { ACCEPT_PATCH } from "./policy/media.ts";
-import { splitTarget } from "./request/path.ts";
+import { Refusal } from "../errors/http-error.ts";
+import { ACCEPT_PATCH } from "../policy/media.ts";
+import { splitTarget } from "../request/path.ts";
 
 /**
  * Answers OPTIONS on every path that has a route, whoever registers it, and refuses what has none. To be called before

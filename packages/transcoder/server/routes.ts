@@ -1,14 +1,14 @@
 /** Registers operations as Fastify routes: what one request goes through, from its headers to the answer. */
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Operation } from "./contract/operations.ts";
-import { UpstreamFailure } from "./errors/upstream.ts";
-import { isConditional, judgeConditions, readConditions } from "./policy/conditional.ts";
-import { checkAccept, checkContentType, JSON_TYPE, varyByAccept } from "./policy/media.ts";
-import { type RetirementPolicy, retirementHeaders, sunsetCheck } from "./policy/retirement.ts";
-import { prefersStrict, timeoutMs } from "./request/headers.ts";
-import { inputReader } from "./request/input.ts";
-import { type Answer, answerer } from "./response/answer.ts";
+import type { Operation } from "../contract/operations.ts";
+import { UpstreamFailure } from "../errors/upstream.ts";
+import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
+import { type RetirementPolicy, retirementHeaders, sunsetCheck } from "../policy/deprecation.ts";
+import { checkAccept, checkContentType, JSON_TYPE, varyByAccept } from "../policy/media.ts";
+import { prefersStrict, timeoutMs } from "../request/headers.ts";
+import { inputReader } from "../request/input.ts";
+import { type Answer, answerer } from "../response/answer.ts";
 
 export interface TranscoderOptions {
   readonly operations: readonly Operation[];

@@ -2,8 +2,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
-import { Refusal } from "./errors/refusal.ts";
-import type { SizeLimits } from "./request/sizes.ts";
+import { Refusal } from "../errors/http-error.ts";
+import type { SizeLimits } from "../request/sizes.ts";
 
 /** Why the parser gave up. Timeouts end requests that arrive too slowly. */
 export function refusalOfParser(

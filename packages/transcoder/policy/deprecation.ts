@@ -1,7 +1,7 @@
 /** The headers of an operation that is on its way out (RFC 9745, RFC 8594, RFC 5829). */
 import { create } from "@bufbuild/protobuf";
 import type { Operation, Retirement } from "../contract/operations.ts";
-import { Refusal } from "../errors/refusal.ts";
+import { Refusal } from "../errors/http-error.ts";
 import { pathReader, splitTarget } from "../request/path.ts";
 
 /** What the operator of a gateway may decide about operations that the contract deprecates. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { toInteger } from "./numeral.ts";
+import { toInteger } from "./integer.ts";
 
 test.each<[string, bigint | undefined]>([
   ["0", 0n],
