@@ -1,7 +1,7 @@
 /** What an operator or a later step plugs in: identity, permission, sunset, a base path, other plugins. */
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { Refusal } from "connect-transcoder/errors/http-error";
+import { HttpError } from "connect-transcoder/errors/http-error";
 import { afterEach, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { GatewayOptions } from "./app.ts";
@@ -40,11 +40,11 @@ test("identity and permission come after the route and the sizes, before everyth
   const call = await start({
     auth: {
       authenticate: ({ authorization }) => {
-        if (!authorization) throw new Refusal("UNAUTHENTICATED", "Who are you?");
+        if (!authorization) throw new HttpError("UNAUTHENTICATED", "Who are you?");
         return { id: authorization };
       },
       authorize: ({ id }, { name }) => {
-        if (name !== "GetPet") throw new Refusal("PERMISSION_DENIED", `${id} may not ${name}.`);
+        if (name !== "GetPet") throw new HttpError("PERMISSION_DENIED", `${id} may not ${name}.`);
       },
     },
   });

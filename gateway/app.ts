@@ -6,14 +6,14 @@ import { callHeaders, isRequestId, newRequestId, REQUEST_ID_HEADER } from "@pets
 import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "@petstore/rpc/server/connections";
 import { hostProblem } from "@petstore/rpc/server/host";
 import { operationsOf } from "connect-transcoder/contract/operations";
-import { Refusal } from "connect-transcoder/errors/http-error";
-import type { RetirementPolicy } from "connect-transcoder/policy/deprecation";
+import { HttpError } from "connect-transcoder/errors/http-error";
+import type { DeprecationPolicy } from "connect-transcoder/policy/deprecation";
 import { varyByAccept, wantsProblem } from "connect-transcoder/policy/media";
 import { isWellEncoded, splitTarget } from "connect-transcoder/request/path";
 import { checkSizes, parserLimit, type SizeLimits } from "connect-transcoder/request/sizes";
 import { registerOperations, type TranscoderOptions } from "connect-transcoder/server/routes";
 import { answerUnrouted } from "connect-transcoder/server/unrouted";
-import { refusalOfParser, takeOddRequests, writeResponse } from "connect-transcoder/server/wire";
+import { parserError, takeOddRequests, writeResponse } from "connect-transcoder/server/wire";
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -45,7 +45,7 @@ export interface GatewayOptions {
   readonly connections?: ConnectionLimits;
   /** In front of every path, such as "/api"; empty for none. */
   readonly basePath: string;
-  readonly deprecation?: RetirementPolicy;
+  readonly deprecation?: DeprecationPolicy;
   readonly auth: Auth;
   /** What concerns every answer, whichever route it comes from, such as CORS. */
   readonly everywhere?: (app: FastifyInstance) => Promise<void>;
@@ -80,7 +80,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     frameworkErrors: (error, request, reply) => sendError(error, request, reply as never),
     clientErrorHandler: (error, socket) => {
       log.debug({ err: error }, "not an HTTP request");
-      refuse(refusalOfParser(error, limits), socket);
+      refuse(parserError(error, limits), socket);
     },
   });
   guardConnections(app.server, options.connections ?? defaultConnectionLimits, { log });
@@ -98,7 +98,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   app.addHook("onRequest", async (request) => {
     checkSizes(request, limits);
     const problem = hostProblem(request.raw);
-    if (problem !== undefined) throw new Refusal("INVALID_HEADER", `Host: ${problem}`);
+    if (problem !== undefined) throw new HttpError("INVALID_HEADER", `Host: ${problem}`);
   });
   app.addHook("onResponse", async ({ method, originalUrl, log: line }, reply) =>
     line.info({
@@ -113,7 +113,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     basePath,
     limits,
     clock,
-    retirement: options.deprecation ?? {},
+    deprecation: options.deprecation ?? {},
     authorize: (request: FastifyRequest, { method }: { readonly method: DescMethod }) => app.admit(request, method),
     callHeaders,
   };
@@ -125,9 +125,9 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   return app;
 
   /** For what never became a request. */
-  function refuse(refusal: Refusal, socket: Duplex) {
+  function refuse(error: HttpError, socket: Duplex) {
     const requestId = newRequestId(random);
-    const { record, headers } = failureOf(refusal, requestId);
+    const { record, headers } = failureOf(error, requestId);
     const { type, body } = errorBody(record, false);
     const common = { [REQUEST_ID_HEADER]: requestId, "api-version": API_VERSION, "content-type": type };
     writeResponse(socket, { status: record.status, headers: { ...common, ...NOT_STORED, ...headers }, body });

@@ -9,7 +9,7 @@ import { ANONYMOUS, type Principal } from "@petstore/rpc/call";
 import type { FastifyInstance } from "fastify";
 import type { GatewayConfig } from "./config.ts";
 
-/** What a mode of authentication consists of. What these throw is the answer: a Refusal. */
+/** What a mode of authentication consists of. What these throw is the answer: an HttpError. */
 export interface Auth {
   /** Says who calls, by credentials in the headers. Refuses with UNAUTHENTICATED. */
   readonly authenticate: (headers: IncomingHttpHeaders) => Promise<Principal> | Principal;
@@ -26,7 +26,7 @@ export const authOf = ({ authMode }: Pick<GatewayConfig, "authMode">): Auth => m
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Lets a request call an RPC, in its caller's name, or throws a Refusal. */
+    /** Lets a request call an RPC, in its caller's name, or throws an HttpError. */
     admit(request: FastifyRequest, method: DescMethod): Promise<void>;
   }
   interface FastifyRequest {

@@ -4,7 +4,7 @@
  */
 
 import { MAX_MESSAGE_BYTES } from "@petstore/rpc/server/message-limit";
-import type { RetirementPolicy } from "connect-transcoder/policy/deprecation";
+import type { DeprecationPolicy } from "connect-transcoder/policy/deprecation";
 import {
   ConfigError,
   duration,
@@ -48,7 +48,7 @@ export interface GatewayConfig extends ProcessConfig {
   /** How long it goes on serving after it was told to stop, unready. */
   readonly lameDuckMs: number;
   /** When deprecated operations end, where that differs from the contract. */
-  readonly deprecation: RetirementPolicy;
+  readonly deprecation: DeprecationPolicy;
 }
 
 const basePath: Kind<string> = {

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Operation, operationsOf } from "connect-transcoder/contract/operations";
-import { Refusal } from "connect-transcoder/errors/http-error";
+import { HttpError } from "connect-transcoder/errors/http-error";
 import { UpstreamFailure } from "connect-transcoder/errors/upstream";
 import { describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
@@ -33,8 +33,8 @@ function reasoned(reason: string, message: string, path?: string, headers?: Head
 const upstream = (cause: unknown, id = "getPet") => failureOf(new UpstreamFailure(operation(id), cause), "r-1");
 
 describe("not from a service", () => {
-  test("a refusal goes out as it is, with its headers", () => {
-    const failure = failureOf(new Refusal("METHOD_NOT_ALLOWED", "No.", { allow: "GET" }), "r-1");
+  test("an error goes out as it is, with its headers", () => {
+    const failure = failureOf(new HttpError("METHOD_NOT_ALLOWED", "No.", { allow: "GET" }), "r-1");
     expect(failure).toEqual({
       record: { code: "METHOD_NOT_ALLOWED", message: "No.", status: 405 },
       headers: { allow: "GET" },
@@ -48,7 +48,7 @@ describe("not from a service", () => {
     ["nothing", undefined],
     ["null", null],
     ["an object that bites", { toString: (): string => "secret", code: {} }],
-    ["a refusal with a code of no catalogue", new Refusal("SECRET", "secret")],
+    ["an error with a code of no catalogue", new HttpError("SECRET", "secret")],
     ["an RPC error that no call gave", new ConnectError("secret", Code.NotFound)],
   ])("%s is INTERNAL and tells nothing", (_what, thrown) => {
     expect(failureOf(thrown, "r-1")).toEqual({ record: INTERNAL, headers: {} });

@@ -4,9 +4,9 @@ import { type DescEnum, getOption } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { reasonOf } from "@petstore/rpc/errors/fault";
-import { Refusal } from "connect-transcoder/errors/http-error";
+import { HttpError } from "connect-transcoder/errors/http-error";
 import { UpstreamFailure } from "connect-transcoder/errors/upstream";
-import { refusalOf } from "connect-transcoder/errors/violations";
+import { violationError } from "connect-transcoder/errors/violations";
 import { JSON_TYPE, PROBLEM_TYPE } from "connect-transcoder/policy/media";
 import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
 import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
@@ -38,15 +38,15 @@ export function createErrorExit(reasons: DescEnum): (thrown: unknown, requestId:
     reasons.values.map((value) => [value.name.slice(prefix).toUpperCase(), getOption(value, errorKind).httpStatus]),
   );
   return (thrown, requestId) => {
-    const refusal = toRefusal(thrown, (code) => Boolean(statuses.get(code)));
-    const { code } = refusal;
+    const error = toHttpError(thrown, (code) => Boolean(statuses.get(code)));
+    const { code } = error;
     const status = statuses.get(code) ?? 500;
     const message =
       status === 500
         ? `Something went wrong in the petstore. Quote request ${requestId}.`
-        : excerpt(refusal.message, MAX_ERROR_BYTES);
+        : excerpt(error.message, MAX_ERROR_BYTES);
     const retry: Record<string, string> = status === 429 || status === 503 ? { "retry-after": RETRY_AFTER } : {};
-    return { record: { code, message, status }, headers: { ...retry, ...refusal.headers } };
+    return { record: { code, message, status }, headers: { ...retry, ...error.headers } };
   };
 }
 
@@ -57,36 +57,40 @@ export function errorBody({ code, message, status }: ErrorRecord, asProblem: boo
   return { type: PROBLEM_TYPE, body: JSON.stringify(problem) };
 }
 
-function toRefusal(thrown: unknown, isKnown: (code: string) => boolean): Refusal {
-  const refusal =
-    thrown instanceof Refusal ? thrown : thrown instanceof UpstreamFailure ? fromUpstream(thrown) : fromFastify(thrown);
-  if (isKnown(refusal.code)) return refusal;
+function toHttpError(thrown: unknown, isKnown: (code: string) => boolean): HttpError {
+  const error =
+    thrown instanceof HttpError
+      ? thrown
+      : thrown instanceof UpstreamFailure
+        ? fromUpstream(thrown)
+        : fromFastify(thrown);
+  if (isKnown(error.code)) return error;
   return thrown instanceof UpstreamFailure ? UPSTREAM_ERROR : INTERNAL;
 }
 
-const INTERNAL = new Refusal("INTERNAL", "");
-const UPSTREAM_ERROR = new Refusal("UPSTREAM_ERROR", "A service gave an answer that can't be understood.");
+const INTERNAL = new HttpError("INTERNAL", "");
+const UPSTREAM_ERROR = new HttpError("UPSTREAM_ERROR", "A service gave an answer that can't be understood.");
 
 /** Only what has effects leaves its caller in doubt. */
 const advice = (isRead: boolean) => (isRead ? "Try again." : "A write may or may not have happened.");
 const unavailable = (isRead: boolean) =>
-  new Refusal("UNAVAILABLE", `A service can't be reached now. ${advice(isRead)}`);
+  new HttpError("UNAVAILABLE", `A service can't be reached now. ${advice(isRead)}`);
 const outOfTime = (isRead: boolean) =>
-  new Refusal("DEADLINE_EXCEEDED", `The time for the request ran out. ${advice(isRead)}`);
+  new HttpError("DEADLINE_EXCEEDED", `The time for the request ran out. ${advice(isRead)}`);
 
-function fromUpstream({ cause, operation }: UpstreamFailure): Refusal {
+function fromUpstream({ cause, operation }: UpstreamFailure): HttpError {
   const info = cause instanceof ConnectError ? reasonOf(cause) : undefined;
   if (!(cause instanceof ConnectError && info)) return unexplained(cause, operation.verb === "GET");
   const retryAfter = cause.metadata.get("retry-after");
   const headers: Record<string, string> = retryAfter && /^\d+$/.test(retryAfter) ? { "retry-after": retryAfter } : {};
   const violations = cause.findDetails(ViolationsSchema).flatMap((detail) => detail.violations);
-  const located = refusalOf(operation, violations);
+  const located = violationError(operation, violations);
   const code = info.reason === "VALIDATION_FAILED" && located ? located.code : info.reason;
-  return new Refusal(code, located?.message ?? cause.rawMessage, headers);
+  return new HttpError(code, located?.message ?? cause.rawMessage, headers);
 }
 
 /** For a failed call whose service gave no reason, as services do with every failure: it came from the way there or back. */
-export function unexplained(cause: unknown, isRead: boolean): Refusal {
+export function unexplained(cause: unknown, isRead: boolean): HttpError {
   // The answer came, so a write was done; only 503 and 504 admit that.
   if (!(cause instanceof ConnectError)) return isRead ? UPSTREAM_ERROR : unavailable(isRead);
   switch (cause.code) {
@@ -105,21 +109,21 @@ export function unexplained(cause: unknown, isRead: boolean): Refusal {
   }
 }
 
-const byFastifyCode: Record<string, Refusal> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: new Refusal("PAYLOAD_TOO_LARGE", "The body is too large."),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: new Refusal(
+const byFastifyCode: Record<string, HttpError> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: new HttpError("PAYLOAD_TOO_LARGE", "The body is too large."),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: new HttpError(
     "UNSUPPORTED_MEDIA_TYPE",
     "The Content-Type of the body is not supported.",
   ),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: new Refusal("INVALID_HEADER", "Content-Length: must be the length of the body"),
-  FST_ERR_BAD_URL: new Refusal("ROUTE_NOT_FOUND", "There is nothing at this path."),
-  FST_ERR_MAX_PARAM_LENGTH: new Refusal("URI_TOO_LONG", "The request target is too long."),
-  ECONNRESET: new Refusal("INVALID_HEADER", "The request ended before its body was complete."),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: new HttpError("INVALID_HEADER", "Content-Length: must be the length of the body"),
+  FST_ERR_BAD_URL: new HttpError("ROUTE_NOT_FOUND", "There is nothing at this path."),
+  FST_ERR_MAX_PARAM_LENGTH: new HttpError("URI_TOO_LONG", "The request target is too long."),
+  ECONNRESET: new HttpError("INVALID_HEADER", "The request ended before its body was complete."),
 };
 
-function fromFastify(thrown: unknown): Refusal {
+function fromFastify(thrown: unknown): HttpError {
   const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
   const known = byFastifyCode[String(code)];
   if (known) return known;
-  return statusCode === 404 ? (byFastifyCode.FST_ERR_BAD_URL as Refusal) : INTERNAL;
+  return statusCode === 404 ? (byFastifyCode.FST_ERR_BAD_URL as HttpError) : INTERNAL;
 }

@@ -281,7 +281,7 @@ test("a service that the gateway has never heard of is described as well", async
     files: filesBelow([service.file]),
     examples: {},
     patchExamples: {},
-    retirement: {},
+    deprecation: {},
   };
   const about = {
     title: "Library",

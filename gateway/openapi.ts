@@ -28,7 +28,7 @@ export function petstoreDocument({
       files: filesBelow(services.map(({ file }) => file)),
       examples,
       patchExamples,
-      retirement: deprecation,
+      deprecation,
     },
     {
       title: TITLE,

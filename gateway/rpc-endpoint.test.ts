@@ -5,7 +5,7 @@ import { Code, ConnectError, type ConnectRouter, createClient, type Transport } 
 import { connectNodeAdapter, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
 import { fault, reasonOf } from "@petstore/rpc/errors/fault";
-import { Refusal } from "connect-transcoder/errors/http-error";
+import { HttpError } from "connect-transcoder/errors/http-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "#proto/health/v1/health_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
@@ -146,11 +146,11 @@ test("a caller that is known is told to the service, and one that is refused nev
   const url = `http://127.0.0.1:${portOf(service)}`;
   const auth: Auth = {
     authenticate: (headers) => {
-      if (headers["x-test-user"] === undefined) throw new Refusal("UNAUTHENTICATED", "Who are you?");
+      if (headers["x-test-user"] === undefined) throw new HttpError("UNAUTHENTICATED", "Who are you?");
       return { id: `${headers["x-test-user"]}` };
     },
     authorize: ({ id }, { name }) => {
-      if (id !== "ada" || name !== "GetPet") throw new Refusal("PERMISSION_DENIED", "Only for Ada.");
+      if (id !== "ada" || name !== "GetPet") throw new HttpError("PERMISSION_DENIED", "Only for Ada.");
     },
   };
   const known = await start(url, {}, { auth });

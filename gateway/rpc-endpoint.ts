@@ -17,7 +17,7 @@ import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import type { Runtime } from "@petstore/runtime/clock";
-import { Refusal } from "connect-transcoder/errors/http-error";
+import { HttpError } from "connect-transcoder/errors/http-error";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
 import type { Limits } from "./config.ts";
 import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, told } from "./rpc-proxy.ts";
@@ -34,7 +34,7 @@ export const rpcEndpoint = (options: RpcEndpointOptions) => async (app: FastifyI
   app.removeAllContentTypeParsers();
   app.addHook("onRequest", async (request) => {
     if (isGrpc(request))
-      throw new Refusal(
+      throw new HttpError(
         "UNSUPPORTED_MEDIA_TYPE",
         "gRPC needs HTTP/2: call the service itself, or use gRPC-Web or Connect.",
       );

@@ -22,7 +22,7 @@ import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connec
 import { callHeaders } from "@petstore/rpc/call";
 import { fault, reasonOf } from "@petstore/rpc/errors/fault";
 import type { Runtime } from "@petstore/runtime/clock";
-import { Refusal } from "connect-transcoder/errors/http-error";
+import { HttpError } from "connect-transcoder/errors/http-error";
 import type { FastifyRequest } from "fastify";
 import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
@@ -108,15 +108,15 @@ const failureOf = createErrorExit(ErrorReasonSchema);
 export function told(thrown: unknown, context: HandlerContext): ConnectError {
   const { request } = exchangeOf(context);
   const said = thrown instanceof ConnectError ? reasonOf(thrown)?.reason : undefined;
-  const refusal =
-    thrown instanceof Refusal
+  const error =
+    thrown instanceof HttpError
       ? thrown
       : thrown instanceof ConnectError && said
-        ? new Refusal(said, thrown.rawMessage)
+        ? new HttpError(said, thrown.rawMessage)
         : unexplained(thrown, isSafe(context.method));
-  const { record, headers } = failureOf(refusal, request.id);
+  const { record, headers } = failureOf(error, request.id);
   for (const [name, value] of Object.entries(headers)) context.responseHeader.set(name, value);
-  const isOurs = !said && !(thrown instanceof Refusal);
+  const isOurs = !said && !(thrown instanceof HttpError);
   request.log[isOurs && !context.signal.aborted ? "warn" : "debug"]({ err: thrown }, record.code);
   if (!(thrown instanceof ConnectError && said))
     return fault(record.code as Parameters<typeof fault>[0], record.message, thrown);

@@ -26,7 +26,7 @@ import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 /** Opens the gateway, ready to take requests; the stack closes it. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
   const { basePath, limits, internalSecret: secret, deprecation, lameDuckMs } = config;
-  checkRetirement(config);
+  checkDeprecation(config);
   const { name, logLevel, logFormat } = config;
   const log = createLogger({ service: name, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const services = publicServices.map(({ name, desc }) => {
@@ -62,12 +62,12 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
 }
 
 /** Dates from the environment have to go together with those of the contract. */
-function checkRetirement({ deprecation }: GatewayConfig): void {
+function checkDeprecation({ deprecation }: GatewayConfig): void {
   const { deprecatedAt, sunsetAt } = deprecation;
   if (deprecatedAt === undefined && sunsetAt === undefined) return;
-  for (const { retirement } of publicServices.flatMap(({ desc }) => operationsOf(desc))) {
+  for (const operation of publicServices.flatMap(({ desc }) => operationsOf(desc))) {
     try {
-      if (retirement) effectiveDates(retirement, deprecation);
+      if (operation.deprecation) effectiveDates(operation.deprecation, deprecation);
     } catch (error) {
       throw new ConfigError([`${(error as Error).message} Change SUNSET_AT or DEPRECATED_AT.`]);
     }

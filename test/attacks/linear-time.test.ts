@@ -88,7 +88,7 @@ describe("regular expressions", () => {
 type Reader = (text: string) => unknown;
 type TextOf = (length: number) => string;
 
-/** Whatever the reader thinks of it: a refusal is an answer. */
+/** Whatever the reader thinks of it: an error is an answer. */
 function attempt(read: Reader, text: string): void {
   try {
     read(text);

@@ -12,4 +12,4 @@ export const isOutputOnly = (field: DescField): boolean => getOption(field, fiel
 export const isClearable = (field: DescField): boolean => getOption(field, fieldOption).clearable;
 
 /** In a query, a number beyond the range is read as the nearest one within it. */
-export const isSaturating = (field: DescField): boolean => getOption(field, fieldOption).saturating;
+export const isClamped = (field: DescField): boolean => getOption(field, fieldOption).saturating;

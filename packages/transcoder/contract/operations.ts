@@ -29,7 +29,7 @@ export type Body =
   | { readonly kind: "all"; readonly fields: readonly DescField[] };
 
 /** When an operation ends, and what to call instead. */
-export interface Retirement {
+export interface Deprecation {
   readonly deprecatedAt: Date;
   readonly sunsetAt: Date;
   /** Fills the path parameters of a request into the link to the successor. */
@@ -68,7 +68,7 @@ export interface Operation {
   readonly successStatus: number;
   /** Makes the path of a created record from the record. */
   readonly location: ((record: object) => string) | undefined;
-  readonly retirement: Retirement | undefined;
+  readonly deprecation: Deprecation | undefined;
   /** Reasons for failure that are particular to this operation. */
   readonly errors: readonly string[];
 }
@@ -135,7 +135,7 @@ function operationOf(service: DescService, method: DescMethodUnary, rule: HttpRu
     paging: pagingOf(query, output.fields),
     successStatus,
     location: annotated.location && record ? linkTo(annotated.location, record) : undefined,
-    retirement: retirementOf(annotated.deprecation, method),
+    deprecation: deprecationOf(annotated.deprecation, method),
     errors: annotated.errors,
   };
 }
@@ -171,10 +171,10 @@ function pagingOf(query: readonly DescField[], output: readonly DescField[]): Op
   return pageToken && nextPageToken ? { pageToken, nextPageToken } : undefined;
 }
 
-function retirementOf(
+function deprecationOf(
   deprecation: { deprecatedAt: string; sunsetAt: string; successor: string } | undefined,
   { input }: DescMethodUnary,
-): Retirement | undefined {
+): Deprecation | undefined {
   if (!deprecation) return undefined;
   const [deprecatedAt, sunsetAt] = [new Date(deprecation.deprecatedAt), new Date(deprecation.sunsetAt)];
   if (!(deprecatedAt.getTime() <= sunsetAt.getTime()))

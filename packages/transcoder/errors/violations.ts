@@ -1,10 +1,10 @@
-/** From violated rules of a request (buf.validate) to the refusal that tells where its sender finds the fault. */
+/** From violated rules of a request (buf.validate) to the error that tells where its sender finds the fault. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { FieldPathElement, Violation } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { isOutputOnly } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { excerpt, joinFirst } from "../validation/excerpt.ts";
-import { Refusal } from "./http-error.ts";
+import { HttpError } from "./http-error.ts";
 
 /** The parts of a request, in the order in which they are checked. */
 export const PLACES = ["header", "path", "query", "body"] as const;
@@ -21,11 +21,11 @@ const CODES = {
  * Tells the first violations of the first part that has any, and counts the rest; undefined when there are none. Fields
  * that the service assigns don't count. `places` restricts it to some parts.
  */
-export function refusalOf(
+export function violationError(
   operation: Operation,
   violations: readonly Violation[],
   places: readonly Place[] = PLACES,
-): Refusal | undefined {
+): HttpError | undefined {
   const told = violations.flatMap((violation) => {
     const steps = resolve(operation.method.input, violation.field?.elements ?? []);
     if (steps.some(({ field }) => field && isOutputOnly(field))) return [];
@@ -37,7 +37,7 @@ export function refusalOf(
   });
   for (const place of places) {
     const here = told.filter((one) => one.place === place);
-    if (here[0]) return new Refusal(here[0].code, joinFirst(here.map(({ sentence }) => sentence)));
+    if (here[0]) return new HttpError(here[0].code, joinFirst(here.map(({ sentence }) => sentence)));
   }
   return undefined;
 }

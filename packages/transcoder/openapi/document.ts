@@ -69,7 +69,7 @@ function describe(operation: Operation, sources: Sources, schemas: Schemas, reas
     operationId: operation.id,
     tags: [operation.tag],
     ...textOf(operation, sources),
-    deprecated: operation.retirement ? true : undefined,
+    deprecated: operation.deprecation ? true : undefined,
     parameters: parametersOf(operation, schemas),
     requestBody: requestBodyOf(operation, schemas),
     responses: responsesOf(operation, failuresOf(operation, sources, reasons), {
@@ -80,21 +80,21 @@ function describe(operation: Operation, sources: Sources, schemas: Schemas, reas
   };
 }
 
-function textOf(operation: Operation, { docs, retirement }: Sources): JsonObject {
+function textOf(operation: Operation, { docs, deprecation }: Sources): JsonObject {
   const text = docs[`${operation.service.typeName}.${operation.method.name}`] ?? "";
   const [, summary = text, rest = ""] = /^(.*?)\.(?:\s+(.*))?$/s.exec(text) ?? [];
   const paragraphs = [
     rest,
     operation.updateMask ? "The body is a merge patch: it changes the members that it names, and no others." : "",
-    ending(operation, retirement),
+    ending(operation, deprecation),
   ];
   return { summary, description: paragraphs.filter((paragraph) => paragraph !== "").join("\n\n") || undefined };
 }
 
-function ending({ retirement, method }: Operation, policy: Sources["retirement"]): string {
-  if (!retirement) return "";
-  const { deprecatedAt, sunsetAt } = effectiveDates(retirement, policy);
-  const successor = retirement.successorTemplate.replaceAll(
+function ending({ deprecation, method }: Operation, policy: Sources["deprecation"]): string {
+  if (!deprecation) return "";
+  const { deprecatedAt, sunsetAt } = effectiveDates(deprecation, policy);
+  const successor = deprecation.successorTemplate.replaceAll(
     /\{(\w+)\}/g,
     (_, name) => `{${method.input.fields.find((field) => field.name === name)?.jsonName}}`,
   );

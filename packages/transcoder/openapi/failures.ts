@@ -43,7 +43,7 @@ const ANYWHERE = [
 /** The errors of an operation by status, lowest first. */
 export function failuresOf(
   operation: Operation,
-  { retirement }: Pick<Sources, "retirement">,
+  { deprecation }: Pick<Sources, "deprecation">,
   all: readonly Reason[],
 ): [status: number, reasons: Reason[]][] {
   const { params, paging, body, errors } = operation;
@@ -57,7 +57,7 @@ export function failuresOf(
     ...when(body, "MALFORMED_JSON", "VALIDATION_FAILED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
     ...when(has("If-Match") || has("If-None-Match") || isConditional(operation), "ETAG_MISMATCH"),
     ...when(has("Idempotency-Key"), "IDEMPOTENCY_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"),
-    ...when(operation.retirement && retirement.goneAfterSunset, "ENDPOINT_SUNSET"),
+    ...when(operation.deprecation && deprecation.goneAfterSunset, "ENDPOINT_SUNSET"),
   ]);
   const unknown = [...codes].find((code) => !all.some((reason) => reason.code === code));
   if (unknown) throw new Error(`${operation.method}: ${unknown} is not in the catalogue of errors`);

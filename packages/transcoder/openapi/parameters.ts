@@ -1,6 +1,6 @@
 /** What an operation takes besides its body. */
 import type { DescField } from "@bufbuild/protobuf";
-import { isSaturating } from "../contract/fields.ts";
+import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { isConditional } from "../policy/conditional.ts";
 import type { JsonObject } from "./json.ts";
@@ -52,7 +52,7 @@ function parameter(
     in: place,
     required: place === "path" ? true : undefined,
     description: description === undefined ? undefined : `${description}${commas}`,
-    schema: isSaturating(field) ? unlimited(schema, field) : schema,
+    schema: isClamped(field) ? unlimited(schema, field) : schema,
     ...more,
   };
 }

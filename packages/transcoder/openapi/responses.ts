@@ -38,12 +38,12 @@ function successHeaders(operation: Operation): string[] {
     ...operation.responseHeaders.map(({ name }) => name),
     ...(operation.location ? ["Location"] : []),
     ...(isCreate ? ["Idempotent-Replayed"] : []),
-    ...(operation.paging || operation.retirement ? ["Link"] : []),
-    ...retirementHeaders(operation),
+    ...(operation.paging || operation.deprecation ? ["Link"] : []),
+    ...deprecationHeaders(operation),
   ];
 }
 
-const retirementHeaders = ({ retirement }: Operation): string[] => (retirement ? ["Deprecation", "Sunset"] : []);
+const deprecationHeaders = ({ deprecation }: Operation): string[] => (deprecation ? ["Deprecation", "Sunset"] : []);
 
 function bodyOf({ method, response }: Operation, schemas: Schemas): JsonObject {
   if (!response) return schemas.message(method.output, "output");
@@ -57,14 +57,14 @@ const listName = (method: string, { jsonName }: DescField): string =>
 
 const notModified = (operation: Operation): JsonObject => ({
   description: "The caller holds this representation already.",
-  headers: headers(...ALWAYS, "ETag", ...(operation.retirement ? ["Link"] : []), ...retirementHeaders(operation)),
+  headers: headers(...ALWAYS, "ETag", ...(operation.deprecation ? ["Link"] : []), ...deprecationHeaders(operation)),
 });
 
 /** Failures that are the same for many operations stand among the components; see `commonFailures`. */
 function failure(operation: Operation, status: number, reasons: readonly Reason[]): JsonObject {
   const more = [
     ...(status === 415 && operation.updateMask ? ["Accept-Patch"] : []),
-    ...(operation.retirement ? ["Link", ...retirementHeaders(operation)] : []),
+    ...(operation.deprecation ? ["Link", ...deprecationHeaders(operation)] : []),
   ];
   return isCommon(status, more) ? refer("responses", nameOf(reasons)) : failureResponse(status, reasons, more);
 }

@@ -1,6 +1,6 @@
 import type { DescEnum, DescFile } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
-import type { RetirementPolicy } from "../policy/deprecation.ts";
+import type { DeprecationPolicy } from "../policy/deprecation.ts";
 import type { Json } from "./json.ts";
 
 /** What a document is made from. */
@@ -16,5 +16,5 @@ export interface Sources {
   readonly examples: Readonly<Record<string, readonly Json[]>>;
   /** Examples of merge patches, likewise. */
   readonly patchExamples: Readonly<Record<string, readonly Json[]>>;
-  readonly retirement: RetirementPolicy;
+  readonly deprecation: DeprecationPolicy;
 }

@@ -1,7 +1,7 @@
 /** Conditional reads (RFC 9110, 13). Conditions on writes are judged by the service, which alone can do it safely. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Operation } from "../contract/operations.ts";
-import { Refusal } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 import type { Answer } from "../response/answer.ts";
 
 /** Whether the operation reads one record that has an entity tag, so that a read can be conditional. */
@@ -14,7 +14,7 @@ const ELEMENT = /[ \t]*(?:((?:W\/)?"[\x21\x23-\x7E\x80-\xFF]*")[ \t]*)?(,|$)/y;
 /** What If-Match or If-None-Match names: tags as they were sent, or anything. */
 export type EntityTags = "*" | ReadonlySet<string>;
 
-/** @throws Refusal INVALID_HEADER when it is neither `*` nor a list of entity tags. */
+/** @throws HttpError INVALID_HEADER when it is neither `*` nor a list of entity tags. */
 export function parseEntityTags(header: string, value: string): EntityTags {
   if (value.trim() === "*") return "*";
   const tags = new Set<string>();
@@ -26,7 +26,7 @@ export function parseEntityTags(header: string, value: string): EntityTags {
     more = element[2] === ",";
     if (!more && tags.size > 0) return tags;
   }
-  throw new Refusal("INVALID_HEADER", `${header}: must be * or a list of entity tags such as "3"`);
+  throw new HttpError("INVALID_HEADER", `${header}: must be * or a list of entity tags such as "3"`);
 }
 
 /** What a caller says of the record that it wants to read. */
@@ -35,7 +35,7 @@ export interface Conditions {
   readonly ifNoneMatch: EntityTags | undefined;
 }
 
-/** @throws Refusal INVALID_HEADER */
+/** @throws HttpError INVALID_HEADER */
 export function readConditions(headers: IncomingHttpHeaders): Conditions {
   const read = (header: "If-Match" | "If-None-Match") => {
     const value = headers[header.toLowerCase()];
@@ -48,12 +48,12 @@ export function readConditions(headers: IncomingHttpHeaders): Conditions {
  * What becomes of the answer with a record when the conditions are judged, in the order of RFC 9110, 13.2.2: it stays, or
  * it is 304 with the same headers, since the caller holds it already.
  *
- * @throws Refusal ETAG_MISMATCH when the record is not one that If-Match names
+ * @throws HttpError ETAG_MISMATCH when the record is not one that If-Match names
  */
 export function judgeConditions({ ifMatch, ifNoneMatch }: Conditions, answer: Answer): Answer {
   const { etag = "" } = answer.headers;
   if (ifMatch && !matchesStrongly(ifMatch, etag))
-    throw new Refusal("ETAG_MISMATCH", `The record is at revision ${etag} now, which If-Match does not name.`);
+    throw new HttpError("ETAG_MISMATCH", `The record is at revision ${etag} now, which If-Match does not name.`);
   return ifNoneMatch && matchesWeakly(ifNoneMatch, etag) ? { ...answer, status: 304, body: undefined } : answer;
 }
 

@@ -1,11 +1,11 @@
 /** The headers of an operation that is on its way out (RFC 9745, RFC 8594, RFC 5829). */
 import { create } from "@bufbuild/protobuf";
-import type { Operation, Retirement } from "../contract/operations.ts";
-import { Refusal } from "../errors/http-error.ts";
+import type { Deprecation, Operation } from "../contract/operations.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { pathReader, splitTarget } from "../request/path.ts";
 
 /** What the operator of a gateway may decide about operations that the contract deprecates. */
-export interface RetirementPolicy {
+export interface DeprecationPolicy {
   /** Instead of the contract's dates; milliseconds since 1970. */
   readonly deprecatedAt?: number | undefined;
   readonly sunsetAt?: number | undefined;
@@ -15,11 +15,11 @@ export interface RetirementPolicy {
 
 /** The dates that hold. @throws Error when the sunset is before the deprecation. */
 export function effectiveDates(
-  retirement: Retirement,
-  policy: RetirementPolicy,
+  deprecation: Deprecation,
+  policy: DeprecationPolicy,
 ): { deprecatedAt: Date; sunsetAt: Date } {
-  const deprecatedAt = new Date(policy.deprecatedAt ?? retirement.deprecatedAt);
-  const sunsetAt = new Date(policy.sunsetAt ?? retirement.sunsetAt);
+  const deprecatedAt = new Date(policy.deprecatedAt ?? deprecation.deprecatedAt);
+  const sunsetAt = new Date(policy.sunsetAt ?? deprecation.sunsetAt);
   if (sunsetAt < deprecatedAt)
     throw new Error(
       `The sunset (${sunsetAt.toISOString()}) must not be before the deprecation (${deprecatedAt.toISOString()}).`,
@@ -28,10 +28,10 @@ export function effectiveDates(
 }
 
 /** Compiles the headers of every answer of the operation, errors too. The link is left out where the path is no id. */
-export function retirementHeaders(operation: Operation, policy: RetirementPolicy, basePath: string) {
-  const { retirement } = operation;
-  if (!retirement) return undefined;
-  const { deprecatedAt, sunsetAt } = effectiveDates(retirement, policy);
+export function deprecationHeaders(operation: Operation, policy: DeprecationPolicy, basePath: string) {
+  const { deprecation } = operation;
+  if (!deprecation) return undefined;
+  const { deprecatedAt, sunsetAt } = effectiveDates(deprecation, policy);
   const dates = {
     deprecation: `@${Math.floor(deprecatedAt.getTime() / 1000)}`,
     sunset: sunsetAt.toUTCString(),
@@ -43,25 +43,25 @@ export function retirementHeaders(operation: Operation, policy: RetirementPolicy
   };
 
   function successorLink(target: string): string | undefined {
-    if (!retirement?.successor) return undefined;
+    if (!deprecation?.successor) return undefined;
     const request = create(operation.method.input);
     try {
       readPath(splitTarget(target).path, request);
     } catch (error) {
-      if (error instanceof Refusal) return undefined;
+      if (error instanceof HttpError) return undefined;
       throw error;
     }
-    return `<${basePath}${retirement.successor(request)}>; rel="successor-version"`;
+    return `<${basePath}${deprecation.successor(request)}>; rel="successor-version"`;
   }
 }
 
-/** Compiles the check that an operation has not gone. @throws Refusal ENDPOINT_SUNSET */
-export function sunsetCheck({ retirement }: Operation, policy: RetirementPolicy, clock: () => number): () => void {
-  if (!retirement || !policy.goneAfterSunset) return () => {};
-  const { sunsetAt } = effectiveDates(retirement, policy);
-  const instead = retirement.successor ? " The header Link names its successor." : "";
+/** Compiles the check that an operation has not gone. @throws HttpError ENDPOINT_SUNSET */
+export function sunsetCheck({ deprecation }: Operation, policy: DeprecationPolicy, clock: () => number): () => void {
+  if (!deprecation || !policy.goneAfterSunset) return () => {};
+  const { sunsetAt } = effectiveDates(deprecation, policy);
+  const instead = deprecation.successor ? " The header Link names its successor." : "";
   return () => {
     if (clock() >= sunsetAt.getTime())
-      throw new Refusal("ENDPOINT_SUNSET", `This operation ended on ${sunsetAt.toUTCString()}.${instead}`);
+      throw new HttpError("ENDPOINT_SUNSET", `This operation ended on ${sunsetAt.toUTCString()}.${instead}`);
   };
 }

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { MIMEType } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { Refusal } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { isNamed, parseAccept, weightOf } from "./accept.ts";
 
 export const JSON_TYPE = "application/json";
@@ -13,12 +13,12 @@ export const ACCEPT_PATCH = { "accept-patch": `${MERGE_PATCH_TYPE}, ${JSON_TYPE}
 /**
  * Who takes problems takes JSON for what is no problem, unless it excludes JSON in so many words.
  *
- * @throws Refusal NOT_ACCEPTABLE when the header Accept leaves no JSON.
+ * @throws HttpError NOT_ACCEPTABLE when the header Accept leaves no JSON.
  */
 export function checkAccept({ headers }: FastifyRequest): void {
   const ranges = parseAccept(headers.accept);
   if ((weightOf(ranges, JSON_TYPE) ?? weightOf(ranges, PROBLEM_TYPE) ?? 0) === 0)
-    throw new Refusal("NOT_ACCEPTABLE", `The answer is ${JSON_TYPE}; the header Accept does not allow it.`);
+    throw new HttpError("NOT_ACCEPTABLE", `The answer is ${JSON_TYPE}; the header Accept does not allow it.`);
 }
 
 /**
@@ -43,12 +43,12 @@ export function varyByAccept(reply: FastifyReply): void {
  * Checks that a body is JSON in UTF-8, not compressed. A request that may yet turn out to have no body at all is let
  * through without a type: `checkUntyped` judges it when its body is known.
  *
- * @throws Refusal UNSUPPORTED_MEDIA_TYPE
+ * @throws HttpError UNSUPPORTED_MEDIA_TYPE
  */
 export function checkContentType(headers: IncomingHttpHeaders, isPatch: boolean): void {
   const types = isPatch ? [JSON_TYPE, MERGE_PATCH_TYPE] : [JSON_TYPE];
   const refuse = (message: string) =>
-    new Refusal(
+    new HttpError(
       "UNSUPPORTED_MEDIA_TYPE",
       `${message}; send ${types.join(" or ")} in UTF-8.`,
       isPatch ? ACCEPT_PATCH : {},

@@ -5,7 +5,7 @@ import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { enumFromJson, scalarFromJson, scalarFromText } from "./scalars.ts";
-import { Misfit, under } from "./schema-error.ts";
+import { SchemaError, under } from "./schema-error.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
 export interface Handling {
@@ -19,7 +19,7 @@ type Read = (value: JsonValue, handling: Handling) => unknown;
  * Reads the members of an object into a message. With `mask` the object is a merge patch (RFC 7396): the names of the
  * fields that it touches are added to the mask, and null on a clearable field leaves it absent.
  *
- * @throws Misfit
+ * @throws SchemaError
  */
 export type ReadMembers = (value: JsonValue, target: Message, handling: Handling, mask?: string[]) => void;
 
@@ -40,7 +40,7 @@ export function membersReader(fields: readonly DescField[], shown?: DescMessage)
       const member = members.get(name);
       if (!member) {
         if (handling.strict && !members.has(name))
-          throw new Misfit("is not known here", "UNKNOWN_FIELD").under(excerpt(name));
+          throw new SchemaError("is not known here", "UNKNOWN_FIELD").under(excerpt(name));
         continue;
       }
       mask?.push(member.field.name);
@@ -63,7 +63,7 @@ export function assigner(field: DescField, shown?: DescMessage): Assign {
   return (target, value, handling) => {
     const members = target as unknown as Record<string, { case?: string; value?: unknown }>;
     const other = oneof.fields.find((candidate) => candidate.localName === members[oneof.localName]?.case);
-    if (other) throw new Misfit(`must not be given together with ${other.jsonName}`);
+    if (other) throw new SchemaError(`must not be given together with ${other.jsonName}`);
     members[oneof.localName] = { case: localName, value: read(value, handling) };
   };
 }
@@ -72,7 +72,7 @@ function fieldReader(field: DescField, shown: DescMessage | undefined): Read {
   const read = notNull(valueReader(field, shown));
   if (field.fieldKind === "list")
     return notNull((value, handling) => {
-      if (!Array.isArray(value)) throw new Misfit("must be an array");
+      if (!Array.isArray(value)) throw new SchemaError("must be an array");
       return value.map((item, i) => under(`[${i}]`, () => read(item, handling)));
     });
   if (field.fieldKind === "map") {
@@ -92,7 +92,7 @@ function fieldReader(field: DescField, shown: DescMessage | undefined): Read {
 const notNull =
   (read: Read): Read =>
   (value, handling) => {
-    if (value === null) throw new Misfit("must not be null");
+    if (value === null) throw new SchemaError("must not be null");
     return read(value, handling);
   };
 
@@ -106,7 +106,7 @@ function valueReader({ message, enum: enumeration, scalar }: DescField, shown: D
 const timestamp: Read = (value) => {
   const moment = typeof value === "string" ? parseTimestamp(value) : undefined;
   if (!moment)
-    throw new Misfit("must be a date and time such as 2027-12-31T23:59:59Z (RFC 3339), in years 0001 to 9999");
+    throw new SchemaError("must be a date and time such as 2027-12-31T23:59:59Z (RFC 3339), in years 0001 to 9999");
   return moment;
 };
 
@@ -132,6 +132,6 @@ function messageReader(desc: DescMessage, shown = desc): Read {
 }
 
 function objectOf(value: JsonValue): JsonObject {
-  if (!(value instanceof Map)) throw new Misfit("must be an object");
+  if (!(value instanceof Map)) throw new SchemaError("must be an object");
   return value;
 }

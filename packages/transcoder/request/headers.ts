@@ -1,5 +1,5 @@
 /** Request headers that every operation understands. Each function takes the value as node gives it. */
-import { Refusal } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 
 type Value = string | string[] | undefined;
 
@@ -7,13 +7,13 @@ type Value = string | string[] | undefined;
  * Milliseconds that the caller gives the request (X-Server-Timeout, decimal seconds), the maximum if it gives more or
  * does not say.
  *
- * @throws Refusal INVALID_HEADER
+ * @throws HttpError INVALID_HEADER
  */
 export function timeoutMs(value: Value, maxMs: number): number {
   if (value === undefined) return maxMs;
   const seconds = typeof value === "string" && /^\d+(\.\d+)?$/.test(value) ? Number(value) : 0;
   if (seconds === 0)
-    throw new Refusal("INVALID_HEADER", "X-Server-Timeout: must be a decimal number of seconds above 0, such as 2.5");
+    throw new HttpError("INVALID_HEADER", "X-Server-Timeout: must be a decimal number of seconds above 0, such as 2.5");
   return Math.min(seconds * 1000, maxMs);
 }
 

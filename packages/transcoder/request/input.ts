@@ -4,8 +4,8 @@ import { create, type DescField, type DescMessage, type Message } from "@bufbuil
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { violationsToProto } from "@bufbuild/protovalidate";
 import type { Body, Operation } from "../contract/operations.ts";
-import { Refusal } from "../errors/http-error.ts";
-import { PLACES, type Place, refusalOf } from "../errors/violations.ts";
+import { HttpError } from "../errors/http-error.ts";
+import { PLACES, type Place, violationError } from "../errors/violations.ts";
 import { checkUntyped } from "../policy/media.ts";
 import { validate } from "../validation/validate.ts";
 import { type Assign, assigner, membersReader } from "./decode.ts";
@@ -13,7 +13,7 @@ import { parseJson } from "./json.ts";
 import { pathReader, splitTarget } from "./path.ts";
 import { parseQuery, queryReader } from "./query.ts";
 import { scalarFromText } from "./scalars.ts";
-import { Misfit } from "./schema-error.ts";
+import { SchemaError } from "./schema-error.ts";
 
 export interface Incoming {
   readonly target: string;
@@ -29,7 +29,7 @@ type ReadPlace = (incoming: Incoming, message: Message) => void;
 /**
  * Compiles the reader of an operation's requests. The message that it gives back is valid by all rules of its schema.
  *
- * @throws Refusal for the first part of a request, in the order of `PLACES`, that is wrong
+ * @throws HttpError for the first part of a request, in the order of `PLACES`, that is wrong
  */
 export function inputReader(operation: Operation, basePath: string, maxDepth: number): (incoming: Incoming) => Message {
   const { input } = operation.method;
@@ -44,7 +44,7 @@ export function inputReader(operation: Operation, basePath: string, maxDepth: nu
   const violated = (message: Message, places: readonly Place[]) => {
     const violations = validate(input, message);
     return violations.length > 0
-      ? refusalOf(operation, violationsToProto(violations)[0].violations, places)
+      ? violationError(operation, violationsToProto(violations)[0].violations, places)
       : undefined;
   };
   // Compiles the rules now: no request waits for it, and a rule that makes no sense is found at the start.
@@ -56,11 +56,11 @@ export function inputReader(operation: Operation, basePath: string, maxDepth: nu
         readers[place](incoming, message);
       } catch (error) {
         // A rule broken by an earlier part goes first.
-        throw (error instanceof Refusal ? violated(message, PLACES.slice(0, i)) : undefined) ?? error;
+        throw (error instanceof HttpError ? violated(message, PLACES.slice(0, i)) : undefined) ?? error;
       }
     }
-    const refusal = violated(message, PLACES);
-    if (refusal) throw refusal;
+    const error = violated(message, PLACES);
+    if (error) throw error;
     return message;
   };
 }
@@ -79,7 +79,7 @@ function headerReader({ requestHeaders }: Operation): ReadPlace {
       try {
         (message as unknown as Record<string, unknown>)[field.localName] = read(String(value));
       } catch (error) {
-        throw error instanceof Misfit ? new Refusal("INVALID_HEADER", `${name}: ${error.message}`) : error;
+        throw error instanceof SchemaError ? new HttpError("INVALID_HEADER", `${name}: ${error.message}`) : error;
       }
     }
   };
@@ -94,7 +94,7 @@ function bodyReader({ body, updateMask, record }: Operation, maxDepth: number): 
     try {
       assign(message, json, { strict });
     } catch (error) {
-      throw error instanceof Misfit ? new Refusal(error.code, error.sentence) : error;
+      throw error instanceof SchemaError ? new HttpError(error.code, error.sentence) : error;
     }
   };
 }

@@ -9,9 +9,9 @@ const MANY_DIGITS = 40;
  * The integer that a JSON number stands for: 1 for `1.0` and `10e-1`, 0 for `-0`; undefined for `1.5`. Numbers of more
  * than 40 digits come back as 10^40 or -10^40: no field holds either.
  */
-export function toInteger(numeral: string): bigint | undefined {
-  if (/^-?\d{1,15}$/.test(numeral)) return BigInt(Number(numeral)); // the common case
-  const [, sign, whole = "", fraction = "", exponent = "0"] = PARTS.exec(numeral) as RegExpExecArray;
+export function toInteger(text: string): bigint | undefined {
+  if (/^-?\d{1,15}$/.test(text)) return BigInt(Number(text)); // the common case
+  const [, sign, whole = "", fraction = "", exponent = "0"] = PARTS.exec(text) as RegExpExecArray;
   const significant = (whole + fraction).replace(/^0+/, "");
   const digits = significant.slice(0, lengthWithoutZeros(significant));
   if (digits === "") return 0n;

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type JsonValue, Numeral, parseJson } from "./json.ts";
+import { JsonNumber, type JsonValue, parseJson } from "./json.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const parse = (text: string, maxDepth = 16) => parseJson(encode(text), maxDepth);
 
 /** What JSON.parse would have made of it. */
 function plain(value: JsonValue): unknown {
-  if (value instanceof Numeral) return Number(value.text);
+  if (value instanceof JsonNumber) return Number(value.text);
   if (value instanceof Map) return Object.fromEntries([...value].map(([name, item]) => [name, plain(item)]));
   return Array.isArray(value) ? value.map(plain) : value;
 }
@@ -117,5 +117,5 @@ test("escapes and surrogate pairs", () => {
 
 test("numbers keep their text", () => {
   for (const text of ["9007199254740993", "-0", "1.0", "1e400", "1E-400", "0.10"])
-    expect(parse(text)).toEqual(new Numeral(text));
+    expect(parse(text)).toEqual(new JsonNumber(text));
 });

@@ -4,11 +4,11 @@
  * could not tell 1e-400 from 0; of its leniency about duplicates nothing could be seen afterwards either.
  */
 
-import { Refusal } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 
 /** A number as it was written; `integer.ts` knows its value. */
-export class Numeral {
+export class JsonNumber {
   readonly text: string;
   constructor(text: string) {
     this.text = text;
@@ -17,14 +17,14 @@ export class Numeral {
 
 /** Members are kept in a Map: whatever their names are ("__proto__"), they are data. */
 export type JsonObject = ReadonlyMap<string, JsonValue>;
-export type JsonValue = null | boolean | string | Numeral | readonly JsonValue[] | JsonObject;
+export type JsonValue = null | boolean | string | JsonNumber | readonly JsonValue[] | JsonObject;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * Reads a body. `maxDepth` counts nested arrays and objects; the outermost value is 1.
  *
- * @throws Refusal MALFORMED_JSON
+ * @throws HttpError MALFORMED_JSON
  */
 export function parseJson(bytes: Uint8Array, maxDepth: number): JsonValue {
   if (bytes.length === 0) throw malformed("The body is empty; it must be a JSON text");
@@ -38,7 +38,7 @@ export function parseJson(bytes: Uint8Array, maxDepth: number): JsonValue {
   return new Reader(text, maxDepth).document();
 }
 
-const malformed = (message: string) => new Refusal("MALFORMED_JSON", `${message}.`);
+const malformed = (message: string) => new HttpError("MALFORMED_JSON", `${message}.`);
 
 // Sticky: each matches at lastIndex or not at all.
 const SPACE = /[ \t\n\r]*/y;
@@ -82,7 +82,7 @@ class Reader {
       case "n":
         return this.#word(null);
       default:
-        return new Numeral(this.#match(NUMBER));
+        return new JsonNumber(this.#match(NUMBER));
     }
   }
 

@@ -1,9 +1,9 @@
 /** Request targets: their path, and how its parameters become fields. */
 import type { Message } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
-import { Refusal } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { scalarFromText } from "./scalars.ts";
-import { Misfit } from "./schema-error.ts";
+import { SchemaError } from "./schema-error.ts";
 
 /** Path and query of a request target as they were sent; the form with scheme and host (RFC 9112, 3.2.2) is cut down. */
 export function splitTarget(target: string): { path: string; query: string } {
@@ -26,7 +26,7 @@ export type ReadPath = (path: string, target: Message) => void;
 /**
  * Compiles the reader of a path that is known to match the operation's template behind `basePath`.
  *
- * @throws Refusal INVALID_ID
+ * @throws HttpError INVALID_ID
  */
 export function pathReader({ segments }: Operation, basePath: string): ReadPath {
   const first = basePath.split("/").length;
@@ -41,10 +41,10 @@ export function pathReader({ segments }: Operation, basePath: string): ReadPath 
       const part = parts[at] ?? "";
       try {
         if (!isWellEncoded(part))
-          throw new Misfit("has a percent sign that does not begin the encoding of a character");
+          throw new SchemaError("has a percent sign that does not begin the encoding of a character");
         (target as unknown as Record<string, unknown>)[field.localName] = read(decodeURIComponent(part));
       } catch (error) {
-        throw error instanceof Misfit ? new Refusal("INVALID_ID", `${field.jsonName}: ${error.message}`) : error;
+        throw error instanceof SchemaError ? new HttpError("INVALID_ID", `${field.jsonName}: ${error.message}`) : error;
       }
     }
   };

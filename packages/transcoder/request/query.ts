@@ -1,15 +1,15 @@
 /** Query strings: what they hold, and how parameters become fields. */
 import type { DescField, Message } from "@bufbuild/protobuf";
-import { isSaturating } from "../contract/fields.ts";
+import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
-import { Refusal } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { enumFromJson, scalarFromText } from "./scalars.ts";
-import { Misfit } from "./schema-error.ts";
+import { SchemaError } from "./schema-error.ts";
 
 export type Parameters = readonly (readonly [name: string, value: string])[];
 
-/** Splits what stands behind the question mark. @throws Refusal INVALID_QUERY for bad percent-encoding. */
+/** Splits what stands behind the question mark. @throws HttpError INVALID_QUERY for bad percent-encoding. */
 export function parseQuery(text: string): Parameters {
   return text
     .split("&")
@@ -27,7 +27,10 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    throw new Refusal("INVALID_QUERY", "The query has a percent sign that does not begin the encoding of a character.");
+    throw new HttpError(
+      "INVALID_QUERY",
+      "The query has a percent sign that does not begin the encoding of a character.",
+    );
   }
 }
 
@@ -44,18 +47,18 @@ export function queryReader({ query, paging }: Operation): ReadQuery {
     for (const [name, value] of parameters) {
       const parameter = known.get(name);
       if (!parameter) {
-        if (strict) throw new Refusal("UNKNOWN_FIELD", `${excerpt(name)}: is not known here`);
+        if (strict) throw new HttpError("UNKNOWN_FIELD", `${excerpt(name)}: is not known here`);
         continue;
       }
       const { field, read } = parameter;
-      const wrong = (problem: string, code = "INVALID_QUERY") => new Refusal(code, `${name}: ${problem}`);
+      const wrong = (problem: string, code = "INVALID_QUERY") => new HttpError(code, `${name}: ${problem}`);
       if (seen.has(name) && field.fieldKind !== "list") throw wrong("must not be given twice");
       seen.add(name);
       if (value === "" && field === paging?.pageToken) continue;
       try {
         assign(target, field, field.fieldKind === "list" ? value.split(",").map(read) : read(value));
       } catch (error) {
-        if (!(error instanceof Misfit)) throw error;
+        if (!(error instanceof SchemaError)) throw error;
         throw wrong(error.message, field === paging?.pageToken ? "INVALID_PAGE_TOKEN" : "INVALID_QUERY");
       }
     }
@@ -63,9 +66,9 @@ export function queryReader({ query, paging }: Operation): ReadQuery {
 }
 
 function valueReader(field: DescField): (text: string) => unknown {
-  const read = field.enum ? enumFromJson(field.enum) : scalarFromText(field.scalar as never, isSaturating(field));
+  const read = field.enum ? enumFromJson(field.enum) : scalarFromText(field.scalar as never, isClamped(field));
   return (text) => {
-    if (text === "") throw new Misfit("must not be empty");
+    if (text === "") throw new SchemaError("must not be empty");
     return read(text);
   };
 }
@@ -76,7 +79,9 @@ function assign(target: Message, { fieldKind, localName, oneof }: DescField, val
   else if (!oneof) members[localName] = value;
   else {
     if ((members[oneof.localName] as { case?: string }).case !== undefined)
-      throw new Misfit(`must not be given together with another of ${oneof.fields.map((f) => f.jsonName).join(", ")}`);
+      throw new SchemaError(
+        `must not be given together with another of ${oneof.fields.map((f) => f.jsonName).join(", ")}`,
+      );
     members[oneof.localName] = { case: localName, value };
   }
 }

@@ -2,8 +2,8 @@
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import { enumNames } from "../contract/enums.ts";
 import { toInteger } from "./integer.ts";
-import { type JsonValue, Numeral } from "./json.ts";
-import { Misfit } from "./schema-error.ts";
+import { JsonNumber, type JsonValue } from "./json.ts";
+import { SchemaError } from "./schema-error.ts";
 
 type FromJson = (value: JsonValue) => unknown;
 type FromText = (text: string) => unknown;
@@ -35,21 +35,21 @@ const MAX_INT32_LIKE = unsigned(32n).max;
 const hold = (value: bigint, { max }: Range): bigint | number => (max > MAX_INT32_LIKE ? value : Number(value));
 
 function within(value: bigint, range: Range): bigint | number {
-  if (value < range.min || value > range.max) throw new Misfit(`must be from ${range.min} to ${range.max}`);
+  if (value < range.min || value > range.max) throw new SchemaError(`must be from ${range.min} to ${range.max}`);
   return hold(value, range);
 }
 
 function integerFromJson(value: JsonValue, range: Range): bigint | number {
-  const integer = value instanceof Numeral ? toInteger(value.text) : undefined;
-  if (integer === undefined) throw new Misfit("must be an integer");
+  const integer = value instanceof JsonNumber ? toInteger(value.text) : undefined;
+  if (integer === undefined) throw new SchemaError("must be an integer");
   return within(integer, range);
 }
 
-function integerFromText(text: string, range: Range, saturating: boolean): bigint | number {
-  if (!/^-?(0|[1-9]\d*)$/.test(text)) throw new Misfit("must be an integer");
+function integerFromText(text: string, range: Range, clamped: boolean): bigint | number {
+  if (!/^-?(0|[1-9]\d*)$/.test(text)) throw new SchemaError("must be an integer");
   const value = toInteger(text) as bigint;
-  if (saturating && value < range.min) return hold(range.min, range);
-  if (saturating && value > range.max) return hold(range.max, range);
+  if (clamped && value < range.min) return hold(range.min, range);
+  if (clamped && value > range.max) return hold(range.max, range);
   return within(value, range);
 }
 
@@ -62,35 +62,36 @@ const NOT_IN_JSON = new Map<JsonValue, number>(
 function floatingFromJson(value: JsonValue, isFloat: boolean): number {
   const special = NOT_IN_JSON.get(value); // as strings, as in proto3 JSON
   if (special !== undefined) return special;
-  if (!(value instanceof Numeral)) throw new Misfit("must be a number");
+  if (!(value instanceof JsonNumber)) throw new SchemaError("must be a number");
   return floating(value.text, isFloat);
 }
 
 /** Rounds to the nearest number that the field can hold; one too large for it is an error, one too small is 0. */
-function floating(numeral: string, isFloat: boolean): number {
-  const value = isFloat ? Math.fround(Number(numeral)) : Number(numeral);
+function floating(text: string, isFloat: boolean): number {
+  const value = isFloat ? Math.fround(Number(text)) : Number(text);
   if (!Number.isFinite(value)) {
     const limit = isFloat ? MAX_FLOAT : Number.MAX_VALUE;
-    throw new Misfit(`must be from ${-limit} to ${limit}`);
+    throw new SchemaError(`must be from ${-limit} to ${limit}`);
   }
   return value;
 }
 
 function string(value: JsonValue): string {
-  if (typeof value !== "string") throw new Misfit("must be a string");
-  if (value.includes("\0")) throw new Misfit("must not contain U+0000");
+  if (typeof value !== "string") throw new SchemaError("must be a string");
+  if (value.includes("\0")) throw new SchemaError("must not contain U+0000");
   return value;
 }
 
 function boolean(value: JsonValue): boolean {
-  if (typeof value !== "boolean") throw new Misfit("must be true or false");
+  if (typeof value !== "boolean") throw new SchemaError("must be true or false");
   return value;
 }
 
 /** Base64 with padding (RFC 4648, section 4), in the one form that encodes the bytes. */
 function bytes(value: JsonValue): Uint8Array<ArrayBuffer> {
   const decoded = typeof value === "string" ? Buffer.from(value, "base64") : undefined;
-  if (!decoded || decoded.toString("base64") !== value) throw new Misfit("must be a string in base64 with padding");
+  if (!decoded || decoded.toString("base64") !== value)
+    throw new SchemaError("must be a string in base64 with padding");
   return new Uint8Array(decoded);
 }
 
@@ -110,10 +111,10 @@ export function scalarFromJson(type: ScalarType): FromJson {
   }
 }
 
-/** How a scalar is read from a path, a query, a header or the key of a map. `saturating` concerns integers only. */
-export function scalarFromText(type: ScalarType, saturating = false): FromText {
+/** How a scalar is read from a path, a query, a header or the key of a map. `clamped` concerns integers only. */
+export function scalarFromText(type: ScalarType, clamped = false): FromText {
   const range = ranges[type];
-  if (range) return (text) => integerFromText(text, range, saturating);
+  if (range) return (text) => integerFromText(text, range, clamped);
   switch (type) {
     case ScalarType.STRING:
       return string;
@@ -123,7 +124,7 @@ export function scalarFromText(type: ScalarType, saturating = false): FromText {
       return bytes;
     default:
       return (text) => {
-        if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw new Misfit("must be a number");
+        if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw new SchemaError("must be a number");
         return floating(text, type === ScalarType.FLOAT);
       };
   }
@@ -135,7 +136,7 @@ export function enumFromJson(desc: DescEnum): FromJson {
   const allowed = [...numbers.keys()].join(", ");
   return (value) => {
     const number = numbers.get(value);
-    if (number === undefined) throw new Misfit(`must be one of ${allowed}`);
+    if (number === undefined) throw new SchemaError(`must be one of ${allowed}`);
     return number;
   };
 }

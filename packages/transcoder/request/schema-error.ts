@@ -1,6 +1,6 @@
-/** A value that does not fit its field, on its way up through the values that hold it; each adds its own step. */
-export class Misfit extends Error {
-  override readonly name = "Misfit";
+/** A value that is not one of its field, on its way up through the values that hold it; each adds its own step. */
+export class SchemaError extends Error {
+  override readonly name = "SchemaError";
   readonly code: "VALIDATION_FAILED" | "UNKNOWN_FIELD";
   #path = "";
 
@@ -21,11 +21,11 @@ export class Misfit extends Error {
   }
 }
 
-/** Runs `read`; a misfit in it is told as one under `step`, a member's name or an index in brackets. */
+/** Runs `read`; an error in it is told as one under `step`, a member's name or an index in brackets. */
 export function under<T>(step: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw error instanceof Misfit ? error.under(step) : error;
+    throw error instanceof SchemaError ? error.under(step) : error;
   }
 }

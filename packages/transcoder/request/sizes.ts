@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { Refusal } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 
 export interface SizeLimits {
   /** Most characters of the request target. */
@@ -8,14 +8,14 @@ export interface SizeLimits {
   readonly headerBytes: number;
 }
 
-/** @throws Refusal URI_TOO_LONG, HEADERS_TOO_LARGE */
+/** @throws HttpError URI_TOO_LONG, HEADERS_TOO_LARGE */
 export function checkSizes({ originalUrl, raw }: FastifyRequest, { urlBytes, headerBytes }: SizeLimits): void {
   if (originalUrl.length > urlBytes)
-    throw new Refusal("URI_TOO_LONG", `The request target is longer than ${urlBytes} bytes.`);
+    throw new HttpError("URI_TOO_LONG", `The request target is longer than ${urlBytes} bytes.`);
   const PUNCTUATION = 2; // ": " or CR LF, one pair for each name and each value
   const size = raw.rawHeaders.reduce((sum, text) => sum + text.length + PUNCTUATION, 0);
   if (size > headerBytes)
-    throw new Refusal("HEADERS_TOO_LARGE", `The header fields are larger than ${headerBytes} bytes.`);
+    throw new HttpError("HEADERS_TOO_LARGE", `The header fields are larger than ${headerBytes} bytes.`);
 }
 
 /** What node's own parser has to take, so that the limits can be told apart. */

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operations.ts";
 import { UpstreamFailure } from "../errors/upstream.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
-import { type RetirementPolicy, retirementHeaders, sunsetCheck } from "../policy/deprecation.ts";
+import { type DeprecationPolicy, deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { checkAccept, checkContentType, JSON_TYPE, varyByAccept } from "../policy/media.ts";
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
@@ -23,7 +23,7 @@ export interface TranscoderOptions {
     /** Longest time for a request, from its arrival. */
     readonly requestMs: number;
   };
-  readonly retirement: RetirementPolicy;
+  readonly deprecation: DeprecationPolicy;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   /** Lets the request through or throws, before anything about the request is judged. */
@@ -48,14 +48,14 @@ export async function registerOperations(app: FastifyInstance, options: Transcod
 
 function registerOperation(app: FastifyInstance, operation: Operation, options: TranscoderOptions): void {
   const { basePath, clock } = options;
-  const deprecationHeaders = retirementHeaders(operation, options.retirement, basePath);
-  const checkSunset = sunsetCheck(operation, options.retirement, clock);
+  const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
+  const checkSunset = sunsetCheck(operation, options.deprecation, clock);
   app.route({
     method: operation.verb,
     url: basePath + operation.path.replaceAll(/\{(\w+)\}/g, ":$1"),
     bodyLimit: options.limits.bodyBytes,
     onRequest: async (request, reply) => {
-      if (deprecationHeaders) reply.headers(deprecationHeaders(request.originalUrl));
+      if (endingHeaders) reply.headers(endingHeaders(request.originalUrl));
       varyByAccept(reply);
       await options.authorize(request, operation);
       checkSunset();

@@ -1,6 +1,6 @@
 /** Requests that no route takes: an unknown path, a known path with another method, and OPTIONS. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { Refusal } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { ACCEPT_PATCH } from "../policy/media.ts";
 import { splitTarget } from "../request/path.ts";
 
@@ -35,7 +35,7 @@ export function answerUnrouted(app: FastifyInstance): void {
     if (methods.length === 0) throw notFound(request);
     const headers = { allow: methods.join(", "), ...(methods.includes("PATCH") ? ACCEPT_PATCH : {}) };
     if (request.method === "OPTIONS") return answerOptions(reply, headers);
-    throw new Refusal(
+    throw new HttpError(
       "METHOD_NOT_ALLOWED",
       `${request.method} is not allowed on this path; it has ${methods.join(", ")}.`,
       { allow: headers.allow },
@@ -55,5 +55,5 @@ const patternOf = (url: string): RegExp =>
 
 const answerOptions = (reply: FastifyReply, headers: Record<string, string>) => reply.code(204).headers(headers).send();
 
-const notFound = ({ method }: FastifyRequest): Refusal =>
-  new Refusal("ROUTE_NOT_FOUND", `There is nothing to ${method} at this path.`);
+const notFound = ({ method }: FastifyRequest): HttpError =>
+  new HttpError("ROUTE_NOT_FOUND", `There is nothing to ${method} at this path.`);

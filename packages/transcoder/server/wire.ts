@@ -2,23 +2,23 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
-import { Refusal } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 import type { SizeLimits } from "../request/sizes.ts";
 
 /** Why the parser gave up. Timeouts end requests that arrive too slowly. */
-export function refusalOfParser(
+export function parserError(
   error: { readonly code?: string; readonly rawPacket?: unknown },
   { urlBytes }: SizeLimits,
-): Refusal {
+): HttpError {
   switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
       return targetLength(error.rawPacket) > urlBytes
-        ? new Refusal("URI_TOO_LONG", "The request target is too long.")
-        : new Refusal("HEADERS_TOO_LARGE", "The header fields are too large.");
+        ? new HttpError("URI_TOO_LONG", "The request target is too long.")
+        : new HttpError("HEADERS_TOO_LARGE", "The header fields are too large.");
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new Refusal("DEADLINE_EXCEEDED", "The request did not arrive in time.");
+      return new HttpError("DEADLINE_EXCEEDED", "The request did not arrive in time.");
     default:
-      return new Refusal("INVALID_HEADER", "The request is not well-formed HTTP/1.1.");
+      return new HttpError("INVALID_HEADER", "The request is not well-formed HTTP/1.1.");
   }
 }
 
@@ -30,9 +30,9 @@ const targetLength = (packet: unknown): number =>
  * Takes what node's server would drop without an answer, or with one of its own: CONNECT, which asks for a proxy, and an
  * Expect that is not 100-continue, which may be ignored (RFC 9110, 10.1.1).
  */
-export function takeOddRequests(app: FastifyInstance, refuse: (refusal: Refusal, socket: Duplex) => void): void {
+export function takeOddRequests(app: FastifyInstance, refuse: (error: HttpError, socket: Duplex) => void): void {
   app.server.on("connect", (_request, socket) => {
-    refuse(new Refusal("ROUTE_NOT_FOUND", "This is not a proxy."), socket);
+    refuse(new HttpError("ROUTE_NOT_FOUND", "This is not a proxy."), socket);
   });
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
 }
