@@ -37,6 +37,7 @@ COPY package.json config.ts start.ts ./
 COPY gateway gateway
 COPY launcher launcher
 COPY packages packages
+COPY --from=generated /petstore/packages/transcoder/gen packages/transcoder/gen
 COPY scripts scripts
 COPY services services
 # A container has its own ports, so the gateway and each service listen on the same one.

@@ -7,9 +7,9 @@ import { reasonOf } from "@petstore/rpc/errors/fault";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import { UpstreamFailure } from "connect-transcoder/errors/upstream";
 import { violationError } from "connect-transcoder/errors/violations";
+import { error as errorKind } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { JSON_TYPE, PROBLEM_TYPE } from "connect-transcoder/policy/media";
 import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
-import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
 
 /** What callers see of a failure. */
 export interface ErrorRecord {

@@ -1,8 +1,8 @@
 /** The HTTP side of the gateway over a real port: methods, headers, conditions, limits, and the order of checks. */
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { NewPetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import { type CreatePetRequest, PetService, type UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { recordIn, sendRaw, startGateway } from "./testing.ts";

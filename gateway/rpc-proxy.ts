@@ -23,8 +23,8 @@ import { callHeaders } from "@petstore/rpc/call";
 import { fault, reasonOf } from "@petstore/rpc/errors/fault";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder/errors/http-error";
+import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import type { FastifyRequest } from "fastify";
-import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { createErrorExit, unexplained } from "./errors.ts";
 

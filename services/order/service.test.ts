@@ -1,8 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { reasonOf } from "@petstore/rpc/errors/fault";
+import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { beforeEach, describe, expect, test } from "vitest";
-import { ErrorInfoSchema } from "#proto/google/rpc/error_details_pb.ts";
 import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { failure, forPet, startOrders } from "./fixtures/orders.ts";
 

@@ -12,8 +12,8 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import type * as z from "zod";
-import { field as fieldOption } from "#proto/petstore/common/v1/http_pb.ts";
 
 /** `id` and `etag` are the petstore's to give. */
 type Said<M> = Omit<M, keyof Message | "id" | "etag">;

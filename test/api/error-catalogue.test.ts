@@ -4,10 +4,10 @@ import { Code, ConnectError, createRouterTransport, type Transport } from "@conn
 import { reasonOf } from "@petstore/rpc/errors/fault";
 import { createDispatcher, implement } from "@petstore/rpc/server/dispatcher";
 import { realTime } from "@petstore/runtime/clock";
+import { error as errorKind } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { error as errorKind } from "#proto/petstore/common/v1/http_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { startGateway } from "../../gateway/testing.ts";

@@ -27,8 +27,12 @@ const sources: Source[] = globSync("{packages,services,gateway,launcher}/**/*.ts
 
 function resolve(from: string, name: string): string {
   if (name.startsWith(".")) return normalize(join(dirname(from), name));
-  const ours = name.replace(/^@petstore\//, "packages/").replace(/^connect-transcoder\//, "packages/transcoder/");
-  return ours === name ? name.replace(/^#proto\//, "proto/gen/") : `${ours}.ts`;
+  const ours = name
+    .replace(/^@petstore\//, "packages/")
+    .replace(/^connect-transcoder$/, "packages/transcoder/index")
+    .replace(/^connect-transcoder\//, "packages/transcoder/")
+    .replace(/\.js$/, "");
+  return ours.startsWith("packages/") ? `${ours}.ts` : name.replace(/^#proto\//, "proto/gen/");
 }
 
 /** Files among `who` that import something `forbidden`, as "file -> import". */

@@ -1,11 +1,11 @@
 /** What no linter says of the contract: that it agrees with itself. */
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { http } from "connect-transcoder/gen/google/api/annotations_pb.js";
+import { error, operation } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { describe, expect, test } from "vitest";
-import { http } from "#proto/google/api/annotations_pb.ts";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { error, operation } from "#proto/petstore/common/v1/http_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";

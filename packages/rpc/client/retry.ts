@@ -2,7 +2,7 @@ import { type DescMethodUnary, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import { field as fieldOption } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
+import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { LostReply } from "./lost-reply.ts";
 
 const ATTEMPTS = 3;

@@ -5,10 +5,10 @@ import { type Violation, violationsToProto } from "@bufbuild/protovalidate";
 import { FieldPathElementSchema, ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Corrupt, Overloaded, Unavailable } from "@petstore/store/port";
+import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
+import { error as errorKind } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { excerpt, firstOf, joinFirst, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
-import { ErrorInfoSchema } from "../../../proto/gen/google/rpc/error_details_pb.ts";
 import { ErrorReasonSchema } from "../../../proto/gen/petstore/common/v1/error_reason_pb.ts";
-import { error as errorKind } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
 import { DomainError, type Reason } from "../../../services/resource/errors.ts";
 
 /** Who names the reasons in a google.rpc.ErrorInfo. */

@@ -1,6 +1,6 @@
 /** What the annotations of a field say about its life over HTTP. */
 import { type DescField, getOption } from "@bufbuild/protobuf";
-import { field as fieldOption } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
+import { field as fieldOption } from "../gen/transcoder/v1/annotations_pb.ts";
 
 /** The header that the field travels as; empty when it is a member or parameter. */
 export const headerOf = (field: DescField): string => getOption(field, fieldOption).header;
@@ -12,4 +12,4 @@ export const isOutputOnly = (field: DescField): boolean => getOption(field, fiel
 export const isClearable = (field: DescField): boolean => getOption(field, fieldOption).clearable;
 
 /** In a query, a number beyond the range is read as the nearest one within it. */
-export const isClamped = (field: DescField): boolean => getOption(field, fieldOption).saturating;
+export const isClamped = (field: DescField): boolean => getOption(field, fieldOption).clamped;

@@ -57,11 +57,11 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
     /two additional bindings with the verb GET/,
   ],
   ListLocation: [
-    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" response_body: "parts"}; option (petstore.common.v1.operation).location = "/a/{id}";}',
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" response_body: "parts"}; option (transcoder.v1.operation).location = "/a/{id}";}',
     /location needs/,
   ],
   SunsetFirst: [
-    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a"}; option (petstore.common.v1.operation).deprecation = {deprecated_at: "2021-01-01T00:00:00Z" sunset_at: "2020-01-01T00:00:00Z"};}',
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.operation).deprecation = {deprecated_at: "2021-01-01T00:00:00Z" sunset_at: "2020-01-01T00:00:00Z"};}',
     /a sunset that is not before/,
   ],
 };
@@ -73,7 +73,7 @@ describe("refused", () => {
       package wrong.v1;
       import "google/api/annotations.proto";
       import "google/protobuf/field_mask.proto";
-      import "petstore/common/v1/http.proto";
+      import "transcoder/v1/annotations.proto";
       message Part { int64 id = 1; }
       message Deep { Part part = 1; }
       message In { int64 id = 1; Part part = 2; }

@@ -8,9 +8,9 @@ import {
   hasOption,
 } from "@bufbuild/protobuf";
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { http } from "../../../proto/gen/google/api/annotations_pb.ts";
-import type { HttpRule } from "../../../proto/gen/google/api/http_pb.ts";
-import { operation as operationOption, tag } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
+import { http } from "../gen/google/api/annotations_pb.ts";
+import type { HttpRule } from "../gen/google/api/http_pb.ts";
+import { operation as operationOption, tag } from "../gen/transcoder/v1/annotations_pb.ts";
 import { headerOf, isOutputOnly } from "./fields.ts";
 import { linkTo, parseTemplate, type Segment, showTemplate } from "./template.ts";
 

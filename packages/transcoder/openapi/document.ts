@@ -1,8 +1,8 @@
 /** The OpenAPI 3.1 document, made from the same operations as the routes: what is on the wire, and nothing else. */
 import { getOption } from "@bufbuild/protobuf";
-import { operation as operationOption } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
 import type { Operation } from "../contract/operations.ts";
 import { parseTemplate } from "../contract/template.ts";
+import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import { commonHeaders, errorSchemas } from "./common.ts";

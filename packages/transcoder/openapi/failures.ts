@@ -1,7 +1,7 @@
 /** Which errors an operation can answer with: its own, and those that follow from what it takes. */
 import { type DescEnum, getOption } from "@bufbuild/protobuf";
-import { error as errorKind } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
 import type { Operation } from "../contract/operations.ts";
+import { error as errorKind } from "../gen/transcoder/v1/annotations_pb.ts";
 import { isConditional } from "../policy/conditional.ts";
 import type { Sources } from "./sources.ts";
 

@@ -44,18 +44,6 @@ export function ruleKeywords({ type, cel }: FieldRules, rulesFiles: readonly Des
   return withPatterns(Object.assign({}, ...own), patterns);
 }
 
-/** Every file that these files are built on, and they themselves. */
-export function filesBelow(files: readonly DescFile[]): DescFile[] {
-  const found = new Set<DescFile>();
-  const visit = (file: DescFile) => {
-    if (found.has(file)) return;
-    found.add(file);
-    file.dependencies.forEach(visit);
-  };
-  files.forEach(visit);
-  return [...found];
-}
-
 const ruleTypes = new Map(file_buf_validate_validate.messages.map((desc) => [desc.typeName, desc]));
 
 function descOf(rules: Message) {

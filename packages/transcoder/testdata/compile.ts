@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, "../../..");
 export function compileProtos(files: Readonly<Record<string, string>>): FileRegistry {
   const folder = mkdtempSync(join(tmpdir(), "protos-"));
   try {
-    cpSync(join(root, "proto/petstore/common"), join(folder, "petstore/common"), { recursive: true });
+    cpSync(join(import.meta.dirname, "../proto"), folder, { recursive: true });
     cpSync(join(root, "node_modules/@protobufs/google/api"), join(folder, "google/api"), { recursive: true });
     cpSync(join(root, "node_modules/.cache/protos"), folder, { recursive: true });
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);

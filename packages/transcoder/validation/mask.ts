@@ -3,7 +3,7 @@ import { getOption, isFieldSet } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { Violation } from "@bufbuild/protovalidate";
-import { field as fieldOption } from "../../../proto/gen/petstore/common/v1/http_pb.ts";
+import { field as fieldOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { MAX_PATHS } from "./field-limits.ts";
 
 /** The mask of an update (AIP-134) and the resource it speaks of. */

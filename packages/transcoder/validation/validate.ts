@@ -1,11 +1,34 @@
-import { createRegistry, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { createRegistry, type DescFile, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { createValidator, type Violation } from "@bufbuild/protovalidate";
-import { file_petstore_common_v1_rules } from "../../../proto/gen/petstore/common/v1/rules_pb.ts";
+import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
+import { filesBelow } from "../contract/files.ts";
 import { curtail } from "./field-limits.ts";
 import { maskOf, masksOut, maskViolations } from "./mask.ts";
 
-const validator = createValidator({ registry: createRegistry(file_petstore_common_v1_rules) });
+/** To make a validator and to compile rules is expensive, so files with the same predefined rules share one. */
+const validators: { readonly files: readonly DescFile[]; readonly validator: Validator }[] = [];
+const validatorByFile = new WeakMap<DescFile, Validator>();
+
+/** A validator that knows the predefined rules (extensions of buf.validate) of a file and of those below it. */
+function validatorOf(file: DescFile): Validator {
+  let validator = validatorByFile.get(file);
+  if (!validator) {
+    const files = filesBelow([file]).filter(hasRules);
+    validator = validators.find((one) => isSameSet(one.files, files))?.validator;
+    if (!validator) {
+      validator = createValidator({ registry: createRegistry(...files) });
+      validators.push({ files, validator });
+    }
+    validatorByFile.set(file, validator);
+  }
+  return validator;
+}
+
+const hasRules = ({ extensions }: DescFile): boolean =>
+  extensions.some(({ extendee }) => extendee.typeName.startsWith("buf.validate."));
+
+const isSameSet = (some: readonly DescFile[], others: readonly DescFile[]): boolean =>
+  some.length === others.length && some.every((file) => others.includes(file));
 
 /**
  * Checks a message against the rules of its schema (buf.validate). An update mask is respected: rules on fields that it
@@ -15,7 +38,7 @@ const validator = createValidator({ registry: createRegistry(file_petstore_commo
  * violations are bounded by the contract and not by what was sent.
  */
 export function validate(schema: DescMessage, message: Message): Violation[] {
-  const result = validator.validate(schema, curtail(schema, message));
+  const result = validatorOf(schema.file).validate(schema, curtail(schema, message));
   if (result.kind === "error") throw result.error;
   const found = sizesFirst(result.violations ?? []);
   const mask = maskOf(schema, message);
