@@ -1,4 +1,4 @@
-import { fault } from "@petstore/rpc/errors/fault";
+import { fault } from "@petstore/rpc/errors/rpc-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { cors } from "./cors.ts";

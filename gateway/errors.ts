@@ -3,7 +3,7 @@ import { STATUS_CODES } from "node:http";
 import { type DescEnum, getOption } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/fault";
+import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import { UpstreamFailure } from "connect-transcoder/errors/upstream";
 import { violationError } from "connect-transcoder/errors/violations";

@@ -3,7 +3,7 @@ import { createServer, type Http2Server, type ServerHttp2Session } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { fault } from "@petstore/rpc/errors/fault";
+import { fault } from "@petstore/rpc/errors/rpc-error";
 import { expect, test, vi } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
 import { connectNodeAdapter, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
-import { fault, reasonOf } from "@petstore/rpc/errors/fault";
+import { fault, reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "#proto/health/v1/health_pb.ts";

@@ -11,7 +11,7 @@ import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protoco
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { fault, reasonOf } from "@petstore/rpc/errors/fault";
+import { fault, reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { ensureHost } from "@petstore/rpc/server/host";
 import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";

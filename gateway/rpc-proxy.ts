@@ -20,7 +20,7 @@ import {
 } from "@connectrpc/connect";
 import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { callHeaders } from "@petstore/rpc/call";
-import { fault, reasonOf } from "@petstore/rpc/errors/fault";
+import { fault, reasonOf } from "@petstore/rpc/errors/rpc-error";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";

@@ -1,7 +1,7 @@
 /** Puts the gateway together: transports, both endpoints, the document, health. */
 
 import { SECRET_HEADER } from "@petstore/rpc/call";
-import { createServiceTransport } from "@petstore/rpc/client/client";
+import { createServiceTransport } from "@petstore/rpc/client/pipeline";
 import { listen } from "@petstore/rpc/server/listen";
 import { realTime } from "@petstore/runtime/clock";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";

@@ -2,7 +2,7 @@
 import { connect } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
 import { createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
-import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/client";
+import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/pipeline";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";

@@ -1,8 +1,8 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
 import { createClient } from "@connectrpc/connect";
-import { envelopeRoutes } from "@petstore/rpc/batching/envelope-server";
+import { envelopeRoutes } from "@petstore/rpc/batching/server";
 import { SECRET_HEADER } from "@petstore/rpc/call";
-import { createServiceTransport } from "@petstore/rpc/client/client";
+import { createServiceTransport } from "@petstore/rpc/client/pipeline";
 import { createDispatcher } from "@petstore/rpc/server/dispatcher";
 import { defaultLimits } from "@petstore/rpc/server/one-port";
 import { startRpcServer } from "@petstore/rpc/server/server";

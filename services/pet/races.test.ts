@@ -1,6 +1,6 @@
 /** Requests that meet: each waits where the test says, on a store and peers that really take their time. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/fault";
+import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import type { Store } from "@petstore/store/port";
 import { beforeEach, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";

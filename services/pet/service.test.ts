@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/fault";
+import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";

@@ -1,5 +1,5 @@
 import { CALLER_HEADER, type Call } from "@petstore/rpc/call";
-import { SEEN_HEADER } from "@petstore/rpc/client/floor";
+import { SEEN_HEADER } from "@petstore/rpc/client/keyed-retry";
 import { describe, expect, test } from "vitest";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { DomainError } from "./errors.ts";

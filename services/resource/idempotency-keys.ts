@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Budget, Call } from "@petstore/rpc/call";
-import { FLOOR, SEEN_HEADER } from "@petstore/rpc/client/floor";
+import { FLOOR, SEEN_HEADER } from "@petstore/rpc/client/keyed-retry";
 import { type Collection, type DocumentSchema, type Infer, keep, put, schema } from "@petstore/store/port";
 import * as z from "zod";
 import type { Deps } from "./deps.ts";

@@ -1,7 +1,7 @@
 /** Every reason of the catalogue is provoked, at the HTTP status and with the gRPC code that the catalogue gives it. */
 import { getOption } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/fault";
+import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { createDispatcher, implement } from "@petstore/rpc/server/dispatcher";
 import { realTime } from "@petstore/runtime/clock";
 import { error as errorKind } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
@@ -11,7 +11,7 @@ import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts"
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { startGateway } from "../../gateway/testing.ts";
-import { coalescing } from "../../packages/rpc/batching/envelope-client.ts";
+import { coalescing } from "../../packages/rpc/batching/client.ts";
 import type { Reason } from "../../services/resource/errors.ts";
 import { arm } from "../faults/crash-at-failpoint.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";

@@ -1,6 +1,6 @@
 /** Stored records that can't be read, in a petstore that runs: they harm only themselves. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/fault";
+import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ServiceName } from "../../config.ts";
 import { CATEGORIES } from "../../services/category/model.ts";

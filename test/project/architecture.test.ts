@@ -68,8 +68,8 @@ describe("layers", () => {
     const above = /^(services|gateway|launcher)\/|^(config|start)\.ts$/;
     expect(offenders(/^packages\//, (name) => above.test(name)).sort()).toEqual([
       // Still to be parted.
-      "packages/rpc/client/lost-reply.ts -> services/resource/errors.ts",
-      "packages/rpc/errors/fault.ts -> services/resource/errors.ts",
+      "packages/rpc/client/ambiguous-failure.ts -> services/resource/errors.ts",
+      "packages/rpc/errors/rpc-error.ts -> services/resource/errors.ts",
       "packages/rpc/server/authorization.ts -> services/resource/errors.ts",
       "packages/rpc/server/server.ts -> config.ts",
       "packages/transcoder/openapi/responses.ts -> gateway/errors.ts",
@@ -94,7 +94,7 @@ describe("layers", () => {
     expect(offenders(/^packages\//, isForeign).sort()).toEqual([
       // Still to be parted.
       "packages/rpc/call.ts -> packages/store/port.ts",
-      "packages/rpc/errors/fault.ts -> packages/store/port.ts",
+      "packages/rpc/errors/rpc-error.ts -> packages/store/port.ts",
       "packages/transcoder/openapi/common.ts -> packages/rpc/call.ts",
     ]);
   });

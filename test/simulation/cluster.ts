@@ -7,7 +7,7 @@ import { create, type DescMethodUnary, type DescService, type Message } from "@b
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { SECRET_HEADER } from "@petstore/rpc/call";
-import { askingAgain } from "@petstore/rpc/client/floor";
+import { askingAgain } from "@petstore/rpc/client/keyed-retry";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import { pino } from "pino";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
@@ -15,7 +15,7 @@ import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { ServiceName } from "../../config.ts";
-import { knowingLostReplies } from "../../packages/rpc/client/lost-reply.ts";
+import { knowingLostReplies } from "../../packages/rpc/client/ambiguous-failure.ts";
 import { isKeyed, retrying } from "../../packages/rpc/client/retry.ts";
 import { type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
 import { createCategoryService } from "../../services/category/service.ts";

@@ -2,7 +2,7 @@ import { create, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
-import { fault, reasonOf } from "../errors/fault.ts";
+import { fault, reasonOf } from "../errors/rpc-error.ts";
 import { balancing, createBalancer } from "./balancer.ts";
 import * as replicas from "./replica.ts";
 

@@ -6,8 +6,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import { reasonOf } from "../errors/fault.ts";
-import { isBroken, notMade } from "./lost-reply.ts";
+import { reasonOf } from "../errors/rpc-error.ts";
+import { isBroken, notMade } from "./ambiguous-failure.ts";
 import { neverRan, type Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
 

@@ -1,4 +1,4 @@
-import { notMade } from "./lost-reply.ts";
+import { notMade } from "./ambiguous-failure.ts";
 
 /** Most calls to one service that have not been answered. */
 const MAX_CALLS = 10_000;

@@ -12,7 +12,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { afterEach, expect, test } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
-import { createServiceTransport } from "./client.ts";
+import { createServiceTransport } from "./pipeline.ts";
 import { neverRan, openReplica } from "./replica.ts";
 
 const stack: (() => unknown)[] = [];

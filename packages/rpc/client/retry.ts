@@ -3,7 +3,7 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
-import { LostReply } from "./lost-reply.ts";
+import { LostReply } from "./ambiguous-failure.ts";
 
 const ATTEMPTS = 3;
 /** Retries may be this part of the traffic, so that a service in trouble is not buried. */

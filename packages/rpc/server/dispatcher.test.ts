@@ -15,7 +15,7 @@ import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/or
 import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { DomainError } from "../../../services/resource/errors.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
-import { reasonOf, toFault } from "../errors/fault.ts";
+import { reasonOf, toFault } from "../errors/rpc-error.ts";
 import { createAuthorization } from "./authorization.ts";
 import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
 

@@ -12,7 +12,7 @@ import { Code, type ConnectRouter, type HandlerContext } from "@connectrpc/conne
 import type { Runtime } from "@petstore/runtime/clock";
 import { validate } from "connect-transcoder/validation/validate";
 import { type Call, openCall } from "../call.ts";
-import { type Fault, fault, isBug, outOfTime, toFault, violationFault } from "../errors/fault.ts";
+import { type Fault, fault, isBug, outOfTime, toFault, violationFault } from "../errors/rpc-error.ts";
 import { createAuthorization, isInternal } from "./authorization.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 

@@ -16,7 +16,7 @@ import {
   UpdatePetRequestSchema,
 } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../../../services/resource/errors.ts";
-import { reasonOf } from "../errors/fault.ts";
+import { reasonOf } from "../errors/rpc-error.ts";
 import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
 

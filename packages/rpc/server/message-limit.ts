@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { fault } from "../errors/fault.ts";
+import { fault } from "../errors/rpc-error.ts";
 
 /** Largest message of any RPC, in either direction and also after decompression. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { HealthCheckResponse_ServingStatus as Status } from "../../../proto/gen/health/v1/health_pb.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { reasonOf } from "../errors/fault.ts";
+import { reasonOf } from "../errors/rpc-error.ts";
 import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { maxRequestBytes } from "./request-limit.ts";

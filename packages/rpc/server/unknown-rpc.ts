@@ -8,7 +8,7 @@ import {
   errorToJsonBytes,
 } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import { fault } from "../errors/fault.ts";
+import { fault } from "../errors/rpc-error.ts";
 
 export const NO_SUCH_RPC = "There is no such RPC here.";
 

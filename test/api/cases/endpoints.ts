@@ -2,7 +2,7 @@
 import { request as httpRequest } from "node:http";
 import { create, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/fault";
+import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { expect } from "vitest";
 import { codeName, type Failure, type HttpAnswer, type HttpCall, type RpcAnswer, type RpcCall } from "./case.ts";
 

@@ -20,13 +20,13 @@ import { EnvelopeService } from "../../../proto/gen/petstore/internal/v1/envelop
 import { DomainError } from "../../../services/resource/errors.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { limitCalls } from "../client/call-limit.ts";
-import { createServiceTransport } from "../client/client.ts";
-import { reasonOf } from "../errors/fault.ts";
+import { createServiceTransport } from "../client/pipeline.ts";
+import { reasonOf } from "../errors/rpc-error.ts";
 import { createDispatcher, type Handlers, implement } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { startRpcServer } from "../server/server.ts";
-import { coalescing } from "./envelope-client.ts";
-import { envelopeRoutes } from "./envelope-server.ts";
+import { coalescing } from "./client.ts";
+import { envelopeRoutes } from "./server.ts";
 
 type Handle = Handlers<typeof CategoryInternalService>["getCategoryState"];
 const echo: Handle = ({ categoryId }) => ({ state: CategoryState.ACTIVE, op: categoryId });

@@ -1,6 +1,6 @@
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import { reasonOf } from "../errors/fault.ts";
+import { reasonOf } from "../errors/rpc-error.ts";
 import { isKeyed } from "./retry.ts";
 
 /** Tells a create with a key how much of the key's history its caller has seen; see `keys.ts`. */

@@ -8,17 +8,10 @@ import {
   EnvelopeService,
 } from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
 import { SECRET_HEADER } from "../call.ts";
-import { fault } from "../errors/fault.ts";
+import { fault } from "../errors/rpc-error.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
-import {
-  bytesOfFields,
-  bytesOfText,
-  MAX_ENVELOPE_BYTES,
-  MAX_ENVELOPE_CALLS,
-  parts,
-  TAG_BYTES,
-} from "./envelope-parts.ts";
+import { bytesOfFields, bytesOfText, MAX_ENVELOPE_BYTES, MAX_ENVELOPE_CALLS, parts, TAG_BYTES } from "./parts.ts";
 
 interface Result {
   readonly outcome:

@@ -9,7 +9,7 @@ import {
   EnvelopeService,
 } from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
 import { type CallLimit, limitCalls } from "../client/call-limit.ts";
-import { bytesOfFields, bytesOfText, parts } from "./envelope-parts.ts";
+import { bytesOfFields, bytesOfText, parts } from "./parts.ts";
 
 /** A message of this size gains nothing from company. */
 const BIG = 32 * 1024;

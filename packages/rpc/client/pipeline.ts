@@ -2,10 +2,10 @@
 
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
+import { knowingLostReplies } from "./ambiguous-failure.ts";
 import { balancing, createBalancer } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
-import { askingAgain } from "./floor.ts";
-import { knowingLostReplies } from "./lost-reply.ts";
+import { askingAgain } from "./keyed-retry.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { retrying } from "./retry.ts";
 

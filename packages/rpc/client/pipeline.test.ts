@@ -4,9 +4,9 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { fault, reasonOf } from "../errors/fault.ts";
-import { askingAgain, SEEN_HEADER } from "./floor.ts";
-import { knowingLostReplies, LostReply } from "./lost-reply.ts";
+import { fault, reasonOf } from "../errors/rpc-error.ts";
+import { knowingLostReplies, LostReply } from "./ambiguous-failure.ts";
+import { askingAgain, SEEN_HEADER } from "./keyed-retry.ts";
 import { retrying } from "./retry.ts";
 
 const { getCategory, createCategory, deleteCategory } = CategoryService.method;
