@@ -1,4 +1,4 @@
-import { fault } from "@petstore/rpc/errors/rpc-error";
+import { rpcError } from "@petstore/rpc/errors/rpc-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { cors } from "./cors.ts";
@@ -7,7 +7,7 @@ import { startGateway } from "./testing.ts";
 const implementation = {
   getPet({ petId }: { petId: bigint }) {
     if (petId === 1n) return { pet: { id: petId, name: "Rex", categoryId: 1n, status: 1, etag: '"1"' } };
-    throw fault("PET_NOT_FOUND", "There is no pet 404.");
+    throw rpcError("PET_NOT_FOUND", "There is no pet 404.");
   },
 };
 

@@ -1,7 +1,7 @@
 /** The services have no streaming RPC yet. One of another contract passes through all the same. */
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { fault, reasonOf } from "@petstore/rpc/errors/rpc-error";
+import { reasonOf, rpcError } from "@petstore/rpc/errors/rpc-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
@@ -22,7 +22,7 @@ beforeAll(async () => {
         signal.addEventListener("abort", () => left.resolve());
         responseHeader.set("x-before", "the first");
         yield { status: Status.SERVING };
-        if (request.service === "fails") throw fault("OVERLOADED", "Too much.");
+        if (request.service === "fails") throw rpcError("OVERLOADED", "Too much.");
         await new Promise<void>((resolve) => {
           goOn = resolve;
         });

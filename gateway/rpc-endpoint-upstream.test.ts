@@ -3,7 +3,7 @@ import { createServer, type Http2Server, type ServerHttp2Session } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { fault } from "@petstore/rpc/errors/rpc-error";
+import { rpcError } from "@petstore/rpc/errors/rpc-error";
 import { expect, test, vi } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
@@ -58,7 +58,7 @@ async function before(
 
 test("what a service answers is passed on and not asked for again", async () => {
   const getPet = vi.fn(() => {
-    throw fault("OVERLOADED", "Come back later.");
+    throw rpcError("OVERLOADED", "Come back later.");
   });
   await before([await startService({ getPet })], async (call) => {
     const { status, text, headers } = await call(GET_PET, post);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
 import { connectNodeAdapter, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
-import { fault, reasonOf } from "@petstore/rpc/errors/rpc-error";
+import { reasonOf, rpcError } from "@petstore/rpc/errors/rpc-error";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "#proto/health/v1/health_pb.ts";
@@ -24,7 +24,7 @@ const portOf = (server: { address(): unknown }) => (server.address() as AddressI
 
 const implementation = {
   getPet: ({ petId }: { petId: bigint }) => {
-    if (petId === 404n) throw fault("PET_NOT_FOUND", "There is no pet 404.");
+    if (petId === 404n) throw rpcError("PET_NOT_FOUND", "There is no pet 404.");
     return { pet: { id: petId, name: "Rex", categoryId: 1n } };
   },
   createPet: ({ pet }: { pet?: { name?: string } | undefined }) => ({

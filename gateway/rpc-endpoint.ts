@@ -11,7 +11,7 @@ import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protoco
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { fault, reasonOf } from "@petstore/rpc/errors/rpc-error";
+import { reasonOf, rpcError } from "@petstore/rpc/errors/rpc-error";
 import { ensureHost } from "@petstore/rpc/server/host";
 import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
@@ -101,7 +101,7 @@ function explain(context: HandlerContext): void {
   const error: unknown = context.signal.reason;
   if (exchangeOf(context).decoded || !(error instanceof ConnectError) || reasonOf(error)) return;
   if (!aboutTheMessage.has(error.code)) return;
-  const { code, rawMessage, details } = fault("VALIDATION_FAILED", error.rawMessage);
+  const { code, rawMessage, details } = rpcError("VALIDATION_FAILED", error.rawMessage);
   Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
 }
 

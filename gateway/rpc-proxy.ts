@@ -20,7 +20,7 @@ import {
 } from "@connectrpc/connect";
 import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { callHeaders } from "@petstore/rpc/call";
-import { fault, reasonOf } from "@petstore/rpc/errors/rpc-error";
+import { reasonOf, rpcError } from "@petstore/rpc/errors/rpc-error";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
@@ -119,7 +119,7 @@ export function told(thrown: unknown, context: HandlerContext): ConnectError {
   const isOurs = !said && !(thrown instanceof HttpError);
   request.log[isOurs && !context.signal.aborted ? "warn" : "debug"]({ err: thrown }, record.code);
   if (!(thrown instanceof ConnectError && said))
-    return fault(record.code as Parameters<typeof fault>[0], record.message, thrown);
+    return rpcError(record.code as Parameters<typeof rpcError>[0], record.message, thrown);
   thrown.details = thrown.details.map(legible);
   return thrown;
 }

@@ -1,6 +1,6 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
 import { createClient } from "@connectrpc/connect";
-import { envelopeRoutes } from "@petstore/rpc/batching/server";
+import { batchRoutes } from "@petstore/rpc/batching/server";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
 import { createDispatcher } from "@petstore/rpc/server/dispatcher";
@@ -61,7 +61,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     isTrusted: dispatcher.isTrusted,
     routes: (router) => {
       dispatcher.routes(router);
-      envelopeRoutes(router, dispatcher);
+      batchRoutes(router, dispatcher);
     },
   });
   stack.use(server);

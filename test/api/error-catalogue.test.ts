@@ -11,10 +11,10 @@ import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts"
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { startGateway } from "../../gateway/testing.ts";
-import { coalescing } from "../../packages/rpc/batching/client.ts";
-import type { Reason } from "../../services/resource/errors.ts";
+import { type Reason } from "../../services/resource/errors.ts";
 import { arm } from "../faults/crash-at-failpoint.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
+import { withBatching } from "../../packages/rpc/batching/client.ts";
 import { cases } from "./cases/all.ts";
 import { call, codeName } from "./cases/case.ts";
 import { checkTellsNoSecrets, sendHttp, sendRpc } from "./cases/endpoints.ts";
@@ -168,7 +168,7 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
 
   async OVERLOADED() {
     const never = { unary: () => new Promise<never>(() => {}), stream: () => new Promise<never>(() => {}) };
-    const transport = coalescing(never as Transport);
+    const transport = withBatching(never as Transport);
     const gateway = await startGateway(PetService, {}, { services: [{ desc: PetService, transport }] });
     const waiting = Array.from({ length: 10_000 }, () =>
       transport.unary(PetService.method.getPet, undefined, undefined, undefined, { petId: 1n }),

@@ -1,4 +1,4 @@
-import { fault } from "@petstore/rpc/errors/rpc-error";
+import { rpcError } from "@petstore/rpc/errors/rpc-error";
 import { jsonText } from "connect-transcoder/openapi/json";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
@@ -17,8 +17,8 @@ beforeAll(async () => {
     createPet: () => ({ pet }),
     deletePet: () => ({}),
     getPet: ({ petId }: { petId: bigint }) => {
-      if (petId === 404n) throw fault("PET_NOT_FOUND", "There is no pet 404.");
-      if (petId === 409n) throw fault("INSUFFICIENT_STOCK", "A read can't fail like this.");
+      if (petId === 404n) throw rpcError("PET_NOT_FOUND", "There is no pet 404.");
+      if (petId === 409n) throw rpcError("INSUFFICIENT_STOCK", "A read can't fail like this.");
       return { pet };
     },
   };

@@ -7,24 +7,25 @@ import { create, type DescMethodUnary, type DescService, type Message } from "@b
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { SECRET_HEADER } from "@petstore/rpc/call";
-import { askingAgain } from "@petstore/rpc/client/keyed-retry";
+import { withKeyedRetry } from "@petstore/rpc/client/keyed-retry";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import { pino } from "pino";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { ServiceName } from "../../config.ts";
-import { knowingLostReplies } from "../../packages/rpc/client/ambiguous-failure.ts";
-import { isKeyed, retrying } from "../../packages/rpc/client/retry.ts";
+import { type ServiceName } from "../../config.ts";
+import { isKeyed } from "../../packages/rpc/client/retry.ts";
 import { type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
 import { createCategoryService } from "../../services/category/service.ts";
 import { createInventoryService } from "../../services/inventory/service.ts";
 import { createOrderService } from "../../services/order/service.ts";
 import { createPetService } from "../../services/pet/service.ts";
-import type { Deps } from "../../services/resource/deps.ts";
+import { type Deps } from "../../services/resource/deps.ts";
 import { RETENTION } from "../../services/resource/expiry.ts";
-import type { ServiceModule } from "../../services/resource/module.ts";
+import { type ServiceModule } from "../../services/resource/module.ts";
+import { withAmbiguousFailures } from "../../packages/rpc/client/ambiguous-failure.ts";
+import { withRetry } from "../../packages/rpc/client/retry.ts";
 import { createDisk, inSteps, type Stored } from "./disk.ts";
 import { type FaultInjector, noFaults } from "./fault-injector.ts";
 import { createScheduler, type Owner } from "./scheduler.ts";
@@ -155,7 +156,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
   });
 
   const transport = (from: Caller, to: ServiceName) =>
-    askingAgain(retrying(knowingLostReplies(wire(from, to)), time(from)), time(from));
+    withKeyedRetry(withRetry(withAmbiguousFailures(wire(from, to)), time(from)), time(from));
 
   async function sweep(name: ServiceName): Promise<void> {
     const process = processes.get(name);

@@ -25,8 +25,8 @@ import { reasonOf } from "../errors/rpc-error.ts";
 import { createDispatcher, type Handlers, implement } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { startRpcServer } from "../server/server.ts";
-import { coalescing } from "./client.ts";
-import { envelopeRoutes } from "./server.ts";
+import { withBatching } from "./client.ts";
+import { batchRoutes } from "./server.ts";
 
 type Handle = Handlers<typeof CategoryInternalService>["getCategoryState"];
 const echo: Handle = ({ categoryId }) => ({ state: CategoryState.ACTIVE, op: categoryId });
@@ -43,7 +43,7 @@ function serve(handle: Handle = echo, options: { envelopes?: boolean; sent?: str
   const transport = createRouterTransport(
     (router) => {
       dispatcher.routes(router);
-      if (options.envelopes !== false) envelopeRoutes(router, dispatcher);
+      if (options.envelopes !== false) batchRoutes(router, dispatcher);
     },
     {
       transport: {
@@ -57,7 +57,7 @@ function serve(handle: Handle = echo, options: { envelopes?: boolean; sent?: str
       },
     },
   );
-  return { client: createClient(CategoryInternalService, coalescing(transport)), transport, arrived };
+  return { client: createClient(CategoryInternalService, withBatching(transport)), transport, arrived };
 }
 const ask = (client: ReturnType<typeof serve>["client"], count: number, options = {}) =>
   Promise.allSettled(
@@ -180,7 +180,7 @@ describe("an envelope", () => {
   /** A service whose envelope answers what the test says. */
   const broken = (
     answer: () => AsyncIterable<{ results: { index: number; outcome: { case: "message"; value: Uint8Array } }[] }>,
-  ): Transport => coalescing(createRouterTransport((router) => router.service(EnvelopeService, { call: answer })));
+  ): Transport => withBatching(createRouterTransport((router) => router.service(EnvelopeService, { call: answer })));
   const result = (index: number) => ({ index, outcome: { case: "message" as const, value: new Uint8Array() } });
 
   test("that breaks off fails what it has not answered, and only that", async () => {
@@ -230,7 +230,7 @@ describe("messages of any legal size", () => {
     const dispatcher = createDispatcher([implementation], { deps: { ...realTime, log }, secret });
     const routes = (router: ConnectRouter) => {
       dispatcher.routes(router);
-      envelopeRoutes(router, dispatcher);
+      batchRoutes(router, dispatcher);
     };
     const server = stack.use(await startRpcServer({ host: "127.0.0.1", port: 0, log, services: [], routes }));
     const transport = stack.adopt(createServiceTransport({ urls: [server.url], secret, ...realTime }), (t) =>
@@ -287,7 +287,7 @@ describe("calls under way", () => {
       await held.promise;
       return { op: categoryId };
     });
-    const client = createClient(CategoryInternalService, coalescing(transport, limitCalls(...bounds)));
+    const client = createClient(CategoryInternalService, withBatching(transport, limitCalls(...bounds)));
     const call = (options?: CallOptions) => client.getCategoryState({ categoryId: 5n }, options);
     return { call, free: held.resolve };
   };
@@ -315,7 +315,7 @@ describe("calls under way", () => {
 
   test("are bounded, those that are too big for an envelope too", async () => {
     const held = { unary: () => new Promise(() => {}) } as unknown as Transport;
-    const client = createClient(CategoryService, coalescing(held, limitCalls(1)));
+    const client = createClient(CategoryService, withBatching(held, limitCalls(1)));
     const call = () => client.createCategory({ category: { description: "x".repeat(100_000) } });
     void call();
     expect(await reason(call())).toBe("OVERLOADED");

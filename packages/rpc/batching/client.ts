@@ -28,7 +28,7 @@ interface Waiting {
  * with its own headers and time limit, each answered as soon as it is ready. A call that is alone in its turn, or big,
  * goes as a plain RPC. A service without an EnvelopeService gets plain RPCs. All of them count towards the limit.
  */
-export function coalescing(transport: Transport, limit: CallLimit = limitCalls()): Transport {
+export function withBatching(transport: Transport, limit: CallLimit = limitCalls()): Transport {
   const client = createClient(EnvelopeService, transport);
   let queue: Waiting[] = [];
   let refused = false;

@@ -2,13 +2,13 @@
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 
 /** Calls in one envelope. */
-export const MAX_ENVELOPE_CALLS = 256;
+export const MAX_BATCH_CALLS = 256;
 /** Bytes at which an envelope is full; one that holds a single call or result may have more. */
 const FULL_BYTES = 512 * 1024;
 /** What a call or result may have around its message: name, headers, tags and lengths. */
 const MAX_FRAME_BYTES = 64 * 1024;
 /** Largest envelope: it has room for one message of the size that any RPC may have. */
-export const MAX_ENVELOPE_BYTES = MAX_MESSAGE_BYTES + MAX_FRAME_BYTES;
+export const MAX_BATCH_BYTES = MAX_MESSAGE_BYTES + MAX_FRAME_BYTES;
 
 /** Tags and lengths around one field or detail, at most. */
 export const TAG_BYTES = 32;
@@ -23,7 +23,7 @@ export function* parts<T>(all: readonly T[], bytesOf: (one: T) => number): Gener
   let bytes = 0;
   for (const one of all) {
     const size = bytesOf(one);
-    if (part.length === MAX_ENVELOPE_CALLS || (part.length > 0 && bytes + size > FULL_BYTES)) {
+    if (part.length === MAX_BATCH_CALLS || (part.length > 0 && bytes + size > FULL_BYTES)) {
       yield part;
       part = [];
       bytes = 0;

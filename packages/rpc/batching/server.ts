@@ -8,10 +8,10 @@ import {
   EnvelopeService,
 } from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
 import { SECRET_HEADER } from "../call.ts";
-import { fault } from "../errors/rpc-error.ts";
+import { rpcError } from "../errors/rpc-error.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
-import { bytesOfFields, bytesOfText, MAX_ENVELOPE_BYTES, MAX_ENVELOPE_CALLS, parts, TAG_BYTES } from "./parts.ts";
+import { bytesOfFields, bytesOfText, parts, TAG_BYTES, MAX_BATCH_BYTES, MAX_BATCH_CALLS } from "./parts.ts";
 
 interface Result {
   readonly outcome:
@@ -29,12 +29,12 @@ const fields = (headers: Headers) => [...headers].map(([name, value]) => ({ name
  * Serves envelopes: every call in one runs through the dispatcher exactly as if it had come alone, at once with the
  * others, and is answered as soon as it is ready.
  */
-export function envelopeRoutes(router: ConnectRouter, dispatcher: Dispatcher): void {
+export function batchRoutes(router: ConnectRouter, dispatcher: Dispatcher): void {
   async function* call({ calls }: CallRequest, context: HandlerContext) {
     if (!dispatcher.isTrusted(context.requestHeader))
-      throw fault("PERMISSION_DENIED", "Envelopes are for the petstore's own processes.");
-    if (calls.length > MAX_ENVELOPE_CALLS)
-      throw fault("VALIDATION_FAILED", `calls: at most ${MAX_ENVELOPE_CALLS} in one envelope`);
+      throw rpcError("PERMISSION_DENIED", "Envelopes are for the petstore's own processes.");
+    if (calls.length > MAX_BATCH_CALLS)
+      throw rpcError("VALIDATION_FAILED", `calls: at most ${MAX_BATCH_CALLS} in one envelope`);
     const secret = context.requestHeader.get(SECRET_HEADER) ?? "";
     let ready: (Result & { readonly index: number })[] = [];
     let wake = () => {};
@@ -53,7 +53,7 @@ export function envelopeRoutes(router: ConnectRouter, dispatcher: Dispatcher): v
       for (const part of parts(results, bytesOf)) yield { results: part };
     }
   }
-  router.service(EnvelopeService, { call }, { writeMaxBytes: MAX_ENVELOPE_BYTES });
+  router.service(EnvelopeService, { call }, { writeMaxBytes: MAX_BATCH_BYTES });
 }
 
 async function run(dispatcher: Dispatcher, call: EnvelopedCall, secret: string): Promise<Result> {
@@ -69,12 +69,12 @@ async function run(dispatcher: Dispatcher, call: EnvelopedCall, secret: string):
     const message = toBinary(method.output, answer.message);
     const result: Result = { outcome: { case: "message", value: message }, headers: fields(answer.headers) };
     // It would fail on its own too; here it must not fail the others.
-    if (message.length > MAX_MESSAGE_BYTES || bytesOf(result) > MAX_ENVELOPE_BYTES) throw tooLarge(message.length);
+    if (message.length > MAX_MESSAGE_BYTES || bytesOf(result) > MAX_BATCH_BYTES) throw tooLarge(message.length);
     return result;
   } catch (thrown) {
     const error = ConnectError.from(thrown);
     const result = failure(error);
-    return bytesOf(result) > MAX_ENVELOPE_BYTES ? failure(new ConnectError("too much to tell", error.code)) : result;
+    return bytesOf(result) > MAX_BATCH_BYTES ? failure(new ConnectError("too much to tell", error.code)) : result;
   }
 }
 

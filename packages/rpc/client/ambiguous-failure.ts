@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { Reason } from "../../../services/resource/errors.ts";
-import { advice, fault, reasonOf } from "../errors/rpc-error.ts";
+import { advice, reasonOf, rpcError } from "../errors/rpc-error.ts";
 
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
 
@@ -14,7 +14,7 @@ export const isBroken = ({ code }: ConnectError): boolean => broken.has(code);
  * knows whether the call ran: that is "unavailable" (never 500 or 502 over HTTP), and marked as lost so that it is
  * retried where it was noticed and nowhere else.
  */
-export function knowingLostReplies(transport: Transport): Transport {
+export function withAmbiguousFailures(transport: Transport): Transport {
   return {
     ...transport,
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
@@ -23,21 +23,21 @@ export function knowingLostReplies(transport: Transport): Transport {
       } catch (thrown) {
         const error = ConnectError.from(thrown);
         if (signal?.aborted || reasonOf(error) || !isBroken(error)) throw error;
-        throw new LostReply(method, error);
+        throw new AmbiguousFailure(method, error);
       }
     },
   };
 }
 
 /** No answer came: the call may or may not have run. */
-export class LostReply extends ConnectError {
-  readonly #lost = true;
+export class AmbiguousFailure extends ConnectError {
+  readonly #isAmbiguous = true;
   static override [Symbol.hasInstance](value: unknown): boolean {
-    return typeof value === "object" && value !== null && #lost in value && value.#lost;
+    return typeof value === "object" && value !== null && #isAmbiguous in value && value.#isAmbiguous;
   }
   constructor({ parent, idempotency }: DescMethod, cause: ConnectError) {
     const whatNow = advice(idempotency !== Level.NO_SIDE_EFFECTS);
-    const { rawMessage, code, details } = fault("UNAVAILABLE", `${parent.name} did not answer. ${whatNow}`);
+    const { rawMessage, code, details } = rpcError("UNAVAILABLE", `${parent.name} did not answer. ${whatNow}`);
     super(rawMessage, code, undefined, undefined, cause);
     this.details = details;
   }
@@ -45,7 +45,7 @@ export class LostReply extends ConnectError {
 
 /** A call that was not made at all. It is no fault of this process: one that makes calls of its own can't pass it on. */
 export function notMade(reason: Reason, message: string): ConnectError {
-  const { rawMessage, code, details } = fault(reason, message);
+  const { rawMessage, code, details } = rpcError(reason, message);
   const error = new ConnectError(rawMessage, code);
   error.details = details;
   return error;

@@ -2,8 +2,8 @@ import { create, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
-import { fault, reasonOf } from "../errors/rpc-error.ts";
-import { balancing, createBalancer } from "./balancer.ts";
+import { reasonOf, rpcError } from "../errors/rpc-error.ts";
+import { createBalancer, withLoadBalancing } from "./balancer.ts";
 import * as replicas from "./replica.ts";
 
 // Which errors these are is the replica's knowledge, and tested there.
@@ -60,7 +60,7 @@ const sleep = (ms: number) => new Promise<void>((wake) => sleepers.push({ until:
 const deps = { clock: () => now, random: () => 0.5, sleep };
 
 function balance(...urls: string[]) {
-  const transport = balancing(createBalancer(urls.map(replica), deps), urls.length, deps);
+  const transport = withLoadBalancing(createBalancer(urls.map(replica), deps), urls.length, deps);
   return (signal?: AbortSignal, method: DescMethodUnary = CategoryService.method.getCategory) =>
     transport.unary(method, signal, 1000, undefined, {}).then(() => "answered", ConnectError.from);
 }
@@ -101,7 +101,7 @@ describe("replicas that are ready", () => {
 
   test("stay so when they refuse a call themselves, or the caller gives up", async () => {
     const call = balance("a", "b");
-    failing.set("a", () => fault("UNAVAILABLE", "the store"));
+    failing.set("a", () => rpcError("UNAVAILABLE", "the store"));
     expect(await call()).toMatchObject({ rawMessage: "the store" });
     failing.set("b", lost);
     await nextTurn();
@@ -140,7 +140,7 @@ describe("a call that surely never ran", () => {
       return { ...rest, transport: { ...transport, unary } };
     };
     for (const url of "ab") failing.set(url, unsent);
-    const transport = balancing(createBalancer([slow("a"), slow("b")], deps), 2, deps);
+    const transport = withLoadBalancing(createBalancer([slow("a"), slow("b")], deps), 2, deps);
     await transport.unary(CategoryService.method.getCategory, undefined, 1000, undefined, {}).catch(() => {});
     expect(left).toEqual([1000, 700]);
   });

@@ -137,7 +137,7 @@ export function createBalancer(
  * Calls of one turn of the event loop go to the same replica. A call that surely never ran goes to the next one, and so
  * does one that may be repeated when its replica turns out to be silent.
  */
-export function balancing(balancer: Balancer, replicas: number, { clock }: Pick<Runtime, "clock">): Transport {
+export function withLoadBalancing(balancer: Balancer, replicas: number, { clock }: Pick<Runtime, "clock">): Transport {
   let current: Replica | undefined;
   const ofThisTurn = (): Replica | undefined => {
     if (current) return current;

@@ -14,7 +14,7 @@ const ROUNDS = 4;
  * A message can arrive after its caller gave up. So a create with a key starts by having seen nothing; where the key has
  * been freed by a refusal meanwhile, it is sent back without effect, and only a caller that still waits asks again.
  */
-export function askingAgain(transport: Transport, { clock }: Pick<Runtime, "clock">): Transport {
+export function withKeyedRetry(transport: Transport, { clock }: Pick<Runtime, "clock">): Transport {
   return {
     ...transport,
     async unary(method, signal, timeoutMs, init, input, contextValues) {

@@ -4,10 +4,10 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { fault, reasonOf } from "../errors/rpc-error.ts";
-import { knowingLostReplies, LostReply } from "./ambiguous-failure.ts";
-import { askingAgain, SEEN_HEADER } from "./keyed-retry.ts";
-import { retrying } from "./retry.ts";
+import { reasonOf, rpcError } from "../errors/rpc-error.ts";
+import { AmbiguousFailure, withAmbiguousFailures } from "./ambiguous-failure.ts";
+import { SEEN_HEADER, withKeyedRetry } from "./keyed-retry.ts";
+import { withRetry } from "./retry.ts";
 
 const { getCategory, createCategory, deleteCategory } = CategoryService.method;
 const lost = () => new ConnectError("socket hang up", Code.Aborted);
@@ -44,22 +44,22 @@ const noWait = {
     time += ms;
   },
 };
-const stack = (transport: Transport) => askingAgain(retrying(knowingLostReplies(transport), noWait), noWait);
+const stack = (transport: Transport) => withKeyedRetry(withRetry(withAmbiguousFailures(transport), noWait), noWait);
 
 describe("a lost reply", () => {
   test.each([Code.Unavailable, Code.Aborted, Code.Internal, Code.Unknown, Code.Canceled])(
     "is unavailable (%i)",
     async (code) => {
       const { transport } = scripted(new ConnectError("read ECONNRESET at /x", code));
-      const error = (await call(knowingLostReplies(transport), deleteCategory)) as ConnectError;
+      const error = (await call(withAmbiguousFailures(transport), deleteCategory)) as ConnectError;
       expect([error.code, reasonOf(error)?.reason]).toEqual([Code.Unavailable, "UNAVAILABLE"]);
       expect(error.rawMessage).toMatch(/^CategoryService did not answer\. A write may or may not have happened/);
     },
   );
 
   test("is not what a service says itself, whatever its code", async () => {
-    const { transport } = scripted(fault("INTERNAL", "a bug"));
-    expect(await call(knowingLostReplies(transport), getCategory)).toMatchObject({
+    const { transport } = scripted(rpcError("INTERNAL", "a bug"));
+    expect(await call(withAmbiguousFailures(transport), getCategory)).toMatchObject({
       code: Code.Internal,
       rawMessage: "a bug",
     });
@@ -85,23 +85,23 @@ describe("retries", () => {
       [createCategory, {}],
     ] as const) {
       const { transport, calls } = scripted(lost());
-      expect(await call(stack(transport), method, input)).toBeInstanceOf(LostReply);
+      expect(await call(stack(transport), method, input)).toBeInstanceOf(AmbiguousFailure);
       expect(calls).toHaveLength(1);
     }
   });
 
   test("what a service answered is not asked again: it was nearest to the failure", async () => {
-    const { transport, calls } = scripted(fault("UNAVAILABLE", "the store"), fault("OVERLOADED", "later"));
+    const { transport, calls } = scripted(rpcError("UNAVAILABLE", "the store"), rpcError("OVERLOADED", "later"));
     expect((await call(stack(transport), getCategory))?.rawMessage).toBe("the store");
     expect(calls).toHaveLength(1);
   });
 
   test("three attempts at most, and none after the deadline", async () => {
     const often = scripted(lost(), lost(), lost(), lost());
-    expect(await call(stack(often.transport), getCategory)).toBeInstanceOf(LostReply);
+    expect(await call(stack(often.transport), getCategory)).toBeInstanceOf(AmbiguousFailure);
     expect(often.calls).toHaveLength(3);
     const brief = scripted(lost(), lost());
-    expect(await call(stack(brief.transport), getCategory, {}, 10)).toBeInstanceOf(LostReply);
+    expect(await call(stack(brief.transport), getCategory, {}, 10)).toBeInstanceOf(AmbiguousFailure);
     expect(brief.calls).toHaveLength(1);
   });
 
@@ -127,7 +127,7 @@ describe("retries", () => {
 });
 
 describe("a create with a key", () => {
-  const sentBack = (floor: string) => fault("IDEMPOTENCY_IN_PROGRESS", "late", undefined, { floor });
+  const sentBack = (floor: string) => rpcError("IDEMPOTENCY_IN_PROGRESS", "late", undefined, { floor });
   test("has seen nothing at first, and asks again with what it was told", async () => {
     const { transport, calls } = scripted(sentBack("41"), sentBack("42"));
     expect(await call(stack(transport), createCategory, { requestId: "k" })).toBeUndefined();

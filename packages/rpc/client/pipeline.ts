@@ -2,12 +2,12 @@
 
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import { knowingLostReplies } from "./ambiguous-failure.ts";
-import { balancing, createBalancer } from "./balancer.ts";
+import { knowingLostReplies, withAmbiguousFailures } from "./ambiguous-failure.ts";
+import { createBalancer, withLoadBalancing } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
-import { askingAgain } from "./keyed-retry.ts";
+import { withKeyedRetry } from "./keyed-retry.ts";
 import { openReplica, type Replica } from "./replica.ts";
-import { retrying } from "./retry.ts";
+import { withRetry } from "./retry.ts";
 
 export interface ServiceTransportOptions extends Pick<Runtime, "clock" | "random" | "sleep"> {
   /** Where the service is, such as "http://127.0.0.1:8081": the addresses of all its replicas, one at least. */
@@ -30,8 +30,8 @@ export function createServiceTransport({ urls, secret, ...deps }: ServiceTranspo
   const limit = limitCalls();
   const replicas = urls.map((url) => openReplica(url, secret, limit));
   const balancer = createBalancer(replicas, deps);
-  const balanced = balancing(balancer, replicas.length, deps);
-  const { unary, stream } = askingAgain(retrying(knowingLostReplies(balanced), deps), deps);
+  const balanced = withLoadBalancing(balancer, replicas.length, deps);
+  const { unary, stream } = withKeyedRetry(withRetry(withAmbiguousFailures(balanced), deps), deps);
   const close = () => {
     for (const replica of replicas) replica.close();
   };

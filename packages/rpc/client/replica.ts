@@ -3,8 +3,8 @@ import { constants, type Http2Session } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../proto/gen/health/v1/health_pb.ts";
-import { coalescing } from "../batching/client.ts";
-import { MAX_ENVELOPE_BYTES } from "../batching/parts.ts";
+import { withBatching } from "../batching/client.ts";
+import { MAX_BATCH_BYTES } from "../batching/parts.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import type { CallLimit } from "./call-limit.ts";
@@ -35,7 +35,7 @@ export function openReplica(url: string, secret: string, limit?: CallLimit): Rep
   const transport = createGrpcTransport({
     baseUrl: url,
     sessionManager: watched(sessions),
-    readMaxBytes: MAX_ENVELOPE_BYTES,
+    readMaxBytes: MAX_BATCH_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     interceptors: [
       (next) => (request) => {
@@ -47,7 +47,7 @@ export function openReplica(url: string, secret: string, limit?: CallLimit): Rep
   const health = createClient(Health, transport);
   return {
     url,
-    transport: coalescing(transport, limit),
+    transport: withBatching(transport, limit),
     isServing: () =>
       health.check({}, { timeoutMs: CHECK_MS }).then(
         ({ status }) => status === Status.SERVING,

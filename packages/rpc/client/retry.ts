@@ -2,8 +2,8 @@ import { type DescMethodUnary, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
+import { AmbiguousFailure } from "./ambiguous-failure.ts";
 import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
-import { LostReply } from "./ambiguous-failure.ts";
 
 const ATTEMPTS = 3;
 /** Retries may be this part of the traffic, so that a service in trouble is not buried. */
@@ -38,7 +38,7 @@ export const isReplayable = (method: DescMethodUnary, input: object): boolean =>
  * Full jitter, and a budget over all calls (see "Exponential Backoff And Jitter" and gRPC's retry throttling, A6). An
  * error that a service answered with is not retried here: whoever was nearest to it has done so.
  */
-export function retrying(
+export function withRetry(
   transport: Transport,
   { clock, random, sleep }: Pick<Runtime, "clock" | "random" | "sleep">,
 ): Transport {
@@ -54,7 +54,7 @@ export function retrying(
           return await transport.unary(method, signal, left, headers, input, contextValues);
         } catch (error) {
           const pause = random() * FIRST_PAUSE_MS * 4 ** (attempt - 1);
-          const again = error instanceof LostReply && isReplayable(method, input) && attempt < ATTEMPTS;
+          const again = error instanceof AmbiguousFailure && isReplayable(method, input) && attempt < ATTEMPTS;
           if (!again || budget < 1 || clock() + pause >= deadline || signal?.aborted) throw error;
           budget -= 1;
           await sleep(pause, signal);

@@ -34,33 +34,38 @@ const codes = new Map(
 );
 
 /** An RPC error that says all a caller should know. */
-export class Fault extends ConnectError {
-  readonly #fault = true;
+export class RpcError extends ConnectError {
+  readonly #isRpcError = true;
   // ConnectError takes any error of its shape for an instance, and would for its subclasses.
   static override [Symbol.hasInstance](value: unknown): boolean {
-    return typeof value === "object" && value !== null && #fault in value && value.#fault;
+    return typeof value === "object" && value !== null && #isRpcError in value && value.#isRpcError;
   }
 }
 
 /** An RPC error with a reason from the catalogue. The cause stays inside, for the log. */
-export function fault(reason: Reason, message: string, cause?: unknown, metadata: Record<string, string> = {}): Fault {
+export function rpcError(
+  reason: Reason,
+  message: string,
+  cause?: unknown,
+  metadata: Record<string, string> = {},
+): RpcError {
   const info = { desc: ErrorInfoSchema, value: { reason, domain: DOMAIN, metadata } };
-  return new Fault(excerpt(message, MAX_ERROR_BYTES), codes.get(reason) ?? Code.Unknown, undefined, [info], cause);
+  return new RpcError(excerpt(message, MAX_ERROR_BYTES), codes.get(reason) ?? Code.Unknown, undefined, [info], cause);
 }
 
 /** The RPC error for a request that breaks rules of its schema. It tells the first of them and counts the rest. */
-export function violationFault(violations: readonly Violation[]): Fault {
+export function violationError(violations: readonly Violation[]): RpcError {
   const isPageToken = violations[0]?.field[0]?.kind === "field" && violations[0].field[0].name === "page_token"; // AIP-158
   const sentences = violations.map(({ field, message }) => `${pathToString(field)}: ${message}`);
-  const error = fault(isPageToken ? "INVALID_PAGE_TOKEN" : "VALIDATION_FAILED", joinFirst(sentences));
+  const error = rpcError(isPageToken ? "INVALID_PAGE_TOKEN" : "VALIDATION_FAILED", joinFirst(sentences));
   const [value, desc] = violationsToProto([...firstOf(violations)]);
   error.details.push({ desc, value });
   return error;
 }
 
-function domainFault({ reason, message, path, cause, metadata }: DomainError): Fault {
-  if (path === undefined) return fault(reason, message, cause, metadata);
-  const error = fault(reason, `${path}: ${message}`, cause, metadata);
+function domainError({ reason, message, path, cause, metadata }: DomainError): RpcError {
+  if (path === undefined) return rpcError(reason, message, cause, metadata);
+  const error = rpcError(reason, `${path}: ${message}`, cause, metadata);
   const elements = path.split(".").map((fieldName) => create(FieldPathElementSchema, { fieldName }));
   error.details.push({ desc: ViolationsSchema, value: { violations: [{ field: { elements }, message }] } });
   return error;
@@ -88,28 +93,29 @@ export const isBug = (thrown: unknown): boolean =>
  * A failed call to another service is "unavailable" whatever went wrong there: this service does not know what became of
  * its request, and says so.
  */
-export function toFault(thrown: unknown, { requestId, isLate = false, writes = false }: Circumstances): Fault {
-  if (thrown instanceof Fault) return thrown;
-  if (thrown instanceof DomainError) return domainFault(thrown);
+export function toRpcError(thrown: unknown, { requestId, isLate = false, writes = false }: Circumstances): RpcError {
+  if (thrown instanceof RpcError) return thrown;
+  if (thrown instanceof DomainError) return domainError(thrown);
   if (thrown instanceof Overloaded)
     // A step before the one that was refused may have had its effect.
-    return fault("OVERLOADED", `There is more work than can be done in time. ${advice(writes)}`, thrown);
+    return rpcError("OVERLOADED", `There is more work than can be done in time. ${advice(writes)}`, thrown);
   // The store refuses to begin what nobody waits for any more.
-  if (thrown instanceof Unavailable && isLate) return fault("DEADLINE_EXCEEDED", outOfTime(writes), thrown);
+  if (thrown instanceof Unavailable && isLate) return rpcError("DEADLINE_EXCEEDED", outOfTime(writes), thrown);
   if (thrown instanceof Unavailable)
-    return fault(
+    return rpcError(
       "UNAVAILABLE",
       thrown.inDoubt ? `The store did not answer. ${advice(writes)}` : "The store can't be reached now. Try again.",
       thrown,
     );
   if (thrown instanceof ConnectError) {
     // A call onward has less time than its caller, who may still wait and ask again.
-    if (isLate && thrown.code === Code.DeadlineExceeded) return fault("DEADLINE_EXCEEDED", outOfTime(writes), thrown);
-    return fault("UNAVAILABLE", `Another service did not answer. ${advice(writes)}`, thrown);
+    if (isLate && thrown.code === Code.DeadlineExceeded)
+      return rpcError("DEADLINE_EXCEEDED", outOfTime(writes), thrown);
+    return rpcError("UNAVAILABLE", `Another service did not answer. ${advice(writes)}`, thrown);
   }
   const sorry = `Something went wrong in the petstore. Quote request ${requestId}.`;
   // What can't be read is not written either, and to try again would be in vain.
   return writes && !(thrown instanceof Corrupt)
-    ? fault("UNAVAILABLE", `${sorry} ${advice(writes)}`, thrown)
-    : fault("INTERNAL", sorry, thrown);
+    ? rpcError("UNAVAILABLE", `${sorry} ${advice(writes)}`, thrown)
+    : rpcError("INTERNAL", sorry, thrown);
 }

@@ -15,7 +15,7 @@ import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/or
 import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { DomainError } from "../../../services/resource/errors.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
-import { reasonOf, toFault } from "../errors/rpc-error.ts";
+import { reasonOf, toRpcError } from "../errors/rpc-error.ts";
 import { createAuthorization } from "./authorization.ts";
 import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
 
@@ -124,28 +124,28 @@ describe("errors", () => {
     ["a peer out of time", new ConnectError("x", Code.DeadlineExceeded), Code.Unavailable, "UNAVAILABLE"],
     ["a bug of ours", new TypeError("at /home/x"), Code.Internal, "INTERNAL"],
   ])("%s", (_, thrown, code, reason) => {
-    const fault = toFault(thrown, { requestId: "r-1" });
-    expect([fault.code, reasonOf(fault)?.reason]).toEqual([code, reason]);
-    expect(fault.rawMessage).not.toContain("/home");
+    const error = toRpcError(thrown, { requestId: "r-1" });
+    expect([error.code, reasonOf(error)?.reason]).toEqual([code, reason]);
+    expect(error.rawMessage).not.toContain("/home");
   });
 
   test("a store or a peer that gave up because the caller's time was over is out of time, not out of reach", () => {
     for (const thrown of [new Unavailable(false), new ConnectError("x", Code.DeadlineExceeded)])
-      expect(reasonOf(toFault(thrown, { requestId: "r-1", isLate: true }))?.reason).toBe("DEADLINE_EXCEEDED");
-    expect(reasonOf(toFault(new Unavailable(false), { requestId: "r-1" }))?.reason).toBe("UNAVAILABLE");
+      expect(reasonOf(toRpcError(thrown, { requestId: "r-1", isLate: true }))?.reason).toBe("DEADLINE_EXCEEDED");
+    expect(reasonOf(toRpcError(new Unavailable(false), { requestId: "r-1" }))?.reason).toBe("UNAVAILABLE");
   });
 
   test("what the store did not even begin is overload, late or not: nothing was done", () => {
     for (const isLate of [true, false])
-      expect(reasonOf(toFault(new Overloaded("one record"), { requestId: "r-1", isLate, writes: true }))?.reason).toBe(
-        "OVERLOADED",
-      );
+      expect(
+        reasonOf(toRpcError(new Overloaded("one record"), { requestId: "r-1", isLate, writes: true }))?.reason,
+      ).toBe("OVERLOADED");
   });
 
   test("a bug in a write may have come after its effects: the outcome is unknown", () => {
-    const fault = toFault(new TypeError("x"), { requestId: "r-1", writes: true });
-    expect([fault.code, reasonOf(fault)?.reason]).toEqual([Code.Unavailable, "UNAVAILABLE"]);
-    expect(fault.rawMessage).toMatch(/Quote request r-1.*may or may not have happened/);
+    const error = toRpcError(new TypeError("x"), { requestId: "r-1", writes: true });
+    expect([error.code, reasonOf(error)?.reason]).toEqual([Code.Unavailable, "UNAVAILABLE"]);
+    expect(error.rawMessage).toMatch(/Quote request r-1.*may or may not have happened/);
   });
 
   test("only what has effects leaves its caller in doubt", async () => {
@@ -156,7 +156,7 @@ describe("errors", () => {
     ];
     for (const isLate of [false, true])
       for (const one of thrown) {
-        const textOf = (writes: boolean) => toFault(one, { requestId: "r-1", isLate, writes }).rawMessage;
+        const textOf = (writes: boolean) => toRpcError(one, { requestId: "r-1", isLate, writes }).rawMessage;
         expect([textOf(false), textOf(true)]).toEqual([
           expect.stringMatching(/^(?!.*write).* Try again\.$/),
           expect.stringContaining("A write may or may not have happened"),
@@ -182,7 +182,7 @@ describe("errors", () => {
       /^(ROUTE_NOT_FOUND|METHOD_NOT_ALLOWED|NOT_ACCEPTABLE|URI_TOO_LONG|UNSUPPORTED_MEDIA_TYPE|HEADERS_TOO_LARGE)$/;
     for (const { localName, number } of ErrorReasonSchema.values) {
       if (number === 0 || httpOnly.test(localName) || localName === "UPSTREAM_ERROR") continue;
-      expect(toFault(new DomainError(localName as never, "x"), { requestId: "" }).code, localName).not.toBe(
+      expect(toRpcError(new DomainError(localName as never, "x"), { requestId: "" }).code, localName).not.toBe(
         Code.Unknown,
       );
     }

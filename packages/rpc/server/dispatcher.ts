@@ -12,7 +12,7 @@ import { Code, type ConnectRouter, type HandlerContext } from "@connectrpc/conne
 import type { Runtime } from "@petstore/runtime/clock";
 import { validate } from "connect-transcoder/validation/validate";
 import { type Call, openCall } from "../call.ts";
-import { type Fault, fault, isBug, outOfTime, toFault, violationFault } from "../errors/rpc-error.ts";
+import { isBug, outOfTime, type RpcError, rpcError, toRpcError, violationError } from "../errors/rpc-error.ts";
 import { createAuthorization, isInternal } from "./authorization.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 
@@ -55,7 +55,7 @@ export interface Dispatcher {
   find(name: string): DescMethodUnary | undefined;
   /** True for a caller that knows the secret of the internal services. */
   isTrusted(headers: Headers): boolean;
-  /** Runs one call. Rejects with a Fault and nothing else. */
+  /** Runs one call. Rejects with a RpcError and nothing else. */
   invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer>;
   /** Adds every service to a Connect router. */
   routes(router: ConnectRouter): void;
@@ -94,7 +94,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     const { handler } = methods.get(methodName(method)) ?? {};
     if (!handler) throw new Error(`${methodName(method)} is not served here`);
     const violations = validate(method.input, request);
-    if (violations.length > 0) throw violationFault(violations);
+    if (violations.length > 0) throw violationError(violations);
     const message = await handler(request, call);
     return "$typeName" in message ? (message as Message) : create(method.output, message);
   }
@@ -113,12 +113,12 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   async function invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer> {
     // Internal calls belong to work that was admitted elsewhere: to refuse them would only leave it unfinished.
     if (underWay >= maxCalls && !isInternal(method))
-      throw fault("OVERLOADED", "The service has too much to do. Try again in a second.");
+      throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
     const started = deps.clock();
     const principal = authenticate(incoming.headers);
     const call = openCall(incoming, { ...deps, maxTimeoutMs, principal });
     const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
-    let failure: Fault | undefined;
+    let failure: RpcError | undefined;
     let bug = false;
     try {
       authorize(principal, method);
@@ -126,7 +126,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       return { message, headers: call.responseHeaders };
     } catch (thrown) {
       const isLate = deps.clock() >= call.deadline - EARLY_MS;
-      failure = toFault(thrown, { requestId: call.requestId, isLate, writes });
+      failure = toRpcError(thrown, { requestId: call.requestId, isLate, writes });
       bug = isBug(thrown);
       throw failure;
     } finally {
@@ -167,7 +167,7 @@ const oneLine = (cause: unknown): string => (cause instanceof Error ? cause.mess
 /** The handler goes on when its caller's time is up: what it has begun is better finished than left to a sweeper. */
 async function inTime<T>(work: Promise<T>, ms: number, writes: boolean): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(fault("DEADLINE_EXCEEDED", outOfTime(writes))), Math.max(0, ms));
+  const timer = setTimeout(() => reject(rpcError("DEADLINE_EXCEEDED", outOfTime(writes))), Math.max(0, ms));
   try {
     return await Promise.race([work, late]);
   } finally {

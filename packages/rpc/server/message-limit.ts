@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { fault } from "../errors/rpc-error.ts";
+import { rpcError } from "../errors/rpc-error.ts";
 
 /** Largest message of any RPC, in either direction and also after decompression. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
@@ -55,7 +55,7 @@ export const limitUnpacked = (compression: Compression): Compression => ({
   },
 });
 
-const tooLarge = (maxBytes: number) => fault("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
+const tooLarge = (maxBytes: number) => rpcError("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
 
 /** Bytes seen so far. */
 function total() {

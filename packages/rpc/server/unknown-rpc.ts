@@ -8,7 +8,7 @@ import {
   errorToJsonBytes,
 } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import { fault } from "../errors/rpc-error.ts";
+import { rpcError } from "../errors/rpc-error.ts";
 
 export const NO_SUCH_RPC = "There is no such RPC here.";
 
@@ -31,7 +31,7 @@ const endStream = createEndStreamSerialization(undefined);
 /** UNIMPLEMENTED, with a reason. Undefined for what is no call of gRPC, gRPC-Web or Connect. */
 export function unknownRpcAnswer({ method, query, contentType = "" }: CallForm): PlainAnswer | undefined {
   const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  const { rawMessage, details } = fault("ROUTE_NOT_FOUND", NO_SUCH_RPC);
+  const { rawMessage, details } = rpcError("ROUTE_NOT_FOUND", NO_SUCH_RPC);
   const error = new ConnectError(rawMessage, Code.Unimplemented);
   error.details = details;
   if (method === "POST" && /^application\/grpc(-web(-text)?)?(\+[\w.-]+)?$/.test(type)) {
