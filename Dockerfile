@@ -33,7 +33,7 @@ RUN install --directory --owner=node --group=node /data
 WORKDIR /petstore
 COPY --from=packages /petstore/node_modules node_modules
 COPY --from=generated /petstore/proto/gen proto/gen
-COPY package.json config.ts start.ts ./
+COPY package.json config.ts errors.ts start.ts ./
 COPY gateway gateway
 COPY launcher launcher
 COPY packages packages

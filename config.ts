@@ -4,6 +4,7 @@
  */
 import { isIPv4 } from "node:net";
 import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/server/connections";
+import { origin } from "@petstore/rpc/server/listen";
 import {
   ConfigError,
   duration,
@@ -24,6 +25,7 @@ import {
 } from "@petstore/runtime/environment";
 import { type LogFormat, type LogLevel, logLevels } from "@petstore/runtime/log";
 
+export { origin } from "@petstore/rpc/server/listen";
 export * from "@petstore/runtime/environment";
 
 /** In the order of their ports: each has its place above PORT_BASE. */
@@ -137,12 +139,6 @@ export function serviceConfig(
 }
 
 export const portOf = (name: ProcessName, portBase: number): number => portBase + processNames.indexOf(name);
-
-/** The address by which this machine reaches a server that listens on `host`. */
-export function origin(host: string, port: number): string {
-  const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
-}
 
 const isLoopback = (host: string): boolean =>
   host === "::1" || host.toLowerCase() === "localhost" || (isIPv4(host) && host.startsWith("127."));

@@ -1,5 +1,5 @@
-import { rpcError } from "@petstore/rpc/errors/rpc-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { rpcError } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { cors } from "./cors.ts";
 import { startGateway } from "./testing.ts";

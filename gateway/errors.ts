@@ -3,13 +3,13 @@ import { STATUS_CODES } from "node:http";
 import { type DescEnum, getOption } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import { UpstreamFailure } from "connect-transcoder/errors/upstream";
 import { violationError } from "connect-transcoder/errors/violations";
 import { error as errorKind } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { JSON_TYPE, PROBLEM_TYPE } from "connect-transcoder/policy/media";
 import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
+import { reasonOf } from "#errors";
 
 /** What callers see of a failure. */
 export interface ErrorRecord {

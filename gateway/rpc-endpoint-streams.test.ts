@@ -1,8 +1,8 @@
 /** The services have no streaming RPC yet. One of another contract passes through all the same. */
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { reasonOf, rpcError } from "@petstore/rpc/errors/rpc-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { reasonOf, rpcError } from "#errors";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";

@@ -3,8 +3,8 @@ import { createServer, type Http2Server, type ServerHttp2Session } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { rpcError } from "@petstore/rpc/errors/rpc-error";
 import { expect, test, vi } from "vitest";
+import { rpcError } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { type Seen, sendRaw, servedAt, startGateway } from "./testing.ts";

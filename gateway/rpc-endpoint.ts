@@ -11,7 +11,6 @@ import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protoco
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { reasonOf, rpcError } from "@petstore/rpc/errors/rpc-error";
 import { ensureHost } from "@petstore/rpc/server/host";
 import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
@@ -19,6 +18,7 @@ import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
+import { errors, reasonOf, rpcError } from "#errors";
 import type { Limits } from "./config.ts";
 import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, told } from "./rpc-proxy.ts";
 
@@ -45,7 +45,7 @@ export const rpcEndpoint = (options: RpcEndpointOptions) => async (app: FastifyI
   const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
     grpc: false,
     readMaxBytes: limits.rpcBytes,
-    acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked),
+    acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked(errors)),
     contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
     requestGate: async (context) => {
       context.signal.addEventListener("abort", () => explain(context));
@@ -60,7 +60,7 @@ export const rpcEndpoint = (options: RpcEndpointOptions) => async (app: FastifyI
       for (const [i, handler] of router.handlers.entries())
         router.handlers[i] = Object.assign((call: UniversalServerRequest) => {
           const { raw } = exchangeOf({ values: call.contextValues }).request;
-          return handler(limitCall(shortenProtocolFields(call), raw, maxBytesOf(handler.method)));
+          return handler(limitCall(shortenProtocolFields(call), raw, maxBytesOf(handler.method), errors));
         }, handler);
     },
   };

@@ -20,11 +20,11 @@ import {
 } from "@connectrpc/connect";
 import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { callHeaders } from "@petstore/rpc/call";
-import { reasonOf, rpcError } from "@petstore/rpc/errors/rpc-error";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import type { FastifyRequest } from "fastify";
+import { type Reason, reasonOf, rpcError } from "#errors";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { createErrorExit, unexplained } from "./errors.ts";
 
@@ -118,8 +118,7 @@ export function told(thrown: unknown, context: HandlerContext): ConnectError {
   for (const [name, value] of Object.entries(headers)) context.responseHeader.set(name, value);
   const isOurs = !said && !(thrown instanceof HttpError);
   request.log[isOurs && !context.signal.aborted ? "warn" : "debug"]({ err: thrown }, record.code);
-  if (!(thrown instanceof ConnectError && said))
-    return rpcError(record.code as Parameters<typeof rpcError>[0], record.message, thrown);
+  if (!(thrown instanceof ConnectError && said)) return rpcError(record.code as Reason, record.message, thrown);
   thrown.details = thrown.details.map(legible);
   return thrown;
 }

@@ -9,6 +9,7 @@ import { createLogger } from "@petstore/runtime/log";
 import { operationsOf } from "connect-transcoder/contract/operations";
 import { jsonText } from "connect-transcoder/openapi/json";
 import { effectiveDates } from "connect-transcoder/policy/deprecation";
+import { errors } from "#errors";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { ConfigError, origin } from "../config.ts";
 import { buildGateway } from "./app.ts";
@@ -30,7 +31,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const { name, logLevel, logFormat } = config;
   const log = createLogger({ service: name, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const services = publicServices.map(({ name, desc }) => {
-    const transport = createServiceTransport({ urls: config.urls[name], secret: secret.reveal(), ...realTime });
+    const transport = createServiceTransport({ urls: config.urls[name], secret: secret.reveal(), errors, ...realTime });
     stack.defer(() => transport.close());
     return { name, desc, transport, replicas: transport.replicas };
   });

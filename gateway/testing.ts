@@ -5,6 +5,7 @@ import { createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/pipeline";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
+import { errors } from "#errors";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { buildGateway, type GatewayOptions } from "./app.ts";
 import { authOf } from "./auth.ts";
@@ -44,7 +45,7 @@ export async function startGateway<S extends DescService>(
 
 /** To the replicas of a service in turn. */
 export const servedAt = (secret: string, ...urls: string[]): ServiceTransport =>
-  createServiceTransport({ urls, secret, ...realTime });
+  createServiceTransport({ urls, secret, errors, ...realTime });
 
 export interface Seen {
   readonly status: number;

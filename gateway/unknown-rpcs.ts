@@ -3,6 +3,7 @@
 import { unknownRpcAnswer } from "@petstore/rpc/server/unknown-rpc";
 import { splitTarget } from "connect-transcoder/request/path";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { errors } from "#errors";
 
 /** A service's name has its package in front of it, which no path of the HTTP API looks like. */
 const RPC_PATH = /\/\w+(\.\w+)+\/\w+$/;
@@ -12,7 +13,10 @@ export function answerUnknownRpcs(app: FastifyInstance): void {
   app.addHook("onRequest", async (request, reply) => {
     const { path, query } = splitTarget(request.url);
     if (!request.is404 || !RPC_PATH.test(path) || isAnybodysJson(request)) return;
-    const answer = unknownRpcAnswer({ method: request.method, query, contentType: request.headers["content-type"] });
+    const answer = unknownRpcAnswer(
+      { method: request.method, query, contentType: request.headers["content-type"] },
+      errors,
+    );
     if (answer) return reply.code(answer.status).headers(answer.headers).send(Buffer.from(answer.body));
   });
 }

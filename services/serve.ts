@@ -12,6 +12,7 @@ import { createLogger } from "@petstore/runtime/log";
 import { every } from "@petstore/runtime/workers";
 import { openStore } from "@petstore/store/open";
 import { type Store, UnusableServer } from "@petstore/store/port";
+import { errors } from "#errors";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
@@ -20,6 +21,7 @@ import { ConfigError, type ServiceConfig, type ServiceName } from "../config.ts"
 import type { Deps } from "./resource/deps.ts";
 import { RETENTION } from "./resource/expiry.ts";
 import type { ServiceModule } from "./resource/module.ts";
+import { storeFailureOf } from "./resource/store-failure.ts";
 
 /** Documents that a worker lists at once. */
 const BATCH = 100;
@@ -39,13 +41,13 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   stack.defer(() => store.close());
 
   const transportTo = (peer: ServiceName) => {
-    const transport = createServiceTransport({ urls: config.urls[peer], secret, ...realTime });
+    const transport = createServiceTransport({ urls: config.urls[peer], secret, errors, ...realTime });
     stack.defer(() => transport.close());
     return transport;
   };
   const deps: Deps = { store, log, ...realTime, retention: RETENTION, point: pointOf(config) };
   const service = await create[name](deps, transportTo);
-  const dispatcher = createDispatcher(service.implementations, { deps, secret });
+  const dispatcher = createDispatcher(service.implementations, { deps, secret, errors, storeFailureOf });
 
   // Workers finish what the last process left before they come to rest, and stop before the store is closed.
   const workers = stack.use(new AsyncDisposableStack());
@@ -56,6 +58,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     host,
     port,
     log,
+    errors,
     limits: { ...defaultLimits, ...config.connections },
     services: dispatcher.services,
     isTrusted: dispatcher.isTrusted,

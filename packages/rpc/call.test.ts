@@ -1,6 +1,6 @@
-import { Unavailable } from "@petstore/store/port";
 import { expect, test } from "vitest";
 import { CALLER_HEADER, onward, REQUEST_ID_HEADER } from "./call.ts";
+import { DeadlineExpired } from "./errors/translate.ts";
 
 const budget = { deadline: 5_000, requestId: "r-1", caller: "ann" };
 
@@ -16,5 +16,5 @@ test.each([
 });
 
 test.each([5_000, 5_000 + 7 * 24 * 3_600_000])("at %i ms nobody is called any more", (now) => {
-  expect(() => onward(() => now, budget)).toThrow(Unavailable);
+  expect(() => onward(() => now, budget)).toThrow(DeadlineExpired);
 });

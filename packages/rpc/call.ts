@@ -1,7 +1,7 @@
 import type { Runtime } from "@petstore/runtime/clock";
-import { Unavailable } from "@petstore/store/port";
+import { DeadlineExpired } from "./errors/translate.ts";
 
-/** Headers that only processes of the petstore may set: the gateway sends its own, whatever its callers send. */
+/** Headers that only the system's own processes may set: what lets calls in from outside sends its own, whatever its callers send. */
 export const SECRET_HEADER = "x-petstore-secret";
 export const CALLER_HEADER = "x-petstore-caller";
 export const REQUEST_ID_HEADER = "x-request-id";
@@ -91,6 +91,6 @@ export const background = (
  */
 export function onward(clock: Runtime["clock"], { deadline, requestId: id, caller }: Budget, limitMs = 1000) {
   const left = deadline - clock();
-  if (left <= 0) throw new Unavailable(true, new Error("the deadline had passed before another service was asked"));
+  if (left <= 0) throw new DeadlineExpired("the deadline had passed before another service was asked");
   return { timeoutMs: Math.min(limitMs, left), headers: callHeaders({ id, caller }) };
 }

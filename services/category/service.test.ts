@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { beforeEach, describe, expect, test } from "vitest";
+import { reasonOf } from "#errors";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";

@@ -1,6 +1,6 @@
 import { ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { beforeEach, describe, expect, test } from "vitest";
+import { reasonOf } from "#errors";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";

@@ -1,8 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { beforeEach, describe, expect, test } from "vitest";
+import { reasonOf } from "#errors";
 import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { failure, forPet, startOrders } from "./fixtures/orders.ts";
 

@@ -1,8 +1,8 @@
 /** Requests that meet: each waits where the test says, on a store and peers that really take their time. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import type { Store } from "@petstore/store/port";
 import { beforeEach, expect, test } from "vitest";
+import { reasonOf } from "#errors";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { beforeEach, describe, expect, test } from "vitest";
+import { reasonOf } from "#errors";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";

@@ -1,7 +1,7 @@
 /** Reading records that are just coming to an end. */
 import { ConnectError } from "@connectrpc/connect";
 import type { Budget } from "@petstore/rpc/call";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
+import { reasonOf } from "#errors";
 import { DomainError } from "./errors.ts";
 import type { Stored } from "./record.ts";
 

@@ -1,20 +1,21 @@
 /** Every reason of the catalogue is provoked, at the HTTP status and with the gRPC code that the catalogue gives it. */
 import { getOption } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { createDispatcher, implement } from "@petstore/rpc/server/dispatcher";
 import { realTime } from "@petstore/runtime/clock";
 import { error as errorKind } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { errors, reasonOf } from "#errors";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { startGateway } from "../../gateway/testing.ts";
-import { type Reason } from "../../services/resource/errors.ts";
+import { withBatching } from "../../packages/rpc/batching/client.ts";
+import { limitCalls } from "../../packages/rpc/client/call-limit.ts";
+import type { Reason } from "../../services/resource/errors.ts";
 import { arm } from "../faults/crash-at-failpoint.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
-import { withBatching } from "../../packages/rpc/batching/client.ts";
 import { cases } from "./cases/all.ts";
 import { call, codeName } from "./cases/case.ts";
 import { checkTellsNoSecrets, sendHttp, sendRpc } from "./cases/endpoints.ts";
@@ -168,7 +169,7 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
 
   async OVERLOADED() {
     const never = { unary: () => new Promise<never>(() => {}), stream: () => new Promise<never>(() => {}) };
-    const transport = withBatching(never as Transport);
+    const transport = withBatching(never as Transport, limitCalls(errors));
     const gateway = await startGateway(PetService, {}, { services: [{ desc: PetService, transport }] });
     const waiting = Array.from({ length: 10_000 }, () =>
       transport.unary(PetService.method.getPet, undefined, undefined, undefined, { petId: 1n }),
@@ -201,7 +202,11 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
       throw new TypeError("Cannot read properties of undefined at /srv/pet.ts:1:1");
     };
     const handlers = new Proxy({}, { get: () => fail }) as never;
-    const dispatcher = createDispatcher([implement(PetService, handlers)], { deps: { ...realTime, log }, secret: "" });
+    const dispatcher = createDispatcher([implement(PetService, handlers)], {
+      deps: { ...realTime, log },
+      secret: "",
+      errors,
+    });
     const transport = createRouterTransport(dispatcher.routes);
     const gateway = await startGateway(PetService, {}, { services: [{ desc: PetService, transport }] });
     const { status, text, headers } = await gateway.call("/pets/1");

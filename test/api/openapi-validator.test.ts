@@ -1,6 +1,6 @@
-import { rpcError } from "@petstore/rpc/errors/rpc-error";
 import { jsonText } from "connect-transcoder/openapi/json";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { rpcError } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { petstoreDocument } from "../../gateway/openapi.ts";
 import { startGateway, testLimits } from "../../gateway/testing.ts";

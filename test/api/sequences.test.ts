@@ -1,8 +1,8 @@
 /** Rules of the API that take more than one call to show. */
 
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { reasonOf } from "#errors";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";

@@ -1,7 +1,7 @@
 /** Stored records that can't be read, in a petstore that runs: they harm only themselves. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { reasonOf } from "#errors";
 import type { ServiceName } from "../../config.ts";
 import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";

@@ -10,22 +10,23 @@ import { SECRET_HEADER } from "@petstore/rpc/call";
 import { withKeyedRetry } from "@petstore/rpc/client/keyed-retry";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import { pino } from "pino";
+import { errors } from "#errors";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { type ServiceName } from "../../config.ts";
-import { isKeyed } from "../../packages/rpc/client/retry.ts";
+import type { ServiceName } from "../../config.ts";
+import { withAmbiguousFailures } from "../../packages/rpc/client/ambiguous-failure.ts";
+import { isKeyed, withRetry } from "../../packages/rpc/client/retry.ts";
 import { type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
 import { createCategoryService } from "../../services/category/service.ts";
 import { createInventoryService } from "../../services/inventory/service.ts";
 import { createOrderService } from "../../services/order/service.ts";
 import { createPetService } from "../../services/pet/service.ts";
-import { type Deps } from "../../services/resource/deps.ts";
+import type { Deps } from "../../services/resource/deps.ts";
 import { RETENTION } from "../../services/resource/expiry.ts";
-import { type ServiceModule } from "../../services/resource/module.ts";
-import { withAmbiguousFailures } from "../../packages/rpc/client/ambiguous-failure.ts";
-import { withRetry } from "../../packages/rpc/client/retry.ts";
+import type { ServiceModule } from "../../services/resource/module.ts";
+import { storeFailureOf } from "../../services/resource/store-failure.ts";
 import { createDisk, inSteps, type Stored } from "./disk.ts";
 import { type FaultInjector, noFaults } from "./fault-injector.ts";
 import { createScheduler, type Owner } from "./scheduler.ts";
@@ -114,7 +115,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     const store = inSteps(openMemory({ data: diskOf(name), clock }), step, delay);
     const deps: Deps = { ...time(process), store, log, retention, point: (point) => step(`point ${point}`) };
     process.module = await creators[name](deps, (peer) => transport(process, peer));
-    process.dispatcher = createDispatcher(process.module.implementations, { deps, secret });
+    process.dispatcher = createDispatcher(process.module.implementations, { deps, secret, errors, storeFailureOf });
     processes.set(name, process);
   }
 
@@ -156,7 +157,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
   });
 
   const transport = (from: Caller, to: ServiceName) =>
-    withKeyedRetry(withRetry(withAmbiguousFailures(wire(from, to)), time(from)), time(from));
+    withKeyedRetry(withRetry(withAmbiguousFailures(wire(from, to), errors), time(from)), { ...time(from), errors });
 
   async function sweep(name: ServiceName): Promise<void> {
     const process = processes.get(name);

@@ -1,6 +1,6 @@
 /** Carrying out an operation as a client does, and reading what it is told. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
+import { reasonOf } from "#errors";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";

@@ -11,17 +11,17 @@ import {
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { errors, reasonOf } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import {
   CategoryInternalService,
   CategoryState,
 } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
 import { EnvelopeService } from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
-import { DomainError } from "../../../services/resource/errors.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { limitCalls } from "../client/call-limit.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
-import { reasonOf } from "../errors/rpc-error.ts";
+import { DomainError } from "../errors/domain-error.ts";
 import { createDispatcher, type Handlers, implement } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { startRpcServer } from "../server/server.ts";
@@ -38,6 +38,7 @@ function serve(handle: Handle = echo, options: { envelopes?: boolean; sent?: str
   const dispatcher = createDispatcher([implement(CategoryInternalService, { getCategoryState: handle })], {
     deps,
     secret,
+    errors,
   });
   const arrived: string[] = [];
   const transport = createRouterTransport(
@@ -57,7 +58,11 @@ function serve(handle: Handle = echo, options: { envelopes?: boolean; sent?: str
       },
     },
   );
-  return { client: createClient(CategoryInternalService, withBatching(transport)), transport, arrived };
+  return {
+    client: createClient(CategoryInternalService, withBatching(transport, limitCalls(errors))),
+    transport,
+    arrived,
+  };
 }
 const ask = (client: ReturnType<typeof serve>["client"], count: number, options = {}) =>
   Promise.allSettled(
@@ -180,7 +185,11 @@ describe("an envelope", () => {
   /** A service whose envelope answers what the test says. */
   const broken = (
     answer: () => AsyncIterable<{ results: { index: number; outcome: { case: "message"; value: Uint8Array } }[] }>,
-  ): Transport => withBatching(createRouterTransport((router) => router.service(EnvelopeService, { call: answer })));
+  ): Transport =>
+    withBatching(
+      createRouterTransport((router) => router.service(EnvelopeService, { call: answer })),
+      limitCalls(errors),
+    );
   const result = (index: number) => ({ index, outcome: { case: "message" as const, value: new Uint8Array() } });
 
   test("that breaks off fails what it has not answered, and only that", async () => {
@@ -227,13 +236,13 @@ describe("messages of any legal size", () => {
       CategoryService,
       new Proxy(handlers, { get: (known, name) => known[name as "getCategory"] ?? (() => ({})) }) as never,
     );
-    const dispatcher = createDispatcher([implementation], { deps: { ...realTime, log }, secret });
+    const dispatcher = createDispatcher([implementation], { deps: { ...realTime, log }, secret, errors });
     const routes = (router: ConnectRouter) => {
       dispatcher.routes(router);
       batchRoutes(router, dispatcher);
     };
-    const server = stack.use(await startRpcServer({ host: "127.0.0.1", port: 0, log, services: [], routes }));
-    const transport = stack.adopt(createServiceTransport({ urls: [server.url], secret, ...realTime }), (t) =>
+    const server = stack.use(await startRpcServer({ host: "127.0.0.1", port: 0, log, errors, services: [], routes }));
+    const transport = stack.adopt(createServiceTransport({ urls: [server.url], secret, errors, ...realTime }), (t) =>
       t.close(),
     );
     const client = createClient(CategoryService, transport);
@@ -281,13 +290,13 @@ describe("messages of any legal size", () => {
 });
 
 describe("calls under way", () => {
-  const crowded = (...bounds: Parameters<typeof limitCalls>) => {
+  const crowded = (...bounds: [calls: number, bytes?: number]) => {
     const held = Promise.withResolvers<void>();
     const { transport } = serve(async ({ categoryId }) => {
       await held.promise;
       return { op: categoryId };
     });
-    const client = createClient(CategoryInternalService, withBatching(transport, limitCalls(...bounds)));
+    const client = createClient(CategoryInternalService, withBatching(transport, limitCalls(errors, ...bounds)));
     const call = (options?: CallOptions) => client.getCategoryState({ categoryId: 5n }, options);
     return { call, free: held.resolve };
   };
@@ -315,7 +324,7 @@ describe("calls under way", () => {
 
   test("are bounded, those that are too big for an envelope too", async () => {
     const held = { unary: () => new Promise(() => {}) } as unknown as Transport;
-    const client = createClient(CategoryService, withBatching(held, limitCalls(1)));
+    const client = createClient(CategoryService, withBatching(held, limitCalls(errors, 1)));
     const call = () => client.createCategory({ category: { description: "x".repeat(100_000) } });
     void call();
     expect(await reason(call())).toBe("OVERLOADED");

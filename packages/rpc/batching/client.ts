@@ -8,7 +8,7 @@ import {
   EnvelopedCallSchema,
   EnvelopeService,
 } from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
-import { type CallLimit, limitCalls } from "../client/call-limit.ts";
+import type { CallLimit } from "../client/call-limit.ts";
 import { bytesOfFields, bytesOfText, parts } from "./parts.ts";
 
 /** A message of this size gains nothing from company. */
@@ -28,7 +28,7 @@ interface Waiting {
  * with its own headers and time limit, each answered as soon as it is ready. A call that is alone in its turn, or big,
  * goes as a plain RPC. A service without an EnvelopeService gets plain RPCs. All of them count towards the limit.
  */
-export function withBatching(transport: Transport, limit: CallLimit = limitCalls()): Transport {
+export function withBatching(transport: Transport, limit: CallLimit): Transport {
   const client = createClient(EnvelopeService, transport);
   let queue: Waiting[] = [];
   let refused = false;

@@ -8,10 +8,9 @@ import {
   EnvelopeService,
 } from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
 import { SECRET_HEADER } from "../call.ts";
-import { rpcError } from "../errors/rpc-error.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
-import { bytesOfFields, bytesOfText, parts, TAG_BYTES, MAX_BATCH_BYTES, MAX_BATCH_CALLS } from "./parts.ts";
+import { bytesOfFields, bytesOfText, MAX_BATCH_BYTES, MAX_BATCH_CALLS, parts, TAG_BYTES } from "./parts.ts";
 
 interface Result {
   readonly outcome:
@@ -30,11 +29,12 @@ const fields = (headers: Headers) => [...headers].map(([name, value]) => ({ name
  * others, and is answered as soon as it is ready.
  */
 export function batchRoutes(router: ConnectRouter, dispatcher: Dispatcher): void {
+  const { rpcError, system } = dispatcher.errors;
   async function* call({ calls }: CallRequest, context: HandlerContext) {
     if (!dispatcher.isTrusted(context.requestHeader))
-      throw rpcError("PERMISSION_DENIED", "Envelopes are for the petstore's own processes.");
+      throw rpcError("PERMISSION_DENIED", `Batches are for ${system}'s own processes.`);
     if (calls.length > MAX_BATCH_CALLS)
-      throw rpcError("VALIDATION_FAILED", `calls: at most ${MAX_BATCH_CALLS} in one envelope`);
+      throw rpcError("VALIDATION_FAILED", `calls: at most ${MAX_BATCH_CALLS} in one batch`);
     const secret = context.requestHeader.get(SECRET_HEADER) ?? "";
     let ready: (Result & { readonly index: number })[] = [];
     let wake = () => {};

@@ -1,8 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import type { Reason } from "../../../services/resource/errors.ts";
-import { advice, reasonOf, rpcError } from "../errors/rpc-error.ts";
+import type { ErrorCatalogue, OwnReason } from "../errors/catalogue.ts";
+import { advice } from "../errors/translate.ts";
 
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
 
@@ -14,7 +14,7 @@ export const isBroken = ({ code }: ConnectError): boolean => broken.has(code);
  * knows whether the call ran: that is "unavailable" (never 500 or 502 over HTTP), and marked as lost so that it is
  * retried where it was noticed and nowhere else.
  */
-export function withAmbiguousFailures(transport: Transport): Transport {
+export function withAmbiguousFailures(transport: Transport, errors: ErrorCatalogue): Transport {
   return {
     ...transport,
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
@@ -22,8 +22,8 @@ export function withAmbiguousFailures(transport: Transport): Transport {
         return await transport.unary(method, signal, timeoutMs, headers, input, contextValues);
       } catch (thrown) {
         const error = ConnectError.from(thrown);
-        if (signal?.aborted || reasonOf(error) || !isBroken(error)) throw error;
-        throw new AmbiguousFailure(method, error);
+        if (signal?.aborted || errors.reasonOf(error) || !isBroken(error)) throw error;
+        throw new AmbiguousFailure(method, errors, error);
       }
     },
   };
@@ -35,7 +35,7 @@ export class AmbiguousFailure extends ConnectError {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === "object" && value !== null && #isAmbiguous in value && value.#isAmbiguous;
   }
-  constructor({ parent, idempotency }: DescMethod, cause: ConnectError) {
+  constructor({ parent, idempotency }: DescMethod, { rpcError }: ErrorCatalogue, cause: ConnectError) {
     const whatNow = advice(idempotency !== Level.NO_SIDE_EFFECTS);
     const { rawMessage, code, details } = rpcError("UNAVAILABLE", `${parent.name} did not answer. ${whatNow}`);
     super(rawMessage, code, undefined, undefined, cause);
@@ -44,7 +44,7 @@ export class AmbiguousFailure extends ConnectError {
 }
 
 /** A call that was not made at all. It is no fault of this process: one that makes calls of its own can't pass it on. */
-export function notMade(reason: Reason, message: string): ConnectError {
+export function notMade({ rpcError }: ErrorCatalogue, reason: OwnReason, message: string): ConnectError {
   const { rawMessage, code, details } = rpcError(reason, message);
   const error = new ConnectError(rawMessage, code);
   error.details = details;

@@ -1,8 +1,8 @@
 import { create, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { errors, reasonOf, rpcError } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
-import { reasonOf, rpcError } from "../errors/rpc-error.ts";
 import { createBalancer, withLoadBalancing } from "./balancer.ts";
 import * as replicas from "./replica.ts";
 
@@ -57,7 +57,7 @@ const replica = (url: string): replicas.Replica => ({
 });
 
 const sleep = (ms: number) => new Promise<void>((wake) => sleepers.push({ until: now + ms, wake }));
-const deps = { clock: () => now, random: () => 0.5, sleep };
+const deps = { clock: () => now, random: () => 0.5, sleep, errors };
 
 function balance(...urls: string[]) {
   const transport = withLoadBalancing(createBalancer(urls.map(replica), deps), urls.length, deps);

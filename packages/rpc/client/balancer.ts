@@ -6,7 +6,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import { reasonOf } from "../errors/rpc-error.ts";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { isBroken, notMade } from "./ambiguous-failure.ts";
 import { neverRan, type Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
@@ -137,7 +137,12 @@ export function createBalancer(
  * Calls of one turn of the event loop go to the same replica. A call that surely never ran goes to the next one, and so
  * does one that may be repeated when its replica turns out to be silent.
  */
-export function withLoadBalancing(balancer: Balancer, replicas: number, { clock }: Pick<Runtime, "clock">): Transport {
+export function withLoadBalancing(
+  balancer: Balancer,
+  replicas: number,
+  { clock, errors }: Pick<Runtime, "clock"> & { readonly errors: ErrorCatalogue },
+): Transport {
+  const { reasonOf } = errors;
   let current: Replica | undefined;
   const ofThisTurn = (): Replica | undefined => {
     if (current) return current;
@@ -150,7 +155,7 @@ export function withLoadBalancing(balancer: Balancer, replicas: number, { clock 
   return {
     async stream(method, ...call) {
       const replica = balancer.next();
-      if (!replica) throw allSilent(method);
+      if (!replica) throw allSilent(errors, method);
       return replica.transport.stream(method, ...call);
     },
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
@@ -158,7 +163,7 @@ export function withLoadBalancing(balancer: Balancer, replicas: number, { clock 
       const tried = new Set<Replica>();
       for (;;) {
         const replica = tried.size === 0 ? ofThisTurn() : balancer.next(tried);
-        if (!replica) throw allSilent(method);
+        if (!replica) throw allSilent(errors, method);
         tried.add(replica);
         const silence = Promise.withResolvers<never>();
         const isSilent = new ConnectError(`${replica.url} is silent`, Code.Unavailable);
@@ -183,5 +188,5 @@ export function withLoadBalancing(balancer: Balancer, replicas: number, { clock 
   };
 }
 
-const allSilent = ({ parent }: DescMethod): ConnectError =>
-  notMade("UNAVAILABLE", `${parent.name} does not answer now. Try again in a second.`);
+const allSilent = (errors: ErrorCatalogue, { parent }: DescMethod): ConnectError =>
+  notMade(errors, "UNAVAILABLE", `${parent.name} does not answer now. Try again in a second.`);

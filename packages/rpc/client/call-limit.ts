@@ -1,3 +1,4 @@
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { notMade } from "./ambiguous-failure.ts";
 
 /** Most calls to one service that have not been answered. */
@@ -11,13 +12,13 @@ export interface CallLimit {
 }
 
 /** Bounds the calls that one process waits for at one service: one that is slow must not fill the memory of its callers. */
-export function limitCalls(maxCalls = MAX_CALLS, maxBytes = MAX_BYTES): CallLimit {
+export function limitCalls(errors: ErrorCatalogue, maxCalls = MAX_CALLS, maxBytes = MAX_BYTES): CallLimit {
   let calls = 0;
   let waiting = 0;
   return {
     enter(bytes) {
       if (calls >= maxCalls || waiting + bytes > maxBytes)
-        throw notMade("OVERLOADED", "Too many calls are under way. Try again in a second.");
+        throw notMade(errors, "OVERLOADED", "Too many calls are under way. Try again in a second.");
       calls++;
       waiting += bytes;
       return () => {

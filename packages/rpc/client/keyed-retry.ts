@@ -1,6 +1,6 @@
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import { reasonOf } from "../errors/rpc-error.ts";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { isKeyed } from "./retry.ts";
 
 /** Tells a create with a key how much of the key's history its caller has seen; see `keys.ts`. */
@@ -14,7 +14,10 @@ const ROUNDS = 4;
  * A message can arrive after its caller gave up. So a create with a key starts by having seen nothing; where the key has
  * been freed by a refusal meanwhile, it is sent back without effect, and only a caller that still waits asks again.
  */
-export function withKeyedRetry(transport: Transport, { clock }: Pick<Runtime, "clock">): Transport {
+export function withKeyedRetry(
+  transport: Transport,
+  { clock, errors }: Pick<Runtime, "clock"> & { readonly errors: ErrorCatalogue },
+): Transport {
   return {
     ...transport,
     async unary(method, signal, timeoutMs, init, input, contextValues) {
@@ -27,7 +30,7 @@ export function withKeyedRetry(transport: Transport, { clock }: Pick<Runtime, "c
           const left = deadline === undefined ? undefined : Math.max(1, deadline - clock());
           return await transport.unary(method, signal, left, headers, input, contextValues);
         } catch (error) {
-          const floor = error instanceof ConnectError ? reasonOf(error)?.metadata[FLOOR] : undefined;
+          const floor = error instanceof ConnectError ? errors.reasonOf(error)?.metadata[FLOOR] : undefined;
           if (floor === undefined || round === ROUNDS || signal?.aborted) throw error;
           headers.set(SEEN_HEADER, floor);
         }

@@ -2,9 +2,9 @@
 import { create, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { errors, reasonOf, rpcError } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { reasonOf, rpcError } from "../errors/rpc-error.ts";
 import { AmbiguousFailure, withAmbiguousFailures } from "./ambiguous-failure.ts";
 import { SEEN_HEADER, withKeyedRetry } from "./keyed-retry.ts";
 import { withRetry } from "./retry.ts";
@@ -43,15 +43,17 @@ const noWait = {
   sleep: async (ms: number) => {
     time += ms;
   },
+  errors,
 };
-const stack = (transport: Transport) => withKeyedRetry(withRetry(withAmbiguousFailures(transport), noWait), noWait);
+const stack = (transport: Transport) =>
+  withKeyedRetry(withRetry(withAmbiguousFailures(transport, errors), noWait), noWait);
 
 describe("a lost reply", () => {
   test.each([Code.Unavailable, Code.Aborted, Code.Internal, Code.Unknown, Code.Canceled])(
     "is unavailable (%i)",
     async (code) => {
       const { transport } = scripted(new ConnectError("read ECONNRESET at /x", code));
-      const error = (await call(withAmbiguousFailures(transport), deleteCategory)) as ConnectError;
+      const error = (await call(withAmbiguousFailures(transport, errors), deleteCategory)) as ConnectError;
       expect([error.code, reasonOf(error)?.reason]).toEqual([Code.Unavailable, "UNAVAILABLE"]);
       expect(error.rawMessage).toMatch(/^CategoryService did not answer\. A write may or may not have happened/);
     },
@@ -59,7 +61,7 @@ describe("a lost reply", () => {
 
   test("is not what a service says itself, whatever its code", async () => {
     const { transport } = scripted(rpcError("INTERNAL", "a bug"));
-    expect(await call(withAmbiguousFailures(transport), getCategory)).toMatchObject({
+    expect(await call(withAmbiguousFailures(transport, errors), getCategory)).toMatchObject({
       code: Code.Internal,
       rawMessage: "a bug",
     });

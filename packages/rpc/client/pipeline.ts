@@ -1,8 +1,9 @@
-/** Calling a service of the petstore: plain gRPC below, and above it what every call needs. */
+/** Calling a service: plain gRPC below, and above it what every call needs. */
 
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import { knowingLostReplies, withAmbiguousFailures } from "./ambiguous-failure.ts";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import { withAmbiguousFailures } from "./ambiguous-failure.ts";
 import { createBalancer, withLoadBalancing } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
 import { withKeyedRetry } from "./keyed-retry.ts";
@@ -12,6 +13,7 @@ import { withRetry } from "./retry.ts";
 export interface ServiceTransportOptions extends Pick<Runtime, "clock" | "random" | "sleep"> {
   /** Where the service is, such as "http://127.0.0.1:8081": the addresses of all its replicas, one at least. */
   readonly urls: readonly string[];
+  readonly errors: ErrorCatalogue;
   /** Lets the call through to internal services, and its caller header be believed. */
   readonly secret: string;
 }
@@ -27,11 +29,11 @@ export interface ServiceTransport extends Transport {
  * repeated; a create with an idempotency key that was sent back asks again.
  */
 export function createServiceTransport({ urls, secret, ...deps }: ServiceTransportOptions): ServiceTransport {
-  const limit = limitCalls();
+  const limit = limitCalls(deps.errors);
   const replicas = urls.map((url) => openReplica(url, secret, limit));
   const balancer = createBalancer(replicas, deps);
   const balanced = withLoadBalancing(balancer, replicas.length, deps);
-  const { unary, stream } = withKeyedRetry(withRetry(withAmbiguousFailures(balanced), deps), deps);
+  const { unary, stream } = withKeyedRetry(withRetry(withAmbiguousFailures(balanced, deps.errors), deps), deps);
   const close = () => {
     for (const replica of replicas) replica.close();
   };

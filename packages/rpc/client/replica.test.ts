@@ -11,7 +11,9 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from "
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { afterEach, expect, test } from "vitest";
+import { errors } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import { limitCalls } from "./call-limit.ts";
 import { createServiceTransport } from "./pipeline.ts";
 import { neverRan, openReplica } from "./replica.ts";
 
@@ -36,7 +38,7 @@ async function before(serve: (stream: ServerHttp2Stream, session: ServerHttp2Ses
   return open(port);
 }
 function open(port: number) {
-  const replica = openReplica(`http://127.0.0.1:${port}`, "a secret that nobody asks for");
+  const replica = openReplica(`http://127.0.0.1:${port}`, "a secret that nobody asks for", limitCalls(errors));
   stack.push(() => replica.close());
   return replica;
 }
@@ -68,7 +70,7 @@ test("one that takes calls and answers nothing is silent: it is found out once, 
   stack.push(() => server.close());
   stack.push(() => sockets.map((socket) => socket.destroy()));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = createServiceTransport({ urls: [url], secret: "", ...realTime });
+  const transport = createServiceTransport({ urls: [url], secret: "", errors, ...realTime });
   stack.push(() => transport.close());
   const client = createClient(CategoryService, transport);
   const call = () => client.getCategory({ categoryId: 1n }, { timeoutMs: 50_000 }).catch(ConnectError.from);

@@ -28,7 +28,7 @@ export interface Replica {
  * Connects when it is first called. `secret` lets calls through to internal services, and their caller be believed. The
  * limit may be one for several replicas.
  */
-export function openReplica(url: string, secret: string, limit?: CallLimit): Replica {
+export function openReplica(url: string, secret: string, limit: CallLimit): Replica {
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
   // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
   const sessions = new Http2SessionManager(url, pings, { rejectUnauthorized: true });

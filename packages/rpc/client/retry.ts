@@ -2,8 +2,8 @@ import { type DescMethodUnary, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import { AmbiguousFailure } from "./ambiguous-failure.ts";
 import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
+import { AmbiguousFailure } from "./ambiguous-failure.ts";
 
 const ATTEMPTS = 3;
 /** Retries may be this part of the traffic, so that a service in trouble is not buried. */

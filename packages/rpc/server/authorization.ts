@@ -1,25 +1,26 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { DomainError } from "../../../services/resource/errors.ts";
 import { ANONYMOUS, CALLER_HEADER, type Principal, SECRET_HEADER } from "../call.ts";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
 
-const INTERNAL_PACKAGE = "petstore.internal.v1";
+/** Services of a proto package with this part in its name, such as "library.internal.v1", are internal. */
+const INTERNAL = "internal";
 
-export const isInternal = (method: DescMethod): boolean => method.parent.file.proto.package === INTERNAL_PACKAGE;
+export const isInternal = ({ parent }: DescMethod): boolean => parent.file.proto.package.split(".").includes(INTERNAL);
 
 // Equal lengths for timingSafeEqual, whatever was sent.
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Who calls a service: a process of the petstore in its caller's name, or somebody from outside. */
+/** Who calls a service: a process of the system in its caller's name, or somebody from outside. */
 export interface ServicePrincipal extends Principal {
   readonly isPeer: boolean;
 }
 
 /**
- * Who calls a service, and what they may. The petstore's own processes know a secret that no caller from outside is told:
+ * Who calls a service, and what they may. The system's own processes know a secret that no caller from outside is told:
  * internal services are for them alone, and they alone are believed when they name the caller that they speak for.
  */
-export function createAuthorization(secret: string) {
+export function createAuthorization(secret: string, { rpcError, system }: ErrorCatalogue) {
   const expected = digest(secret);
   const isTrusted = (headers: Headers): boolean => {
     const given = headers.get(SECRET_HEADER);
@@ -34,7 +35,7 @@ export function createAuthorization(secret: string) {
     /** Throws PERMISSION_DENIED. */
     authorize({ isPeer }: ServicePrincipal, method: DescMethod): void {
       if (isInternal(method) && !isPeer)
-        throw new DomainError("PERMISSION_DENIED", "This RPC is for the petstore's own services.");
+        throw rpcError("PERMISSION_DENIED", `This RPC is for ${system}'s own services.`);
     },
   };
 }

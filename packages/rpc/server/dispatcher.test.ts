@@ -6,6 +6,7 @@ import { Overloaded, Unavailable } from "@petstore/store/port";
 import { validate } from "connect-transcoder/validation/validate";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { errors, reasonOf } from "../../../errors.ts";
 import {
   CategoryService,
   UpdateCategoryRequestSchema,
@@ -14,11 +15,13 @@ import { ErrorReasonSchema } from "../../../proto/gen/petstore/common/v1/error_r
 import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
 import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { DomainError } from "../../../services/resource/errors.ts";
+import { storeFailureOf } from "../../../services/resource/store-failure.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
-import { reasonOf, toRpcError } from "../errors/rpc-error.ts";
+import { createErrorTranslation } from "../errors/translate.ts";
 import { createAuthorization } from "./authorization.ts";
 import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
 
+const { toRpcError } = createErrorTranslation(errors, storeFailureOf);
 const secret = "a secret that is long enough";
 const method = OrderInternalService.method.getOrderStates;
 type Handle = Handlers<typeof OrderInternalService>["getOrderStates"];
@@ -33,6 +36,7 @@ function invoke(
   const dispatcher = createDispatcher([implement(OrderInternalService, { getOrderStates: handle })], {
     deps: { ...realTime, log },
     secret,
+    errors,
     maxTimeoutMs: 5_000,
   });
   const request = create(method.input, { orderId: options.ids ?? [] });
@@ -69,7 +73,7 @@ describe("what a handler is told", () => {
     expect((await callOf({ [CALLER_HEADER]: "ann" })).caller).toBe("ann");
     const { failure } = invoke(() => ({}), { [SECRET_HEADER]: "a guess", [CALLER_HEADER]: "ann" });
     expect((await failure)?.code).toBe(Code.PermissionDenied);
-    const { authenticate } = createAuthorization(secret);
+    const { authenticate } = createAuthorization(secret, errors);
     expect(authenticate(new Headers({ [CALLER_HEADER]: "ann" }))).toEqual({ id: "anonymous", isPeer: false });
     expect(authenticate(new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: "a guess" })).id).toBe("anonymous");
     expect(authenticate(new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: secret }))).toEqual({
@@ -200,7 +204,7 @@ test("more calls than a process can work on are refused, but none that finishes 
     implement(OrderInternalService, { getOrderStates: hold }),
     implement(CategoryService, new Proxy({} as Handlers<typeof CategoryService>, { get: () => hold })),
   ];
-  const dispatcher = createDispatcher(implementations, { deps: { ...realTime, log }, secret, maxCalls: 3 });
+  const dispatcher = createDispatcher(implementations, { deps: { ...realTime, log }, secret, errors, maxCalls: 3 });
   const call = (asked: DescMethodUnary, timeoutMs: number) => {
     const message = create(asked.input, { orderId: [], limit: 1 } as never);
     const answer = dispatcher.invoke(asked, message, { headers: new Headers({ [SECRET_HEADER]: secret }), timeoutMs });

@@ -12,7 +12,8 @@ import { Code, type ConnectRouter, type HandlerContext } from "@connectrpc/conne
 import type { Runtime } from "@petstore/runtime/clock";
 import { validate } from "connect-transcoder/validation/validate";
 import { type Call, openCall } from "../call.ts";
-import { isBug, outOfTime, type RpcError, rpcError, toRpcError, violationError } from "../errors/rpc-error.ts";
+import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
+import { createErrorTranslation, outOfTime, type StoreFailureOf, violationError } from "../errors/translate.ts";
 import { createAuthorization, isInternal } from "./authorization.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 
@@ -51,6 +52,7 @@ export interface Answer {
 
 export interface Dispatcher {
   readonly services: readonly DescService[];
+  readonly errors: ErrorCatalogue;
   /** "package.Service/Method" to the method. */
   find(name: string): DescMethodUnary | undefined;
   /** True for a caller that knows the secret of the internal services. */
@@ -63,6 +65,9 @@ export interface Dispatcher {
 
 export interface DispatcherOptions {
   readonly deps: Pick<Runtime, "clock" | "random" | "log">;
+  readonly errors: ErrorCatalogue;
+  /** By default no failure of a handler is one of a store. */
+  readonly storeFailureOf?: StoreFailureOf;
   /** What callers of internal services must know. */
   readonly secret: string;
   /** Longest that any call may take, in milliseconds. */
@@ -78,8 +83,10 @@ const methodName = (method: DescMethodUnary): string => `${method.parent.typeNam
 
 /** Puts services behind one dispatcher: deadline, authorization, validation, handler, errors, log. */
 export function createDispatcher(implementations: readonly Implementation[], options: DispatcherOptions): Dispatcher {
-  const { deps, secret, maxTimeoutMs = 10_000, maxCalls = 10_000 } = options;
-  const { isTrusted, authenticate, authorize } = createAuthorization(secret);
+  const { deps, secret, errors, maxTimeoutMs = 10_000, maxCalls = 10_000 } = options;
+  const { rpcError } = errors;
+  const { isBug, toRpcError } = createErrorTranslation(errors, options.storeFailureOf);
+  const { isTrusted, authenticate, authorize } = createAuthorization(secret, errors);
   const methods = new Map<string, { method: DescMethodUnary; handler: AnyHandler }>();
   for (const { desc, handlers } of implementations)
     for (const method of desc.methods) {
@@ -94,7 +101,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     const { handler } = methods.get(methodName(method)) ?? {};
     if (!handler) throw new Error(`${methodName(method)} is not served here`);
     const violations = validate(method.input, request);
-    if (violations.length > 0) throw violationError(violations);
+    if (violations.length > 0) throw violationError(errors, violations);
     const message = await handler(request, call);
     return "$typeName" in message ? (message as Message) : create(method.output, message);
   }
@@ -122,7 +129,9 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     let bug = false;
     try {
       authorize(principal, method);
-      const message = await inTime(runCounted(method, request, call), call.deadline - started, writes);
+      const message = await inTime(runCounted(method, request, call), call.deadline - started, () =>
+        rpcError("DEADLINE_EXCEEDED", outOfTime(writes)),
+      );
       return { message, headers: call.responseHeaders };
     } catch (thrown) {
       const isLate = deps.clock() >= call.deadline - EARLY_MS;
@@ -151,6 +160,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
 
   return {
     services: implementations.map(({ desc }) => desc),
+    errors,
     find: (name) => methods.get(name)?.method,
     isTrusted,
     invoke,
@@ -165,9 +175,9 @@ export function createDispatcher(implementations: readonly Implementation[], opt
 const oneLine = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`);
 
 /** The handler goes on when its caller's time is up: what it has begun is better finished than left to a sweeper. */
-async function inTime<T>(work: Promise<T>, ms: number, writes: boolean): Promise<T> {
+async function inTime<T>(work: Promise<T>, ms: number, outOfTime: () => RpcError): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(rpcError("DEADLINE_EXCEEDED", outOfTime(writes))), Math.max(0, ms));
+  const timer = setTimeout(() => reject(outOfTime()), Math.max(0, ms));
   try {
     return await Promise.race([work, late]);
   } finally {

@@ -9,14 +9,14 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { errors, reasonOf } from "../../../errors.ts";
 import {
   DeletePetRequestSchema,
   ListPetsRequestSchema,
   PetService,
   UpdatePetRequestSchema,
 } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { DomainError } from "../../../services/resource/errors.ts";
-import { reasonOf } from "../errors/rpc-error.ts";
+import { DomainError } from "../errors/domain-error.ts";
 import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
 
@@ -37,8 +37,8 @@ beforeAll(async () => {
   );
   const pets = implement(PetService, { ...handlers, deletePet } as unknown as Handlers<typeof PetService>);
   const deps = { clock: Date.now, random: Math.random, log };
-  const { routes } = createDispatcher([pets], { deps, secret: "" });
-  server = await startRpcServer({ host: "127.0.0.1", port: 0, log, services: [PetService], routes });
+  const { routes } = createDispatcher([pets], { deps, secret: "", errors });
+  server = await startRpcServer({ host: "127.0.0.1", port: 0, log, errors, services: [PetService], routes });
 });
 afterAll(() => server?.close(0));
 

@@ -18,6 +18,12 @@ export async function listen(server: Server, host: string, port: number): Promis
   return (server.address() as AddressInfo).port;
 }
 
+/** The address by which this machine reaches a server that listens on `host`. */
+export function origin(host: string, port: number): string {
+  const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}
+
 /** Says what an error of listening means and what to do; gives back any other error as it is. */
 export function explain(error: unknown, host: string, port: number): unknown {
   const advice = new Map([

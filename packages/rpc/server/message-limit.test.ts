@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { errors } from "../../../errors.ts";
 import { limitMessages } from "./message-limit.ts";
 
 const LIMIT = 300;
@@ -11,7 +12,9 @@ const message = (bytes: number): Buffer => {
 const pieces = (bytes: Buffer, size: number): Buffer[] =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
 const read = async (chunks: Buffer[], contentType: string) =>
-  Buffer.concat(await Array.fromAsync(limitMessages(Readable.from(chunks, { objectMode: false }), contentType, LIMIT)));
+  Buffer.concat(
+    await Array.fromAsync(limitMessages(Readable.from(chunks, { objectMode: false }), contentType, LIMIT, errors)),
+  );
 
 describe.each([1, 3, 7, 1000])("in chunks of %i", (size) => {
   test.each(["application/grpc", "application/grpc+proto", "application/grpc-web", "application/connect+json"])(
@@ -37,6 +40,6 @@ test("a message that is announced as too large is refused before it comes", asyn
 
 test("what follows a refused message is read and dropped", async () => {
   const source = Readable.from(pieces(message(10_000), 100), { objectMode: false });
-  await expect(Array.fromAsync(limitMessages(source, "application/grpc", LIMIT))).rejects.toThrow();
+  await expect(Array.fromAsync(limitMessages(source, "application/grpc", LIMIT, errors))).rejects.toThrow();
   await new Promise((resolve) => source.once("end", resolve));
 });

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { rpcError } from "../errors/rpc-error.ts";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
 
 /** Largest message of any RPC, in either direction and also after decompression. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
@@ -13,10 +13,15 @@ const PREFIX_BYTES = 5;
  * A call whose body is the request's, with its messages limited. Connect reads a Content-Length, too, and refuses by it in
  * words of its own, without a reason: it doesn't get to see one.
  */
-export function limitCall<C extends UniversalServerRequest>(call: C, body: Readable, maxBytes: number): C {
+export function limitCall<C extends UniversalServerRequest>(
+  call: C,
+  body: Readable,
+  maxBytes: number,
+  errors: ErrorCatalogue,
+): C {
   const announced = Number(call.header.get("content-length") ?? 0);
   call.header.delete("content-length");
-  return { ...call, body: limitMessages(body, call.header.get("content-type") ?? "", maxBytes, announced) };
+  return { ...call, body: limitMessages(body, call.header.get("content-type") ?? "", maxBytes, errors, announced) };
 }
 
 /**
@@ -28,14 +33,15 @@ export async function* limitMessages(
   body: Readable,
   contentType: string,
   maxBytes: number,
+  errors: ErrorCatalogue,
   announced = 0,
 ): AsyncIterable<Uint8Array> {
   const isEnveloped = /^application\/(grpc|connect\+)/i.test(contentType);
   const measure = isEnveloped ? largestMessage() : total();
   try {
-    if (!isEnveloped && announced > maxBytes) throw tooLarge(maxBytes);
+    if (!isEnveloped && announced > maxBytes) throw tooLarge(errors, maxBytes);
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
-      if (measure(chunk) > maxBytes) throw tooLarge(maxBytes);
+      if (measure(chunk) > maxBytes) throw tooLarge(errors, maxBytes);
       yield chunk;
     }
   } finally {
@@ -44,18 +50,21 @@ export async function* limitMessages(
 }
 
 /** A way to unpack messages that fails with PAYLOAD_TOO_LARGE when one turns out to exceed the limit. */
-export const limitUnpacked = (compression: Compression): Compression => ({
-  ...compression,
-  async decompress(bytes, maxBytes) {
-    try {
-      return await compression.decompress(bytes, maxBytes);
-    } catch (error) {
-      throw ConnectError.from(error).code === Code.ResourceExhausted ? tooLarge(maxBytes) : error;
-    }
-  },
-});
+export const limitUnpacked =
+  (errors: ErrorCatalogue) =>
+  (compression: Compression): Compression => ({
+    ...compression,
+    async decompress(bytes, maxBytes) {
+      try {
+        return await compression.decompress(bytes, maxBytes);
+      } catch (error) {
+        throw ConnectError.from(error).code === Code.ResourceExhausted ? tooLarge(errors, maxBytes) : error;
+      }
+    },
+  });
 
-const tooLarge = (maxBytes: number) => rpcError("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
+const tooLarge = ({ rpcError }: ErrorCatalogue, maxBytes: number) =>
+  rpcError("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
 
 /** Bytes seen so far. */
 function total() {

@@ -12,10 +12,10 @@ import {
 } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { errors, reasonOf } from "../../../errors.ts";
 import { HealthCheckResponse_ServingStatus as Status } from "../../../proto/gen/health/v1/health_pb.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { reasonOf } from "../errors/rpc-error.ts";
 import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { maxRequestBytes } from "./request-limit.ts";
@@ -36,7 +36,14 @@ const routes = (router: ConnectRouter) =>
   });
 
 async function started(): Promise<RpcServer> {
-  const server = await startRpcServer({ host: "127.0.0.1", port: 0, log: silent, services: [CategoryService], routes });
+  const server = await startRpcServer({
+    host: "127.0.0.1",
+    port: 0,
+    log: silent,
+    errors,
+    services: [CategoryService],
+    routes,
+  });
   onTestFinished(() => server.close(0));
   return server;
 }
@@ -280,7 +287,7 @@ describe("HTTP", () => {
 
 describe("listening", () => {
   const start = (host: string, port: number) =>
-    startRpcServer({ host, port, log: silent, services: [], routes: () => {} });
+    startRpcServer({ host, port, log: silent, errors, services: [], routes: () => {} });
 
   test("on a taken port says which, and what to do", async () => {
     const taken = createServer().listen(0, "127.0.0.1");

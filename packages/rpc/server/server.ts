@@ -10,12 +10,12 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
-import { origin } from "../../../config.ts";
 import { Health } from "../../../proto/gen/health/v1/health_pb.ts";
 import { SECRET_HEADER } from "../call.ts";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { createHealth, type HealthState, serveHealth } from "./health.ts";
 import { ensureHost } from "./host.ts";
-import { listen } from "./listen.ts";
+import { listen, origin } from "./listen.ts";
 import { limitCall, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
@@ -31,13 +31,14 @@ export interface RpcServerOptions {
   /** 0 lets the system choose one. */
   readonly port: number;
   readonly log: Logger;
+  readonly errors: ErrorCatalogue;
   /** Adds the handlers. */
   readonly routes: (router: ConnectRouter) => void;
   /** What health and reflection speak of. */
   readonly services: readonly DescService[];
   readonly interceptors?: readonly Interceptor[];
   readonly limits?: OnePortLimits;
-  /** True for headers that only the petstore's own processes can send. By default nobody's are. */
+  /** True for headers that only the system's own processes can send. By default nobody's are. */
   readonly isTrusted?: (headers: Headers) => boolean;
 }
 
@@ -51,13 +52,13 @@ export interface RpcServer extends AsyncDisposable {
 
 /** Resolves when the server takes calls. Throws `ListenError`. */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
-  const { host, log, services, limits = defaultLimits } = options;
+  const { host, log, errors, services, limits = defaultLimits } = options;
   const health = createHealth(services.map(({ typeName }) => typeName));
   // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
   const router = createConnectRouter({
     readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
-    acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked),
+    acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked(errors)),
     interceptors: [...(options.interceptors ?? [])],
   });
   options.routes(router);
@@ -66,7 +67,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
 
   const knowsPeer = ({ headers: { [SECRET_HEADER]: secret } }: IncomingMessage) =>
     typeof secret === "string" && options.isTrusted?.(new Headers({ [SECRET_HEADER]: secret })) === true;
-  const server = createOnePortServer(createListener(router.handlers, log), limits, { knowsPeer, log });
+  const server = createOnePortServer(createListener(router.handlers, log, errors), limits, { knowsPeer, log });
   const port = await listen(server, host, options.port);
   health.set(true);
   let closed: Promise<void> | undefined;
@@ -78,7 +79,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   return { url: origin(host, port), port, health, close, [Symbol.asyncDispose]: () => close() };
 }
 
-function createListener(handlers: readonly UniversalHandler[], log: Logger): Handler {
+function createListener(handlers: readonly UniversalHandler[], log: Logger, errors: ErrorCatalogue): Handler {
   const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
   return async (request, response) => {
     const [path = "", query = ""] = (request.url ?? "").split("?", 2);
@@ -89,10 +90,10 @@ function createListener(handlers: readonly UniversalHandler[], log: Logger): Han
       response.destroy();
     };
     try {
-      if (!handler) return answerUnknown(request, response, query);
+      if (!handler) return answerUnknown(request, response, query, errors);
       ensureHost(request);
       const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, undefined));
-      const answer = await handler(limitCall(call, request, maxRequestBytes(handler.method)));
+      const answer = await handler(limitCall(call, request, maxRequestBytes(handler.method), errors));
       const { promise: ended, resolve } = Promise.withResolvers<void>();
       universalResponseToNodeResponse(
         answer.body ? { ...answer, body: noting(answer.body, resolve) } : answer,
@@ -107,13 +108,21 @@ function createListener(handlers: readonly UniversalHandler[], log: Logger): Han
 }
 
 /** Drops the rest of the request, so that its client comes to read the answer. */
-function answerUnknown(request: IncomingMessage, response: ServerResponse, query: string): void {
+function answerUnknown(
+  request: IncomingMessage,
+  response: ServerResponse,
+  query: string,
+  errors: ErrorCatalogue,
+): void {
   request.resume();
-  const { status, headers, body } = unknownRpcAnswer({
-    method: request.method,
-    query,
-    contentType: request.headers["content-type"],
-  }) ?? { status: 404, headers: { "content-type": "text/plain" }, body: `${NO_SUCH_RPC}\n` };
+  const { status, headers, body } = unknownRpcAnswer(
+    {
+      method: request.method,
+      query,
+      contentType: request.headers["content-type"],
+    },
+    errors,
+  ) ?? { status: 404, headers: { "content-type": "text/plain" }, body: `${NO_SUCH_RPC}\n` };
   response.writeHead(status, headers).end(body);
 }
 

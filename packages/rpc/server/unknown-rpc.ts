@@ -8,7 +8,7 @@ import {
   errorToJsonBytes,
 } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import { rpcError } from "../errors/rpc-error.ts";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
 
 export const NO_SUCH_RPC = "There is no such RPC here.";
 
@@ -29,7 +29,10 @@ export interface PlainAnswer {
 const endStream = createEndStreamSerialization(undefined);
 
 /** UNIMPLEMENTED, with a reason. Undefined for what is no call of gRPC, gRPC-Web or Connect. */
-export function unknownRpcAnswer({ method, query, contentType = "" }: CallForm): PlainAnswer | undefined {
+export function unknownRpcAnswer(
+  { method, query, contentType = "" }: CallForm,
+  { rpcError }: ErrorCatalogue,
+): PlainAnswer | undefined {
   const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   const { rawMessage, details } = rpcError("ROUTE_NOT_FOUND", NO_SUCH_RPC);
   const error = new ConnectError(rawMessage, Code.Unimplemented);

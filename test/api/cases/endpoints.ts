@@ -2,8 +2,8 @@
 import { request as httpRequest } from "node:http";
 import { create, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { reasonOf } from "@petstore/rpc/errors/rpc-error";
 import { expect } from "vitest";
+import { reasonOf } from "#errors";
 import { codeName, type Failure, type HttpAnswer, type HttpCall, type RpcAnswer, type RpcCall } from "./case.ts";
 
 export interface HttpSeen {

@@ -1,0 +1,15 @@
+/** The petstore's errors as RPCs carry them: the reasons of the contract, in a google.rpc.ErrorInfo of the domain "petstore". */
+import { getOption } from "@bufbuild/protobuf";
+import { createErrorCatalogue } from "@petstore/rpc/errors/catalogue";
+import { error } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
+import { type ErrorReason, ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+
+/** A reason from the catalogue in `proto/petstore/common/v1/error_reason.proto`. */
+export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">;
+
+export const errors = createErrorCatalogue<Reason>(ErrorReasonSchema, {
+  domain: "petstore",
+  system: "the petstore",
+  grpcCode: (value) => getOption(value, error).grpcCode,
+});
+export const { rpcError, reasonOf } = errors;
