@@ -38,6 +38,7 @@ COPY gateway gateway
 COPY launcher launcher
 COPY packages packages
 COPY --from=generated /petstore/packages/transcoder/gen packages/transcoder/gen
+COPY --from=generated /petstore/packages/rpc/gen packages/rpc/gen
 COPY scripts scripts
 COPY services services
 # A container has its own ports, so the gateway and each service listen on the same one.

@@ -3,8 +3,8 @@ import { Code, ConnectError, createClient, createRouterTransport } from "@connec
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reasonOf, rpcError } from "#errors";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "#proto/health/v1/health_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../packages/rpc/gen/health/v1/health_pb.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { startGateway } from "./testing.ts";
 

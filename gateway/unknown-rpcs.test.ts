@@ -2,8 +2,8 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { reasonOf } from "#errors";
-import { Health } from "#proto/health/v1/health_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { Health } from "../packages/rpc/gen/health/v1/health_pb.ts";
 import { startGateway } from "./testing.ts";
 import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 

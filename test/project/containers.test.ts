@@ -190,8 +190,8 @@ describe("the image", () => {
   });
 });
 
-/** The packages of this repository. */
-const ours = /^(@petstore\/|connect-transcoder)/;
+/** The packages of this repository, and what its own package.json names. */
+const ours = /^(#|@petstore\/|connect-transcoder)/;
 
 /** The files that these import, and those that they import, and the packages. */
 function reachable(entries: readonly string[]) {
@@ -200,7 +200,6 @@ function reachable(entries: readonly string[]) {
   for (const file of files)
     for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/(?:\bfrom |^import |\bimport\()"([^"]+)"/gm)) {
       if (name.startsWith(".")) files.add(join(dirname(file), name));
-      else if (name.startsWith("#")) files.add(name.replace(/^#proto/, "proto/gen"));
       else if (ours.test(name)) files.add(relative(".", realpathSync(fileURLToPath(import.meta.resolve(name)))));
       else if (!name.startsWith("node:")) packages.add(/^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? "");
     }

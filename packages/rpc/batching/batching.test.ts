@@ -17,11 +17,11 @@ import {
   CategoryInternalService,
   CategoryState,
 } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
-import { EnvelopeService } from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { limitCalls } from "../client/call-limit.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
 import { DomainError } from "../errors/domain-error.ts";
+import { BatchService } from "../gen/batching/v1/batch_service_pb.ts";
 import { createDispatcher, type Handlers, implement } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { startRpcServer } from "../server/server.ts";
@@ -170,7 +170,7 @@ describe("an envelope", () => {
 
   test("is refused as a whole to whoever is no process of the petstore, even an empty one", async () => {
     const { transport } = serve(echo, { sent: "a guess" });
-    const results = createClient(EnvelopeService, transport).call({ calls: [] })[Symbol.asyncIterator]();
+    const results = createClient(BatchService, transport).call({ calls: [] })[Symbol.asyncIterator]();
     await expect(results.next()).rejects.toMatchObject({ code: Code.PermissionDenied });
   });
 
@@ -187,7 +187,7 @@ describe("an envelope", () => {
     answer: () => AsyncIterable<{ results: { index: number; outcome: { case: "message"; value: Uint8Array } }[] }>,
   ): Transport =>
     withBatching(
-      createRouterTransport((router) => router.service(EnvelopeService, { call: answer })),
+      createRouterTransport((router) => router.service(BatchService, { call: answer })),
       limitCalls(errors),
     );
   const result = (index: number) => ({ index, outcome: { case: "message" as const, value: new Uint8Array() } });

@@ -2,13 +2,13 @@
 import { create, type DescMethodUnary, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Transport, type UnaryResponse } from "@connectrpc/connect";
-import {
-  type CallResult,
-  type EnvelopedCall,
-  EnvelopedCallSchema,
-  EnvelopeService,
-} from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
 import type { CallLimit } from "../client/call-limit.ts";
+import {
+  type BatchedCall,
+  BatchedCallSchema,
+  BatchService,
+  type CallResult,
+} from "../gen/batching/v1/batch_service_pb.ts";
 import { bytesOfFields, bytesOfText, parts } from "./parts.ts";
 
 /** A message of this size gains nothing from company. */
@@ -16,7 +16,7 @@ const BIG = 32 * 1024;
 
 interface Waiting {
   readonly method: DescMethodUnary;
-  readonly call: EnvelopedCall;
+  readonly call: BatchedCall;
   readonly timeoutMs: number | undefined;
   readonly settle: (outcome: CallResult | ConnectError) => void;
   readonly alone: () => void;
@@ -24,12 +24,12 @@ interface Waiting {
 }
 
 /**
- * Wraps a transport so that the unary calls of one turn go to the service's EnvelopeService as one streaming RPC, each
+ * Wraps a transport so that the unary calls of one turn go to the service's BatchService as one streaming RPC, each
  * with its own headers and time limit, each answered as soon as it is ready. A call that is alone in its turn, or big,
- * goes as a plain RPC. A service without an EnvelopeService gets plain RPCs. All of them count towards the limit.
+ * goes as a plain RPC. A service without an BatchService gets plain RPCs. All of them count towards the limit.
  */
 export function withBatching(transport: Transport, limit: CallLimit): Transport {
-  const client = createClient(EnvelopeService, transport);
+  const client = createClient(BatchService, transport);
   let queue: Waiting[] = [];
   let refused = false;
 
@@ -94,7 +94,7 @@ export function withBatching(transport: Transport, limit: CallLimit): Transport 
         const waiting: Waiting = {
           method,
           timeoutMs,
-          call: create(EnvelopedCallSchema, {
+          call: create(BatchedCallSchema, {
             method: `${method.parent.typeName}/${method.name}`,
             message: bytes,
             timeoutMs: timeoutMs === undefined ? 0 : Math.ceil(timeoutMs),

@@ -2,12 +2,8 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { excerpt } from "connect-transcoder/validation/excerpt";
-import {
-  type CallRequest,
-  type EnvelopedCall,
-  EnvelopeService,
-} from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
 import { SECRET_HEADER } from "../call.ts";
+import { type BatchedCall, BatchService, type CallRequest } from "../gen/batching/v1/batch_service_pb.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { bytesOfFields, bytesOfText, MAX_BATCH_BYTES, MAX_BATCH_CALLS, parts, TAG_BYTES } from "./parts.ts";
@@ -53,10 +49,10 @@ export function batchRoutes(router: ConnectRouter, dispatcher: Dispatcher): void
       for (const part of parts(results, bytesOf)) yield { results: part };
     }
   }
-  router.service(EnvelopeService, { call }, { writeMaxBytes: MAX_BATCH_BYTES });
+  router.service(BatchService, { call }, { writeMaxBytes: MAX_BATCH_BYTES });
 }
 
-async function run(dispatcher: Dispatcher, call: EnvelopedCall, secret: string): Promise<Result> {
+async function run(dispatcher: Dispatcher, call: BatchedCall, secret: string): Promise<Result> {
   try {
     const method = dispatcher.find(call.method);
     if (!method) throw new ConnectError(`${excerpt(call.method)} is not implemented`, Code.Unimplemented);

@@ -2,10 +2,10 @@
 import { constants, type Http2Session } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../proto/gen/health/v1/health_pb.ts";
 import { withBatching } from "../batching/client.ts";
 import { MAX_BATCH_BYTES } from "../batching/parts.ts";
 import { SECRET_HEADER } from "../call.ts";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import type { CallLimit } from "./call-limit.ts";
 

@@ -1,6 +1,6 @@
 import { Code, createClient, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../proto/gen/health/v1/health_pb.ts";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { createHealth, serveHealth } from "./health.ts";
 
 function served(limits?: Parameters<typeof serveHealth>[2]) {

@@ -1,7 +1,7 @@
 /** grpc.health.v1: whether this process, and each of its services, takes calls. */
 import { EventEmitter, on } from "node:events";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../proto/gen/health/v1/health_pb.ts";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 
 /** How long one Watch is served. Its client then asks again, so that streams whose client is lost don't pile up. */
 const WATCH_LIMIT_MS = 300_000;

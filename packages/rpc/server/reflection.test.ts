@@ -2,9 +2,9 @@ import { type DescFile, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { ServerReflection, type ServerReflectionRequest } from "../../../proto/gen/grpc/reflection/v1/reflection_pb.ts";
-import { ServerReflection as ServerReflectionAlpha } from "../../../proto/gen/grpc/reflection/v1alpha/reflection_pb.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import { ServerReflection, type ServerReflectionRequest } from "../gen/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
 import { serveReflection } from "./reflection.ts";
 
 type Question = ServerReflectionRequest["messageRequest"];

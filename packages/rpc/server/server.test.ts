@@ -13,10 +13,10 @@ import {
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors, reasonOf } from "../../../errors.ts";
-import { HealthCheckResponse_ServingStatus as Status } from "../../../proto/gen/health/v1/health_pb.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
+import { HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";

@@ -10,9 +10,9 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
-import { Health } from "../../../proto/gen/health/v1/health_pb.ts";
 import { SECRET_HEADER } from "../call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import { Health } from "../gen/health/v1/health_pb.ts";
 import { createHealth, type HealthState, serveHealth } from "./health.ts";
 import { ensureHost } from "./host.ts";
 import { listen, origin } from "./listen.ts";

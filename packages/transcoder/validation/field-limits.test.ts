@@ -15,7 +15,6 @@ import { describe, expect, test } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetStatus } from "../../../proto/gen/petstore/common/v1/pet_status_pb.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
-import { EnvelopeService } from "../../../proto/gen/petstore/internal/v1/envelope_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "../../../proto/gen/petstore/internal/v1/pet_internal_service_pb.ts";
@@ -27,6 +26,7 @@ import {
   PetService,
   UpdatePetRequestSchema,
 } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
+import { BatchService } from "../../rpc/gen/batching/v1/batch_service_pb.ts";
 import { curtail, limitOf, MAX_PATHS } from "./field-limits.ts";
 
 /** What callers, or the petstore's own processes, can call; an envelope holds calls that are judged one by one. */
@@ -67,9 +67,9 @@ describe("the contract", () => {
   });
 
   test("what is not bounded is found", () => {
-    const fields = fieldsWithin(EnvelopeService.method.call.input).filter(isUnbounded).map(String);
-    expect(fields).toContain("field petstore.internal.v1.CallRequest.calls");
-    expect(fields).toContain("field petstore.internal.v1.EnvelopedCall.message");
+    const fields = fieldsWithin(BatchService.method.call.input).filter(isUnbounded).map(String);
+    expect(fields).toContain("field batching.v1.CallRequest.calls");
+    expect(fields).toContain("field batching.v1.BatchedCall.message");
   });
 });
 
@@ -110,7 +110,7 @@ describe("maxRequestBytes", () => {
       expect(maxRequestBytes(method)).toBeGreaterThan(SLACK_BYTES);
       expect(maxRequestBytes(method), `${method}`).toBeLessThan(MAX_MESSAGE_BYTES / 4);
     }
-    expect(maxRequestBytes(EnvelopeService.method.call)).toBe(MAX_MESSAGE_BYTES);
+    expect(maxRequestBytes(BatchService.method.call)).toBe(MAX_MESSAGE_BYTES);
   });
 
   // As some writers of JSON do with all that is not ASCII.
