@@ -1,4 +1,5 @@
 import type { Runtime } from "@petstore/runtime/clock";
+import { deadlineAt } from "./deadline.ts";
 import { DeadlineExpired } from "./errors/translate.ts";
 
 /** Headers that only the system's own processes may set: what lets calls in from outside sends its own, whatever its callers send. */
@@ -90,7 +91,7 @@ export const background = (
  * Throws when nothing remains, as the store does: a process that slept must not send what it meant to send before.
  */
 export function onward(clock: Runtime["clock"], { deadline, requestId: id, caller }: Budget, limitMs = 1000) {
-  const left = deadline - clock();
+  const left = deadlineAt(clock, deadline).remaining();
   if (left <= 0) throw new DeadlineExpired("the deadline had passed before another service was asked");
   return { timeoutMs: Math.min(limitMs, left), headers: callHeaders({ id, caller }) };
 }

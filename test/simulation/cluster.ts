@@ -4,10 +4,9 @@
  * on the way there or back, or arrive twice.
  */
 import { create, type DescMethodUnary, type DescService, type Message } from "@bufbuild/protobuf";
-import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { SECRET_HEADER } from "@petstore/rpc/call";
-import { withKeyedRetry } from "@petstore/rpc/client/keyed-retry";
+import { pipeline } from "@petstore/rpc/client/pipeline";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import { pino } from "pino";
 import { errors } from "#errors";
@@ -16,8 +15,7 @@ import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { ServiceName } from "../../config.ts";
-import { withAmbiguousFailures } from "../../packages/rpc/client/ambiguous-failure.ts";
-import { isKeyed, withRetry } from "../../packages/rpc/client/retry.ts";
+import { isReplayable } from "../../packages/rpc/client/retry.ts";
 import { type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
 import { createCategoryService } from "../../services/category/service.ts";
 import { createInventoryService } from "../../services/inventory/service.ts";
@@ -66,9 +64,6 @@ const log = pino({ level: "silent" });
 /** Longer than any worker waits before it takes work for abandoned. */
 const OLD_MS = 60_000;
 const ROUNDS = 50;
-
-const isReplayable = (method: DescMethodUnary, message: object) =>
-  method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, message);
 
 export async function createCluster(checker: OnlineChecker = () => {}, retention = RETENTION) {
   let faults: FaultInjector = noFaults;
@@ -156,8 +151,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     },
   });
 
-  const transport = (from: Caller, to: ServiceName) =>
-    withKeyedRetry(withRetry(withAmbiguousFailures(wire(from, to), errors), time(from)), { ...time(from), errors });
+  const transport = (from: Caller, to: ServiceName) => pipeline(wire(from, to), { ...time(from), errors });
 
   async function sweep(name: ServiceName): Promise<void> {
     const process = processes.get(name);

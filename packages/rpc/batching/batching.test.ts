@@ -32,8 +32,8 @@ type Handle = Handlers<typeof CategoryInternalService>["getCategoryState"];
 const echo: Handle = ({ categoryId }) => ({ state: CategoryState.ACTIVE, op: categoryId });
 const secret = "a secret that is long enough";
 
-/** A service behind its dispatcher, and what arrived at it: the paths of HTTP requests, not of enveloped calls. */
-function serve(handle: Handle = echo, options: { envelopes?: boolean; sent?: string } = {}) {
+/** A service behind its dispatcher, and what arrived at it: the paths of HTTP requests, not of batched calls. */
+function serve(handle: Handle = echo, options: { batches?: boolean; sent?: string } = {}) {
   const deps = { ...realTime, log: pino({ level: "silent" }) };
   const dispatcher = createDispatcher([implement(CategoryInternalService, { getCategoryState: handle })], {
     deps,
@@ -44,7 +44,7 @@ function serve(handle: Handle = echo, options: { envelopes?: boolean; sent?: str
   const transport = createRouterTransport(
     (router) => {
       dispatcher.routes(router);
-      if (options.envelopes !== false) batchRoutes(router, dispatcher);
+      if (options.batches !== false) batchRoutes(router, dispatcher);
     },
     {
       transport: {
@@ -72,8 +72,8 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 const failures = (results: PromiseSettledResult<unknown>[]) =>
   results.flatMap((result) => (result.status === "rejected" ? [ConnectError.from(result.reason)] : []));
 
-describe("calls of one turn", () => {
-  test("travel in one envelope, and each gets its own answer", async () => {
+describe("calls of one tick", () => {
+  test("travel in one batch, and each gets its own answer", async () => {
     const { client, arrived } = serve();
     const results = await ask(client, 50);
     expect(results.map((r) => r.status === "fulfilled" && r.value.op)).toEqual(results.map((_, i) => BigInt(i)));
@@ -154,7 +154,7 @@ describe("calls of one turn", () => {
   });
 });
 
-describe("an envelope", () => {
+describe("a batch", () => {
   test("is refused without the secret, and nothing in it runs", async () => {
     let ran = 0;
     const { client } = serve(
@@ -175,14 +175,14 @@ describe("an envelope", () => {
   });
 
   test("is not sent again to a service that has none: its calls go plainly", async () => {
-    const { client, arrived } = serve(echo, { envelopes: false });
+    const { client, arrived } = serve(echo, { batches: false });
     expect(failures(await ask(client, 2))).toEqual([]);
     expect(failures(await ask(client, 2))).toEqual([]);
     expect(arrived.filter((name) => name === "Call")).toHaveLength(1);
     expect(arrived.filter((name) => name === "GetCategoryState")).toHaveLength(4);
   });
 
-  /** A service whose envelope answers what the test says. */
+  /** A service whose batch answers what the test says. */
   const broken = (
     answer: () => AsyncIterable<{ results: { index: number; outcome: { case: "message"; value: Uint8Array } }[] }>,
   ): Transport =>
@@ -260,7 +260,7 @@ describe("messages of any legal size", () => {
     return MAX_MESSAGE_BYTES - 100 + (MAX_MESSAGE_BYTES - frame);
   })();
 
-  test("are answered in one turn, however many are ready", async () => {
+  test("are answered in one tick, however many are ready", async () => {
     await using service = await open((id) => 100_000 + Number(id));
     const results = await service.read(Array.from({ length: 50 }, (_, id) => id));
     expect(failures(results)).toEqual([]);
@@ -268,7 +268,7 @@ describe("messages of any legal size", () => {
       expect(result.status === "fulfilled" && result.value.category?.description?.length).toBe(100_000 + id);
   });
 
-  test("are answered in an envelope as large as alone", async () => {
+  test("are answered in a batch as large as alone", async () => {
     await using service = await open(() => full);
     expect(failures(await service.read([1]))).toEqual([]);
     expect(failures(await service.read([1, 2, 3]))).toEqual([]);
@@ -282,7 +282,7 @@ describe("messages of any legal size", () => {
     expect(failures(results).map(({ code }) => code)).toEqual([Code.ResourceExhausted]);
   });
 
-  test("are asked for in one turn, however many there are", async () => {
+  test("are asked for in one tick, however many there are", async () => {
     await using service = await open(() => 10);
     const names = Array.from({ length: 300 }, () => "ä".repeat(200));
     expect(failures(await Promise.allSettled(names.map(service.create)))).toEqual([]);
@@ -322,7 +322,7 @@ describe("calls under way", () => {
     expect(await reason(call())).toBe("answered");
   });
 
-  test("are bounded, those that are too big for an envelope too", async () => {
+  test("are bounded, those that are too big for a batch too", async () => {
     const held = { unary: () => new Promise(() => {}) } as unknown as Transport;
     const client = createClient(CategoryService, withBatching(held, limitCalls(errors, 1)));
     const call = () => client.createCategory({ category: { description: "x".repeat(100_000) } });

@@ -1,4 +1,4 @@
-/** Calls made in one turn of the event loop travel together. */
+/** Calls made in one tick of the event loop travel together. */
 import { create, type DescMethodUnary, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Transport, type UnaryResponse } from "@connectrpc/connect";
@@ -24,8 +24,8 @@ interface Waiting {
 }
 
 /**
- * Wraps a transport so that the unary calls of one turn go to the service's BatchService as one streaming RPC, each
- * with its own headers and time limit, each answered as soon as it is ready. A call that is alone in its turn, or big,
+ * Wraps a transport so that the unary calls of one tick go to the service's BatchService as one streaming RPC, each
+ * with its own headers and time limit, each answered as soon as it is ready. A call that is alone in its tick, or big,
  * goes as a plain RPC. A service without an BatchService gets plain RPCs. All of them count towards the limit.
  */
 export function withBatching(transport: Transport, limit: CallLimit): Transport {
@@ -56,7 +56,7 @@ export function withBatching(transport: Transport, limit: CallLimit): Transport 
           waiting.settle(result);
         }
       }
-      throw new ConnectError("the envelope ended without this answer", Code.Unavailable);
+      throw new ConnectError("the batch ended without this answer", Code.Unavailable);
     } catch (thrown) {
       const error = ConnectError.from(thrown);
       // Nothing ran: the service is another one than we thought.

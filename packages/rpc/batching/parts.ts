@@ -1,13 +1,13 @@
-/** How large envelopes are, on the way there and on the way back. */
+/** How large batches are, on the way there and on the way back. */
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 
-/** Calls in one envelope. */
+/** Calls in one batch. */
 export const MAX_BATCH_CALLS = 256;
-/** Bytes at which an envelope is full; one that holds a single call or result may have more. */
+/** Bytes at which a batch is full; one that holds a single call or result may have more. */
 const FULL_BYTES = 512 * 1024;
 /** What a call or result may have around its message: name, headers, tags and lengths. */
 const MAX_FRAME_BYTES = 64 * 1024;
-/** Largest envelope: it has room for one message of the size that any RPC may have. */
+/** Largest batch: it has room for one message of the size that any RPC may have. */
 export const MAX_BATCH_BYTES = MAX_MESSAGE_BYTES + MAX_FRAME_BYTES;
 
 /** Tags and lengths around one field or detail, at most. */
@@ -17,7 +17,7 @@ export const bytesOfFields = (headers: readonly { readonly name: string; readonl
   headers.reduce((sum, { name, value }) => sum + TAG_BYTES + 2 * (name.length + value.length), TAG_BYTES);
 export const bytesOfText = (text: string): number => TAG_BYTES + 3 * text.length;
 
-/** Cuts what would travel together into envelopes. `bytesOf` may say too much, but not too little. */
+/** Cuts what would travel together into batches. `bytesOf` may say too much, but not too little. */
 export function* parts<T>(all: readonly T[], bytesOf: (one: T) => number): Generator<T[]> {
   let part: T[] = [];
   let bytes = 0;

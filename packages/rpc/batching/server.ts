@@ -21,7 +21,7 @@ interface Result {
 const fields = (headers: Headers) => [...headers].map(([name, value]) => ({ name, value }));
 
 /**
- * Serves envelopes: every call in one runs through the dispatcher exactly as if it had come alone, at once with the
+ * Serves batches: every call in one runs through the dispatcher exactly as if it had come alone, at once with the
  * others, and is answered as soon as it is ready.
  */
 export function batchRoutes(router: ConnectRouter, dispatcher: Dispatcher): void {
@@ -42,7 +42,7 @@ export function batchRoutes(router: ConnectRouter, dispatcher: Dispatcher): void
         wake();
       });
     while (left > 0 || ready.length > 0) {
-      // What becomes ready in the same turn is sent together.
+      // What becomes ready in the same tick is sent together.
       if (ready.length === 0) await new Promise<void>((resolve) => (wake = () => setImmediate(resolve)));
       const results = ready;
       ready = [];

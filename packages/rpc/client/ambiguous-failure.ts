@@ -1,3 +1,4 @@
+/** Calls that failed on the way: they may or may not have run. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
@@ -11,15 +12,15 @@ export const isBroken = ({ code }: ConnectError): boolean => broken.has(code);
 
 /**
  * A service of ours gives a reason with every failure. A failure without one came from the way there or back, so nobody
- * knows whether the call ran: that is "unavailable" (never 500 or 502 over HTTP), and marked as lost so that it is
- * retried where it was noticed and nowhere else.
+ * knows whether the call ran: that is "unavailable" (never 500 or 502 over HTTP), and an
+ * AmbiguousFailure, so that it is retried where it was noticed and nowhere else.
  */
-export function withAmbiguousFailures(transport: Transport, errors: ErrorCatalogue): Transport {
+export function withAmbiguousFailures(next: Transport, { errors }: { readonly errors: ErrorCatalogue }): Transport {
   return {
-    ...transport,
+    ...next,
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
       try {
-        return await transport.unary(method, signal, timeoutMs, headers, input, contextValues);
+        return await next.unary(method, signal, timeoutMs, headers, input, contextValues);
       } catch (thrown) {
         const error = ConnectError.from(thrown);
         if (signal?.aborted || errors.reasonOf(error) || !isBroken(error)) throw error;

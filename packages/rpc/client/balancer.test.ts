@@ -3,7 +3,8 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { errors, reasonOf, rpcError } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
-import { createBalancer, withLoadBalancing } from "./balancer.ts";
+import { createBalancer } from "./balancer.ts";
+import { withLoadBalancing } from "./load-balancing.ts";
 import * as replicas from "./replica.ts";
 
 // Which errors these are is the replica's knowledge, and tested there.
@@ -60,7 +61,7 @@ const sleep = (ms: number) => new Promise<void>((wake) => sleepers.push({ until:
 const deps = { clock: () => now, random: () => 0.5, sleep, errors };
 
 function balance(...urls: string[]) {
-  const transport = withLoadBalancing(createBalancer(urls.map(replica), deps), urls.length, deps);
+  const transport = withLoadBalancing(createBalancer(urls.map(replica), deps), deps);
   return (signal?: AbortSignal, method: DescMethodUnary = CategoryService.method.getCategory) =>
     transport.unary(method, signal, 1000, undefined, {}).then(() => "answered", ConnectError.from);
 }
@@ -76,7 +77,7 @@ async function advance(ms: number): Promise<void> {
   }
 }
 
-/** Makes calls, each in a turn of its own, and says who was called. */
+/** Makes calls, each in a tick of its own, and says who was called. */
 async function calls(call: ReturnType<typeof balance>, count: number): Promise<string> {
   called = [];
   for (let i = 0; i < count; i++) {
@@ -91,7 +92,7 @@ describe("replicas that are ready", () => {
     expect(await calls(balance("a", "b", "c"), 7)).toBe("a b c a b c a");
   });
 
-  test("get all calls of one turn of the event loop", async () => {
+  test("get all calls of one tick", async () => {
     const call = balance("a", "b");
     await Promise.all([call(), call(), call()]);
     await nextTurn();
@@ -113,7 +114,7 @@ describe("replicas that are ready", () => {
 });
 
 describe("a call that surely never ran", () => {
-  test("goes to the next replica, and all of its turn with it", async () => {
+  test("goes to the next replica, and all of its tick with it", async () => {
     const call = balance("a", "b", "c");
     failing.set("a", unsent);
     expect(await Promise.all([call(), call()])).toEqual(["answered", "answered"]);
@@ -140,7 +141,7 @@ describe("a call that surely never ran", () => {
       return { ...rest, transport: { ...transport, unary } };
     };
     for (const url of "ab") failing.set(url, unsent);
-    const transport = withLoadBalancing(createBalancer([slow("a"), slow("b")], deps), 2, deps);
+    const transport = withLoadBalancing(createBalancer([slow("a"), slow("b")], deps), deps);
     await transport.unary(CategoryService.method.getCategory, undefined, 1000, undefined, {}).catch(() => {});
     expect(left).toEqual([1000, 700]);
   });

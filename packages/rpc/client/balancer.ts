@@ -1,15 +1,10 @@
 /**
- * Sharing calls among the replicas of a service, in the way and in the words of gRPC: "round_robin" among those that are
+ * Which replica of a service is called next, in the way and in the words of gRPC: "round_robin" among those that are
  * ready; one that failed is in "transient failure" and passed over until it says that it serves, asked at intervals of
  * gRPC's connection backoff. One that takes calls and answers nothing is found out by asking it, and is not called at all.
  */
-import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { isBroken, notMade } from "./ambiguous-failure.ts";
-import { neverRan, type Replica } from "./replica.ts";
-import { isReplayable } from "./retry.ts";
+import type { Replica } from "./replica.ts";
 
 const INITIAL_BACKOFF_MS = 1_000;
 const BACKOFF_MULTIPLIER = 1.6;
@@ -23,6 +18,8 @@ const UNHEARD_MS = 500;
 const QUESTIONS = 2;
 
 export interface Balancer {
+  /** How many replicas there are. */
+  readonly size: number;
   /**
    * The replica whose turn it is, and that was not tried. One that is not ready only if there is no other, and none if
    * all are silent.
@@ -110,6 +107,7 @@ export function createBalancer(
   }
 
   return {
+    size: members.length,
     next(tried = new Set()) {
       for (const member of members)
         if (member.failure && clock() >= member.failure.askAt) void ask(member, member.failure);
@@ -132,61 +130,3 @@ export function createBalancer(
     },
   };
 }
-
-/**
- * Calls of one turn of the event loop go to the same replica. A call that surely never ran goes to the next one, and so
- * does one that may be repeated when its replica turns out to be silent.
- */
-export function withLoadBalancing(
-  balancer: Balancer,
-  replicas: number,
-  { clock, errors }: Pick<Runtime, "clock"> & { readonly errors: ErrorCatalogue },
-): Transport {
-  const { reasonOf } = errors;
-  let current: Replica | undefined;
-  const ofThisTurn = (): Replica | undefined => {
-    if (current) return current;
-    setImmediate(() => {
-      current = undefined;
-    });
-    current = balancer.next();
-    return current;
-  };
-  return {
-    async stream(method, ...call) {
-      const replica = balancer.next();
-      if (!replica) throw allSilent(errors, method);
-      return replica.transport.stream(method, ...call);
-    },
-    async unary(method, signal, timeoutMs, headers, input, contextValues) {
-      const deadline = timeoutMs === undefined ? undefined : clock() + timeoutMs;
-      const tried = new Set<Replica>();
-      for (;;) {
-        const replica = tried.size === 0 ? ofThisTurn() : balancer.next(tried);
-        if (!replica) throw allSilent(errors, method);
-        tried.add(replica);
-        const silence = Promise.withResolvers<never>();
-        const isSilent = new ConnectError(`${replica.url} is silent`, Code.Unavailable);
-        const end = balancer.begin(replica, () => isReplayable(method, input) && silence.reject(isSilent));
-        try {
-          const left = deadline === undefined ? undefined : Math.max(1, deadline - clock());
-          const attempt = replica.transport.unary(method, signal, left, headers, input, contextValues);
-          const answer = await Promise.race([attempt, silence.promise]);
-          end(true);
-          return answer;
-        } catch (thrown) {
-          const error = ConnectError.from(thrown);
-          const wayBroke = !signal?.aborted && !reasonOf(error) && isBroken(error);
-          end(!signal?.aborted && !wayBroke && !(error.code === Code.DeadlineExceeded && !reasonOf(error)));
-          // An error that the replica sent itself proves that it is there, and a caller's deadline proves nothing.
-          if (!wayBroke) throw error;
-          if (error !== isSilent) balancer.failed(replica);
-          if ((error !== isSilent && !neverRan(error)) || tried.size === replicas) throw error;
-        }
-      }
-    },
-  };
-}
-
-const allSilent = (errors: ErrorCatalogue, { parent }: DescMethod): ConnectError =>
-  notMade(errors, "UNAVAILABLE", `${parent.name} does not answer now. Try again in a second.`);

@@ -1,5 +1,6 @@
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
+import { deadlineAfter } from "../deadline.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { isKeyed } from "./retry.ts";
 
@@ -8,30 +9,29 @@ export const SEEN_HEADER = "x-petstore-key-seen";
 /** In the error's metadata: what to see before asking again. */
 export const FLOOR = "floor";
 
-const ROUNDS = 4;
+const MAX_ATTEMPTS = 4;
 
 /**
  * A message can arrive after its caller gave up. So a create with a key starts by having seen nothing; where the key has
  * been freed by a refusal meanwhile, it is sent back without effect, and only a caller that still waits asks again.
  */
 export function withKeyedRetry(
-  transport: Transport,
+  next: Transport,
   { clock, errors }: Pick<Runtime, "clock"> & { readonly errors: ErrorCatalogue },
 ): Transport {
   return {
-    ...transport,
+    ...next,
     async unary(method, signal, timeoutMs, init, input, contextValues) {
-      if (!isKeyed(method, input)) return transport.unary(method, signal, timeoutMs, init, input, contextValues);
-      const deadline = timeoutMs === undefined ? undefined : clock() + timeoutMs;
+      if (!isKeyed(method, input)) return next.unary(method, signal, timeoutMs, init, input, contextValues);
+      const deadline = deadlineAfter(clock, timeoutMs);
       const headers = new Headers(init);
       headers.set(SEEN_HEADER, "0");
-      for (let round = 1; ; round++) {
+      for (let attempt = 1; ; attempt++) {
         try {
-          const left = deadline === undefined ? undefined : Math.max(1, deadline - clock());
-          return await transport.unary(method, signal, left, headers, input, contextValues);
+          return await next.unary(method, signal, deadline.timeoutMs(), headers, input, contextValues);
         } catch (error) {
           const floor = error instanceof ConnectError ? errors.reasonOf(error)?.metadata[FLOOR] : undefined;
-          if (floor === undefined || round === ROUNDS || signal?.aborted) throw error;
+          if (floor === undefined || attempt === MAX_ATTEMPTS || signal?.aborted) throw error;
           headers.set(SEEN_HEADER, floor);
         }
       }

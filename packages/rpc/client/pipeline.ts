@@ -1,19 +1,35 @@
-/** Calling a service: plain gRPC below, and above it what every call needs. */
-
+/**
+ * A client's path to a service, as one list. From the caller inwards: keyed retry, retry, ambiguous failures, load
+ * balancing over the replicas of the service, and to each of them one connection, on which calls of one tick travel
+ * together.
+ */
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { withAmbiguousFailures } from "./ambiguous-failure.ts";
-import { createBalancer, withLoadBalancing } from "./balancer.ts";
+import { createBalancer } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
 import { withKeyedRetry } from "./keyed-retry.ts";
+import { withLoadBalancing } from "./load-balancing.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { withRetry } from "./retry.ts";
 
-export interface ServiceTransportOptions extends Pick<Runtime, "clock" | "random" | "sleep"> {
+export interface PipelineDeps extends Pick<Runtime, "clock" | "random" | "sleep"> {
+  readonly errors: ErrorCatalogue;
+}
+
+type Layer = (next: Transport, deps: PipelineDeps) => Transport;
+
+/** What stands above the connections, outermost first. */
+const layers: readonly Layer[] = [withKeyedRetry, withRetry, withAmbiguousFailures];
+
+/** The layers of a client above what reaches the service. */
+export const pipeline = (innermost: Transport, deps: PipelineDeps): Transport =>
+  layers.reduceRight((next, layer) => layer(next, deps), innermost);
+
+export interface ServiceTransportOptions extends PipelineDeps {
   /** Where the service is, such as "http://127.0.0.1:8081": the addresses of all its replicas, one at least. */
   readonly urls: readonly string[];
-  readonly errors: ErrorCatalogue;
   /** Lets the call through to internal services, and its caller header be believed. */
   readonly secret: string;
 }
@@ -23,19 +39,13 @@ export interface ServiceTransport extends Transport {
   close(): void;
 }
 
-/**
- * A transport to one service. From the inside out: gRPC over one HTTP/2 connection to each replica; calls of one turn of
- * the event loop travel together, each turn to the next replica; a lost reply is "unavailable"; what may be repeated is
- * repeated; a create with an idempotency key that was sent back asks again.
- */
+/** A transport to one service. It connects when it is first used. */
 export function createServiceTransport({ urls, secret, ...deps }: ServiceTransportOptions): ServiceTransport {
   const limit = limitCalls(deps.errors);
   const replicas = urls.map((url) => openReplica(url, secret, limit));
-  const balancer = createBalancer(replicas, deps);
-  const balanced = withLoadBalancing(balancer, replicas.length, deps);
-  const { unary, stream } = withKeyedRetry(withRetry(withAmbiguousFailures(balanced, deps.errors), deps), deps);
+  const balanced = withLoadBalancing(createBalancer(replicas, deps), deps);
   const close = () => {
     for (const replica of replicas) replica.close();
   };
-  return { unary, stream, replicas, close };
+  return { ...pipeline(balanced, deps), replicas, close };
 }

@@ -43,7 +43,7 @@ function open(port: number) {
   return replica;
 }
 
-/** Two calls of one turn, which travel in an envelope, and then one by itself. */
+/** Two calls of one tick, which travel in a batch, and then one by itself. */
 async function failures({ transport }: ReturnType<typeof open>): Promise<ConnectError[]> {
   const client = createClient(CategoryService, transport);
   const call = () =>

@@ -15,7 +15,7 @@ const CHECK_MS = 1000;
 export interface Replica {
   /** Where it is, such as "http://127.0.0.1:8081". */
   readonly url: string;
-  /** Calls of one turn of the event loop travel together. */
+  /** Calls of one tick travel together. */
   readonly transport: Transport;
   /** Whether it says that it takes calls; false, too, when it does not answer within a second. Never rejects. */
   isServing(): Promise<boolean>;

@@ -3,9 +3,10 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
+import { deadlineAfter } from "../deadline.ts";
 import { AmbiguousFailure } from "./ambiguous-failure.ts";
 
-const ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 /** Retries may be this part of the traffic, so that a service in trouble is not buried. */
 const SHARE = 0.1;
 /** Retries that may come at once after a quiet time. */
@@ -34,28 +35,27 @@ export const isReplayable = (method: DescMethodUnary, input: object): boolean =>
   method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, input);
 
 /**
- * Repeats a call whose reply was lost, if it may be repeated: reads, operations that name themselves, creates with a key.
+ * Repeats a call that failed ambiguously, if it may be repeated: reads, operations that name themselves, creates with a key.
  * Full jitter, and a budget over all calls (see "Exponential Backoff And Jitter" and gRPC's retry throttling, A6). An
  * error that a service answered with is not retried here: whoever was nearest to it has done so.
  */
 export function withRetry(
-  transport: Transport,
+  next: Transport,
   { clock, random, sleep }: Pick<Runtime, "clock" | "random" | "sleep">,
 ): Transport {
   let budget = BURST;
   return {
-    ...transport,
+    ...next,
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
-      const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock() + timeoutMs;
+      const deadline = deadlineAfter(clock, timeoutMs);
       budget = Math.min(BURST, budget + SHARE);
       for (let attempt = 1; ; attempt++) {
-        const left = timeoutMs === undefined ? undefined : Math.max(1, deadline - clock());
         try {
-          return await transport.unary(method, signal, left, headers, input, contextValues);
+          return await next.unary(method, signal, deadline.timeoutMs(), headers, input, contextValues);
         } catch (error) {
           const pause = random() * FIRST_PAUSE_MS * 4 ** (attempt - 1);
-          const again = error instanceof AmbiguousFailure && isReplayable(method, input) && attempt < ATTEMPTS;
-          if (!again || budget < 1 || clock() + pause >= deadline || signal?.aborted) throw error;
+          const again = error instanceof AmbiguousFailure && isReplayable(method, input) && attempt < MAX_ATTEMPTS;
+          if (!again || budget < 1 || pause >= deadline.remaining() || signal?.aborted) throw error;
           budget -= 1;
           await sleep(pause, signal);
         }

@@ -1,4 +1,4 @@
-/** Every RPC of a service passes through here, whichever way it came: alone, in an envelope, or from a simulation. */
+/** Every RPC of a service passes through here, whichever way it came: alone, in a batch, or from a simulation. */
 import {
   create,
   type DescMethodUnary,

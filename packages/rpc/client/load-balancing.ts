@@ -1,0 +1,67 @@
+/** Shares the calls to a service among its replicas. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import type { Runtime } from "@petstore/runtime/clock";
+import { deadlineAfter } from "../deadline.ts";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import { isBroken, notMade } from "./ambiguous-failure.ts";
+import type { Balancer } from "./balancer.ts";
+import { neverRan, type Replica } from "./replica.ts";
+import { isReplayable } from "./retry.ts";
+
+/**
+ * Calls of one tick go to the same replica. A call that surely never ran goes to the next one, and so
+ * does one that may be repeated when its replica turns out to be silent.
+ */
+export function withLoadBalancing(
+  balancer: Balancer,
+  { clock, errors }: Pick<Runtime, "clock"> & { readonly errors: ErrorCatalogue },
+): Transport {
+  const { reasonOf } = errors;
+  let current: Replica | undefined;
+  const ofThisTick = (): Replica | undefined => {
+    if (current) return current;
+    setImmediate(() => {
+      current = undefined;
+    });
+    current = balancer.next();
+    return current;
+  };
+  return {
+    async stream(method, ...call) {
+      const replica = balancer.next();
+      if (!replica) throw allSilent(errors, method);
+      return replica.transport.stream(method, ...call);
+    },
+    async unary(method, signal, timeoutMs, headers, input, contextValues) {
+      const deadline = deadlineAfter(clock, timeoutMs);
+      const tried = new Set<Replica>();
+      for (;;) {
+        const replica = tried.size === 0 ? ofThisTick() : balancer.next(tried);
+        if (!replica) throw allSilent(errors, method);
+        tried.add(replica);
+        const silence = Promise.withResolvers<never>();
+        const isSilent = new ConnectError(`${replica.url} is silent`, Code.Unavailable);
+        const end = balancer.begin(replica, () => isReplayable(method, input) && silence.reject(isSilent));
+        try {
+          const limit = deadline.timeoutMs();
+          const attempt = replica.transport.unary(method, signal, limit, headers, input, contextValues);
+          const answer = await Promise.race([attempt, silence.promise]);
+          end(true);
+          return answer;
+        } catch (thrown) {
+          const error = ConnectError.from(thrown);
+          const wayBroke = !signal?.aborted && !reasonOf(error) && isBroken(error);
+          end(!signal?.aborted && !wayBroke && !(error.code === Code.DeadlineExceeded && !reasonOf(error)));
+          // An error that the replica sent itself proves that it is there, and a caller's deadline proves nothing.
+          if (!wayBroke) throw error;
+          if (error !== isSilent) balancer.failed(replica);
+          if ((error !== isSilent && !neverRan(error)) || tried.size === balancer.size) throw error;
+        }
+      }
+    },
+  };
+}
+
+const allSilent = (errors: ErrorCatalogue, { parent }: DescMethod): ConnectError =>
+  notMade(errors, "UNAVAILABLE", `${parent.name} does not answer now. Try again in a second.`);
