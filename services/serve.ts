@@ -1,9 +1,9 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
 import { createClient } from "@connectrpc/connect";
-import { batchRoutes } from "@petstore/rpc/batching/server";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
 import { createDispatcher } from "@petstore/rpc/server/dispatcher";
+import { createHealth, healthService } from "@petstore/rpc/server/health";
 import { defaultLimits } from "@petstore/rpc/server/one-port";
 import { startRpcServer } from "@petstore/rpc/server/server";
 import { realTime } from "@petstore/runtime/clock";
@@ -47,7 +47,13 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   };
   const deps: Deps = { store, log, ...realTime, retention: RETENTION, point: pointOf(config) };
   const service = await create[name](deps, transportTo);
-  const dispatcher = createDispatcher(service.implementations, { deps, secret, errors, storeFailureOf });
+  const health = createHealth(service.implementations.map(({ desc }) => desc.typeName));
+  const dispatcher = createDispatcher([...service.implementations, healthService(health)], {
+    deps,
+    secret,
+    errors,
+    storeFailureOf,
+  });
 
   // Workers finish what the last process left before they come to rest, and stop before the store is closed.
   const workers = stack.use(new AsyncDisposableStack());
@@ -58,17 +64,12 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     host,
     port,
     log,
-    errors,
+    dispatcher,
+    health,
     limits: { ...defaultLimits, ...config.connections },
-    services: dispatcher.services,
-    isTrusted: dispatcher.isTrusted,
-    routes: (router) => {
-      dispatcher.routes(router);
-      batchRoutes(router, dispatcher);
-    },
   });
   stack.use(server);
-  const followStore = async () => server.health.set(await canServe(store));
+  const followStore = async () => health.set(await canServe(store));
   stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));
   return { log, url: server.url };
 }

@@ -1,5 +1,5 @@
 import type { Budget } from "@petstore/rpc/call";
-import { implement } from "@petstore/rpc/server/dispatcher";
+import { implement } from "@petstore/rpc/server/handlers";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "@connectrpc/connect";
 import type { Budget } from "@petstore/rpc/call";
-import { implement } from "@petstore/rpc/server/dispatcher";
+import { implement } from "@petstore/rpc/server/handlers";
 import type { Decide } from "@petstore/store/port";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";

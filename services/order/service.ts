@@ -1,4 +1,4 @@
-import { implement } from "@petstore/rpc/server/dispatcher";
+import { implement } from "@petstore/rpc/server/handlers";
 import { OrderFate, OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { type ListOrdersRequest, OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";

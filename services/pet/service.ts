@@ -1,6 +1,6 @@
 import type { Client } from "@connectrpc/connect";
 import type { Budget, Call } from "@petstore/rpc/call";
-import { implement } from "@petstore/rpc/server/dispatcher";
+import { implement } from "@petstore/rpc/server/handlers";
 import type { Decide } from "@petstore/store/port";
 import type { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { PetInternalService, type StatusNews } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";

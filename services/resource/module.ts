@@ -1,4 +1,4 @@
-import type { Implementation } from "@petstore/rpc/server/dispatcher";
+import type { Implementation } from "@petstore/rpc/server/handlers";
 
 /** Work that no request asks for: it finishes what a crash interrupted. Idempotent; any number of processes may do it. */
 export interface Worker {

@@ -1,7 +1,8 @@
 /** Every reason of the catalogue is provoked, at the HTTP status and with the gRPC code that the catalogue gives it. */
 import { getOption } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
-import { createDispatcher, implement } from "@petstore/rpc/server/dispatcher";
+import { createDispatcher } from "@petstore/rpc/server/dispatcher";
+import { implement } from "@petstore/rpc/server/handlers";
 import { realTime } from "@petstore/runtime/clock";
 import { error as errorKind } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { pino } from "pino";

@@ -3,7 +3,6 @@ import {
   type CallOptions,
   Code,
   ConnectError,
-  type ConnectRouter,
   createClient,
   createRouterTransport,
   type Transport,
@@ -22,7 +21,9 @@ import { limitCalls } from "../client/call-limit.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
 import { DomainError } from "../errors/domain-error.ts";
 import { BatchService } from "../gen/batching/v1/batch_service_pb.ts";
-import { createDispatcher, type Handlers, implement } from "../server/dispatcher.ts";
+import { createDispatcher } from "../server/dispatcher.ts";
+import { type Handlers, implement } from "../server/handlers.ts";
+import { createHealth } from "../server/health.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { startRpcServer } from "../server/server.ts";
 import { withBatching } from "./client.ts";
@@ -237,11 +238,8 @@ describe("messages of any legal size", () => {
       new Proxy(handlers, { get: (known, name) => known[name as "getCategory"] ?? (() => ({})) }) as never,
     );
     const dispatcher = createDispatcher([implementation], { deps: { ...realTime, log }, secret, errors });
-    const routes = (router: ConnectRouter) => {
-      dispatcher.routes(router);
-      batchRoutes(router, dispatcher);
-    };
-    const server = stack.use(await startRpcServer({ host: "127.0.0.1", port: 0, log, errors, services: [], routes }));
+    const health = createHealth([]);
+    const server = stack.use(await startRpcServer({ host: "127.0.0.1", port: 0, log, dispatcher, health }));
     const transport = stack.adopt(createServiceTransport({ urls: [server.url], secret, errors, ...realTime }), (t) =>
       t.close(),
     );

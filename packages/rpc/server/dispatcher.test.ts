@@ -19,7 +19,8 @@ import { storeFailureOf } from "../../../services/resource/store-failure.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
 import { createErrorTranslation } from "../errors/translate.ts";
 import { createAuthorization } from "./authorization.ts";
-import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
+import { createDispatcher } from "./dispatcher.ts";
+import { type Handlers, implement } from "./handlers.ts";
 
 const { toRpcError } = createErrorTranslation(errors, storeFailureOf);
 const secret = "a secret that is long enough";

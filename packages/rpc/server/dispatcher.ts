@@ -1,48 +1,40 @@
-/** Every RPC of a service passes through here, whichever way it came: alone, in a batch, or from a simulation. */
+/**
+ * Every RPC of a service passes through here, unary or server-streaming, whichever way it came: alone, in a batch, or from
+ * a simulation. Each goes through the same admission, authorization, validation, log and mapping of errors.
+ */
 import {
   create,
+  type DescMethod,
+  type DescMethodServerStreaming,
   type DescMethodUnary,
   type DescService,
   type Message,
   type MessageInitShape,
-  type MessageShape,
 } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { validate } from "connect-transcoder/validation/validate";
-import { type Call, openCall } from "../call.ts";
-import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
+import { openCall } from "../call.ts";
+import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, outOfTime, type StoreFailureOf, violationError } from "../errors/translate.ts";
 import { createAuthorization, isInternal } from "./authorization.ts";
+import type { Implementation, StreamHandler, UnaryHandler } from "./handlers.ts";
 import { maxRequestBytes } from "./request-limit.ts";
-
-/** Handles one RPC. It reads like its rule; whatever it throws becomes an error of the catalogue. */
-export type Handler<M> =
-  M extends DescMethodUnary<infer I, infer O>
-    ? (request: MessageShape<I>, call: Call) => Promise<MessageInitShape<O>> | MessageInitShape<O>
-    : never;
-
-/** A handler for every RPC of a service. */
-export type Handlers<S extends DescService> = { [K in keyof S["method"]]: Handler<S["method"][K]> };
-
-type AnyHandler = (request: Message, call: Call) => Promise<MessageInitShape<DescMethodUnary["output"]>>;
-
-/** A service together with its handlers. */
-export interface Implementation {
-  readonly desc: DescService;
-  readonly handlers: Readonly<Record<string, AnyHandler>>;
-}
-export const implement = <S extends DescService>(desc: S, handlers: Handlers<S>): Implementation => ({
-  desc,
-  handlers: handlers as unknown as Implementation["handlers"],
-});
+import { until } from "./until.ts";
 
 /** What came with a call besides its message. */
 export interface Incoming {
   readonly headers: Headers;
   /** Milliseconds until the caller gives up; undefined when it set no limit. */
   readonly timeoutMs: number | undefined;
+}
+
+export interface IncomingStream extends Incoming {
+  /** Aborts when the caller has gone. */
+  readonly signal: AbortSignal;
+  /** Where headers of the answer go. */
+  readonly responseHeaders: Headers;
 }
 
 export interface Answer {
@@ -53,12 +45,14 @@ export interface Answer {
 export interface Dispatcher {
   readonly services: readonly DescService[];
   readonly errors: ErrorCatalogue;
-  /** "package.Service/Method" to the method. */
+  /** "package.Service/Method" to the method, if it is unary. */
   find(name: string): DescMethodUnary | undefined;
   /** True for a caller that knows the secret of the internal services. */
   isTrusted(headers: Headers): boolean;
-  /** Runs one call. Rejects with a RpcError and nothing else. */
+  /** Runs one unary call. Rejects with an RpcError and nothing else. */
   invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer>;
+  /** Runs one call that is answered by a stream, which ends with an RpcError or without any. */
+  stream(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream): AsyncIterable<Message>;
   /** Adds every service to a Connect router. */
   routes(router: ConnectRouter): void;
 }
@@ -70,82 +64,138 @@ export interface DispatcherOptions {
   readonly storeFailureOf?: StoreFailureOf;
   /** What callers of internal services must know. */
   readonly secret: string;
-  /** Longest that any call may take, in milliseconds. */
+  /** Longest that a unary call may take, in milliseconds. A stream takes as long as its caller and its handler want. */
   readonly maxTimeoutMs?: number;
-  /** Most calls of public services that are worked on at once; more are refused with OVERLOADED. */
+  /** Most unary calls of public services that are worked on at once; more are refused with OVERLOADED. */
   readonly maxCalls?: number;
+  /** The same for streams. */
+  readonly maxStreams?: number;
 }
 
 /** So much before the deadline a timer that was set to it may fire. */
 const EARLY_MS = 2;
+/** The longest time that a timer of Node can be set to: about 25 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-const methodName = (method: DescMethodUnary): string => `${method.parent.typeName}/${method.name}`;
+type Served = DescMethodUnary | DescMethodServerStreaming;
+const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary";
+const isServed = (method: DescMethod): method is Served => isUnary(method) || method.methodKind === "server_streaming";
 
-/** Puts services behind one dispatcher: deadline, authorization, validation, handler, errors, log. */
+const methodName = (method: DescMethod): string => `${method.parent.typeName}/${method.name}`;
+
+/** Puts services behind one endpoint. Throws when a method lacks its handler, or takes a stream. */
 export function createDispatcher(implementations: readonly Implementation[], options: DispatcherOptions): Dispatcher {
-  const { deps, secret, errors, maxTimeoutMs = 10_000, maxCalls = 10_000 } = options;
+  const { deps, secret, errors, maxTimeoutMs = 10_000, maxCalls = 10_000, maxStreams = 1_000 } = options;
   const { rpcError } = errors;
   const { isBug, toRpcError } = createErrorTranslation(errors, options.storeFailureOf);
   const { isTrusted, authenticate, authorize } = createAuthorization(secret, errors);
-  const methods = new Map<string, { method: DescMethodUnary; handler: AnyHandler }>();
-  for (const { desc, handlers } of implementations)
+  const methods = new Map<string, { method: Served; handler: UnaryHandler | StreamHandler; limited: boolean }>();
+  for (const { desc, handlers, isDiagnostic } of implementations)
     for (const method of desc.methods) {
       const handler = handlers[method.localName];
-      if (method.methodKind !== "unary" || !handler) throw new Error(`${method.toString()} has no handler`);
-      methods.set(methodName(method as DescMethodUnary), { method: method as DescMethodUnary, handler });
+      if (!isServed(method) || !handler) throw new Error(`${method.toString()} has no handler`);
+      // Internal calls belong to work that was admitted elsewhere: to refuse them would only leave it unfinished.
+      const limited = !isInternal(method) && !(isDiagnostic && isUnary(method));
+      methods.set(methodName(method), { method, handler, limited });
       // The first validation of a message compiles its rules, which takes longer than the rest of a call.
       validate(method.input, create(method.input));
     }
 
-  async function run(method: DescMethodUnary, request: Message, call: Call): Promise<Message> {
-    const { handler } = methods.get(methodName(method)) ?? {};
-    if (!handler) throw new Error(`${methodName(method)} is not served here`);
-    const violations = validate(method.input, request);
-    if (violations.length > 0) throw violationError(errors, violations);
-    const message = await handler(request, call);
-    return "$typeName" in message ? (message as Message) : create(method.output, message);
-  }
+  const underWay = { unary: 0, server_streaming: 0 };
+  const most = { unary: maxCalls, server_streaming: maxStreams };
 
-  let underWay = 0;
+  /** What unary and streaming calls have in common, from their arrival to the line in the log. */
+  function begin(method: Served, incoming: Incoming, maxMs: number) {
+    const { handler, limited } = methods.get(methodName(method)) ?? {};
+    if (!handler) throw new Error(`${methodName(method)} is not served here`);
+    if (limited && underWay[method.methodKind] >= most[method.methodKind])
+      throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
+    const started = deps.clock();
+    const principal = authenticate(incoming.headers);
+    const call = openCall(incoming, { ...deps, maxTimeoutMs: maxMs, principal });
+    const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
+    return {
+      call,
+      handler,
+      started,
+      outOfTime: () => rpcError("DEADLINE_EXCEEDED", outOfTime(writes)),
+      isLate: () => deps.clock() >= call.deadline - EARLY_MS,
+      authorize: () => authorize(principal, method),
+      validate(request: Message): void {
+        const violations = validate(method.input, request);
+        if (violations.length > 0) throw violationError(errors, violations);
+      },
+      /** What the caller is told. */
+      failed(thrown: unknown): RpcError {
+        return toRpcError(thrown, { requestId: call.requestId, isLate: this.isLate(), writes });
+      },
+      log(failure: RpcError | undefined, thrown: unknown): void {
+        const { requestId, caller } = call;
+        const entry = { rpc: methodName(method), requestId, caller, ms: Math.round(deps.clock() - started) };
+        if (!failure) deps.log.debug(entry, "served");
+        else if (isBug(thrown)) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
+        else if (failure.code === Code.Unavailable)
+          deps.log.warn({ ...entry, cause: oneLine(failure.cause) }, failure.rawMessage);
+        else deps.log.debug({ ...entry, code: Code[failure.code] }, failure.rawMessage);
+      },
+    };
+  }
+  type Begun = ReturnType<typeof begin>;
+
   /** Counts until the handler is done, which may be after its caller was answered. */
-  async function runCounted(method: DescMethodUnary, request: Message, call: Call): Promise<Message> {
-    underWay++;
+  async function runCounted(method: DescMethodUnary, request: Message, { call, handler, validate }: Begun) {
+    underWay.unary++;
     try {
-      return await run(method, request, call);
+      validate(request);
+      return toMessage(method, await (handler as UnaryHandler)(request, call));
     } finally {
-      underWay--;
+      underWay.unary--;
     }
   }
 
   async function invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer> {
-    // Internal calls belong to work that was admitted elsewhere: to refuse them would only leave it unfinished.
-    if (underWay >= maxCalls && !isInternal(method))
-      throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
-    const started = deps.clock();
-    const principal = authenticate(incoming.headers);
-    const call = openCall(incoming, { ...deps, maxTimeoutMs, principal });
-    const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
+    const run = begin(method, incoming, maxTimeoutMs);
     let failure: RpcError | undefined;
-    let bug = false;
+    let thrown: unknown;
     try {
-      authorize(principal, method);
-      const message = await inTime(runCounted(method, request, call), call.deadline - started, () =>
-        rpcError("DEADLINE_EXCEEDED", outOfTime(writes)),
-      );
-      return { message, headers: call.responseHeaders };
-    } catch (thrown) {
-      const isLate = deps.clock() >= call.deadline - EARLY_MS;
-      failure = toRpcError(thrown, { requestId: call.requestId, isLate, writes });
-      bug = isBug(thrown);
+      run.authorize();
+      const message = await inTime(runCounted(method, request, run), run.call.deadline - run.started, run.outOfTime);
+      return { message, headers: run.call.responseHeaders };
+    } catch (error) {
+      thrown = error;
+      failure = run.failed(error);
       throw failure;
     } finally {
-      const { requestId, caller } = call;
-      const entry = { rpc: methodName(method), requestId, caller, ms: Math.round(deps.clock() - started) };
-      if (!failure) deps.log.debug(entry, "served");
-      else if (bug) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
-      else if (failure.code === Code.Unavailable)
-        deps.log.warn({ ...entry, cause: oneLine(failure.cause) }, failure.rawMessage);
-      else deps.log.debug({ ...entry, code: Code[failure.code] }, failure.rawMessage);
+      run.log(failure, thrown);
+    }
+  }
+
+  async function* stream(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream) {
+    const run = begin(method, incoming, Number.POSITIVE_INFINITY);
+    const ended = new AbortController();
+    const signal = AbortSignal.any([incoming.signal, ended.signal]);
+    const left = run.call.deadline - run.started;
+    const timer = left <= MAX_TIMER_MS ? setTimeout(() => ended.abort(), Math.max(0, left)) : undefined;
+    const stopped = () => (run.isLate() ? run.outOfTime() : new RpcError("the caller has gone", Code.Canceled));
+    let failure: RpcError | undefined;
+    let thrown: unknown;
+    underWay.server_streaming++;
+    try {
+      run.authorize();
+      run.validate(request);
+      const call = { ...run.call, responseHeaders: incoming.responseHeaders, signal };
+      const messages = (run.handler as StreamHandler)(request, call);
+      for await (const message of until(signal, messages, stopped)) yield toMessage(method, message);
+    } catch (error) {
+      // A handler that is told to stop may throw what it likes.
+      thrown = signal.aborted ? stopped() : error;
+      failure = run.failed(thrown);
+      throw failure;
+    } finally {
+      underWay.server_streaming--;
+      clearTimeout(timer);
+      ended.abort();
+      run.log(failure, thrown);
     }
   }
 
@@ -157,24 +207,40 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
     return answer.message;
   };
+  const handleStream = (method: DescMethodServerStreaming) => (request: Message, context: HandlerContext) =>
+    stream(method, request, {
+      headers: context.requestHeader,
+      timeoutMs: context.timeoutMs(),
+      signal: context.signal,
+      responseHeaders: context.responseHeader,
+    });
 
   return {
     services: implementations.map(({ desc }) => desc),
     errors,
-    find: (name) => methods.get(name)?.method,
+    find(name) {
+      const method = methods.get(name)?.method;
+      return method && isUnary(method) ? method : undefined;
+    },
     isTrusted,
     invoke,
+    stream,
     routes(router) {
-      for (const { method } of methods.values())
-        router.rpc(method, handle(method) as never, { readMaxBytes: maxRequestBytes(method) });
+      for (const { method } of methods.values()) {
+        const run = isUnary(method) ? handle(method) : handleStream(method);
+        router.rpc(method, run as never, { readMaxBytes: maxRequestBytes(method) });
+      }
     },
   };
 }
 
+const toMessage = ({ output }: DescMethod, init: MessageInitShape<DescMethod["output"]>): Message =>
+  "$typeName" in init ? (init as Message) : create(output, init);
+
 /** What passes by itself needs no stack. */
 const oneLine = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`);
 
-/** The handler goes on when its caller's time is up: what it has begun is better finished than left to a sweeper. */
+/** The handler goes on when its caller's time is up: what it has begun is better finished than left to a recovery worker. */
 async function inTime<T>(work: Promise<T>, ms: number, outOfTime: () => RpcError): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(outOfTime()), Math.max(0, ms));

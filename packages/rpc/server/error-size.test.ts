@@ -17,7 +17,9 @@ import {
   UpdatePetRequestSchema,
 } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../errors/domain-error.ts";
-import { createDispatcher, type Handlers, implement } from "./dispatcher.ts";
+import { createDispatcher } from "./dispatcher.ts";
+import { type Handlers, implement } from "./handlers.ts";
+import { createHealth } from "./health.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
 
 const MAX_ANSWER_BYTES = 8 * 1024;
@@ -37,8 +39,8 @@ beforeAll(async () => {
   );
   const pets = implement(PetService, { ...handlers, deletePet } as unknown as Handlers<typeof PetService>);
   const deps = { clock: Date.now, random: Math.random, log };
-  const { routes } = createDispatcher([pets], { deps, secret: "", errors });
-  server = await startRpcServer({ host: "127.0.0.1", port: 0, log, errors, services: [PetService], routes });
+  const dispatcher = createDispatcher([pets], { deps, secret: "", errors });
+  server = await startRpcServer({ host: "127.0.0.1", port: 0, log, dispatcher, health: createHealth([]) });
 });
 afterAll(() => server?.close(0));
 

@@ -1,15 +1,18 @@
-import { Code, createClient, createRouterTransport } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
+import { realTime } from "@petstore/runtime/clock";
+import { pino } from "pino";
 import { describe, expect, test, vi } from "vitest";
+import { errors, reasonOf } from "../../../errors.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
-import { createHealth, serveHealth } from "./health.ts";
+import { createDispatcher } from "./dispatcher.ts";
+import { createHealth, healthService } from "./health.ts";
 
-function served(limits?: Parameters<typeof serveHealth>[2]) {
+function served({ maxStreams, ...limits }: { maxStreams?: number; watchLimitMs?: number } = {}) {
   const health = createHealth(["a.A", "b.B"]);
-  const client = createClient(
-    Health,
-    createRouterTransport((router) => serveHealth(router, health, limits)),
-  );
-  return { health, client };
+  const deps = { ...realTime, log: pino({ level: "silent" }) };
+  const bounds = maxStreams === undefined ? {} : { maxStreams };
+  const dispatcher = createDispatcher([healthService(health, limits)], { deps, secret: "", errors, ...bounds });
+  return { health, client: createClient(Health, createRouterTransport(dispatcher.routes)) };
 }
 
 test("nothing serves until it is said", async () => {
@@ -70,12 +73,13 @@ describe("a watch", () => {
   });
 
   test("is refused while as many as allowed are served, and possible again when one has ended", async () => {
-    const { client } = served({ maxWatches: 2 });
+    const { client } = served({ maxStreams: 2 });
     const watch = (signal?: AbortSignal) => client.watch({}, { signal })[Symbol.asyncIterator]();
     const end = new AbortController();
     const [first, second] = [watch(end.signal), watch()];
     await Promise.all([first.next(), second.next()]);
-    await expect(watch().next()).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    const refused = await watch().next().catch(ConnectError.from);
+    expect(refused instanceof ConnectError && reasonOf(refused)?.reason).toBe("OVERLOADED");
     expect((await client.check({})).status).toBe(Status.NOT_SERVING);
     const ended = first.next();
     end.abort();

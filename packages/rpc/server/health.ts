@@ -1,12 +1,13 @@
 /** grpc.health.v1: whether this process, and each of its services, takes calls. */
 import { EventEmitter, on } from "node:events";
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
+import { excerpt } from "connect-transcoder/validation/excerpt";
+import { RpcError } from "../errors/catalogue.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
+import { type Implementation, implement } from "./handlers.ts";
 
 /** How long one Watch is served. Its client then asks again, so that streams whose client is lost don't pile up. */
 const WATCH_LIMIT_MS = 300_000;
-/** Watches at a time. */
-const MAX_WATCHES = 1000;
 
 export interface HealthState {
   /** By the service's full name; "" stands for the process. Undefined: there is no such service. */
@@ -51,35 +52,26 @@ export function createHealth(services: readonly string[]): HealthState {
   };
 }
 
-export function serveHealth(
-  router: ConnectRouter,
-  health: HealthState,
-  { watchLimitMs = WATCH_LIMIT_MS, maxWatches = MAX_WATCHES } = {},
-): void {
-  let watches = 0;
-  router.service(Health, {
-    check({ service }) {
-      const status = health.get(service);
-      if (status === undefined) throw new ConnectError(`no service "${service}" here`, Code.NotFound);
-      return { status };
+/** The three RPCs, as a service like any other. They are served however many other calls are under way. */
+export const healthService = (health: HealthState, { watchLimitMs = WATCH_LIMIT_MS } = {}): Implementation =>
+  implement(
+    Health,
+    {
+      check({ service }) {
+        const status = health.get(service);
+        if (status === undefined) throw new RpcError(`no service "${excerpt(service)}" here`, Code.NotFound);
+        return { status };
+      },
+      async *watch({ service }, { signal }) {
+        const limit = AbortSignal.timeout(watchLimitMs);
+        try {
+          for await (const status of health.watch(service, AbortSignal.any([signal, limit]))) yield { status };
+        } catch (error) {
+          if (limit.aborted) throw new RpcError("watched long enough: ask again", Code.Unavailable);
+          throw error;
+        }
+      },
+      list: () => ({ statuses: Object.fromEntries([...health.all()].map(([name, status]) => [name, { status }])) }),
     },
-    async *watch({ service }, { signal }) {
-      if (watches >= maxWatches)
-        throw new ConnectError(
-          `${maxWatches} watches are served: use Check, or ask again later`,
-          Code.ResourceExhausted,
-        );
-      watches++;
-      const limit = AbortSignal.timeout(watchLimitMs);
-      try {
-        for await (const status of health.watch(service, AbortSignal.any([signal, limit]))) yield { status };
-      } catch (error) {
-        if (limit.aborted) throw new ConnectError("watched long enough: ask again", Code.Unavailable);
-        throw error;
-      } finally {
-        watches--;
-      }
-    },
-    list: () => ({ statuses: Object.fromEntries([...health.all()].map(([name, status]) => [name, { status }])) }),
-  });
-}
+    { isDiagnostic: true },
+  );

@@ -5,6 +5,7 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { ServerReflection, type ServerReflectionRequest } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import { until } from "./until.ts";
 
 /** How long one stream of questions is served. */
 const STREAM_LIMIT_MS = 60_000;
@@ -17,7 +18,7 @@ export function serveReflection(
 ): void {
   const answer = createAnswers([...services, ServerReflection, ServerReflectionAlpha]);
   async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
-    for await (const request of until(AbortSignal.timeout(streamLimitMs), requests)) {
+    for await (const request of until(AbortSignal.timeout(streamLimitMs), requests, tooLong)) {
       yield { validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest) };
     }
   }
@@ -92,17 +93,4 @@ function withImports(file: DescFile, found = new Set<DescFile>()): Set<DescFile>
   return found;
 }
 
-/** What an iterable yields before the signal aborts; an error from then on, also when the iterable never answers. */
-async function* until<T>(signal: AbortSignal, iterable: AsyncIterable<T>): AsyncIterable<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  late.catch(() => {});
-  signal.addEventListener("abort", () =>
-    reject(new ConnectError("the stream was open too long", Code.DeadlineExceeded)),
-  );
-  const iterator = iterable[Symbol.asyncIterator]();
-  for (;;) {
-    const next = await Promise.race([iterator.next(), late]);
-    if (next.done) return;
-    yield next.value;
-  }
-}
+const tooLong = () => new ConnectError("the stream was open too long", Code.DeadlineExceeded);

@@ -10,6 +10,7 @@ import {
   createGrpcTransport,
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
+import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors, reasonOf } from "../../../errors.ts";
@@ -17,6 +18,8 @@ import { CategoryService } from "../../../proto/gen/petstore/category/v1/categor
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
+import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
+import { createHealth, healthService } from "./health.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
@@ -35,17 +38,20 @@ const routes = (router: ConnectRouter) =>
     createCategory: async ({ category }) => ({ category: { id: 1n, name: await handle(category?.name ?? "") } }),
   });
 
-async function started(): Promise<RpcServer> {
-  const server = await startRpcServer({
-    host: "127.0.0.1",
-    port: 0,
-    log: silent,
-    errors,
-    services: [CategoryService],
-    routes,
-  });
+async function started() {
+  const health = createHealth([CategoryService.typeName]);
+  const log = silent;
+  const dispatcher = createDispatcher([healthService(health)], { deps: { ...realTime, log }, secret: "", errors });
+  const routed: Dispatcher = {
+    ...dispatcher,
+    routes(router) {
+      dispatcher.routes(router);
+      routes(router);
+    },
+  };
+  const server = await startRpcServer({ host: "127.0.0.1", port: 0, log, dispatcher: routed, health });
   onTestFinished(() => server.close(0));
-  return server;
+  return { ...server, health };
 }
 
 const transports: [string, (baseUrl: string) => Transport][] = [
@@ -287,7 +293,13 @@ describe("HTTP", () => {
 
 describe("listening", () => {
   const start = (host: string, port: number) =>
-    startRpcServer({ host, port, log: silent, errors, services: [], routes: () => {} });
+    startRpcServer({
+      host,
+      port,
+      log: silent,
+      dispatcher: createDispatcher([], { deps: { ...realTime, log: silent }, secret: "", errors }),
+      health: createHealth([]),
+    });
 
   test("on a taken port says which, and what to do", async () => {
     const taken = createServer().listen(0, "127.0.0.1");

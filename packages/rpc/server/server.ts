@@ -1,7 +1,6 @@
 /** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { DescService } from "@bufbuild/protobuf";
-import { type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect";
+import { createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import {
   compressionBrotli,
@@ -10,10 +9,11 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
+import { batchRoutes } from "../batching/server.ts";
 import { SECRET_HEADER } from "../call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { Health } from "../gen/health/v1/health_pb.ts";
-import { createHealth, type HealthState, serveHealth } from "./health.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { HealthState } from "./health.ts";
 import { ensureHost } from "./host.ts";
 import { listen, origin } from "./listen.ts";
 import { limitCall, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
@@ -31,42 +31,35 @@ export interface RpcServerOptions {
   /** 0 lets the system choose one. */
   readonly port: number;
   readonly log: Logger;
-  readonly errors: ErrorCatalogue;
-  /** Adds the handlers. */
-  readonly routes: (router: ConnectRouter) => void;
-  /** What health and reflection speak of. */
-  readonly services: readonly DescService[];
-  readonly interceptors?: readonly Interceptor[];
+  readonly dispatcher: Dispatcher;
+  /** It serves when the server listens, and drains when the server closes. */
+  readonly health: HealthState;
   readonly limits?: OnePortLimits;
-  /** True for headers that only the system's own processes can send. By default nobody's are. */
-  readonly isTrusted?: (headers: Headers) => boolean;
 }
 
 export interface RpcServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  readonly health: HealthState;
   /** Not ready, accepts nothing new, finishes what runs; cuts off what still runs after `graceMs`. */
   close(graceMs?: number): Promise<void>;
 }
 
 /** Resolves when the server takes calls. Throws `ListenError`. */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
-  const { host, log, errors, services, limits = defaultLimits } = options;
-  const health = createHealth(services.map(({ typeName }) => typeName));
+  const { host, log, dispatcher, health, limits = defaultLimits } = options;
+  const { errors } = dispatcher;
   // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
   const router = createConnectRouter({
     readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked(errors)),
-    interceptors: [...(options.interceptors ?? [])],
   });
-  options.routes(router);
-  serveHealth(router, health);
-  serveReflection(router, [...services, Health]);
+  dispatcher.routes(router);
+  batchRoutes(router, dispatcher);
+  serveReflection(router, dispatcher.services);
 
   const knowsPeer = ({ headers: { [SECRET_HEADER]: secret } }: IncomingMessage) =>
-    typeof secret === "string" && options.isTrusted?.(new Headers({ [SECRET_HEADER]: secret })) === true;
+    typeof secret === "string" && dispatcher.isTrusted(new Headers({ [SECRET_HEADER]: secret }));
   const server = createOnePortServer(createListener(router.handlers, log, errors), limits, { knowsPeer, log });
   const port = await listen(server, host, options.port);
   health.set(true);
@@ -76,7 +69,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     closed ??= closeServer(server, graceMs);
     return closed;
   };
-  return { url: origin(host, port), port, health, close, [Symbol.asyncDispose]: () => close() };
+  return { url: origin(host, port), port, close, [Symbol.asyncDispose]: () => close() };
 }
 
 function createListener(handlers: readonly UniversalHandler[], log: Logger, errors: ErrorCatalogue): Handler {

@@ -1,0 +1,48 @@
+/** How a service is written down: a handler for each of its RPCs. */
+import type {
+  DescMethod,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  Message,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import type { Call } from "../call.ts";
+
+/** A call that is answered by a stream. */
+export interface StreamingCall extends Call {
+  /** Aborts when nobody takes the answer any more: the caller has gone or its time is over, or the stream has ended. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Handles one RPC, unary or server-streaming. It reads like its rule; whatever it throws becomes an error of the
+ * catalogue.
+ */
+export type Handler<M> =
+  M extends DescMethodUnary<infer I, infer O>
+    ? (request: MessageShape<I>, call: Call) => Promise<MessageInitShape<O>> | MessageInitShape<O>
+    : M extends DescMethodServerStreaming<infer I, infer O>
+      ? (request: MessageShape<I>, call: StreamingCall) => AsyncIterable<MessageInitShape<O>>
+      : never;
+
+/** A handler for every RPC of a service. */
+export type Handlers<S extends DescService> = { [K in keyof S["method"]]: Handler<S["method"][K]> };
+
+type Init = MessageInitShape<DescMethod["output"]>;
+export type UnaryHandler = (request: Message, call: Call) => Promise<Init> | Init;
+export type StreamHandler = (request: Message, call: StreamingCall) => AsyncIterable<Init>;
+
+/** A service together with its handlers. */
+export interface Implementation {
+  readonly desc: DescService;
+  readonly handlers: Readonly<Record<string, UnaryHandler | StreamHandler>>;
+  /** Its unary calls are admitted however many others are under way: they tell how the process is. */
+  readonly isDiagnostic: boolean;
+}
+export const implement = <S extends DescService>(
+  desc: S,
+  handlers: Handlers<S>,
+  { isDiagnostic = false } = {},
+): Implementation => ({ desc, handlers: handlers as unknown as Implementation["handlers"], isDiagnostic });
