@@ -187,9 +187,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       const messages = (run.handler as StreamHandler)(request, call);
       for await (const message of until(signal, messages, stopped)) yield toMessage(method, message);
     } catch (error) {
-      // A handler that is told to stop may throw what it likes.
-      thrown = signal.aborted ? stopped() : error;
-      failure = run.failed(thrown);
+      thrown = error;
+      failure = run.failed(error);
       throw failure;
     } finally {
       underWay.server_streaming--;

@@ -115,6 +115,22 @@ test("a caller that leaves ends it, and its handler is told", async () => {
   expect([seen?.aborted, lines.map(({ level, code }) => [level, code])]).toEqual([true, [[20, "Canceled"]]]);
 });
 
+test("a handler that never looks whether its caller has gone is not asked for more, and cleans up", async () => {
+  let cleaned = false;
+  const { open, leave } = serve(async function* () {
+    try {
+      for (;;) yield { status: Status.SERVING };
+    } finally {
+      cleaned = true;
+    }
+  });
+  const answers = open();
+  await answers.next();
+  leave();
+  expect(await failure(answers.next())).toEqual(["Canceled", undefined]);
+  expect(cleaned).toBe(true);
+});
+
 test.each<[string, unknown, string[], number]>([
   ["what a handler says", new DomainError("PET_NOT_FOUND", "No."), ["NotFound", "PET_NOT_FOUND"], 20],
   ["a bug", new TypeError("x"), ["Unavailable", "UNAVAILABLE"], 50],
