@@ -53,14 +53,14 @@ export function contents(id: number, now: number): Written[] {
   const categoryId = Math.ceil(id / CATEGORY);
   const params = { facts: { name: `Pet ${id}` }, categoryId };
   const bigId = BigInt(id);
-  const entry = history<InventoryDoc>(inventory.open(id, "available"), inventory.markTold(1));
+  const entry = history<InventoryDoc>(inventory.open(id, "available"), inventory.markPublished(1));
   const kept = history<PetDoc>(pet.insert(id, params), pet.activate(entry.now()));
 
   /** A change of the stock, which the pet hears of. */
   const stock = (change: Change<InventoryDoc>) => {
     entry.change(change);
     kept.change(pet.applyStatus(bigId, entry.now()));
-    entry.change(inventory.markTold(entry.now().statusRev));
+    entry.change(inventory.markPublished(entry.now().statusRev));
   };
 
   if (id % 3 === 0) stock(inventory.update(bigId, { quantity: 10 }, undefined));
@@ -90,7 +90,13 @@ export function contents(id: number, now: number): Written[] {
   const hour = Math.floor(now / 3_600_000) - ((id / KEYED) % HOURS);
   const key = (of: "pet" | "order", params: object): Written => {
     const sha256 = (text: string) => createHash("sha256").update(text).digest("base64url");
-    const doc = { _id: sha256(`${of} ${id}`), id, fingerprint: sha256(JSON.stringify(params)), params, floor: 0 };
+    const doc = {
+      _id: sha256(`${of} ${id}`),
+      recordId: id,
+      fingerprint: sha256(JSON.stringify(params)),
+      params,
+      fencingEpoch: 0,
+    };
     return { service: of, collection: "keys", states: [{ ...doc, hour, rev: 1 } as Doc] };
   };
   const joined = history<CategoryDoc>(category.insert(categoryId, { name: `category ${categoryId}` }));

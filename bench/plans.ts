@@ -29,41 +29,51 @@ function all(pets: number, now: number): Asked[] {
     { service: "inventory", collection: "inventory" },
     { service: "order", collection: "orders" },
   ] as const;
-  const listed = true;
+  const visible = true;
   const middle = { _id: { $lt: Math.floor(pets / 2) } };
-  const sweep = { limit: BATCH, order: 1 } as const;
+  const batch = { limit: BATCH, order: 1 } as const;
   const lastHour = Math.floor(now / 3_600_000);
   const hours = (from: number) => Array.from({ length: 100 }, (_, i) => from - i);
   return [
-    { query: "pets", ...pet, where: { listed } },
-    { query: "pets, page in the middle", ...pet, where: { listed, ...middle } },
-    { query: "pets of a category", ...pet, where: { listed, categoryId } },
-    { query: "pets by status", ...pet, where: { listed, status: "pending" } },
-    { query: "pets by two statuses, in the middle", ...pet, where: { listed, status: ["pending", "sold"], ...middle } },
-    { query: "pets of a category by status", ...pet, where: { listed, categoryId, status: "available" } },
+    { query: "pets", ...pet, where: { visible } },
+    { query: "pets, page in the middle", ...pet, where: { visible, ...middle } },
+    { query: "pets of a category", ...pet, where: { visible, categoryId } },
+    { query: "pets by status", ...pet, where: { visible, status: "pending" } },
+    {
+      query: "pets by two statuses, in the middle",
+      ...pet,
+      where: { visible, status: ["pending", "sold"], ...middle },
+    },
+    { query: "pets of a category by status", ...pet, where: { visible, categoryId, status: "available" } },
     { query: "has the category members", ...pet, where: { member: categoryId }, limit: 1, order: 1 },
     { query: "does a pet join the category", ...pet, where: { joining: categoryId }, limit: 1, order: 1 },
-    { query: "unfinished pets", ...pet, where: { todo: true }, ...sweep },
-    { query: "entries", ...entry, where: { listed } },
-    { query: "entries by status", ...entry, where: { listed, status: "sold" } },
-    { query: "entries whose status is to be told", ...entry, where: { dirty: true }, ...sweep },
-    { query: "entries with open orders", ...entry, where: { holding: true }, ...sweep },
-    { query: "orders", ...order, where: { listed } },
-    { query: "orders of a pet", ...order, where: { listed, petId: categoryId } },
-    { query: "open orders", ...order, where: { listed, done: false } },
-    { query: "complete orders, in the middle", ...order, where: { listed, done: true, ...middle } },
-    { query: "open orders of a pet", ...order, where: { listed, petId: categoryId, done: false } },
-    { query: "unfinished orders", ...order, where: { todo: true }, ...sweep },
-    { query: "categories", service: "category", collection: "categories", where: { listed } },
-    { query: "unfinished categories", service: "category", collection: "categories", where: { todo: true }, ...sweep },
+    { query: "unfinished pets", ...pet, where: { pending: true }, ...batch },
+    { query: "entries", ...entry, where: { visible } },
+    { query: "entries by status", ...entry, where: { visible, status: "sold" } },
+    { query: "entries whose status is to be published", ...entry, where: { pending: true }, ...batch },
+    { query: "entries with open orders", ...entry, where: { hasReservations: true }, ...batch },
+    { query: "orders", ...order, where: { visible } },
+    { query: "orders of a pet", ...order, where: { visible, petId: categoryId } },
+    { query: "open orders", ...order, where: { visible, completed: false } },
+    { query: "complete orders, in the middle", ...order, where: { visible, completed: true, ...middle } },
+    { query: "open orders of a pet", ...order, where: { visible, petId: categoryId, completed: false } },
+    { query: "unfinished orders", ...order, where: { pending: true }, ...batch },
+    { query: "categories", service: "category", collection: "categories", where: { visible } },
+    {
+      query: "unfinished categories",
+      service: "category",
+      collection: "categories",
+      where: { pending: true },
+      ...batch,
+    },
     {
       query: "expired keys, none",
       service: "pet",
       collection: "keys",
       where: { hour: hours(lastHour - 25) },
-      ...sweep,
+      ...batch,
     },
-    { query: "expired keys, many", service: "pet", collection: "keys", where: { hour: hours(lastHour) }, ...sweep },
+    { query: "expired keys, many", service: "pet", collection: "keys", where: { hour: hours(lastHour) }, ...batch },
   ];
 }
 

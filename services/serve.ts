@@ -45,7 +45,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     stack.defer(() => transport.close());
     return transport;
   };
-  const deps: Deps = { store, log, ...realTime, retention: RETENTION, point: pointOf(config) };
+  const deps: Deps = { store, log, ...realTime, retention: RETENTION, failpoint: failpointOf(config) };
   const service = await create[name](deps, transportTo);
   const health = createHealth(service.implementations.map(({ desc }) => desc.typeName));
   const dispatcher = createDispatcher([...service.implementations, healthService(health)], {
@@ -55,10 +55,10 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     storeFailureOf,
   });
 
-  // Workers finish what the last process left before they come to rest, and stop before the store is closed.
+  // Workers begin with what the last process left unfinished, and stop before the store is closed.
   const workers = stack.use(new AsyncDisposableStack());
-  for (const { name, everyMs, sweep } of service.workers)
-    workers.use(every(everyMs, name, (stop) => sweep(BATCH, stop), deps));
+  for (const { name, everyMs, run } of service.workers)
+    workers.use(every(everyMs, name, (stop) => run(BATCH, stop), deps));
 
   const server = await startRpcServer({
     host,
@@ -117,8 +117,8 @@ const create: Record<ServiceName, Create> = {
   },
 };
 
-/** In tests of crashes, a point at which the process dies as if the power went. */
-function pointOf({ crashAt }: ServiceConfig): Deps["point"] {
+/** With `CRASH_AT`, which is for tests: the process kills itself (SIGKILL) when it reaches that failpoint. */
+function failpointOf({ crashAt }: ServiceConfig): Deps["failpoint"] {
   if (crashAt === undefined) return () => {};
   return (name) => {
     if (name === crashAt) process.kill(process.pid, "SIGKILL");

@@ -2,6 +2,7 @@ import { type Infer, schema } from "@petstore/store/port";
 import * as z from "zod";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { members } from "../resource/members.ts";
+import type { Sagas } from "../resource/on-behalf.ts";
 import { storedShape, toEtag } from "../resource/record.ts";
 
 /** What a client says about a category. */
@@ -13,13 +14,13 @@ export type CategoryParams = Infer<typeof paramsShape>;
 /**
  * A category as it is stored.
  *
- * ACTIVE -> DELETING (not decided: pets may still turn up) -> DELETED, or back to ACTIVE. VOID was never a category: its id
- * was taken and given up. DELETED and VOID are tombstones without what the client said.
+ * ACTIVE -> DELETING (undecided: pets may still belong to it) -> DELETED, or back to ACTIVE. ABORTED was never a category:
+ * its id was taken and abandoned. DELETED and ABORTED are tombstones without what the client said.
  */
 const categoryShape = z.object({
   ...storedShape.shape,
   ...said.fields,
-  state: z.literal(["ACTIVE", "DELETING", "DELETED", "VOID"]),
+  state: z.literal(["ACTIVE", "DELETING", "DELETED", "ABORTED"]),
   /** Number of the latest deletion, 0 when there was none. */
   op: z.int(),
 });
@@ -27,14 +28,16 @@ export type CategoryDoc = Infer<typeof categoryShape>;
 
 export const CATEGORIES = schema<CategoryDoc>()(
   "categories",
-  { listed: ["listed"], todo: ["todo"], over: ["over"] },
+  { visible: ["visible"], pending: ["pending"], endedOn: ["endedOn"] },
   categoryShape,
 );
+export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"]>;
 
-export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean => state === "DELETED" || state === "VOID";
+export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean =>
+  state === "DELETED" || state === "ABORTED";
 
 export const toCategory = (id: number, params: CategoryParams, version: number): Category =>
   said.toMessage(CategorySchema, params, { id: BigInt(id), etag: toEtag(version) });
 
-/** A category as the outside sees it. */
+/** A category as callers see it. */
 export const shown = (doc: CategoryDoc): Category => toCategory(doc._id, doc, doc.version);

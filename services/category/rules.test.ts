@@ -1,27 +1,28 @@
 import { describe, expect, test } from "vitest";
+import { FORMAT } from "../resource/record.ts";
 import type { CategoryDoc } from "./model.ts";
-import { beginDeletion, endDeletion, giveUp, insert, update } from "./rules.ts";
+import { beginDeletion, endDeletion, insert, insertAborted, update } from "./rules.ts";
 
 const active: CategoryDoc = {
-  ...{ _id: 1, rev: 5, version: 3, state: "ACTIVE", listed: true, op: 0, format: 1 },
+  ...{ _id: 1, rev: 5, version: 3, state: "ACTIVE", visible: true, op: 0, format: FORMAT },
   ...{ name: "dogs", description: "bark" },
 };
-const deleting: CategoryDoc = { ...active, state: "DELETING", op: 1, todo: true };
-const deleted: CategoryDoc = { _id: 1, rev: 7, version: 3, state: "DELETED", name: "", op: 1, format: 1 };
+const deleting: CategoryDoc = { ...active, state: "DELETING", op: 1, pending: true };
+const deleted: CategoryDoc = { _id: 1, rev: 7, version: 3, state: "DELETED", name: "", op: 1, format: FORMAT };
 const stored = (decision: { action: string; doc?: unknown }) => decision.doc as CategoryDoc | undefined;
 
 describe("creation", () => {
   test("writes an active category at version 1, once", () => {
     const first = insert(9, { name: "cats" })(undefined);
-    expect(stored(first)).toMatchObject({ _id: 9, state: "ACTIVE", version: 1, listed: true, name: "cats" });
+    expect(stored(first)).toMatchObject({ _id: 9, state: "ACTIVE", version: 1, visible: true, name: "cats" });
     expect(insert(1, { name: "cats" })(active)).toEqual({ action: "keep", result: active });
   });
   test("an id that was given up is never a category", () => {
-    const tomb = stored(giveUp(9)(undefined)) as CategoryDoc;
-    expect(tomb).toMatchObject({ state: "VOID" });
-    expect(tomb.listed).toBeUndefined();
+    const tomb = stored(insertAborted(9)(undefined)) as CategoryDoc;
+    expect(tomb).toMatchObject({ state: "ABORTED" });
+    expect(tomb.visible).toBeUndefined();
     expect(insert(9, { name: "cats" })(tomb)).toMatchObject({ action: "keep" });
-    expect(giveUp(1)(active)).toMatchObject({ action: "keep" });
+    expect(insertAborted(1)(active)).toMatchObject({ action: "keep" });
   });
 });
 
@@ -46,7 +47,7 @@ describe("a change", () => {
     expect(update(1n, { name: "x" }, { etag: '"3"' })(active)).toMatchObject({ action: "put" });
   });
   test("waits for a deletion that is not decided", () => {
-    expect(update(1n, { name: "x" }, undefined)(deleting)).toEqual({ action: "keep", result: "busy" });
+    expect(update(1n, { name: "x" }, undefined)(deleting)).toEqual({ action: "keep", result: "deleting" });
   });
   test.each([undefined, deleted])("of what is not there is not found, before the revision is looked at", (doc) => {
     expect(() => update(1n, { name: "x" }, { etag: '"9"' })(doc)).toThrow(
@@ -60,7 +61,7 @@ describe("a deletion", () => {
     const decision = beginDeletion(1n, undefined)({ ...active, op: 4 });
     expect(decision).toMatchObject({
       result: 5,
-      doc: { state: "DELETING", op: 5, todo: true, listed: true, version: 3 },
+      doc: { state: "DELETING", op: 5, pending: true, visible: true, version: 3 },
     });
   });
   test("joins the one that is under way", () => {
@@ -75,19 +76,19 @@ describe("a deletion", () => {
     );
   });
   test("ends as a tombstone, or steps back", () => {
-    expect(stored(endDeletion(1, true)(deleting))).toEqual({
+    expect(stored(endDeletion(1, "DELETED")(deleting))).toEqual({
       _id: 1,
       rev: deleting.rev,
       version: 3,
       state: "DELETED",
       name: "",
       op: 1,
-      format: 1,
+      format: FORMAT,
     });
-    expect(stored(endDeletion(1, false)(deleting))).toMatchObject({
+    expect(stored(endDeletion(1, "ACTIVE")(deleting))).toMatchObject({
       state: "ACTIVE",
       op: 1,
-      todo: undefined,
+      pending: undefined,
       name: "dogs",
     });
   });
@@ -96,6 +97,7 @@ describe("a deletion", () => {
     ["a category that is active again", 1, active],
     ["a category that is gone", 1, deleted],
   ])("decides nothing for %s", (_, op, doc) => {
-    for (const gone of [true, false]) expect(endDeletion(op, gone)(doc)).toEqual({ action: "keep", result: false });
+    for (const end of ["DELETED", "ACTIVE"] as const)
+      expect(endDeletion(op, end)(doc)).toEqual({ action: "keep", result: false });
   });
 });

@@ -2,12 +2,12 @@
 
 import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../resource/errors.ts";
-import { type Condition, checkMatch, succeed } from "../resource/record.ts";
+import { checkPreconditions, FORMAT, type Preconditions, succeed } from "../resource/record.ts";
 import { type CategoryDoc, type CategoryParams, said, shown } from "./model.ts";
 
-type Decide<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;
+type Rule<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;
 
-/** True for what the outside may see. */
+/** True for what callers may see. */
 const exists = (doc: CategoryDoc | undefined): doc is CategoryDoc =>
   doc?.state === "ACTIVE" || doc?.state === "DELETING";
 
@@ -16,50 +16,50 @@ export const categoryNotFound = (id: bigint | number) =>
 
 /** Writes a new category, unless its id is already written. */
 export const insert =
-  (id: number, params: CategoryParams): Decide<CategoryDoc> =>
+  (id: number, params: CategoryParams): Rule<CategoryDoc> =>
   (doc) => {
     if (doc) return keep(doc);
-    const fresh = { ...params, _id: id, version: 1, state: "ACTIVE", listed: true, op: 0, format: 1 } as const;
+    const fresh = { ...params, _id: id, version: 1, state: "ACTIVE", visible: true, op: 0, format: FORMAT } as const;
     return put(fresh, { ...fresh, rev: 1 });
   };
 
-/** Writes a tombstone in place of a record that was never written. */
-export const giveUp =
-  (id: number): Decide<void> =>
+/** Writes a tombstone in place of a category that was never written. */
+export const insertAborted =
+  (id: number): Rule<void> =>
   (doc) =>
-    doc ? keep(undefined) : put(tombstone(id, "VOID", 1, 0), undefined);
+    doc ? keep(undefined) : put(tombstone(id, "ABORTED", 1, 0), undefined);
 
-/** Changes what is given: an undefined member removes its field. "busy" while a deletion is undecided. */
+/** Changes what is given: an undefined member removes its field. "deleting" while a deletion is undecided. */
 export const update =
-  (id: bigint, change: Partial<CategoryParams>, condition: Condition): Decide<CategoryDoc | "busy"> =>
+  (id: bigint, change: Partial<CategoryParams>, preconditions: Preconditions): Rule<CategoryDoc | "deleting"> =>
   (doc) => {
     if (!exists(doc)) throw categoryNotFound(id);
-    if (doc.state === "DELETING") return keep("busy");
-    checkMatch(condition, doc.version);
+    if (doc.state === "DELETING") return keep("deleting");
+    checkPreconditions(preconditions, doc.version);
     const next = succeed(doc, change, shown);
     return next.version === doc.version ? keep(doc) : put(next, next);
   };
 
-/** Begins a deletion, or joins the one that is under way. Returns its number. */
+/** Begins a deletion, or joins the one that is under way. Resolves to its number. */
 export const beginDeletion =
-  (id: bigint, condition: Condition): Decide<number> =>
+  (id: bigint, preconditions: Preconditions): Rule<number> =>
   (doc) => {
     if (!exists(doc)) throw categoryNotFound(id);
-    checkMatch(condition, doc.version);
+    checkPreconditions(preconditions, doc.version);
     if (doc.state === "DELETING") return keep(doc.op);
     const op = doc.op + 1;
-    return put({ ...doc, state: "DELETING", op, todo: true }, op);
+    return put({ ...doc, state: "DELETING", op, pending: true }, op);
   };
 
-/** Decides deletion `op`. True for the one whose step was stored. */
+/** Decides deletion `op`. True for the one caller whose step was stored. */
 export const endDeletion =
-  (op: number, gone: boolean): Decide<boolean> =>
+  (op: number, end: "DELETED" | "ACTIVE"): Rule<boolean> =>
   (doc) => {
     if (doc?.state !== "DELETING" || doc.op !== op) return keep(false);
-    const shed = { listed: undefined, todo: undefined };
-    if (gone) return put({ ...doc, ...shed, ...tombstone(doc._id, "DELETED", doc.version, op) }, true);
-    return put({ ...doc, state: "ACTIVE", todo: undefined }, true);
+    const shed = { visible: undefined, pending: undefined };
+    if (end === "DELETED") return put({ ...doc, ...shed, ...tombstone(doc._id, "DELETED", doc.version, op) }, true);
+    return put({ ...doc, state: "ACTIVE", pending: undefined }, true);
   };
 
-const tombstone = (id: number, state: "DELETED" | "VOID", version: number, op: number) =>
-  ({ ...said.unsaid, _id: id, version, state, name: "", op, format: 1 }) as const;
+const tombstone = (id: number, state: "DELETED" | "ABORTED", version: number, op: number) =>
+  ({ ...said.unsaid, _id: id, version, state, name: "", op, format: FORMAT }) as const;

@@ -5,7 +5,7 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { startTestService, type TestService } from "../resource/fixtures/service.ts";
-import type { Peers } from "./delete-category.ts";
+import type { CategoryPeers } from "./context.ts";
 import { createCategoryService } from "./service.ts";
 
 let service: TestService;
@@ -25,7 +25,7 @@ beforeEach(async () => {
     },
     openCategory: ({ op }: { op: bigint }) => answer(`open ${op}`, {}),
   };
-  service = await startTestService((deps) => createCategoryService(deps, { pets: peer } as unknown as Peers));
+  service = await startTestService((deps) => createCategoryService(deps, { pets: peer } as unknown as CategoryPeers));
 });
 const categories = () => service.client(CategoryService);
 const make = async (name = "dogs") => (await categories().createCategory({ category: { name } })).category?.id ?? 0n;
@@ -68,7 +68,7 @@ describe("DeleteCategory", () => {
     expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("UNAVAILABLE");
     expect(await exists(id)).toBe(true);
     pets.membership = Membership.NONE;
-    await service.sweep();
+    await service.runWorkers();
     expect(await exists(id)).toBe(false);
   });
 
@@ -93,7 +93,7 @@ describe("DeleteCategory", () => {
       expect(service.reached).toContain(point);
       service.crashAt(undefined);
       await service.restart();
-      await service.sweep();
+      await service.runWorkers();
       const state = await service.client(CategoryInternalService).getCategoryState({ categoryId: id });
       expect(state).toMatchObject({ state: CategoryState.ACTIVE, op: 1n });
       pets.membership = Membership.NONE;

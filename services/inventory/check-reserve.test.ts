@@ -5,7 +5,8 @@ import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/i
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { withReads } from "../resource/fixtures/reads.ts";
 import { startTestService, type TestService } from "../resource/fixtures/service.ts";
-import { createInventoryService, type Peers } from "./service.ts";
+import type { InventoryPeers } from "./context.ts";
+import { createInventoryService } from "./service.ts";
 
 /** What an ordinary read shows when it is asked of a primary that was deposed and does not know it yet. */
 let outdated: Doc | undefined;
@@ -21,7 +22,7 @@ beforeEach(async () => {
   [outdated, read] = [undefined, []];
   const pets = { applyStatuses: async () => ({ petId: [] }) };
   service = await startTestService((deps) =>
-    createInventoryService({ ...deps, store: withReads(deps.store, seen) }, { pets } as unknown as Peers),
+    createInventoryService({ ...deps, store: withReads(deps.store, seen) }, { pets } as unknown as InventoryPeers),
   );
 });
 const internal = () => service.client(InventoryInternalService);

@@ -15,26 +15,26 @@ export const said = members(InventoryUpdateSchema, { quantity: z.int() }, {});
 export type InventoryChange = ReturnType<typeof said.changeOf>;
 
 /** How an operation of Pet or Order ended. */
-const endingShape = z.literal([
+const operationOutcomeShape = z.literal([
   ...(["OK", "NOT_FOUND", "NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"] as const),
   ...(["OPEN_ORDERS", "STALE", "FENCED"] as const),
 ] satisfies readonly (keyof typeof Outcome)[]);
-export type Ending = z.output<typeof endingShape>;
+export type OperationOutcome = z.output<typeof operationOutcomeShape>;
 
 /**
  * An inventory entry as it is stored; `_id` is the pet.
  *
- * OPEN -> RETIRED, which is a tombstone. A STUB is no entry: it only remembers orders that were released before the entry
- * was opened. There can be a thousand orders in each of `resv` and `done`.
+ * OPEN -> RETIRED, which is a tombstone. A PLACEHOLDER is no entry: it only remembers orders that were released before the
+ * entry was opened. There can be a thousand orders in each of `reservations` and `settled`.
  *
- * Its units: in every entry at every instant received = quantity + reserved + sold, and none is negative. `quantity` is what
- * can still be sold.
+ * No oversell: in every entry at every instant received = quantity + reserved + sold, and none is negative. `quantity` is
+ * what can still be sold.
  */
 const inventoryShape = z.object({
   ...storedShape.shape,
   ...said.fields,
-  state: z.literal(["STUB", "OPEN", "RETIRED"]),
-  /** What open orders hold: the sum of `resv`. */
+  state: z.literal(["PLACEHOLDER", "OPEN", "RETIRED"]),
+  /** What open orders hold: the sum of `reservations`. */
   reserved: z.int(),
   sold: z.int(),
   /** All that ever came in, less what was written off. */
@@ -45,33 +45,40 @@ const inventoryShape = z.object({
   status: statusShape,
   /** Revision at which `status` last changed. */
   statusRev: z.int(),
-  /** Present until Pet knows `status`: the outbox of the status relay. */
-  dirty: z.literal(true).optional(),
-  /** Number of orders in `resv`. */
-  open: z.int(),
-  /** Present while `open` is above 0: what the reconciler looks through. */
-  holding: z.literal(true).optional(),
+  /** The outbox: present until Pet has stored `status`. */
+  pending: storedShape.shape.pending,
+  /** Number of orders in `reservations`. */
+  openOrders: z.int(),
+  /** Present while there are open orders. The reconciler reads no other entries. */
+  hasReservations: z.literal(true).optional(),
   /** Units held by each open order. */
-  resv: z.string().regex(UNITS_MAP),
-  /** Orders that are settled: C committed, X released. */
-  done: z.string().regex(SETTLED_MAP),
-  /** Orders up to this one may have left `done`: none of them can reserve any more. */
-  floor: z.int(),
+  reservations: z.string().regex(UNITS_MAP),
+  /** Orders whose reservation has ended: C committed, X released. */
+  settled: z.string().regex(SETTLED_MAP),
+  /** Orders up to this one may have been dropped from `settled`: none of them can reserve any more. */
+  lowWaterMark: z.int(),
   /** Pet's latest operation and how it ended, so that a repeat is answered alike. */
-  lastOp: z.object({ op: z.int(), outcome: endingShape }),
+  lastOp: z.object({ op: z.int(), outcome: operationOutcomeShape }),
 });
 export type InventoryDoc = Infer<typeof inventoryShape>;
 
 export const INVENTORY = schema<InventoryDoc>()(
   "inventory",
-  { listed: ["listed"], status: ["listed", "status"], dirty: ["dirty"], holding: ["holding"], over: ["over"] },
+  {
+    visible: ["visible"],
+    status: ["visible", "status"],
+    pending: ["pending"],
+    hasReservations: ["hasReservations"],
+    endedOn: ["endedOn"],
+  },
   inventoryShape,
 );
-/** A stub counts as one: what it remembers are orders that never were. */
-export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean => state === "STUB" || state === "RETIRED";
+/** A placeholder counts as one: the orders that it remembers were never placed. */
+export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean =>
+  state === "PLACEHOLDER" || state === "RETIRED";
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"]>;
 
-/** An entry as the outside sees it. */
+/** An entry as callers see it. */
 export const toInventoryItem = (doc: InventoryDoc): InventoryItem =>
   said.toMessage(InventoryItemSchema, doc, {
     petId: BigInt(doc._id),

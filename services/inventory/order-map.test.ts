@@ -22,9 +22,9 @@ test("a map holds what a Map would, in ascending order", () => {
       expect(ordersIn(map)).toEqual(sorted);
       expect(sizeOf(map)).toBe(model.size);
       for (let order = 1; order <= 120; order++) expect(valueFor(map, order)).toBe(model.get(order)?.toString());
-      const left = sorted.slice(0, Math.max(0, sorted.length - most));
+      const dropped = sorted.slice(0, Math.max(0, sorted.length - most));
       const kept = highest(map, most);
-      expect([ordersIn(kept.map), kept.left]).toEqual([sorted.slice(left.length), left.at(-1)]);
+      expect([ordersIn(kept.map), kept.dropped]).toEqual([sorted.slice(dropped.length), dropped.at(-1)]);
     }),
   );
 });

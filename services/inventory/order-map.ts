@@ -54,12 +54,12 @@ export function sizeOf(map: OrderMap): number {
   return size;
 }
 
-/** The `most` highest orders of the map, and the highest one that had to leave. */
-export function highest(map: OrderMap, most: number): { readonly map: OrderMap; readonly left?: number } {
-  let [at, left] = [0, undefined as number | undefined];
-  for (let leaving = sizeOf(map) - most; leaving > 0; leaving--) {
-    left = orderAt(map, at);
+/** The `limit` highest orders of the map, and the highest one that was dropped for it. */
+export function highest(map: OrderMap, limit: number): { readonly map: OrderMap; readonly dropped?: number } {
+  let [at, dropped] = [0, undefined as number | undefined];
+  for (let excess = sizeOf(map) - limit; excess > 0; excess--) {
+    dropped = orderAt(map, at);
     at = endOf(map, at);
   }
-  return left === undefined ? { map } : { map: map.slice(at), left };
+  return dropped === undefined ? { map } : { map: map.slice(at), dropped };
 }

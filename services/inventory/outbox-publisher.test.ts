@@ -6,8 +6,9 @@ import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { startTestService, type TestService, testClock } from "../resource/fixtures/service.ts";
-import { createRelay } from "./outbox-publisher.ts";
-import { createInventoryService, type Peers } from "./service.ts";
+import type { InventoryPeers } from "./context.ts";
+import { createPublisher } from "./outbox-publisher.ts";
+import { createInventoryService } from "./service.ts";
 
 const { AVAILABLE, PENDING, SOLD } = PetStatus;
 interface News {
@@ -39,7 +40,7 @@ beforeEach(async () => {
       return { petId: heard.map(({ petId }) => petId) };
     },
   };
-  service = await startTestService((deps) => createInventoryService(deps, { pets } as unknown as Peers));
+  service = await startTestService((deps) => createInventoryService(deps, { pets } as unknown as InventoryPeers));
 });
 const internal = () => service.client(InventoryInternalService);
 const open = (petId: bigint) => internal().open({ petId, listing: AVAILABLE });
@@ -52,7 +53,7 @@ const told = () => pet.told.map(({ status }) => status);
 /** A sweep tells only what is still to be told. */
 const sweep = async () => {
   const before = pet.told.length;
-  await service.sweep();
+  await service.runWorkers();
   return pet.told.slice(before);
 };
 
@@ -78,7 +79,7 @@ describe("a status", () => {
     pet.down = true;
     await open(1n);
     await reserve(1n);
-    await service.sweep();
+    await service.runWorkers();
     pet.down = false;
     expect(await sweep()).toMatchObject([{ petId: 1n, status: PENDING }]);
     expect(await sweep()).toEqual([]);
@@ -87,7 +88,7 @@ describe("a status", () => {
   test("of one pet that fails does not hold up the others", async () => {
     pet.down = true;
     for (const petId of [1n, 2n]) await open(petId);
-    await service.sweep();
+    await service.runWorkers();
     pet.down = false;
     pet.broken = [1n];
     expect(await sweep()).toMatchObject([{ petId: 2n }]);
@@ -115,7 +116,7 @@ describe("a status", () => {
       await open(1n);
       await idle();
       expect(told()).toEqual([AVAILABLE]);
-      await service.sweep();
+      await service.runWorkers();
       service.crashAt(point);
       service.reached.clear();
       await reserve(1n).catch(() => {});
@@ -219,14 +220,14 @@ describe("a slow Pet", () => {
     };
     const { clock } = testClock();
     const context = { clock, random: () => 0, log: pino({ level: "silent" }), point: () => {}, entries: { getMany } };
-    const relay = createRelay(context as unknown as Parameters<typeof createRelay>[0]);
-    for (let id = 1; id <= 20_000; id++) relay.kick(id);
+    const relay = createPublisher(context as unknown as Parameters<typeof createPublisher>[0]);
+    for (let id = 1; id <= 20_000; id++) relay.notify(id);
     await idle();
     expect(read.size).toBe(400);
     resolve([]);
     await idle();
     expect(read.size).toBe(10_000);
-    relay.kick(20_000);
+    relay.notify(20_000);
     await idle();
     expect(read).toContain(20_000);
   });

@@ -1,7 +1,7 @@
 /**
- * Telling Pet the status that follows from the stock. The outbox is the entry itself (`dirty`): what a crash, a failure or
- * too long a queue leaves there is told by the worker. In the common case a kick after the write tells it at once. While
- * Pet is slow, changes of one pet become one, and many pets become one call.
+ * Publishing the status that follows from the stock to Pet. The entry is its own outbox (`pending`): what a crash, a failure
+ * or a full queue leaves there, the worker publishes. Normally the write notifies the publisher, which publishes at once.
+ * While Pet is slow, several changes of one pet become one, and many pets share a call.
  */
 import type { Client } from "@connectrpc/connect";
 import { type Budget, background, onward } from "@petstore/rpc/call";
@@ -9,65 +9,66 @@ import type { PetInternalService } from "#proto/petstore/internal/v1/pet_interna
 import type { Deps } from "../resource/deps.ts";
 import type { Worker } from "../resource/module.ts";
 import { toPetStatus } from "../resource/record.ts";
-import { sweeping } from "../resource/recovery-worker.ts";
+import { recoveryWorker } from "../resource/recovery-worker.ts";
 import type { Entries } from "./model.ts";
-import { markTold } from "./rules.ts";
+import { markPublished } from "./rules.ts";
 
-/** Pets in one call, and calls at the same time. */
-const BATCH = 100;
-const CALLS = 4;
+/** Pets in one call. */
+const MAX_BATCH = 100;
+/** Calls at the same time. */
+const MAX_CALLS = 4;
 /** Pets that wait for a call. More are left to the worker. */
 const MAX_WAITING = 10_000;
 
-interface Context extends Pick<Deps, "clock" | "random" | "log" | "point"> {
+interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "failpoint"> {
   readonly entries: Entries;
   readonly pets: Client<typeof PetInternalService>;
 }
 
-export interface Relay {
-  /** Tells a pet its status soon. Returns at once and never fails; many kicks for one pet are one. */
-  kick(petId: number): void;
+export interface Publisher {
+  /** Publishes the pet's status soon. Returns at once and never fails; a pet that waits already is published once. */
+  notify(petId: number): void;
   readonly worker: Worker;
 }
 
-/** Pets, and who wants to hear how it ended. */
+/** Pets, each with the promise of its publication. */
 type Batch = Map<number, PromiseWithResolvers<void>>;
 
-export function createRelay(context: Context): Relay {
-  const { clock, log, point, entries, pets } = context;
+export function createPublisher(context: PublisherContext): Publisher {
+  const { clock, log, failpoint, entries, pets } = context;
   const waiting: Batch = new Map();
   const underWay = new Set<number>();
   let calls = 0;
 
-  /** Tells the pets what is the newest by now. Returns those that could not take it. */
-  async function tell(petIds: readonly number[], budget: Budget): Promise<Set<number>> {
-    const due = (await entries.getMany(petIds, budget)).filter(({ dirty }) => dirty);
+  /** Sends the newest status of the pets. Resolves to those that Pet could not change. */
+  async function send(petIds: readonly number[], budget: Budget): Promise<Set<number>> {
+    const due = (await entries.getMany(petIds, budget)).filter(({ pending }) => pending);
     if (due.length === 0) return new Set();
-    await point("inventory.status-due");
+    await failpoint("inventory.status-due");
     const statuses = due.map(({ _id, status, statusRev }) => ({
       petId: BigInt(_id),
       status: toPetStatus(status),
       statusRev: BigInt(statusRev),
     }));
     const { petId } = await pets.applyStatuses({ statuses }, onward(clock, budget));
-    await point("inventory.status-applied");
-    const known = new Set(petId.map(Number));
-    const told = due.filter(({ _id }) => known.has(_id));
-    await Promise.all(told.map(({ _id, statusRev }) => entries.update(_id, markTold(statusRev), budget)));
-    return new Set(due.map(({ _id }) => _id)).difference(known);
+    await failpoint("inventory.status-applied");
+    const applied = new Set(petId.map(Number));
+    const published = due.filter(({ _id }) => applied.has(_id));
+    await Promise.all(published.map(({ _id, statusRev }) => entries.update(_id, markPublished(statusRev), budget)));
+    return new Set(due.map(({ _id }) => _id)).difference(applied);
   }
 
-  /** Resolves when the pet knows the status that its entry has now, or a newer one. */
+  /** Resolves when Pet has stored the status that the entry has now, or a newer one. */
   function publish(petId: number): Promise<void> {
-    const ended = waiting.get(petId) ?? Promise.withResolvers<void>();
-    waiting.set(petId, ended);
-    // Not at once: what else changes in this turn of the event loop comes along.
+    const publication = waiting.get(petId) ?? Promise.withResolvers<void>();
+    waiting.set(petId, publication);
+    // Not at once: what else changes in this tick joins the batch.
     queueMicrotask(startCalls);
-    return ended.promise;
+    return publication.promise;
   }
 
   function startCalls(): void {
-    while (calls < CALLS) {
+    while (calls < MAX_CALLS) {
       const batch = takeBatch();
       if (batch.size === 0) return;
       void call(batch);
@@ -76,13 +77,13 @@ export function createRelay(context: Context): Relay {
 
   function takeBatch(): Batch {
     const batch: Batch = new Map();
-    for (const [petId, ended] of waiting) {
-      if (batch.size === BATCH) break;
-      // It may have read the entry already: this news comes after it, not beside it.
+    for (const [petId, publication] of waiting) {
+      if (batch.size === MAX_BATCH) break;
+      // The call that is under way may have read the entry before this change: it is read again after that call.
       if (underWay.has(petId)) continue;
       waiting.delete(petId);
       underWay.add(petId);
-      batch.set(petId, ended);
+      batch.set(petId, publication);
     }
     return batch;
   }
@@ -90,9 +91,9 @@ export function createRelay(context: Context): Relay {
   async function call(batch: Batch): Promise<void> {
     calls++;
     try {
-      const left = await tell([...batch.keys()], background(context, "relay"));
+      const failed = await send([...batch.keys()], background(context, "publisher"));
       for (const [petId, { resolve, reject }] of batch)
-        if (left.has(petId)) reject(new Error("Pet could not change the pet"));
+        if (failed.has(petId)) reject(new Error("Pet could not change the pet"));
         else resolve();
     } catch (error) {
       for (const { reject } of batch.values()) reject(error);
@@ -102,28 +103,29 @@ export function createRelay(context: Context): Relay {
     startCalls();
   }
 
-  const scan = sweeping(
+  const recovery = recoveryWorker(
     {
-      name: "inventory.status",
+      name: "inventory.outbox",
       everyMs: 1_000,
-      atOnce: BATCH,
-      list: (batch, budget) => entries.list({ ...batch, where: { dirty: true } }, budget),
-      work: ({ _id }) => publish(_id),
+      concurrency: MAX_BATCH,
+      list: (batch, budget) => entries.list({ ...batch, where: { pending: true } }, budget),
+      advance: ({ _id }) => publish(_id),
     },
     context,
   );
   return {
-    kick(petId) {
+    notify(petId) {
       if (waiting.size >= MAX_WAITING) return;
-      publish(petId).catch((err) => log.debug({ err, petId }, "left a status for the worker to tell"));
+      publish(petId).catch((err) => log.debug({ err, petId }, "left a status for the worker to publish"));
     },
     worker: {
-      ...scan,
+      ...recovery,
       /** Goes on as long as there is a backlog. A failure ends the run. */
-      async sweep(limit, stop) {
-        let told = 0;
-        for (let batch = limit; batch === limit && !stop?.aborted; told += batch) batch = await scan.sweep(limit, stop);
-        return told;
+      async run(limit, stop) {
+        let published = 0;
+        for (let batch = limit; batch === limit && !stop?.aborted; published += batch)
+          batch = await recovery.run(limit, stop);
+        return published;
       },
     },
   };

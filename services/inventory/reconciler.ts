@@ -1,42 +1,34 @@
 /**
- * Looks for reservations whose order is over. Order releases what it took before it ends, so there should be none; this
- * finds them if there are. It acts only on an order that was refused or cancelled for good: that an order is not known, or
- * was not known a moment ago, is no evidence.
+ * Finds reservations whose order has ended. Order releases its units before it ends, so there should be none; this is the
+ * check, and the repair. It acts only on an order that was refused or cancelled for good: one that Order doesn't know may
+ * still be written, so its reservation is left alone.
  */
-import type { Client } from "@connectrpc/connect";
 import { type Budget, onward } from "@petstore/rpc/call";
-import { OrderFate, type OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import type { Deps } from "../resource/deps.ts";
+import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import type { Worker } from "../resource/module.ts";
-import { sweeping } from "../resource/recovery-worker.ts";
-import type { Entries } from "./model.ts";
+import { recoveryWorker } from "../resource/recovery-worker.ts";
+import type { InventoryContext } from "./context.ts";
 import { ordersIn } from "./order-map.ts";
 
-interface Context extends Pick<Deps, "clock" | "random" | "log" | "point"> {
-  readonly entries: Entries;
-  readonly orders: Client<typeof OrderInternalService>;
-  readonly release: (petId: number, order: number, budget: Budget) => Promise<unknown>;
-}
+export function createReconciler(context: InventoryContext): Worker {
+  const { clock, log, failpoint, entries, orders, releaseOrder } = context;
 
-export function createReconciler(context: Context): Worker {
-  const { clock, log, point, entries, orders, release } = context;
-
-  /** The orders among these that are over. */
-  async function over(held: readonly number[], budget: Budget): Promise<number[]> {
-    const { fates } = await orders.getOrderStates({ orderId: held.map(BigInt) }, onward(clock, budget));
-    return held.filter((_, place) => fates[place] === OrderFate.OVER);
+  /** The orders among these that have ended. */
+  async function endedAmong(held: readonly number[], budget: Budget): Promise<number[]> {
+    const { states } = await orders.getOrderStates({ orderId: held.map(BigInt) }, onward(clock, budget));
+    return held.filter((_, index) => states[index] === OrderState.ENDED);
   }
 
-  return sweeping(
+  return recoveryWorker(
     {
       name: "inventory.orphans",
       everyMs: 30_000,
-      list: (batch, budget) => entries.list({ ...batch, where: { holding: true } }, budget),
-      async work({ _id, resv }, budget) {
-        for (const order of await over(ordersIn(resv), budget)) {
-          log.warn({ petId: _id, order }, "an order that is over still held units: releasing them");
-          await point("inventory.orphan-found");
-          await release(_id, order, budget);
+      list: (batch, budget) => entries.list({ ...batch, where: { hasReservations: true } }, budget),
+      async advance({ _id, reservations }, budget) {
+        for (const order of await endedAmong(ordersIn(reservations), budget)) {
+          log.warn({ petId: _id, order }, "an order that has ended still held units: releasing them");
+          await failpoint("inventory.orphan-found");
+          await releaseOrder(_id, order, budget);
         }
       },
     },

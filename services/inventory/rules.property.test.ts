@@ -7,9 +7,9 @@ import { INVENTORY, type InventoryDoc } from "./model.ts";
 import { ordersIn, sizeOf, valueFor } from "./order-map.ts";
 import {
   commit,
-  type Ended,
-  MOST_UNITS,
-  markTold,
+  MAX_UNITS,
+  markPublished,
+  type OperationResult,
   open,
   release,
   reserve,
@@ -28,7 +28,7 @@ interface Operation {
 const order = fc.integer({ min: 1, max: 4 });
 const op = fc.integer({ min: 1, max: 6 });
 const listing = fc.constantFrom<Status>("available", "pending", "sold");
-const units = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.constantFrom(MOST_UNITS - 1, MOST_UNITS));
+const units = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.constantFrom(MAX_UNITS - 1, MAX_UNITS));
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   listing.map((l) => ({ name: `open ${l}`, rule: open(1, l) })),
   fc.tuple(order, fc.integer({ min: 1, max: 3 })).map(([o, q]) => ({ name: `reserve ${o} ${q}`, rule: reserve(o, q) })),
@@ -37,11 +37,11 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   units.map((n) => ({ name: `set ${n}`, rule: update(1n, { quantity: n }, undefined) })),
   fc.tuple(op, listing).map(([n, l]) => ({ name: `list ${n} ${l}`, rule: setListing(n, l) })),
   { weight: 1, arbitrary: op.map((n) => ({ name: `retire ${n}`, rule: retire(n) })) },
-  fc.integer({ min: 1, max: 9 }).map((rev) => ({ name: `told ${rev}`, rule: markTold(rev) })),
+  fc.integer({ min: 1, max: 9 }).map((rev) => ({ name: `told ${rev}`, rule: markPublished(rev) })),
 );
 
-const sum = ({ resv }: InventoryDoc) =>
-  ordersIn(resv).reduce((total, order) => total + Number(valueFor(resv, order)), 0);
+const sum = ({ reservations }: InventoryDoc) =>
+  ordersIn(reservations).reduce((total, order) => total + Number(valueFor(reservations, order)), 0);
 
 function checkEntry(doc: InventoryDoc): void {
   expect(INVENTORY.document?.safeParse(doc).error).toBeUndefined();
@@ -49,20 +49,20 @@ function checkEntry(doc: InventoryDoc): void {
   expect(received).toBe(quantity + reserved + sold);
   expect(reserved).toBe(sum(doc));
   expect(Math.min(quantity, reserved, sold, received)).toBeGreaterThanOrEqual(0);
-  expect(quantity + reserved).toBeLessThanOrEqual(MOST_UNITS);
-  expect(doc.open).toBe(sizeOf(doc.resv));
-  expect(doc.holding).toBe(doc.open > 0 ? true : undefined);
-  expect(doc.listed).toBe(doc.state === "OPEN" ? true : undefined);
-  if (doc.state !== "STUB") expect(doc.status).toBe(statusOf(doc));
-  for (const settled of ordersIn(doc.done)) expect(valueFor(doc.resv, settled)).toBeUndefined();
+  expect(quantity + reserved).toBeLessThanOrEqual(MAX_UNITS);
+  expect(doc.openOrders).toBe(sizeOf(doc.reservations));
+  expect(doc.hasReservations).toBe(doc.openOrders > 0 ? true : undefined);
+  expect(doc.visible).toBe(doc.state === "OPEN" ? true : undefined);
+  if (doc.state !== "PLACEHOLDER") expect(doc.status).toBe(statusOf(doc));
+  for (const settled of ordersIn(doc.settled)) expect(valueFor(doc.reservations, settled)).toBeUndefined();
 }
 
 function checkStep(before: InventoryDoc, after: InventoryDoc): void {
-  expect(after.floor).toBeGreaterThanOrEqual(before.floor);
-  if (before.state === "STUB") return;
+  expect(after.lowWaterMark).toBeGreaterThanOrEqual(before.lowWaterMark);
+  if (before.state === "PLACEHOLDER") return;
   const isNews = after.status !== before.status;
   expect(after.statusRev).toBe(isNews ? after.rev : before.statusRev);
-  if (isNews) expect(after.dirty).toBe(true);
+  if (isNews) expect(after.pending).toBe(true);
   expect(after.version).toBe(before.version + (isNews || after.quantity !== before.quantity ? 1 : 0));
   expect(after.sold).toBeGreaterThanOrEqual(before.sold);
   if (before.state === "RETIRED") expect(after).toEqual({ ...before, rev: after.rev });
@@ -73,7 +73,7 @@ function run({ rule }: Operation, doc: InventoryDoc | undefined) {
   const rev = (doc?.rev ?? 0) + 1;
   try {
     const decision = rule(doc, rev);
-    const { outcome = "OK" } = (decision.result ?? {}) as Partial<Ended>;
+    const { outcome = "OK" } = (decision.result ?? {}) as Partial<OperationResult>;
     return { outcome, put: decision.action === "put" ? { ...decision.doc, rev } : undefined };
   } catch (error) {
     if (error instanceof DomainError) return { outcome: error.reason, put: undefined };
@@ -98,7 +98,7 @@ test("whatever happens in whatever order, the units add up and every operation k
         const [name, about] = operation.name.split(" ");
         if (name === "release") released.add(Number(about));
         // An order that was released holds nothing, and never will.
-        for (const order of released) expect(doc && valueFor(doc.resv, order)).toBeUndefined();
+        for (const order of released) expect(doc && valueFor(doc.reservations, order)).toBeUndefined();
       }
     }),
     { numRuns: 2_000 },

@@ -5,10 +5,10 @@ import type { InventoryDoc } from "./model.ts";
 import { sizeOf } from "./order-map.ts";
 import {
   commit,
-  MOST_DONE,
-  MOST_OPEN_ORDERS,
-  MOST_UNITS,
-  markTold,
+  MAX_OPEN_ORDERS,
+  MAX_SETTLED,
+  MAX_UNITS,
+  markPublished,
   open,
   release,
   reserve,
@@ -39,7 +39,7 @@ const fresh = made(undefined, open(1, "available"));
 const stocked = made(fresh, update(1n, { quantity: 10 }, undefined));
 const held = made(fresh, reserve(7, 1));
 const sold = made(held, commit(7));
-const stub = made(undefined, release(1, 7));
+const placeholder = made(undefined, release(1, 7));
 const retired = made(fresh, retire(1));
 const listedAs = (listing: Status) => made(stocked, setListing(1, listing));
 
@@ -56,28 +56,28 @@ describe("the status", () => {
     [0, 1, "sold", "sold"],
     [0, 0, "sold", "sold"],
   ])("of %i units and %i open orders, listed as %s, is %s", (quantity, open, listing, status) => {
-    expect(statusOf({ quantity, open, listing })).toBe(status);
+    expect(statusOf({ quantity, openOrders: open, listing })).toBe(status);
   });
 
   test("is news, at the revision of the change, if and only if it changes", () => {
-    expect(fresh).toMatchObject({ status: "available", statusRev: 1, dirty: true });
-    const told = made(fresh, markTold(1));
-    expect(told.dirty).toBeUndefined();
+    expect(fresh).toMatchObject({ status: "available", statusRev: 1, pending: true });
+    const told = made(fresh, markPublished(1));
+    expect(told.pending).toBeUndefined();
     const restocked = made(told, update(1n, { quantity: 5 }, undefined));
     expect(restocked).toMatchObject({ rev: 3, statusRev: 1, status: "available" });
-    expect(restocked.dirty).toBeUndefined();
-    expect(made(restocked, reserve(7, 5))).toMatchObject({ rev: 4, statusRev: 4, status: "pending", dirty: true });
+    expect(restocked.pending).toBeUndefined();
+    expect(made(restocked, reserve(7, 5))).toMatchObject({ rev: 4, statusRev: 4, status: "pending", pending: true });
   });
 
   test("stays news until its own revision was told", () => {
     const again = made(fresh, reserve(7, 1));
-    expect(on(again, markTold(fresh.statusRev))).toMatchObject({ action: "keep" });
-    expect(made(again, markTold(again.statusRev)).dirty).toBeUndefined();
-    expect(on(undefined, markTold(1))).toMatchObject({ action: "keep" });
+    expect(on(again, markPublished(fresh.statusRev))).toMatchObject({ action: "keep" });
+    expect(made(again, markPublished(again.statusRev)).pending).toBeUndefined();
+    expect(on(undefined, markPublished(1))).toMatchObject({ action: "keep" });
   });
 
   test("that changes nothing is not news, but leaves older news to be told", () => {
-    expect(made(fresh, update(1n, { quantity: 5 }, undefined))).toMatchObject({ statusRev: 1, dirty: true });
+    expect(made(fresh, update(1n, { quantity: 5 }, undefined))).toMatchObject({ statusRev: 1, pending: true });
   });
 });
 
@@ -88,12 +88,12 @@ describe("Open", () => {
     ["sold", 0, "sold"],
   ])("of a pet listed as %s starts with %i", (listing, quantity, status) => {
     const doc = made(undefined, open(1, listing));
-    const units = { quantity, received: quantity, reserved: 0, sold: 0, open: 0 };
-    expect(doc).toMatchObject({ ...units, listing, status, version: 1, listed: true, state: "OPEN" });
+    const units = { quantity, received: quantity, reserved: 0, sold: 0, openOrders: 0 };
+    expect(doc).toMatchObject({ ...units, listing, status, version: 1, visible: true, state: "OPEN" });
   });
   test("answers with what it stored", () => {
-    expect(on(stub, open(1, "pending"))).toMatchObject({
-      result: { outcome: "OK", entry: { status: "pending", statusRev: stub.rev + 1 } },
+    expect(on(placeholder, open(1, "pending"))).toMatchObject({
+      result: { outcome: "OK", entry: { status: "pending", statusRev: placeholder.rev + 1 } },
     });
   });
   test("again changes nothing and answers with what is there now", () => {
@@ -102,9 +102,9 @@ describe("Open", () => {
   test("of a retired entry is refused", () => {
     expect(on(retired, open(1, "available"))).toEqual(outcome("NOT_FOUND"));
   });
-  test("keeps the fences of a stub", () => {
-    const opened = made(stub, open(1, "available"));
-    expect(opened).toMatchObject({ quantity: 1, version: 1, done: ";7=X" });
+  test("keeps the fences of a placeholder", () => {
+    const opened = made(placeholder, open(1, "available"));
+    expect(opened).toMatchObject({ quantity: 1, version: 1, settled: ";7=X" });
     expect(on(opened, reserve(7, 1))).toEqual(outcome("FENCED"));
     expect(made(opened, reserve(8, 1)).reserved).toBe(1);
   });
@@ -113,14 +113,14 @@ describe("Open", () => {
 describe("Reserve", () => {
   test("takes the units", () => {
     const doc = made(stocked, reserve(7, 4));
-    expect(doc).toMatchObject({ quantity: 6, reserved: 4, sold: 0, received: 10, open: 1, resv: ";7=4" });
-    expect(doc.holding).toBe(true);
+    expect(doc).toMatchObject({ quantity: 6, reserved: 4, sold: 0, received: 10, openOrders: 1, reservations: ";7=4" });
+    expect(doc.hasReservations).toBe(true);
   });
   test("again is the same, also when it was committed meanwhile", () => {
     expect(on(held, reserve(7, 1))).toEqual(outcome("OK"));
     expect(on(sold, reserve(7, 1))).toEqual(outcome("OK"));
   });
-  test.each([undefined, stub, retired])("without an entry is not found", (doc) => {
+  test.each([undefined, placeholder, retired])("without an entry is not found", (doc) => {
     expect(on(doc, reserve(7, 1))).toEqual(outcome("NOT_FOUND"));
   });
   test.each<Status>(["pending", "sold"])("of a pet listed as %s is refused", (listing) => {
@@ -133,9 +133,9 @@ describe("Reserve", () => {
     expect(on(stocked, reserve(8, 10))).toMatchObject({ action: "put" });
   });
   test("beyond the most open orders is refused, and too little stock is said first", () => {
-    const orders = Array.from({ length: MOST_OPEN_ORDERS }, (_, i) => reserve(i + 1, 1));
-    const full = made(fresh, update(1n, { quantity: MOST_OPEN_ORDERS + 2 }, undefined), ...orders);
-    expect(full.open).toBe(1_000);
+    const orders = Array.from({ length: MAX_OPEN_ORDERS }, (_, i) => reserve(i + 1, 1));
+    const full = made(fresh, update(1n, { quantity: MAX_OPEN_ORDERS + 2 }, undefined), ...orders);
+    expect(full.openOrders).toBe(1_000);
     expect(on(full, reserve(2_000, 3))).toEqual(outcome("INSUFFICIENT_STOCK"));
     expect(on(full, reserve(2_000, 1))).toEqual(outcome("TOO_MANY_OPEN_ORDERS"));
     expect(on(full, reserve(1_000, 1))).toEqual(outcome("OK"));
@@ -152,15 +152,15 @@ describe("Reserve", () => {
 
 describe("Commit", () => {
   test("turns the reservation into a sale", () => {
-    expect(sold).toMatchObject({ quantity: 0, reserved: 0, sold: 1, received: 1, open: 0, status: "sold" });
-    expect(sold).toMatchObject({ resv: "", done: ";7=C" });
-    expect(sold.holding).toBeUndefined();
+    expect(sold).toMatchObject({ quantity: 0, reserved: 0, sold: 1, received: 1, openOrders: 0, status: "sold" });
+    expect(sold).toMatchObject({ reservations: "", settled: ";7=C" });
+    expect(sold.hasReservations).toBeUndefined();
   });
   test("moves no version as long as nobody can tell", () => {
     const doc = made(stocked, reserve(7, 1));
     expect(made(doc, commit(7)).version).toBe(doc.version);
   });
-  test.each([undefined, stub, fresh, sold, retired])("with nothing held is done", (doc) => {
+  test.each([undefined, placeholder, fresh, sold, retired])("with nothing held is done", (doc) => {
     expect(on(doc, commit(7))).toEqual(outcome("OK"));
   });
 });
@@ -168,7 +168,14 @@ describe("Commit", () => {
 describe("Release", () => {
   test("gives the units back", () => {
     const doc = made(held, release(1, 7));
-    expect(doc).toMatchObject({ quantity: 1, reserved: 0, sold: 0, open: 0, status: "available", done: ";7=X" });
+    expect(doc).toMatchObject({
+      quantity: 1,
+      reserved: 0,
+      sold: 0,
+      openOrders: 0,
+      status: "available",
+      settled: ";7=X",
+    });
     expect(on(doc, release(1, 7))).toEqual(outcome("OK"));
   });
   test("never relists a pet", () => {
@@ -177,15 +184,15 @@ describe("Release", () => {
   });
   test("of what is not held is a fence, and the outside sees nothing of it", () => {
     const doc = made(held, release(1, 8));
-    expect(doc).toMatchObject({ quantity: 0, reserved: 1, done: ";8=X", version: held.version });
+    expect(doc).toMatchObject({ quantity: 0, reserved: 1, settled: ";8=X", version: held.version });
   });
-  test("before the entry exists leaves a stub, which is no entry", () => {
-    expect(stub).toMatchObject({ _id: 1, state: "STUB", done: ";7=X", received: 0 });
-    expect(stub.listed).toBeUndefined();
-    expect(stub.dirty).toBeUndefined();
-    expect(made(stub, release(1, 8)).done).toBe(";7=X;8=X");
-    for (const rule of [setListing(1, "sold"), retire(1)]) expect(on(stub, rule)).toEqual(outcome("NOT_FOUND"));
-    expect(() => on(stub, update(1n, { quantity: 1 }, undefined))).toThrow(reason("INVENTORY_NOT_FOUND"));
+  test("before the entry exists leaves a placeholder, which is no entry", () => {
+    expect(placeholder).toMatchObject({ _id: 1, state: "PLACEHOLDER", settled: ";7=X", received: 0 });
+    expect(placeholder.visible).toBeUndefined();
+    expect(placeholder.pending).toBeUndefined();
+    expect(made(placeholder, release(1, 8)).settled).toBe(";7=X;8=X");
+    for (const rule of [setListing(1, "sold"), retire(1)]) expect(on(placeholder, rule)).toEqual(outcome("NOT_FOUND"));
+    expect(() => on(placeholder, update(1n, { quantity: 1 }, undefined))).toThrow(reason("INVENTORY_NOT_FOUND"));
   });
   test("of a committed order or a retired entry is done", () => {
     expect(on(sold, release(1, 7))).toEqual(outcome("OK"));
@@ -195,23 +202,23 @@ describe("Release", () => {
 
 describe("settled orders", () => {
   const many = (from: number, count: number) => Array.from({ length: count }, (_, i) => release(1, from + i));
-  const full = made(made(fresh, reserve(3, 1)), ...many(100, MOST_DONE));
+  const full = made(made(fresh, reserve(3, 1)), ...many(100, MAX_SETTLED));
 
   test("are remembered up to a number", () => {
-    expect(sizeOf(full.done)).toBe(1_024);
-    expect(full.floor).toBe(0);
+    expect(sizeOf(full.settled)).toBe(1_024);
+    expect(full.lowWaterMark).toBe(0);
   });
-  test("leave oldest first, and the floor fences them", () => {
+  test("leave oldest first, and the low-water mark fences them", () => {
     const doc = made(full, ...many(5_000, 2));
-    expect(sizeOf(doc.done)).toBe(1_024);
-    expect(doc.floor).toBe(101);
+    expect(sizeOf(doc.settled)).toBe(1_024);
+    expect(doc.lowWaterMark).toBe(101);
     const restocked = made(doc, update(1n, { quantity: 5 }, undefined));
     for (const late of [100, 101, 50]) expect(on(restocked, reserve(late, 1))).toEqual(outcome("FENCED"));
     expect(on(restocked, reserve(4_000, 1))).toMatchObject({ action: "put" });
     expect(on(restocked, release(1, 100))).toEqual(outcome("OK"));
   });
   test("and open ones are no more fields to the store, however many there are", () => {
-    const open = Array.from({ length: MOST_OPEN_ORDERS - 1 }, (_, i) => reserve(1_000_000 + i, 1));
+    const open = Array.from({ length: MAX_OPEN_ORDERS - 1 }, (_, i) => reserve(1_000_000 + i, 1));
     const hot = made(full, update(1n, { quantity: 5_000 }, undefined), ...open);
     const valuesIn = (value: unknown): number =>
       typeof value === "object" ? Object.values(value ?? {}).reduce((all, inner) => all + valuesIn(inner), 1) : 1;
@@ -219,20 +226,20 @@ describe("settled orders", () => {
     expect(JSON.stringify(hot).length).toBeLessThan(21 * 1024);
   });
   test("are ordered by number and not by their digits", () => {
-    const doc = made(fresh, ...many(2 ** 32 + 90, MOST_DONE), release(1, 2 ** 32 + 5));
-    expect(doc.floor).toBe(2 ** 32 + 5);
+    const doc = made(fresh, ...many(2 ** 32 + 90, MAX_SETTLED), release(1, 2 ** 32 + 5));
+    expect(doc.lowWaterMark).toBe(2 ** 32 + 5);
   });
-  test("below the floor can still be held, and settled", () => {
+  test("below the low-water mark can still be held, and settled", () => {
     const doc = made(full, ...many(5_000, 2));
     expect(on(doc, reserve(3, 1))).toEqual(outcome("OK"));
     const settled = made(doc, commit(3));
-    expect(settled).toMatchObject({ sold: 1, reserved: 0, floor: 101 });
+    expect(settled).toMatchObject({ sold: 1, reserved: 0, lowWaterMark: 101 });
     expect(on(settled, commit(3))).toEqual(outcome("OK"));
   });
-  test("the floor never falls", () => {
+  test("the low-water mark never falls", () => {
     const doc = made(full, ...many(5_000, 2), commit(3), release(1, 200));
-    expect(doc.floor).toBe(101);
-    expect(made(doc, retire(1)).floor).toBe(101);
+    expect(doc.lowWaterMark).toBe(101);
+    expect(made(doc, retire(1)).lowWaterMark).toBe(101);
   });
 });
 
@@ -255,17 +262,17 @@ describe("SetQuantity", () => {
     expect(on(listedAs("sold"), update(1n, { quantity: undefined }, undefined))).toMatchObject({ action: "keep" });
   });
   test("needs an entry, then the revision it was made for, then room", () => {
-    for (const doc of [undefined, stub, retired])
-      expect(() => on(doc, update(1n, { quantity: MOST_UNITS }, { etag: '"9"' }))).toThrow(
+    for (const doc of [undefined, placeholder, retired])
+      expect(() => on(doc, update(1n, { quantity: MAX_UNITS }, { etag: '"9"' }))).toThrow(
         reason("INVENTORY_NOT_FOUND"),
       );
-    expect(() => on(held, update(1n, { quantity: MOST_UNITS }, { etag: '"9"' }))).toThrow(reason("ETAG_MISMATCH"));
+    expect(() => on(held, update(1n, { quantity: MAX_UNITS }, { etag: '"9"' }))).toThrow(reason("ETAG_MISMATCH"));
     expect(() => on(held, update(1n, { quantity: undefined }, { etag: '"9"' }))).toThrow(reason("ETAG_MISMATCH"));
-    expect(() => on(held, update(1n, { quantity: MOST_UNITS }, { etag: `"${held.version}"` }))).toThrow(
+    expect(() => on(held, update(1n, { quantity: MAX_UNITS }, { etag: `"${held.version}"` }))).toThrow(
       expect.objectContaining({ reason: "VALIDATION_FAILED", path: "inventory.quantity" }),
     );
-    expect(made(held, update(1n, { quantity: MOST_UNITS - 1 }, undefined)).quantity).toBe(MOST_UNITS - 1);
-    expect(made(fresh, update(1n, { quantity: MOST_UNITS }, undefined)).quantity).toBe(MOST_UNITS);
+    expect(made(held, update(1n, { quantity: MAX_UNITS - 1 }, undefined)).quantity).toBe(MAX_UNITS - 1);
+    expect(made(fresh, update(1n, { quantity: MAX_UNITS }, undefined)).quantity).toBe(MAX_UNITS);
   });
 });
 
@@ -300,14 +307,14 @@ describe("SetListing", () => {
 describe("Retire", () => {
   test("takes the entry away for good, and the ledger stays", () => {
     const doc = made(sold, retire(1));
-    expect(doc).toMatchObject({ state: "RETIRED", sold: 1, received: 1, done: "" });
-    for (const mark of ["listed", "dirty", "holding"] as const) expect(doc[mark]).toBeUndefined();
+    expect(doc).toMatchObject({ state: "RETIRED", sold: 1, received: 1, settled: "" });
+    for (const mark of ["visible", "pending", "hasReservations"] as const) expect(doc[mark]).toBeUndefined();
     for (const op of [1, 2]) expect(on(doc, retire(op))).toEqual(outcome("OK"));
   });
   test("waits for open orders, and the refusal stays the answer", () => {
     expect(on(held, retire(1))).toMatchObject({ action: "put", result: { outcome: "OPEN_ORDERS" } });
     const refused = made(held, retire(1), release(1, 7));
-    expect(refused).toMatchObject({ state: "OPEN", listed: true });
+    expect(refused).toMatchObject({ state: "OPEN", visible: true });
     expect(on(refused, retire(1))).toEqual(outcome("OPEN_ORDERS"));
     expect(made(refused, retire(2)).state).toBe("RETIRED");
   });

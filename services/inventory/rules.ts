@@ -2,24 +2,24 @@
 
 import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../resource/errors.ts";
-import { type Condition, checkMatch, type Status, succeed } from "../resource/record.ts";
-import { type Ending, type InventoryChange, type InventoryDoc, toInventoryItem } from "./model.ts";
+import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../resource/record.ts";
+import { type InventoryChange, type InventoryDoc, type OperationOutcome, toInventoryItem } from "./model.ts";
 import { highest, NO_ORDERS, valueFor, withOrder, withoutOrder } from "./order-map.ts";
 
-type Decide<R> = (doc: InventoryDoc | undefined, rev: number) => Decision<InventoryDoc, R>;
+type Rule<R> = (doc: InventoryDoc | undefined, rev: number) => Decision<InventoryDoc, R>;
 
-/** How an operation ended, and the entry as it left it. */
-export interface Ended {
-  readonly outcome: Ending;
+/** How an operation ended, and the entry after it. */
+export interface OperationResult {
+  readonly outcome: OperationOutcome;
   /** Absent where there is no entry. */
   readonly entry?: InventoryDoc | undefined;
 }
 
-export const MOST_OPEN_ORDERS = 1_000;
+export const MAX_OPEN_ORDERS = 1_000;
 /** Settled orders that an entry remembers one by one. */
-export const MOST_DONE = 1_024;
+export const MAX_SETTLED = 1_024;
 /** Most units that can be in stock and in open orders together: what an int32 holds. */
-export const MOST_UNITS = 2 ** 31 - 1;
+export const MAX_UNITS = 2 ** 31 - 1;
 
 export const isOpen = (doc: InventoryDoc | undefined): doc is InventoryDoc => doc?.state === "OPEN";
 
@@ -29,126 +29,145 @@ export const inventoryNotFound = (petId: bigint | number) =>
 const strictness = { available: 0, pending: 1, sold: 2 } as const satisfies Record<Status, number>;
 
 /** The stricter of what the stock says and how the pet is listed. */
-export function statusOf({ quantity, open, listing }: Pick<InventoryDoc, "quantity" | "open" | "listing">): Status {
-  const soldOut = open > 0 ? "pending" : "sold";
+export function statusOf({
+  quantity,
+  openOrders,
+  listing,
+}: Pick<InventoryDoc, "quantity" | "openOrders" | "listing">): Status {
+  const soldOut = openOrders > 0 ? "pending" : "sold";
   const stock = quantity > 0 ? "available" : soldOut;
   return strictness[stock] > strictness[listing] ? stock : listing;
 }
 
-const ended = (outcome: Ending, entry?: InventoryDoc) => keep<Ended>({ outcome, entry });
+const unchanged = (outcome: OperationOutcome, entry?: InventoryDoc) => keep<OperationResult>({ outcome, entry });
 
-/** Stores the successor of an entry with all that follows from the change. */
-function become(doc: InventoryDoc, change: Partial<InventoryDoc>, rev: number, outcome: Ending = "OK") {
+/** Stores the entry with the change and all that follows from it. A new status is put into the outbox (`pending`). */
+function become(doc: InventoryDoc, change: Partial<InventoryDoc>, rev: number, outcome: OperationOutcome = "OK") {
   const changed = { ...doc, ...change, rev };
   const status = statusOf(changed);
-  const news = status === doc.status ? {} : ({ status, statusRev: rev, dirty: true } as const);
-  const holding = changed.open > 0 ? (true as const) : undefined;
-  const entry = succeed(doc, { ...change, rev, ...news, holding }, toInventoryItem);
+  const newStatus = status === doc.status ? {} : ({ status, statusRev: rev, pending: true } as const);
+  const hasReservations = changed.openOrders > 0 ? (true as const) : undefined;
+  const entry = succeed(doc, { ...change, rev, ...newStatus, hasReservations }, toInventoryItem);
   return put(entry, { outcome, entry });
 }
 
-const nothing = {
+const empty = {
   quantity: 0,
   reserved: 0,
   sold: 0,
   received: 0,
-  open: 0,
-  resv: NO_ORDERS,
-  done: NO_ORDERS,
-  floor: 0,
+  openOrders: 0,
+  reservations: NO_ORDERS,
+  settled: NO_ORDERS,
+  lowWaterMark: 0,
   lastOp: { op: 0, outcome: "OK" },
   listing: "sold",
   status: "sold",
   statusRev: 0,
   version: 0,
-  format: 1,
+  format: FORMAT,
 } as const;
 
-/** Opens the entry of a pet. A stub becomes one and keeps what it remembers. */
+/** Opens the entry of a pet. A placeholder becomes the entry and keeps the orders that it remembers. */
 export const open =
-  (petId: number, listing: Status): Decide<Ended> =>
+  (petId: number, listing: Status): Rule<OperationResult> =>
   (doc, rev) => {
-    if (doc?.state === "RETIRED") return ended("NOT_FOUND");
-    if (doc?.state === "OPEN") return ended("OK", doc);
+    if (doc?.state === "RETIRED") return unchanged("NOT_FOUND");
+    if (doc?.state === "OPEN") return unchanged("OK", doc);
     const quantity = listing === "sold" ? 0 : 1;
-    const status = statusOf({ quantity, open: 0, listing });
+    const status = statusOf({ quantity, openOrders: 0, listing });
     const entry: InventoryDoc = {
-      ...(doc ?? { ...nothing, _id: petId }),
-      ...{ rev, version: 1, state: "OPEN", listed: true },
-      ...{ quantity, received: quantity, listing, status, statusRev: rev, dirty: true },
+      ...(doc ?? { ...empty, _id: petId }),
+      ...{ rev, version: 1, state: "OPEN", visible: true },
+      ...{ quantity, received: quantity, listing, status, statusRev: rev, pending: true },
     };
     return put(entry, { outcome: "OK", entry });
   };
 
 /** Why a new order for so many units is refused now; undefined when it is not. */
-export function refusalOf(doc: InventoryDoc | undefined, units: number): Ending | undefined {
+export function refusalOf(doc: InventoryDoc | undefined, units: number): OperationOutcome | undefined {
   if (!isOpen(doc)) return "NOT_FOUND";
   if (doc.listing !== "available" || doc.quantity === 0) return "NOT_AVAILABLE";
   if (doc.quantity < units) return "INSUFFICIENT_STOCK";
-  return doc.open >= MOST_OPEN_ORDERS ? "TOO_MANY_OPEN_ORDERS" : undefined;
+  return doc.openOrders >= MAX_OPEN_ORDERS ? "TOO_MANY_OPEN_ORDERS" : undefined;
 }
 
-/** Takes the units of an order from the stock. An order that was settled before is a late attempt. */
+/** Takes the units of an order from the stock. FENCED for one that was released before: the Reserve has arrived late. */
 export const reserve =
-  (order: number, units: number): Decide<Ended> =>
+  (order: number, units: number): Rule<OperationResult> =>
   (doc, rev) => {
-    if (!isOpen(doc)) return ended("NOT_FOUND");
-    const settled = valueFor(doc.done, order);
-    if (valueFor(doc.resv, order) || settled === "C") return ended("OK", doc);
-    if (settled === "X" || order <= doc.floor) return ended("FENCED", doc);
+    if (!isOpen(doc)) return unchanged("NOT_FOUND");
+    const ending = valueFor(doc.settled, order);
+    if (valueFor(doc.reservations, order) || ending === "C") return unchanged("OK", doc);
+    if (ending === "X" || order <= doc.lowWaterMark) return unchanged("FENCED", doc);
     const refusal = refusalOf(doc, units);
-    if (refusal) return ended(refusal, doc);
-    const moved = { quantity: doc.quantity - units, reserved: doc.reserved + units, open: doc.open + 1 };
-    return become(doc, { ...moved, resv: withOrder(doc.resv, order, units) }, rev);
+    if (refusal) return unchanged(refusal, doc);
+    const moved = {
+      quantity: doc.quantity - units,
+      reserved: doc.reserved + units,
+      openOrders: doc.openOrders + 1,
+    };
+    return become(doc, { ...moved, reservations: withOrder(doc.reservations, order, units) }, rev);
   };
 
-/** Turns a reservation into a sale. Nothing held is nothing to do: it was settled before, or the entry is gone. */
+/** Turns a reservation into a sale. Without one there is nothing to do: it was settled before, or the entry is retired. */
 export const commit =
-  (order: number): Decide<Ended> =>
+  (order: number): Rule<OperationResult> =>
   (doc, rev) => {
     const held = doc && heldBy(order, doc);
-    if (!held) return ended("OK", doc);
-    const moved = { reserved: doc.reserved - held, sold: doc.sold + held, open: doc.open - 1 };
-    return become(doc, { ...moved, resv: withoutOrder(doc.resv, order), ...settle(doc, order, "C") }, rev);
+    if (!held) return unchanged("OK", doc);
+    const moved = { reserved: doc.reserved - held, sold: doc.sold + held };
+    return become(doc, { ...moved, ...settle(doc, order, "C") }, rev);
   };
 
-/** Gives a reservation back, or fences it off where it has not arrived yet: also before the entry is opened. */
+/** Gives a reservation back, or fences it off when it has not arrived yet: also before the entry is opened. */
 export const release =
-  (petId: number, order: number): Decide<Ended> =>
+  (petId: number, order: number): Rule<OperationResult> =>
   (doc, rev) => {
     const held = doc && heldBy(order, doc);
     if (held) {
-      const moved = { quantity: doc.quantity + held, reserved: doc.reserved - held, open: doc.open - 1 };
-      return become(doc, { ...moved, resv: withoutOrder(doc.resv, order), ...settle(doc, order, "X") }, rev);
+      const moved = { quantity: doc.quantity + held, reserved: doc.reserved - held };
+      return become(doc, { ...moved, ...settle(doc, order, "X") }, rev);
     }
-    if (doc?.state === "RETIRED") return ended("OK", doc);
-    const found: InventoryDoc = doc ?? { ...nothing, _id: petId, rev, state: "STUB" };
-    if (order <= found.floor || valueFor(found.done, order)) return ended("OK", doc);
-    return put({ ...found, ...settle(found, order, "X") }, { outcome: "OK", entry: doc });
+    if (doc?.state === "RETIRED") return unchanged("OK", doc);
+    const found: InventoryDoc = doc ?? { ...empty, _id: petId, rev, state: "PLACEHOLDER" };
+    if (order <= found.lowWaterMark || valueFor(found.settled, order)) return unchanged("OK", doc);
+    return put({ ...found, ...remember(found, order, "X") }, { outcome: "OK", entry: doc });
   };
 
 /** Units that an open order holds; 0 when it holds none. */
-const heldBy = (order: number, { resv }: InventoryDoc): number => Number(valueFor(resv, order) ?? 0);
+const heldBy = (order: number, { reservations }: InventoryDoc): number => Number(valueFor(reservations, order) ?? 0);
 
-/** Remembers a settled order. The oldest leave when they are too many, and the floor takes their place. */
-function settle({ done, floor }: Pick<InventoryDoc, "done" | "floor">, order: number, how: "C" | "X") {
-  const { map, left = 0 } = highest(withOrder(done, order, how), MOST_DONE);
-  return { done: map, floor: Math.max(floor, left) };
+/** Ends the reservation of an order. */
+const settle = (doc: InventoryDoc, order: number, ending: "C" | "X") => ({
+  openOrders: doc.openOrders - 1,
+  reservations: withoutOrder(doc.reservations, order),
+  ...remember(doc, order, ending),
+});
+
+/** Remembers a settled order. When there are too many, the oldest are dropped and the low-water mark fences them instead. */
+function remember({ settled, lowWaterMark }: InventoryDoc, order: number, ending: "C" | "X") {
+  const { map, dropped = 0 } = highest(withOrder(settled, order, ending), MAX_SETTLED);
+  return { settled: map, lowWaterMark: Math.max(lowWaterMark, dropped) };
 }
 
 /** Changes what is given. Stock above 0 relists a pet that was listed as sold. */
 export const update =
-  (petId: bigint, { quantity, ...change }: InventoryChange, condition: Condition): Decide<{ entry: InventoryDoc }> =>
+  (
+    petId: bigint,
+    { quantity, ...change }: InventoryChange,
+    preconditions: Preconditions,
+  ): Rule<{ entry: InventoryDoc }> =>
   (doc, rev) => {
     if (!isOpen(doc)) throw inventoryNotFound(petId);
-    checkMatch(condition, doc.version);
+    checkPreconditions(preconditions, doc.version);
     const next = become(doc, { ...change, ...(quantity === undefined ? {} : restock(doc, quantity)) }, rev);
     const isChanged = next.doc.version !== doc.version || next.doc.listing !== doc.listing;
     return isChanged ? next : keep({ entry: doc });
   };
 
 function restock({ quantity: before, reserved, received, listing }: InventoryDoc, quantity: number) {
-  if (quantity + reserved > MOST_UNITS) throw tooManyUnits(reserved);
+  if (quantity + reserved > MAX_UNITS) throw tooManyUnits(reserved);
   const relisted = quantity > 0 && listing === "sold" ? "available" : listing;
   return { quantity, received: received + quantity - before, listing: relisted };
 }
@@ -156,43 +175,43 @@ function restock({ quantity: before, reserved, received, listing }: InventoryDoc
 const tooManyUnits = (reserved: number) =>
   new DomainError(
     "VALIDATION_FAILED",
-    `must be at most ${MOST_UNITS - reserved}, because open orders hold ${reserved} units`,
+    `must be at most ${MAX_UNITS - reserved}, because open orders hold ${reserved} units`,
     { path: "inventory.quantity" },
   );
 
 /** Lists the pet. Units held by open orders do not count as stock. */
 export const setListing =
-  (op: number, listing: Status): Decide<Ended> =>
+  (op: number, listing: Status): Rule<OperationResult> =>
   (doc, rev) => {
-    if (!isOpen(doc)) return ended("NOT_FOUND");
-    const before = endingOf(op, doc);
-    if (before) return ended(before, doc);
+    if (!isOpen(doc)) return unchanged("NOT_FOUND");
+    const before = earlierOutcome(op, doc);
+    if (before) return unchanged(before, doc);
     const outcome = listing === "available" && doc.quantity === 0 ? "INSUFFICIENT_STOCK" : "OK";
     const change = outcome === "OK" ? { listing } : {};
     return become(doc, { ...change, lastOp: { op, outcome } }, rev, outcome);
   };
 
-/** Closes the entry for good, unless open orders hold units. No order can reserve any more, so the fences may go. */
+/** Closes the entry for good, unless open orders hold units. No order can reserve any more, so `settled` may go. */
 export const retire =
-  (op: number): Decide<Ended> =>
+  (op: number): Rule<OperationResult> =>
   (doc, rev) => {
-    if (doc?.state === "RETIRED") return ended("OK");
-    if (!isOpen(doc)) return ended("NOT_FOUND");
-    const before = endingOf(op, doc);
-    if (before) return ended(before, doc);
-    if (doc.open > 0) return become(doc, { lastOp: { op, outcome: "OPEN_ORDERS" } }, rev, "OPEN_ORDERS");
-    const gone = { state: "RETIRED", listed: undefined, dirty: undefined, done: NO_ORDERS } as const;
+    if (doc?.state === "RETIRED") return unchanged("OK");
+    if (!isOpen(doc)) return unchanged("NOT_FOUND");
+    const before = earlierOutcome(op, doc);
+    if (before) return unchanged(before, doc);
+    if (doc.openOrders > 0) return become(doc, { lastOp: { op, outcome: "OPEN_ORDERS" } }, rev, "OPEN_ORDERS");
+    const gone = { state: "RETIRED", visible: undefined, pending: undefined, settled: NO_ORDERS } as const;
     return put({ ...doc, ...gone, lastOp: { op, outcome: "OK" } }, { outcome: "OK" });
   };
 
 /** How operation `op` of the pet ended, if it or a later one was applied before. */
-function endingOf(op: number, { lastOp }: InventoryDoc): Ending | undefined {
+function earlierOutcome(op: number, { lastOp }: InventoryDoc): OperationOutcome | undefined {
   if (op < lastOp.op) return "STALE";
   return op === lastOp.op ? lastOp.outcome : undefined;
 }
 
-/** Pet knows the status of revision `statusRev`. A newer one is still to be told. */
-export const markTold =
-  (statusRev: number): Decide<void> =>
+/** Takes the status of revision `statusRev` out of the outbox: Pet has stored it. A newer one stays to be published. */
+export const markPublished =
+  (statusRev: number): Rule<void> =>
   (doc) =>
-    doc?.dirty && doc.statusRev === statusRev ? put({ ...doc, dirty: undefined }, undefined) : keep(undefined);
+    doc?.pending && doc.statusRev === statusRev ? put({ ...doc, pending: undefined }, undefined) : keep(undefined);

@@ -5,10 +5,11 @@ import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { startTestService, type TestService } from "../resource/fixtures/service.ts";
-import { createInventoryService, type Peers } from "./service.ts";
+import type { InventoryPeers } from "./context.ts";
+import { createInventoryService } from "./service.ts";
 
 const { AVAILABLE, PENDING, SOLD } = PetStatus;
-const peers = { pets: { applyStatuses: async () => ({ petId: [] }) } } as unknown as Peers;
+const peers = { pets: { applyStatuses: async () => ({ petId: [] }) } } as unknown as InventoryPeers;
 
 let service: TestService;
 beforeEach(async () => {

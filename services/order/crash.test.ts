@@ -43,7 +43,7 @@ describe("a crash", () => {
     shop.service.crashAt(undefined);
     await shop.service.restart();
     shop.time.advance(6_000);
-    await shop.service.sweep();
+    await shop.service.runWorkers();
     const { orders: left } = await shop.orders.listOrders({});
     // What the orders say and what Inventory holds is the same again, and nobody was left in between.
     const open = left.filter((order) => !order.complete);
@@ -53,7 +53,7 @@ describe("a crash", () => {
     if (name === "cancel") expect(left).toEqual([]);
     if (!name.startsWith("place")) return;
     await operations[name]?.(id);
-    expect(await shop.listed({ petId: 8n })).toHaveLength(1);
+    expect(await shop.listIds({ petId: 8n })).toHaveLength(1);
     expect(shop.stock.held.size + shop.stock.sold.size).toBe(2);
   });
 

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { CreateOrderRequestSchema } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { REPLAYED_HEADER } from "../resource/idempotency-keys.ts";
 import { failure, forPet, startOrders } from "./fixtures/orders.ts";
@@ -64,10 +64,10 @@ describe("with a key", () => {
     await failure(shop.orders.createOrder(request));
     shop.time.advance(6_000);
     shop.stock.down = undefined;
-    await shop.service.sweep();
-    expect(await shop.listed()).toEqual([]);
+    await shop.service.runWorkers();
+    expect(await shop.listIds()).toEqual([]);
     const { order } = await shop.orders.createOrder(request);
-    expect(await shop.listed()).toEqual([order?.id]);
+    expect(await shop.listIds()).toEqual([order?.id]);
     expect([...shop.stock.held.keys()]).toEqual([order?.id]);
   });
 
@@ -97,7 +97,7 @@ describe("with a key", () => {
     foreseen[1]?.told.resolve();
     expect(await Promise.all(attempts)).toEqual([reason, reason]);
     expect(shop.stock.asked).toEqual(reason ? [] : ["reserve"]);
-    expect(await shop.listed()).toEqual(reason ? [] : [1n]);
+    expect(await shop.listIds()).toEqual(reason ? [] : [1n]);
   });
 
   test("nothing of a refusal counts before it is fenced off", async () => {
@@ -122,6 +122,6 @@ describe("with a key", () => {
     await shop.service.restart();
     const { order } = await shop.orders.createOrder({ ...other, requestId: "l" });
     const missing = (order?.id ?? 0n) - 1n;
-    expect(await shop.fateOf(missing)).toBe(OrderFate.OVER);
+    expect(await shop.stateOf(missing)).toBe(OrderState.ENDED);
   });
 });

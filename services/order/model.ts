@@ -17,7 +17,7 @@ const momentShape = z.object({
 });
 export type Moment = Infer<typeof momentShape>;
 
-/** Stands for a pet's id that is too high to be one. */
+/** Stored in place of a pet's id that no pet can have. */
 export const NO_PET = 0;
 
 /** What a client says about an order. */
@@ -36,35 +36,44 @@ const paramsShape = z.object(said.fields);
 export type OrderParams = Infer<typeof paramsShape>;
 
 /** Why Inventory did not reserve the units. */
-const refusalShape = z.literal(["PET_NOT_FOUND", "PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"]);
-export type Refusal = z.output<typeof refusalShape>;
+const orderRefusalShape = z.literal([
+  "PET_NOT_FOUND",
+  "PET_NOT_AVAILABLE",
+  "INSUFFICIENT_STOCK",
+  "TOO_MANY_OPEN_ORDERS",
+]);
+export type OrderRefusal = z.output<typeof orderRefusalShape>;
+
+/** States in which a step at Inventory is still to be taken. */
+export const PENDING_STATES = ["PLACED", "COMMITTING", "ABORTING", "CANCELLING"] as const;
+export type PendingState = (typeof PENDING_STATES)[number];
 
 /**
- * An order as it is stored. The states are those of `rules.ts`; listed from RESERVED to its end. ABORTED and CANCELLED are
+ * An order as it is stored. The states are those of `rules.ts`; visible from RESERVED to its end. ABORTED and CANCELLED are
  * tombstones without what the client said.
  */
 const orderShape = z.object({
   ...storedShape.shape,
   ...said.fields,
-  state: z.literal(["PLACED", "RESERVED", "COMMITTING", "COMPLETE", "ABORTING", "ABORTED", "CANCELLING", "CANCELLED"]),
+  state: z.literal([...PENDING_STATES, "RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]),
   /** `complete` for filters, where absent counts as false. */
-  done: z.boolean().optional(),
+  completed: z.boolean().optional(),
   /** When the order was placed, in milliseconds since 1970; as long as it is PLACED. */
   placedAt: z.int().optional(),
-  /** Why it was aborted. Absent when it was given up without a decision: then another may take its place. */
-  refusal: refusalShape.optional(),
+  /** Why it was aborted. Absent when it was abandoned: nothing was decided, and another order may take its place. */
+  refusal: orderRefusalShape.optional(),
 });
 export type OrderDoc = Infer<typeof orderShape>;
 
 export const ORDERS = schema<OrderDoc>()(
   "orders",
   {
-    listed: ["listed"],
-    pet: ["listed", "petId"],
-    done: ["listed", "done"],
-    petDone: ["listed", "petId", "done"],
-    todo: ["todo"],
-    over: ["over"],
+    visible: ["visible"],
+    pet: ["visible", "petId"],
+    completed: ["visible", "completed"],
+    petCompleted: ["visible", "petId", "completed"],
+    pending: ["pending"],
+    endedOn: ["endedOn"],
   },
   orderShape,
 );
@@ -75,7 +84,7 @@ export type Orders = Sagas<OrderDoc, (typeof ORDERS)["indexes"]>;
 export const toOrder = (id: number, params: OrderParams, version: number): Order =>
   said.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version) });
 
-/** An order as the outside sees it. */
+/** An order as callers see it. */
 export const shown = (doc: OrderDoc): Order => toOrder(doc._id, doc, doc.version);
 
 /** Throws VALIDATION_FAILED for nanoseconds that JSON could not show. The contract's rules see to the seconds. */

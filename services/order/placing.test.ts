@@ -2,7 +2,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { failure, forPet, startOrders } from "./fixtures/orders.ts";
 
 let shop: Awaited<ReturnType<typeof startOrders>>;
@@ -55,8 +55,8 @@ describe("CreateOrder", () => {
     expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe(reason);
     expect(shop.stock.asked).toEqual(["reserve", "release"]);
     expect(shop.stock.fenced).toEqual(new Set([1n]));
-    expect(await shop.listed()).toEqual([]);
-    expect(await shop.fateOf(1n)).toBe(OrderFate.OVER);
+    expect(await shop.listIds()).toEqual([]);
+    expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
   });
 
   test.each([
@@ -70,13 +70,13 @@ describe("CreateOrder", () => {
     expect(await failure(shop.orders.createOrder({ order: forPet, requestId: "k" }))).toBe(reason);
     expect(shop.stock.asked).toEqual([]);
     // Under the key it is refused for good: another attempt under it can't place the same order after all.
-    expect(await shop.fateOf(1n)).toBe(OrderFate.OVER);
+    expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
   });
 
   test("that Inventory can't foresee now is not placed", async () => {
     shop.stock.checkReserve = () => Promise.reject(new ConnectError("down", Code.Unavailable));
     expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
-    expect(await shop.fateOf(1n)).toBe(OrderFate.UNSPECIFIED);
+    expect(await shop.stateOf(1n)).toBe(OrderState.UNSPECIFIED);
   });
 
   test("with an answer that is not known is decided by the reservation", async () => {
@@ -88,16 +88,16 @@ describe("CreateOrder", () => {
     shop.stock.outcome = Outcome.NOT_AVAILABLE;
     shop.stock.down = { call: "release" };
     expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
-    expect(await shop.fateOf(1n)).toBe(OrderFate.LIVE);
+    expect(await shop.stateOf(1n)).toBe(OrderState.LIVE);
     shop.stock.down = undefined;
-    await shop.service.sweep();
-    expect(await shop.fateOf(1n)).toBe(OrderFate.OVER);
+    await shop.service.runWorkers();
+    expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
   });
 
   test("with an outcome that is not known decides nothing", async () => {
     shop.stock.outcome = Outcome.UNSPECIFIED;
     expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
-    expect(await shop.fateOf(1n)).toBe(OrderFate.LIVE);
+    expect(await shop.stateOf(1n)).toBe(OrderState.LIVE);
   });
 
   test("for an id that no pet can have asks nobody, with a key and without", async () => {
@@ -123,13 +123,13 @@ describe("an order that nobody decides", () => {
     shop.stock.down = { call: "reserve", lostReply: true };
     expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
     shop.time.advance(5_999);
-    await shop.service.sweep();
+    await shop.service.runWorkers();
     expect(shop.stock.held.size).toBe(1);
     expect(shop.stock.asked).toEqual(["reserve"]);
     shop.time.advance(1);
-    await shop.service.sweep();
+    await shop.service.runWorkers();
     expect(shop.stock.held.size).toBe(0);
-    expect(await shop.fateOf(1n)).toBe(OrderFate.OVER);
+    expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
   });
 
   test("and is given up under its caller's feet is placed anew under a fresh id, unseen", async () => {
@@ -140,13 +140,13 @@ describe("an order that nobody decides", () => {
     const { order } = await shop.orders.createOrder({ order: forPet, requestId: "k" });
     expect(order?.id).toBe(2n);
     expect(shop.stock.asked).toEqual(["reserve", "release", "reserve"]);
-    expect(await shop.listed()).toEqual([2n]);
+    expect(await shop.listIds()).toEqual([2n]);
   });
 
   test("is placed anew three times at most", async () => {
     shop.stock.outcome = Outcome.FENCED;
     expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
     expect(shop.stock.asked.filter((call) => call === "reserve")).toHaveLength(3);
-    expect(await shop.listed()).toEqual([]);
+    expect(await shop.listIds()).toEqual([]);
   });
 });

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { FORMAT } from "../resource/record.ts";
 import { NO_PET, type OrderDoc, type OrderParams } from "./model.ts";
 import {
   abort,
   asPlaced,
-  type Change,
   cancel,
   commit,
   insert,
   insertAborted,
-  PLACED_FOR_MS,
+  PLACED_TIMEOUT_MS,
   release,
   reserve,
   timeOut,
@@ -32,7 +32,7 @@ const cancelled = result(release(cancelling, 4));
 const all = { placed, reserved, committing, complete, aborting, aborted, cancelling, cancelled };
 
 const reason = (reason: string) => expect.objectContaining({ reason });
-const change = (doc: OrderDoc | undefined, change: Change, etag?: string) => update(1n, change, { etag })(doc, 9);
+const change = (doc: OrderDoc | undefined, change: OrderParams, etag?: string) => update(1n, change, { etag })(doc, 9);
 
 describe("an order for a pet", () => {
   test("is placed with a quantity, open, and out of sight until Inventory holds its units", () => {
@@ -40,15 +40,21 @@ describe("an order for a pet", () => {
       state: "PLACED",
       quantity: 1,
       complete: false,
-      todo: true,
+      pending: true,
       version: 1,
     });
     expect(placed.placedAt).toBe(NOW);
-    expect(reserved).toMatchObject({ state: "RESERVED", listed: true, done: false, version: 1 });
+    expect(reserved).toMatchObject({ state: "RESERVED", visible: true, completed: false, version: 1 });
   });
   test("placed as complete is committed at once", () => {
     const committing = result(reserve(place({ petId: 7, complete: true }), 2));
-    expect(committing).toMatchObject({ state: "COMMITTING", listed: true, todo: true, done: true, version: 1 });
+    expect(committing).toMatchObject({
+      state: "COMMITTING",
+      visible: true,
+      pending: true,
+      completed: true,
+      version: 1,
+    });
     expect(result(commit(committing, 3))).toMatchObject({ state: "COMPLETE", version: 1 });
   });
   test("is placed once: a second attempt finds the first", () => {
@@ -59,16 +65,16 @@ describe("an order for a pet", () => {
     expect(insertAborted(1)(placed, 2)).toMatchObject({ action: "keep" });
   });
   test.each([
-    ["listed", ["reserved", "committing", "complete", "cancelling"]],
-    ["todo", ["placed", "committing", "aborting", "cancelling"]],
-    ["done", ["committing", "complete"]],
+    ["visible", ["reserved", "committing", "complete", "cancelling"]],
+    ["pending", ["placed", "committing", "aborting", "cancelling"]],
+    ["completed", ["committing", "complete"]],
     ["placedAt", ["placed"]],
   ] as const)("is %s when it is %s, and in no other state", (flag, names) => {
     const found = Object.entries(all).filter(([, doc]) => doc[flag]);
     expect(found.map(([name]) => name)).toEqual(names);
   });
   test("leaves nothing but its end when it is refused or cancelled", () => {
-    const end = { _id: 1, version: 1, format: 1 };
+    const end = { _id: 1, version: 1, format: FORMAT };
     expect(JSON.parse(JSON.stringify({ ...aborted, rev: undefined }))).toEqual({
       ...end,
       state: "ABORTED",
@@ -84,14 +90,18 @@ describe("an order without a pet", () => {
     (params) => {
       const doc = place(params);
       expect(asPlaced(params)).toEqual(params);
-      expect(doc).toMatchObject({ ...params, state: params.complete ? "COMPLETE" : "RESERVED", listed: true });
-      expect(doc.todo).toBeUndefined();
-      expect(doc.done).toBe(params.complete === true);
+      expect(doc).toMatchObject({ ...params, state: params.complete ? "COMPLETE" : "RESERVED", visible: true });
+      expect(doc.pending).toBeUndefined();
+      expect(doc.completed).toBe(params.complete === true);
       expect("petId" in doc).toBe(false);
     },
   );
   test("is completed and cancelled in one step", () => {
-    expect(result(change(place({}), { complete: true }))).toMatchObject({ state: "COMPLETE", version: 2, done: true });
+    expect(result(change(place({}), { complete: true }))).toMatchObject({
+      state: "COMPLETE",
+      version: 2,
+      completed: true,
+    });
     expect(result(cancel(1n, undefined)(place({ quantity: 2 }), 2))).toMatchObject({ state: "CANCELLED" });
   });
   test("is not complete when nothing is said of it: to say so is no change", () => {
@@ -108,7 +118,7 @@ describe("each arrow starts from its state and nothing else", () => {
   const arrows: [string, typeof commit, readonly string[]][] = [
     ["reserve", reserve, ["placed"]],
     ["abort", abort("PET_NOT_FOUND"), ["placed"]],
-    ["time out", timeOut(NOW + PLACED_FOR_MS), ["placed"]],
+    ["time out", timeOut(NOW + PLACED_TIMEOUT_MS), ["placed"]],
     ["commit", commit, ["committing"]],
     ["release", release, ["aborting", "cancelling"]],
     ["place", insert(1, {}, NOW), []],
@@ -167,7 +177,7 @@ describe("a change", () => {
 
 describe("a cancellation", () => {
   test("stays where reads meet it until its end, and is joined by whoever asks again, under any revision", () => {
-    expect(cancelling).toMatchObject({ state: "CANCELLING", todo: true, petId: 7, listed: true });
+    expect(cancelling).toMatchObject({ state: "CANCELLING", pending: true, petId: 7, visible: true });
     expect(cancel(1n, { etag: '"9"' })(cancelling, 4)).toEqual({ action: "keep", result: cancelling });
   });
   test("of a complete order is refused", () => {
@@ -225,9 +235,9 @@ test("whatever happens, an order goes forward only, and its version moves if and
         if (!before || !doc || doc === before) continue;
         expect(rank(doc)).toBeGreaterThanOrEqual(rank(before));
         if (before.state === "COMPLETE") expect(doc.state).toBe("COMPLETE");
-        if (!before.listed || !doc.listed) expect(doc.version).toBe(before.version);
+        if (!before.visible || !doc.visible) expect(doc.version).toBe(before.version);
         else expect(doc.version - before.version).toBe(view(doc) === view(before) ? 0 : 1);
-        if (doc.listed) expect([doc.petId, doc.quantity]).toEqual([before.petId, before.quantity]);
+        if (doc.visible) expect([doc.petId, doc.quantity]).toEqual([before.petId, before.quantity]);
       }
     }),
     { numRuns: 2_000 },

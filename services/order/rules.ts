@@ -1,9 +1,9 @@
 /**
- * What may become of an order. Each rule takes the stored document and decides; none does I/O. All answer with the order
- * as it is after the decision, also when another has moved it on before.
+ * What may become of an order. Each rule takes the stored document and decides; none does I/O. All return the order as it is
+ * after the decision, also when a concurrent request or worker has taken the same step before.
  *
  *     PLACED -> RESERVED -> COMMITTING -> COMPLETE       placed as complete: PLACED -> COMMITTING
- *     PLACED -> ABORTING -> ABORTED                      refused, or given up
+ *     PLACED -> ABORTING -> ABORTED                      refused, or abandoned
  *     RESERVED -> CANCELLING -> CANCELLED
  *
  * An order without a pet takes nothing from the stock and skips the states that wait for it.
@@ -12,19 +12,28 @@
 import { type Decision, keep, put } from "@petstore/store/port";
 import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
-import { type Condition, checkMatch, succeed } from "../resource/record.ts";
-import { isTombstone, type OrderDoc, type OrderParams, type Refusal, said, shown } from "./model.ts";
+import { checkPreconditions, FORMAT, type Preconditions, succeed } from "../resource/record.ts";
+import {
+  isTombstone,
+  type OrderDoc,
+  type OrderParams,
+  type OrderRefusal,
+  PENDING_STATES,
+  type PendingState,
+  said,
+  shown,
+} from "./model.ts";
 
 type State = OrderDoc["state"];
-type Move<R = OrderDoc> = (doc: OrderDoc | undefined, rev: number) => Decision<OrderDoc, R>;
+type Rule<R = OrderDoc> = (doc: OrderDoc | undefined, rev: number) => Decision<OrderDoc, R>;
 
-/** How long a placed order may wait for Inventory before it is given up, in milliseconds. */
-export const PLACED_FOR_MS = 6_000;
+/** How long an order may be PLACED before the recovery worker aborts it, in milliseconds. */
+export const PLACED_TIMEOUT_MS = 6_000;
 
 export const orderNotFound = (id: bigint | number) => new DomainError("ORDER_NOT_FOUND", `No order has the id ${id}.`);
 
-export function refusalError(refusal: Refusal, { petId = 0n, quantity = 1 }: Partial<Order> = {}): DomainError {
-  const messages: Record<Refusal, string> = {
+export function refusalError(refusal: OrderRefusal, { petId = 0n, quantity = 1 }: Partial<Order> = {}): DomainError {
+  const messages: Record<OrderRefusal, string> = {
     PET_NOT_FOUND: `No pet has the id ${petId}.`,
     PET_NOT_AVAILABLE: `Pet ${petId} is not available now. Order it when its status is available again.`,
     INSUFFICIENT_STOCK: `Pet ${petId} has fewer than ${quantity} units in stock. Order less.`,
@@ -33,14 +42,15 @@ export function refusalError(refusal: Refusal, { petId = 0n, quantity = 1 }: Par
   return new DomainError(refusal, messages[refusal]);
 }
 
-/** CANCELLING too, so that every read meets it: an order is gone when its units are back, and not before. */
+/** CANCELLING too, so that every read finds it and finishes it: an order is gone when its units are back, and not before. */
 const VISIBLE: ReadonlySet<State> = new Set<State>(["RESERVED", "COMMITTING", "COMPLETE", "CANCELLING"]);
-const FINISHED: ReadonlySet<State> = new Set<State>(["RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]);
+const PENDING: ReadonlySet<State> = new Set<State>(PENDING_STATES);
+export const isPending = (state: State): state is PendingState => PENDING.has(state);
 
 /** What a tombstone lacks. */
 const shed = {
   ...said.unsaid,
-  ...{ listed: undefined, todo: undefined, done: undefined, placedAt: undefined },
+  ...{ visible: undefined, pending: undefined, completed: undefined, placedAt: undefined },
 } as const satisfies { readonly [K in keyof OrderDoc]?: undefined };
 
 /** The order in a state, with all that follows from the state. */
@@ -52,19 +62,19 @@ function become(doc: OrderDoc, state: State): Decision<OrderDoc, OrderDoc> {
   const next: OrderDoc = {
     ...doc,
     state,
-    listed: VISIBLE.has(state) || undefined,
-    todo: !FINISHED.has(state) || undefined,
-    done: doc.complete === true,
+    visible: VISIBLE.has(state) || undefined,
+    pending: isPending(state) || undefined,
+    completed: doc.complete === true,
     placedAt: state === "PLACED" ? doc.placedAt : undefined,
   };
   return put(next, next);
 }
 
-/** An arrow starts from its state and nothing else. */
-const arrow =
-  (from: State, move: (doc: OrderDoc) => Decision<OrderDoc, OrderDoc>): Move<OrderDoc | undefined> =>
+/** A transition starts from its state and from no other. */
+const transition =
+  (from: State, rule: (doc: OrderDoc) => Decision<OrderDoc, OrderDoc>): Rule<OrderDoc | undefined> =>
   (doc) =>
-    doc?.state === from ? move(doc) : keep(doc);
+    doc?.state === from ? rule(doc) : keep(doc);
 
 /** An order as it first is: one for a pet has a quantity and is complete or not. */
 export const asPlaced = ({ petId, ...said }: OrderParams): OrderParams =>
@@ -72,49 +82,57 @@ export const asPlaced = ({ petId, ...said }: OrderParams): OrderParams =>
 
 /** Places an order, unless its id is already written. `now` is in milliseconds since 1970. */
 export const insert =
-  (id: number, params: OrderParams, now: number): Move =>
+  (id: number, params: OrderParams, now: number): Rule =>
   (doc, rev) => {
     if (doc) return keep(doc);
-    const order = { ...asPlaced(params), _id: id, rev, version: 1, state: "PLACED", placedAt: now, format: 1 } as const;
+    const order = {
+      ...asPlaced(params),
+      _id: id,
+      rev,
+      version: 1,
+      state: "PLACED",
+      placedAt: now,
+      format: FORMAT,
+    } as const;
     if (order.petId !== undefined) return become(order, "PLACED");
     return become(order, order.complete ? "COMPLETE" : "RESERVED");
   };
 
-/** Writes a tombstone in place of an order that was never placed: refused, or given up. No units were asked for. */
+/** Writes a tombstone in place of an order that was never placed: refused, or abandoned. No units were asked for. */
 export const insertAborted =
-  (id: number, refusal?: Refusal): Move =>
+  (id: number, refusal?: OrderRefusal): Rule =>
   (doc, rev) =>
-    doc ? keep(doc) : become({ _id: id, rev, version: 1, state: "ABORTED", refusal, format: 1 }, "ABORTED");
+    doc ? keep(doc) : become({ _id: id, rev, version: 1, state: "ABORTED", refusal, format: FORMAT }, "ABORTED");
 
 /** Inventory holds the units for the order. */
-export const reserve = arrow("PLACED", (doc) => become(doc, doc.complete ? "COMMITTING" : "RESERVED"));
+export const reserve = transition("PLACED", (doc) => become(doc, doc.complete ? "COMMITTING" : "RESERVED"));
 
-/** Inventory does not hold the units; without a refusal, the order is given up. Answered only when it is sure to stay so. */
-export const abort = (refusal?: Refusal) => arrow("PLACED", (doc) => become({ ...doc, refusal }, "ABORTING"));
+/** Inventory does not hold the units; without a refusal, the order is abandoned. A refusal is answered only at ABORTED. */
+export const abort = (refusal?: OrderRefusal) => transition("PLACED", (doc) => become({ ...doc, refusal }, "ABORTING"));
 
-/** Gives up an order that has waited too long. */
+/** Aborts an order that has been PLACED for too long. */
 export const timeOut = (now: number) =>
-  arrow("PLACED", (doc) => (now - (doc.placedAt ?? 0) < PLACED_FOR_MS ? keep(doc) : become(doc, "ABORTING")));
+  transition("PLACED", (doc) => (now - (doc.placedAt ?? 0) < PLACED_TIMEOUT_MS ? keep(doc) : become(doc, "ABORTING")));
 
-/** Inventory has booked the units as sold. */
-export const commit = arrow("COMMITTING", (doc) => become(doc, "COMPLETE"));
+/** Inventory has turned the reservation into a sale. */
+export const commit = transition("COMMITTING", (doc) => become(doc, "COMPLETE"));
 
-/** Inventory has the units back, or never gave them. */
-export const release: Move<OrderDoc | undefined> = (doc) => {
+/** Inventory has the units back, or never reserved them. */
+export const release: Rule<OrderDoc | undefined> = (doc) => {
   if (doc?.state === "ABORTING") return become(doc, "ABORTED");
   return doc?.state === "CANCELLING" ? become(doc, "CANCELLED") : keep(doc);
 };
 
-/** What a request says. Absent means unchanged; a member that is there but undefined is removed. */
-export type Change = OrderParams;
-
-/** Changes what is not fixed, completes the order, or both. One that is being cancelled is left as it is. */
+/**
+ * Changes what is not fixed, completes the order, or both. In `change`, absent means unchanged and a member that is there but
+ * undefined is removed. An order that is being cancelled is left as it is.
+ */
 export const update =
-  (id: bigint, change: Change, condition: Condition): Move =>
+  (id: bigint, change: OrderParams, preconditions: Preconditions): Rule =>
   (doc) => {
     if (doc?.state === "CANCELLING") return keep(doc);
-    if (!doc?.listed) throw orderNotFound(id);
-    checkMatch(condition, doc.version);
+    if (!doc?.visible) throw orderNotFound(id);
+    checkPreconditions(preconditions, doc.version);
     checkFixed(doc, change);
     const { petId, quantity, complete } = doc;
     const completes = change.complete === true && !complete;
@@ -125,7 +143,7 @@ export const update =
   };
 
 /** Only a value that differs is a change. */
-function checkFixed(doc: OrderDoc, { petId, quantity, complete }: Change): void {
+function checkFixed(doc: OrderDoc, { petId, quantity, complete }: OrderParams): void {
   if (complete === false && doc.complete)
     throw new DomainError("ORDER_COMPLETE", "The order is complete and can't be opened again.");
   const otherPet = petId !== undefined && petId !== doc.petId;
@@ -137,13 +155,13 @@ function checkFixed(doc: OrderDoc, { petId, quantity, complete }: Change): void 
     );
 }
 
-/** Cancels an open order, or joins the cancellation that is under way. */
+/** Cancels an open order. One whose cancellation is under way is left as it is: to advance it is to join it. */
 export const cancel =
-  (id: bigint, condition: Condition): Move =>
+  (id: bigint, preconditions: Preconditions): Rule =>
   (doc) => {
     if (doc?.state === "CANCELLING") return keep(doc);
-    if (!doc?.listed) throw orderNotFound(id);
-    checkMatch(condition, doc.version);
+    if (!doc?.visible) throw orderNotFound(id);
+    checkPreconditions(preconditions, doc.version);
     if (doc.state !== "RESERVED")
       throw new DomainError("ORDER_COMPLETE", "The order is complete and can't be deleted any more.");
     return become(doc, doc.petId === undefined ? "CANCELLED" : "CANCELLING");

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { reasonOf } from "#errors";
-import { OrderFate } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { failure, forPet, startOrders } from "./fixtures/orders.ts";
 
 let shop: Awaited<ReturnType<typeof startOrders>>;
@@ -15,8 +15,8 @@ beforeEach(async () => {
 const readings = (id: bigint) => [
   () => shop.get(id).then((order) => [order?.id], none),
   async () => (await shop.orders.batchGetOrders({ orderId: [id] })).orders.map((order) => order.id),
-  () => shop.listed({ id: [id] }),
-  () => shop.listed(),
+  () => shop.listIds({ id: [id] }),
+  () => shop.listIds(),
 ];
 const none = (error: ConnectError) => {
   if (reasonOf(error)?.reason !== "ORDER_NOT_FOUND") throw error;
@@ -49,7 +49,7 @@ describe("UpdateOrder", () => {
     shop.stock.down = { call: "commit" };
     await failure(shop.complete(id));
     shop.stock.down = undefined;
-    await shop.service.sweep();
+    await shop.service.runWorkers();
     expect(shop.stock.sold).toEqual(new Set([id]));
     expect((await shop.get(id))?.etag).toBe('"2"');
   });
@@ -87,15 +87,15 @@ describe("DeleteOrder", () => {
     const id = await shop.make();
     await shop.orders.deleteOrder({ orderId: id, etag: '"1"' });
     expect(shop.stock.held.size).toBe(0);
-    expect(await shop.listed()).toEqual([]);
+    expect(await shop.listIds()).toEqual([]);
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_NOT_FOUND");
-    expect(await shop.fateOf(id)).toBe(OrderFate.OVER);
+    expect(await shop.stateOf(id)).toBe(OrderState.ENDED);
   });
 
   test("without a pet asks nobody", async () => {
     await shop.orders.deleteOrder({ orderId: await shop.make({}) });
     expect(shop.stock.asked).toEqual([]);
-    expect(await shop.listed()).toEqual([]);
+    expect(await shop.listIds()).toEqual([]);
   });
 
   test("that Inventory did not hear of is unknown to reads; repeated, it succeeds whatever revision it names", async () => {
@@ -104,7 +104,7 @@ describe("DeleteOrder", () => {
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
     for (const read of readings(id)) expect(await failure(read())).toBe("UNAVAILABLE");
     expect(await failure(shop.complete(id))).toBe("UNAVAILABLE");
-    expect(await shop.fateOf(id)).toBe(OrderFate.LIVE);
+    expect(await shop.stateOf(id)).toBe(OrderState.LIVE);
     shop.stock.down = undefined;
     await shop.orders.deleteOrder({ orderId: id, etag: '"9"' });
     expect(shop.stock.held.size).toBe(0);
@@ -128,8 +128,8 @@ describe("DeleteOrder", () => {
     const [id, other] = [await shop.make(), await shop.make()];
     shop.stock.down = { call: "release", error: new ConnectError("sorry", Code.Internal, undefined, [unreadable]) };
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
-    expect(await shop.listed()).toEqual([other]);
-    expect(await shop.listed({ limit: 1, orderBy: "id" })).toEqual([other]);
+    expect(await shop.listIds()).toEqual([other]);
+    expect(await shop.listIds({ limit: 1, orderBy: "id" })).toEqual([other]);
     expect(await failure(shop.get(id))).toBe("UNAVAILABLE");
   });
 
@@ -146,15 +146,15 @@ describe("reading", () => {
     const open = await shop.make();
     const done = await shop.make({ ...forPet, complete: true });
     const other = await shop.make({ petId: 8n });
-    expect(await shop.listed()).toEqual([other, done, open, none]);
-    expect(await shop.listed({ complete: false })).toEqual([other, open, none]);
-    expect(await shop.listed({ petId: 7n })).toEqual([done, open]);
-    expect(await shop.listed({ petId: 7n, complete: true, orderBy: "id" })).toEqual([done]);
-    expect(await shop.listed({ id: [open, none, 99n], petId: 7n })).toEqual([open]);
-    expect(await shop.listed({ id: [open, done], complete: true })).toEqual([done]);
+    expect(await shop.listIds()).toEqual([other, done, open, none]);
+    expect(await shop.listIds({ complete: false })).toEqual([other, open, none]);
+    expect(await shop.listIds({ petId: 7n })).toEqual([done, open]);
+    expect(await shop.listIds({ petId: 7n, complete: true, orderBy: "id" })).toEqual([done]);
+    expect(await shop.listIds({ id: [open, none, 99n], petId: 7n })).toEqual([open]);
+    expect(await shop.listIds({ id: [open, done], complete: true })).toEqual([done]);
     for (const petId of [0n, -1n, 2n ** 53n]) {
-      expect(await shop.listed({ petId })).toEqual([]);
-      expect(await shop.listed({ petId, id: [none, open] })).toEqual([]);
+      expect(await shop.listIds({ petId })).toEqual([]);
+      expect(await shop.listIds({ petId, id: [none, open] })).toEqual([]);
     }
   });
 
@@ -163,7 +163,7 @@ describe("reading", () => {
     const first = await shop.orders.listOrders({ limit: 2, petId: 7n });
     const pageToken = first.nextPageToken;
     expect(first.orders.map(({ id }) => id)).toEqual(ids.slice(0, 2));
-    expect(await shop.listed({ limit: 2, petId: 7n, pageToken })).toEqual(ids.slice(2));
+    expect(await shop.listIds({ limit: 2, petId: 7n, pageToken })).toEqual(ids.slice(2));
     expect(await failure(shop.orders.listOrders({ pageToken, petId: 7n, complete: false }))).toBe("INVALID_PAGE_TOKEN");
   });
 
@@ -172,7 +172,7 @@ describe("reading", () => {
     await shop.orders.deleteOrder({ orderId: cancelled });
     const { orders: found } = await shop.orders.batchGetOrders({ orderId: [b, cancelled, 99n, a, b, 2n ** 62n] });
     expect(found.map(({ id }) => id)).toEqual([b, a]);
-    expect(await shop.listed({ id: [b, cancelled, a] })).toEqual([b, a]);
+    expect(await shop.listIds({ id: [b, cancelled, a] })).toEqual([b, a]);
   });
 
   test.each([0n, -1n, 99n, 2n ** 53n, 2n ** 63n - 1n])("%i names nothing", async (orderId) => {
@@ -185,8 +185,8 @@ describe("reading", () => {
     const [open, gone, done] = [await shop.make(), await shop.make(), await shop.make({ ...forPet, complete: true })];
     await shop.orders.deleteOrder({ orderId: gone });
     const orderId = [gone, 99n, open, gone, done, 2n ** 62n];
-    const { fates } = await shop.internal.getOrderStates({ orderId });
-    const { OVER, LIVE, UNSPECIFIED } = OrderFate;
-    expect(fates).toEqual([OVER, UNSPECIFIED, LIVE, OVER, LIVE, UNSPECIFIED]);
+    const { states } = await shop.internal.getOrderStates({ orderId });
+    const { ENDED, LIVE, UNSPECIFIED } = OrderState;
+    expect(states).toEqual([ENDED, UNSPECIFIED, LIVE, ENDED, LIVE, UNSPECIFIED]);
   });
 });

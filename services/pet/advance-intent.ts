@@ -1,64 +1,39 @@
-/** Carrying out what was written down: a move, a new listing, a deletion. Whoever meets an intent drives it on. */
-
-import { type Budget, onward } from "@petstore/rpc/call";
-import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+/**
+ * Advancing an intent: a change or a deletion of a pet that other services have a say in, and that is written down in the
+ * pet before it is carried out. The request, the next write to the pet and the recovery worker all advance it.
+ */
+import type { Budget } from "@petstore/rpc/call";
 import { onBehalfOf } from "../resource/on-behalf.ts";
-import { toPetStatus } from "../resource/record.ts";
-import { type PetContext, ROUNDS, stockOf, unfinished } from "./create-pet.ts";
-import type { Intent, IntentEnd, PetDoc } from "./model.ts";
-import { applyDeletion, applyIntent, dropIntent } from "./rules.ts";
+import { MAX_STEPS, type PetContext, unfinished } from "./context.ts";
+import { carryOutDeletion } from "./delete-pet.ts";
+import type { IntentEnd, PetDoc } from "./model.ts";
+import { carryOutUpdate } from "./update-pet.ts";
 
 /**
- * Takes intent `op` of a pet to its end and says how it ended; undefined when a later one has already taken its place. The
- * answer is only ever read from the document, so that all who drove the intent answer alike.
+ * Takes intent `op` of a pet to its end and resolves to how it ended; undefined when a later intent has ended since. The
+ * answer is always read from the document, so that all who advance the intent answer alike.
  */
-export async function driveIntent(
+export async function advanceIntent(
   context: PetContext,
   id: number,
   op: number,
   budget: Budget,
 ): Promise<IntentEnd | undefined> {
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let step = 0; step < MAX_STEPS; step++) {
     const doc = await context.pets.get(id, budget);
     if (doc?.intent?.op !== op) return doc?.last?.op === op ? doc.last : undefined;
-    await context.point("pet.intent");
-    const call = onBehalfOf(doc, budget);
-    await (doc.intent.delete ? retire(context, id, op, call) : change(context, doc, doc.intent, call));
+    await context.failpoint("pet.intent");
+    const carryOut = doc.intent.delete ? carryOutDeletion : carryOutUpdate;
+    await carryOut(context, doc, doc.intent, onBehalfOf(doc, budget));
   }
   throw unfinished();
 }
 
-/** A pet that Inventory may know no more. */
-export const isLeaving = ({ intent }: PetDoc): boolean => intent?.delete === true;
+/** True when Inventory may have retired the entry of the pet already. */
+export const isDeletionUnderWay = ({ intent }: PetDoc): boolean => intent?.delete === true;
 
-/** Takes the deletion that a read has met to its end. The pet is as it is then: gone, or there when it was refused. */
-export async function endDeletion(context: PetContext, { _id, intent }: PetDoc, budget: Budget) {
-  if (intent) await driveIntent(context, _id, intent.op, budget);
+/** Takes the deletion of a pet to its end and resolves to the pet then: deleted, or as it was when that was refused. */
+export async function finishDeletion(context: PetContext, { _id, intent }: PetDoc, budget: Budget) {
+  if (intent) await advanceIntent(context, _id, intent.op, budget);
   return context.pets.get(_id, { deadline: budget.deadline, latest: true });
-}
-
-async function retire({ pets, inventory, clock, point }: PetContext, id: number, op: number, budget: Budget) {
-  const { outcome } = await inventory.retire({ petId: BigInt(id), op: BigInt(op) }, onward(clock, budget));
-  await point("pet.retired-inventory");
-  if (outcome === Outcome.OPEN_ORDERS) await pets.update(id, dropIntent(op, "PET_HAS_OPEN_ORDERS"), budget);
-  // Without an entry there is nothing to retire: someone else has carried the deletion this far.
-  if (outcome === Outcome.OK || outcome === Outcome.NOT_FOUND) await pets.update(id, applyDeletion(op), budget);
-}
-
-async function change(context: PetContext, doc: PetDoc, { op, listing }: Intent, budget: Budget): Promise<void> {
-  const { pets, gatekeeper, inventory, clock, point } = context;
-  const id = doc._id;
-  if (doc.joining !== undefined) {
-    const verdict = await gatekeeper.pass(doc.joining, budget);
-    if (verdict === "deleting") throw unfinished();
-    await point("pet.passed-gate");
-    if (verdict === "gone") return pets.update(id, dropIntent(op, "CATEGORY_NOT_FOUND"), budget);
-  }
-  if (listing === undefined) return pets.update(id, applyIntent(op, undefined), budget);
-  const names = { petId: BigInt(id), op: BigInt(op), listing: toPetStatus(listing) };
-  const { outcome, stock } = await inventory.setListing(names, onward(clock, budget));
-  await point("pet.set-listing");
-  if (outcome === Outcome.INSUFFICIENT_STOCK) return pets.update(id, dropIntent(op, "INSUFFICIENT_STOCK"), budget);
-  if (outcome === Outcome.OK) return pets.update(id, applyIntent(op, stockOf(stock)), budget);
-  // STALE or NOT_FOUND: the pet has moved on. The next look at the document says where to.
 }

@@ -1,68 +1,60 @@
-/** Creating a pet: claim a place in the category, look at its gate, open the inventory entry, and only then be there. */
-import type { Client } from "@connectrpc/connect";
+/** Creating a pet: write it down as CREATING, check the deletion guard of its category, open its inventory entry, ACTIVE. */
 import { type Budget, onward } from "@petstore/rpc/call";
-import {
-  type InventoryInternalService,
-  Outcome,
-  type StockStatus,
-} from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import type { Deps } from "../resource/deps.ts";
-import { DomainError } from "../resource/errors.ts";
-import { accepted, type Ended, type Fate, givenUp, refused } from "../resource/idempotency-keys.ts";
+import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { abandoned, accepted, type Resolved, refused } from "../resource/idempotency-keys.ts";
 import { onBehalfOf } from "../resource/on-behalf.ts";
-import { fromPetStatus, toPetStatus } from "../resource/record.ts";
-import type { Gatekeeper } from "./deletion-guard.ts";
-import type { PetDoc, Pets } from "./model.ts";
-import { activate, refusalError, refuse, type Stock } from "./rules.ts";
+import { toPetStatus } from "../resource/record.ts";
+import { MAX_STEPS, type PetContext, toStock, unfinished } from "./context.ts";
+import { NO_CATEGORY, type PetDoc, type PetParams, type PetRefusal } from "./model.ts";
+import { abort, activate, insert, insertAborted, refusalError } from "./rules.ts";
 
-/** What the protocols of a pet work with. */
-export interface PetContext extends Pick<Deps, "clock" | "point"> {
-  readonly pets: Pets;
-  readonly gatekeeper: Gatekeeper;
-  readonly inventory: Client<typeof InventoryInternalService>;
+/** Why pets can't join the category now. Asked before anything is written, so that a refusal leaves nothing to clean up. */
+export async function checkCategory(
+  { deletionGuard }: PetContext,
+  categoryId: number,
+  budget: Budget,
+): Promise<PetRefusal | undefined> {
+  const verdict = categoryId === NO_CATEGORY ? "deleted" : await deletionGuard.checkBeforeClaim(categoryId, budget);
+  if (verdict === "open") return undefined;
+  return verdict === "deleted" ? "CATEGORY_NOT_FOUND" : "CONCURRENT_UPDATE";
 }
 
-/** Steps that a driver takes before it leaves the rest to others. */
-export const ROUNDS = 4;
-
-export const stockOf = (stock: StockStatus | undefined): Stock | undefined =>
-  stock && { status: fromPetStatus(stock.status), statusRev: Number(stock.statusRev) };
-
-export const unfinished = () =>
-  new DomainError(
-    "UNAVAILABLE",
-    "The write could not be finished now; it may still take effect. Read the pet, or try again.",
-  );
-
-export function fateOf(doc: PetDoc | undefined): Fate {
-  if (!doc) return "missing";
-  if (doc.state === "CREATING") return "undecided";
-  if (doc.state !== "VOID") return "accepted";
-  return doc.refusal ? "refused" : "given up";
+/**
+ * Writes the pet as CREATING, unless its id is written already. Under a key a refusal is written as well (ABORTED), so that
+ * no late attempt creates the pet after it was refused.
+ */
+export async function writePet(
+  context: PetContext,
+  { id, params, isKeyed }: { readonly id: number; readonly params: PetParams; readonly isKeyed: boolean },
+  budget: Budget,
+): Promise<void> {
+  if (await context.pets.get(id, budget)) return;
+  const refusal = isKeyed ? await checkCategory(context, params.categoryId, budget) : undefined;
+  await context.pets.update(id, refusal ? insertAborted(id, refusal) : insert(id, params), budget);
 }
 
-/** Takes a pet that is being created to its end. What drives it on is what is stored, never what a caller sent. */
-export async function driveCreation(context: PetContext, id: number, budget: Budget): Promise<Ended<PetDoc>> {
-  const { clock, point, pets, gatekeeper, inventory } = context;
-  for (let round = 0; round < ROUNDS; round++) {
+/** CREATING -> ACTIVE or ABORTED. The next step follows from what is stored, never from what a caller sent. */
+export async function advanceCreation(context: PetContext, id: number, budget: Budget): Promise<Resolved<PetDoc>> {
+  const { clock, failpoint, pets, deletionGuard, inventory } = context;
+  for (let step = 0; step < MAX_STEPS; step++) {
     const doc = await pets.get(id, budget);
     if (!doc) throw unfinished();
-    if (doc.state === "VOID") return doc.refusal ? refused(refusalError(doc.refusal)) : givenUp;
+    if (doc.state === "ABORTED") return doc.refusal ? refused(refusalError(doc.refusal)) : abandoned;
     if (doc.state !== "CREATING") return accepted(doc);
     const call = onBehalfOf(doc, budget);
-    await point("pet.creating");
-    const verdict = await gatekeeper.pass(doc.categoryId, call);
-    // Not a refusal: the deletion may be given up, and the pet come to be.
+    await failpoint("pet.creating");
+    const verdict = await deletionGuard.checkAfterClaim(doc.categoryId, call);
+    // Not a refusal: the category may become ACTIVE again, and the pet with it.
     if (verdict === "deleting") throw unfinished();
-    await point("pet.passed-gate");
-    if (verdict === "gone") {
-      await pets.update(id, refuse, call);
+    await failpoint("pet.guard-checked");
+    if (verdict === "deleted") {
+      await pets.update(id, abort, call);
       continue;
     }
-    const names = { petId: BigInt(id), listing: toPetStatus(doc.listing) };
-    const { outcome, stock } = await inventory.open(names, onward(clock, call));
-    await point("pet.opened-inventory");
-    const opened = stockOf(stock);
+    const entry = { petId: BigInt(id), listing: toPetStatus(doc.listing) };
+    const { outcome, stock } = await inventory.open(entry, onward(clock, call));
+    await failpoint("pet.opened-inventory");
+    const opened = toStock(stock);
     if (outcome === Outcome.OK && opened) await pets.update(id, activate(opened), call);
   }
   throw unfinished();

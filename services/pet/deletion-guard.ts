@@ -1,7 +1,8 @@
 /**
- * Which categories pets may join. Category owns whether a category exists; Pet owns the gate. A pet first claims its place
- * (a CREATING pet or an intent counts as a member) and then looks at the gate; a deletion first closes the gate and then
- * looks for members. So one of the two always sees the other.
+ * The deletion guard: keeps pets from joining a category that is being deleted. Category decides whether a category exists;
+ * Pet keeps a guard for each, open or closed. A pet claims its place first (a CREATING pet or an intent counts as a member)
+ * and checks the guard afterwards; a deletion closes the guard first and looks for members afterwards. So one of the two
+ * always sees the other.
  */
 import type { Client } from "@connectrpc/connect";
 import { type Budget, onward } from "@petstore/rpc/call";
@@ -12,81 +13,83 @@ import {
 } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
-import { createExpiry, removeOverdue } from "../resource/expiry.ts";
-import { isLeaving } from "./advance-intent.ts";
-import type { Gates, PetDoc, Pets } from "./model.ts";
+import { createExpiry, removeExpired } from "../resource/expiry.ts";
+import { isDeletionUnderWay } from "./advance-intent.ts";
+import type { DeletionGuards, PetDoc, Pets } from "./model.ts";
 
-/** How long a write waits for a category whose deletion is not decided, and how often it looks. */
-const PATIENCE_MS = 1_000;
-const LOOK_MS = 25;
+/** How long a write waits for a category whose deletion is undecided. */
+const WAIT_TIMEOUT_MS = 1_000;
+const POLL_INTERVAL_MS = 25;
 /** Categories remembered as existing. Forgetting one costs a call. */
-const REMEMBERED = 100_000;
+const MAX_REMEMBERED = 100_000;
 
-export type Verdict = "go" | "gone" | "deleting";
+/** Whether pets may join the category. "deleting": the deletion is undecided, and so is this. */
+export type GuardVerdict = "open" | "deleting" | "deleted";
 
-interface Context extends Pick<Deps, "clock" | "sleep" | "point" | "retention"> {
+interface GuardContext extends Pick<Deps, "clock" | "sleep" | "failpoint" | "retention"> {
   readonly pets: Pets;
-  /** Takes the deletion of a pet to its end. */
-  readonly endDeletion: (doc: PetDoc, budget: Budget) => Promise<unknown>;
-  readonly gates: Gates;
+  readonly guards: DeletionGuards;
   readonly categories: Client<typeof CategoryInternalService>;
+  /** Takes the deletion of a pet to its end. */
+  readonly finishDeletion: (doc: PetDoc, budget: Budget) => Promise<unknown>;
 }
 
-export function createGatekeeper({ clock, sleep, point, retention, pets, gates, endDeletion, categories }: Context) {
+export function createDeletionGuard(context: GuardContext) {
+  const { clock, sleep, failpoint, retention, pets, guards, finishDeletion, categories } = context;
   /**
-   * When categories were seen to exist. When one is deleted, its gate says so; and by the time that the gate is removed,
-   * nobody remembers it.
+   * When categories were last seen to exist. That one was deleted since is known from its guard, which is kept for longer
+   * than these memories.
    */
-  const seen = new Map<number, number>();
+  const seenAt = new Map<number, number>();
   const expiry = createExpiry(retention.tombstones, clock);
   let lastTime = clock();
 
-  /** A clock that was set back says nothing of how old memories are, nor of the gates that were removed meanwhile. */
+  /** After the clock was set back, the age of memories is unknown, and guards may have been removed: all is forgotten. */
   function now(): number {
     const time = clock();
-    if (time < lastTime) seen.clear();
+    if (time < lastTime) seenAt.clear();
     lastTime = time;
     return time;
   }
-  const remembers = (id: number) => now() - (seen.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
+  const remembers = (id: number) => now() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
 
   const stateOf = async (id: number, budget: Budget) => {
     const { state, op } = await categories.getCategoryState({ categoryId: BigInt(id) }, onward(clock, budget));
     return { state, op: Number(op) };
   };
 
-  /** Looks at the gate, and behind it when it is closed. */
-  async function look(id: number, budget: Budget): Promise<Verdict> {
-    const gate = await gates.get(id, budget);
-    if (!gate?.closed) return "go";
+  /** Reads the guard, and asks Category when it is closed. */
+  async function check(id: number, budget: Budget): Promise<GuardVerdict> {
+    const guard = await guards.get(id, budget);
+    if (!guard?.closed) return "open";
     const { state, op } = await stateOf(id, budget);
-    if (state === CategoryState.DELETED) return "gone";
-    if (state === CategoryState.DELETING || op !== gate.op) return "deleting";
-    // The deletion that closed it was given up, and whoever was to open it has not come to it.
-    await point("gate.left-closed");
+    if (state === CategoryState.DELETED) return "deleted";
+    if (state === CategoryState.DELETING || op !== guard.op) return "deleting";
+    // The deletion that closed the guard stepped back, and crashed before it opened the guard.
+    await failpoint("guard.left-closed");
     await open(id, op, budget);
-    return "go";
+    return "open";
   }
 
   const open = (id: number, op: number, budget: Budget) =>
-    gates.update(
+    guards.update(
       id,
-      (gate) => (gate?.closed && gate.op === op ? put({ ...gate, closed: false }, undefined) : keep(undefined)),
+      (guard) => (guard?.closed && guard.op === op ? put({ ...guard, closed: false }, undefined) : keep(undefined)),
       budget,
     );
 
   /**
-   * A pet that can't be read counts as well: its category must not be gone when it can be read again. One that is just
-   * being deleted may be gone for others already, and is taken to its end; it counts for as long as that fails.
+   * Whether there is a member. A corrupt pet counts: its category must still exist when the pet can be read again. A pet
+   * that is being deleted may be gone for callers already, so its deletion is finished; it counts if that fails.
    */
   async function isAny(where: { joining: number } | { member: number }, budget: Budget): Promise<boolean> {
-    let left: number | undefined;
+    let failed: number | undefined;
     try {
       for (;;) {
         const [first] = await pets.list({ where, limit: 1, order: "asc", strict: true }, budget);
-        if (!first || !isLeaving(first) || first._id === left) return first !== undefined;
-        left = first._id;
-        await endDeletion(first, budget).catch(() => {});
+        if (!first || !isDeletionUnderWay(first) || first._id === failed) return first !== undefined;
+        failed = first._id;
+        await finishDeletion(first, budget).catch(() => {});
       }
     } catch (error) {
       if (error instanceof Corrupt) return true;
@@ -94,45 +97,69 @@ export function createGatekeeper({ clock, sleep, point, retention, pets, gates, 
     }
   }
 
+  /** First those that are joining, then the members: a pet that joins in between is found by the second look. */
+  const hasMembers = async (id: number, budget: Budget): Promise<boolean> =>
+    (await isAny({ joining: id }, budget)) || (await isAny({ member: id }, budget));
+
   /** Asks again until the deletion is decided or the time is up. */
-  async function wait(ask: () => Promise<Verdict>, { deadline }: Budget): Promise<Verdict> {
-    const until = Math.min(clock() + PATIENCE_MS, deadline - LOOK_MS);
+  async function untilDecided(ask: () => Promise<GuardVerdict>, { deadline }: Budget): Promise<GuardVerdict> {
+    const until = Math.min(clock() + WAIT_TIMEOUT_MS, deadline - POLL_INTERVAL_MS);
     for (;;) {
       const verdict = await ask();
-      if (verdict !== "deleting" || clock() + LOOK_MS > until) return verdict;
-      await sleep(LOOK_MS);
+      if (verdict !== "deleting" || clock() + POLL_INTERVAL_MS > until) return verdict;
+      await sleep(POLL_INTERVAL_MS);
     }
   }
 
   return {
-    /** Asks before anything is written: does the category exist, and does it stay? */
-    admit: (id: number, budget: Budget): Promise<Verdict> =>
-      wait(async () => {
-        if (remembers(id) || (await gates.get(id, budget))) return look(id, budget);
+    /** Before anything is written: does the category exist, and does it stay? */
+    checkBeforeClaim: (id: number, budget: Budget): Promise<GuardVerdict> =>
+      untilDecided(async () => {
+        if (remembers(id) || (await guards.get(id, budget))) return check(id, budget);
         const asked = now();
-        if ((await stateOf(id, budget)).state === CategoryState.DELETED) return "gone";
-        if (seen.size >= REMEMBERED) seen.clear();
-        if (asked <= now()) seen.set(id, asked);
-        return "go";
+        if ((await stateOf(id, budget)).state === CategoryState.DELETED) return "deleted";
+        if (seenAt.size >= MAX_REMEMBERED) seenAt.clear();
+        if (asked <= now()) seenAt.set(id, asked);
+        return "open";
       }, budget),
 
-    /** Asks after the claim: from here on only the gate decides. */
-    pass: (id: number, budget: Budget): Promise<Verdict> => wait(() => look(id, budget), budget),
+    /** After the pet has claimed its place: from here on only the guard decides. */
+    checkAfterClaim: (id: number, budget: Budget): Promise<GuardVerdict> =>
+      untilDecided(() => check(id, budget), budget),
 
+    /** Lets pets join again, unless a later deletion than `op` has closed the guard. */
     open,
 
-    /** Removes gates that were closed long ago for a category that is gone, and opens those left closed. Returns how many. */
-    sweep(limit: number, budget: Budget): Promise<number> {
+    /** Closes the guard for deletion `op` and says whether the category has members. */
+    async close(id: number, op: number, budget: Budget): Promise<Membership> {
+      const closed = await guards.update(
+        id,
+        (guard) => {
+          if (!guard) return put({ _id: id, closed: true, op }, true);
+          return op > guard.op ? put({ ...guard, closed: true, op }, true) : keep(op === guard.op && guard.closed);
+        },
+        budget,
+      );
+      if (!closed) return Membership.STALE;
+      await failpoint("guard.closed");
+      return (await hasMembers(id, budget)) ? Membership.SOME : Membership.NONE;
+    },
+
+    /**
+     * Removes guards that were closed long ago for a category that is deleted, `limit` at most, and opens those that were
+     * left closed. Resolves to how many were removed.
+     */
+    removeExpired(limit: number, budget: Budget): Promise<number> {
       now();
-      return removeOverdue(
+      return removeExpired(
         expiry,
         {
-          list: (over, most, call) => gates.list({ where: { over }, limit: most, order: "asc" }, call),
+          list: (endedOn, most, call) => guards.list({ where: { endedOn }, limit: most, order: "asc" }, call),
           async remove({ _id }, call) {
-            if ((await look(_id, call)) !== "gone") return false;
-            // A pet that is being created or moved must still find it closed.
-            if ((await isAny({ joining: _id }, call)) || (await isAny({ member: _id }, call))) return false;
-            await gates.remove(_id, (gate) => gate.closed && expiry.isOver(gate.over), call);
+            if ((await check(_id, call)) !== "deleted") return false;
+            // A pet that is still being created or moved must find it closed.
+            if (await hasMembers(_id, call)) return false;
+            await guards.remove(_id, (guard) => guard.closed && expiry.isExpired(guard.endedOn), call);
             return true;
           },
         },
@@ -140,24 +167,7 @@ export function createGatekeeper({ clock, sleep, point, retention, pets, gates, 
         budget,
       );
     },
-
-    /** Closes the gate for deletion `op` and says who is inside. */
-    async close(id: number, op: number, budget: Budget): Promise<Membership> {
-      const closed = await gates.update(
-        id,
-        (gate) => {
-          if (!gate) return put({ _id: id, closed: true, op }, true);
-          return op > gate.op ? put({ ...gate, closed: true, op }, true) : keep(op === gate.op && gate.closed);
-        },
-        budget,
-      );
-      if (!closed) return Membership.STALE;
-      await point("gate.closed");
-      // First those that are about to join: they become members, and never the other way round.
-      const inside = (await isAny({ joining: id }, budget)) || (await isAny({ member: id }, budget));
-      return inside ? Membership.SOME : Membership.NONE;
-    },
   };
 }
 
-export type Gatekeeper = ReturnType<typeof createGatekeeper>;
+export type DeletionGuard = ReturnType<typeof createDeletionGuard>;

@@ -7,10 +7,10 @@ import type { Sagas } from "../resource/on-behalf.ts";
 import { fromPetStatus, idOr, type Status, statusShape, storedShape, toEtag, toPetStatus } from "../resource/record.ts";
 
 const factsShape = z.object({ name: z.string() });
-/** What is a pet's own affair: stored as a client said it, under the names of the contract. */
+/** Fields in which no other service has a say: stored as the client sent them, under the names of the contract. */
 export type PetFacts = Infer<typeof factsShape>;
 
-/** Stands for a category's id that is too high to be one. It is refused before it is stored. */
+/** Taken in place of a category's id that no category can have. It is refused before it is stored. */
 export const NO_CATEGORY = 0;
 
 /** What a client says about a pet: its facts, and what other services have a say in. */
@@ -20,11 +20,11 @@ export const said = members(
   { categoryId: idOr(NO_CATEGORY), status: { fromMessage: fromPetStatus, toMessage: toPetStatus } },
 );
 
-/** What the outside sees of a pet. */
+/** What callers see of a pet. */
 const viewShape = z.object({ facts: factsShape, categoryId: z.int(), status: statusShape, version: z.int() });
 export type PetView = Infer<typeof viewShape>;
 
-/** A change of a pet that other services have a say in: written down first, then carried out by whoever meets it. */
+/** A change of a pet that other services have a say in: written down first, then carried out (`advance-intent.ts`). */
 const intentShape = z.object({
   /** Names the operation at Inventory. */
   op: z.int(),
@@ -36,18 +36,18 @@ const intentShape = z.object({
 });
 export type Intent = Infer<typeof intentShape>;
 
-const refusalShape = z.literal([
+const petRefusalShape = z.literal([
   "CATEGORY_NOT_FOUND",
   "INSUFFICIENT_STOCK",
   "PET_HAS_OPEN_ORDERS",
   "CONCURRENT_UPDATE",
 ]);
-export type Refusal = z.output<typeof refusalShape>;
+export type PetRefusal = z.output<typeof petRefusalShape>;
 
-/** How an intent ended. Kept in the document, so that all who drove it answer alike. */
+/** How an intent ended. Kept in the document, so that all who advanced it answer alike. */
 const intentEndShape = z.object({
   op: z.int(),
-  refusal: refusalShape.optional(),
+  refusal: petRefusalShape.optional(),
   /** The pet as the change left it; absent after a refusal or a deletion. */
   shown: viewShape.optional(),
 });
@@ -56,20 +56,20 @@ export type IntentEnd = Infer<typeof intentEndShape>;
 /**
  * A pet as it is stored.
  *
- * CREATING (counts as a member of its category, not listed) -> ACTIVE -> DELETED; or CREATING -> VOID: refused, or its id
- * was given up. VOID and DELETED are tombstones.
+ * CREATING (counts as a member of its category, not visible) -> ACTIVE -> DELETED; or CREATING -> ABORTED: refused, or
+ * abandoned. ABORTED and DELETED are tombstones.
  */
 const petShape = z.object({
   ...storedShape.shape,
   ...viewShape.shape,
-  state: z.literal(["CREATING", "ACTIVE", "VOID", "DELETED"]),
+  state: z.literal(["CREATING", "ACTIVE", "ABORTED", "DELETED"]),
   /** The category, as long as the pet keeps it from being deleted. */
   member: z.int().optional(),
   /** The category that an intent moves the pet to: it must not be deleted meanwhile either. */
   joining: z.int().optional(),
   /** How the pet was listed at its creation. */
   listing: statusShape,
-  /** Revision of `status` at Inventory: older news never replaces newer. */
+  /** Revision of `status` at Inventory: an older status never replaces a newer one. */
   statusRev: z.int(),
   /** Status in the answer to the creation. */
   firstStatus: statusShape.optional(),
@@ -77,41 +77,45 @@ const petShape = z.object({
   op: z.int(),
   intent: intentShape.optional(),
   last: intentEndShape.optional(),
-  /** Why a VOID pet was refused; absent when it was given up. */
-  refusal: refusalShape.optional(),
+  /** Why an ABORTED pet was refused; absent when it was abandoned. */
+  refusal: petRefusalShape.optional(),
 });
 export type PetDoc = Infer<typeof petShape>;
 
 export const PETS = schema<PetDoc>()(
   "pets",
   {
-    listed: ["listed"],
-    category: ["listed", "categoryId"],
-    status: ["listed", "status"],
-    categoryStatus: ["listed", "categoryId", "status"],
+    visible: ["visible"],
+    category: ["visible", "categoryId"],
+    status: ["visible", "status"],
+    categoryStatus: ["visible", "categoryId", "status"],
     member: ["member"],
     joining: ["joining"],
-    todo: ["todo"],
-    over: ["over"],
+    pending: ["pending"],
+    endedOn: ["endedOn"],
   },
   petShape,
 );
-export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "VOID" || state === "DELETED";
+export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";
 export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"]>;
 
-/** Whether pets may join a category. There is none until a deletion of the category makes one. */
-const gateShape = z.object({
+/** Whether pets may join a category. There is none until a deletion of the category writes it. */
+const deletionGuardShape = z.object({
   _id: z.int(),
   rev: z.int(),
   closed: z.boolean(),
   /** The deletion that closed it last. */
   op: z.int(),
-  /** The period in which it was closed. One that is open stays: it may be closed again. */
-  over: z.int().optional(),
+  /** The day on which it was closed. An open one is kept: it may be closed again. */
+  endedOn: z.int().optional(),
 });
-export type GateDoc = Infer<typeof gateShape>;
-export const GATES = schema<GateDoc>()("gates", { over: ["over"] }, gateShape);
-export type Gates = Collection<GateDoc, (typeof GATES)["indexes"]>;
+export type DeletionGuardDoc = Infer<typeof deletionGuardShape>;
+export const DELETION_GUARDS = schema<DeletionGuardDoc>()(
+  "deletion_guards",
+  { endedOn: ["endedOn"] },
+  deletionGuardShape,
+);
+export type DeletionGuards = Collection<DeletionGuardDoc, (typeof DELETION_GUARDS)["indexes"]>;
 
 /** What a client says about a new pet, in a fixed order of members. */
 export interface PetParams {
@@ -131,10 +135,10 @@ export function changeOf({ pet, updateMask }: UpdatePetRequest): PetChange {
   return { facts, categoryId, listing };
 }
 
-/** A pet of which nothing is known any more. */
+/** The facts of a tombstone. */
 export const NO_FACTS: PetFacts = { name: "" };
 
-/** The view alone of what may be more, such as the document. */
+/** The view of a pet, without the other members that a document has. */
 export const viewOf = (pet: PetView): PetView => {
   const view = Object.keys(viewShape.shape).map((name) => [name, pet[name as keyof PetView]]);
   return Object.fromEntries(view);
@@ -143,5 +147,5 @@ export const viewOf = (pet: PetView): PetView => {
 export const toPet = (id: number, { facts, categoryId, status, version }: PetView): Pet =>
   said.toMessage(PetSchema, { ...facts, categoryId, status }, { id: BigInt(id), etag: toEtag(version) });
 
-/** A pet as the outside sees it. */
+/** A pet as callers see it. */
 export const shown = (doc: PetDoc): Pet => toPet(doc._id, doc);

@@ -10,7 +10,8 @@ import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import { startTestService, type TestService } from "../resource/fixtures/service.ts";
-import { createPetService, type Peers } from "./service.ts";
+import type { PetPeers } from "./context.ts";
+import { createPetService } from "./service.ts";
 
 const free = () => ({
   state: CategoryState.ACTIVE as CategoryState,
@@ -45,7 +46,7 @@ const peers = {
       return { outcome: Outcome.OK, stock: { status: listing, statusRev: ++world.rev } };
     },
   },
-} as unknown as Peers;
+} as unknown as PetPeers;
 
 /** A store whose updates, and whose list of those that are joining, come when the test says. */
 const slowStore = (store: Store): Store => ({

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Status } from "../resource/record.ts";
+import { FORMAT } from "../resource/record.ts";
 import type { PetDoc } from "./model.ts";
 import {
+  abort,
   activate,
   applyDeletion,
   applyIntent,
@@ -10,29 +12,28 @@ import {
   beginUpdate,
   dropIntent,
   insert,
-  insertVoid,
-  refuse,
+  insertAborted,
 } from "./rules.ts";
 
 const active: PetDoc = {
-  ...{ _id: 1, rev: 5, version: 3, state: "ACTIVE", listed: true, op: 4, format: 1 },
+  ...{ _id: 1, rev: 5, version: 3, state: "ACTIVE", visible: true, op: 4, format: FORMAT },
   ...{ facts: { name: "Rex" }, categoryId: 7, member: 7, status: "available", statusRev: 10, listing: "available" },
 };
 const moving: PetDoc = {
   ...active,
-  ...{ op: 5, todo: true, joining: 8, intent: { op: 5, facts: { name: "Max" }, categoryId: 8, listing: "sold" } },
+  ...{ op: 5, pending: true, joining: 8, intent: { op: 5, facts: { name: "Max" }, categoryId: 8, listing: "sold" } },
 };
 const creating: PetDoc = {
   ...active,
   state: "CREATING",
-  listed: undefined,
+  visible: undefined,
   version: 1,
   statusRev: 0,
   op: 0,
-  todo: true,
+  pending: true,
 };
-const deleted: PetDoc = { ...active, state: "DELETED", listed: undefined, member: undefined };
-const voided: PetDoc = { ...deleted, state: "VOID" };
+const deleted: PetDoc = { ...active, state: "DELETED", visible: undefined, member: undefined };
+const voided: PetDoc = { ...deleted, state: "ABORTED" };
 const stock = (status: Status, statusRev: number) => ({ status, statusRev });
 const doc = (decision: { action: string }) => (decision as { doc?: PetDoc }).doc as PetDoc;
 const reason = (name: string) => expect.objectContaining({ reason: name });
@@ -41,18 +42,18 @@ const untouched = expect.objectContaining({ action: "keep" });
 describe("creation", () => {
   test("counts as a member of its category before it is listed", () => {
     const fresh = doc(insert(1, { facts: { name: "Rex" }, categoryId: 7 })(undefined));
-    expect(fresh).toMatchObject({ state: "CREATING", member: 7, version: 1, listing: "available", todo: true });
-    expect(fresh.listed).toBeUndefined();
+    expect(fresh).toMatchObject({ state: "CREATING", member: 7, version: 1, listing: "available", pending: true });
+    expect(fresh.visible).toBeUndefined();
   });
   test("never writes over what is there", () => {
     for (const present of [active, voided]) {
       expect(insert(1, { facts: { name: "x" }, categoryId: 1 })(present)).toEqual(untouched);
-      expect(insertVoid(1)(present)).toEqual(untouched);
+      expect(insertAborted(1)(present)).toEqual(untouched);
     }
   });
   test("ends with the status that Inventory told, at version 1", () => {
     expect(doc(activate(stock("sold", 3))(creating))).toMatchObject({
-      ...{ state: "ACTIVE", listed: true, todo: undefined, version: 1 },
+      ...{ state: "ACTIVE", visible: true, pending: undefined, version: 1 },
       ...{ status: "sold", statusRev: 3, firstStatus: "sold" },
     });
   });
@@ -65,9 +66,13 @@ describe("creation", () => {
     for (const pet of [active, moving, deleted, voided]) expect(activate(stock("sold", 99))(pet)).toEqual(untouched);
   });
   test("is refused for good only when its category is gone, and leaves a tombstone", () => {
-    expect(doc(refuse(creating))).toMatchObject({ state: "VOID", refusal: "CATEGORY_NOT_FOUND", facts: { name: "" } });
-    expect(doc(refuse(creating)).member).toBeUndefined();
-    expect(refuse(active)).toEqual(untouched);
+    expect(doc(abort(creating))).toMatchObject({
+      state: "ABORTED",
+      refusal: "CATEGORY_NOT_FOUND",
+      facts: { name: "" },
+    });
+    expect(doc(abort(creating)).member).toBeUndefined();
+    expect(abort(active)).toEqual(untouched);
   });
 });
 
@@ -86,13 +91,13 @@ describe("a change", () => {
     expect(beginUpdate(1n, { facts: { name: "Rex" }, categoryId: 7 }, undefined, undefined)(active)).toEqual(untouched);
   });
   test("of category or status is written down first, and counts in the new category", () => {
-    const begun = beginUpdate(1n, { categoryId: 8 }, undefined, "admitted")(active);
+    const begun = beginUpdate(1n, { categoryId: 8 }, undefined, "exists")(active);
     expect(begun).toMatchObject({ result: { kind: "intent", op: 5 } });
     expect(doc(begun)).toMatchObject({
       joining: 8,
       member: 7,
       op: 5,
-      todo: true,
+      pending: true,
       version: 3,
       intent: { op: 5, categoryId: 8 },
     });
@@ -112,7 +117,7 @@ describe("a change", () => {
   test("to another category does not begin until that one has been asked", () => {
     expect(beginUpdate(1n, { categoryId: 8, listing: "sold" }, { etag: '"3"' }, undefined)(active)).toEqual({
       action: "keep",
-      result: { kind: "not admitted", categoryId: 8 },
+      result: { kind: "category unchecked", categoryId: 8 },
     });
   });
   test("that stays in its category does not care whether others exist", () => {
@@ -126,7 +131,7 @@ describe("a change", () => {
     expect(() => beginDeletion(1n, { etag: '"9"' })(active)).toThrow(reason("ETAG_MISMATCH"));
     expect(doc(beginDeletion(1n, { etag: '"3"' })(active))).toMatchObject({
       intent: { op: 5, delete: true },
-      todo: true,
+      pending: true,
     });
   });
   test.each([creating, deleted, voided])("of a pet that is $state is not found", (pet) => {
@@ -140,7 +145,7 @@ describe("an intent", () => {
     const applied = doc(applyIntent(5, stock("sold", 11))(moving));
     const shown = { facts: { name: "Max" }, categoryId: 8, status: "sold", version: 4 };
     expect(applied).toMatchObject({ ...shown, member: 8, statusRev: 11, last: { op: 5, shown } });
-    expect([applied.intent, applied.joining, applied.todo]).toEqual([undefined, undefined, undefined]);
+    expect([applied.intent, applied.joining, applied.pending]).toEqual([undefined, undefined, undefined]);
   });
   test("never takes an older status for a newer one", () => {
     expect(doc(applyIntent(5, stock("sold", 9))(moving))).toMatchObject({ status: "available", statusRev: 10 });
@@ -153,12 +158,12 @@ describe("an intent", () => {
       version: 3,
       last: { op: 5, refusal: "INSUFFICIENT_STOCK" },
     });
-    expect([dropped.intent, dropped.joining, dropped.todo]).toEqual([undefined, undefined, undefined]);
+    expect([dropped.intent, dropped.joining, dropped.pending]).toEqual([undefined, undefined, undefined]);
   });
   test("to delete ends as a tombstone that belongs to no category", () => {
     const gone = doc(applyDeletion(5)({ ...moving, intent: { op: 5, delete: true } }));
     expect(gone).toMatchObject({ state: "DELETED", last: { op: 5 }, statusRev: 10 });
-    expect([gone.listed, gone.member, gone.joining, gone.todo, gone.intent]).toEqual(Array(5).fill(undefined));
+    expect([gone.visible, gone.member, gone.joining, gone.pending, gone.intent]).toEqual(Array(5).fill(undefined));
   });
   test.each([4, 6])("other than the one in the pet (%i) does nothing", (op) => {
     for (const rule of [applyIntent(op, undefined), applyDeletion(op), dropIntent(op, "INSUFFICIENT_STOCK")])

@@ -9,7 +9,8 @@ import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { withReads } from "../resource/fixtures/reads.ts";
 import { startTestService, type TestService } from "../resource/fixtures/service.ts";
-import { createPetService, type Peers } from "./service.ts";
+import type { PetPeers } from "./context.ts";
+import { createPetService } from "./service.ts";
 
 /** Peers that do as they are told, and remember what they were asked. */
 const peers = {
@@ -35,7 +36,7 @@ const fakes = {
       ask("setListing", () => ({ outcome: peers.outcome, stock: stock(listing) })),
     retire: () => ask("retire", () => ({ outcome: peers.outcome })),
   },
-} as unknown as Peers;
+} as unknown as PetPeers;
 
 let service: TestService;
 beforeEach(async () => {
@@ -104,10 +105,10 @@ describe("CreatePet", () => {
     expect((await close(1n)).membership).toBe(Membership.SOME);
     peers.state = CategoryState.DELETING;
     peers.down = "";
-    await service.sweep();
+    await service.runWorkers();
     expect((await pets().listPets({})).pets).toEqual([]);
     Object.assign(peers, { state: CategoryState.ACTIVE, op: 1n });
-    await service.sweep();
+    await service.runWorkers();
     expect((await pets().listPets({})).pets).toHaveLength(1);
   });
 
@@ -284,10 +285,10 @@ describe("a crash", () => {
     delete: (petId) => pets().deletePet({ petId }),
   };
   const points: [string, string][] = [
-    ...["key.id-taken", "key.claimed", "pet.creating", "pet.passed-gate", "pet.opened-inventory"].map(
+    ...["key.id-taken", "key.claimed", "pet.creating", "pet.guard-checked", "pet.opened-inventory"].map(
       (p): [string, string] => ["create", p],
     ),
-    ...["pet.intent", "pet.passed-gate", "pet.set-listing"].map((p): [string, string] => ["move", p]),
+    ...["pet.intent", "pet.guard-checked", "pet.set-listing"].map((p): [string, string] => ["move", p]),
     ...["pet.intent", "pet.retired-inventory"].map((p): [string, string] => ["delete", p]),
   ];
   test.each(points)("during %s at %s leaves nothing stuck", async (operation, point) => {
@@ -296,7 +297,7 @@ describe("a crash", () => {
     expect(await failure(operations[operation]?.(petId) as Promise<unknown>)).toBe("UNAVAILABLE");
     service.crashAt(undefined);
     await service.restart();
-    await service.sweep();
+    await service.runWorkers();
     const { pets: left } = await pets().listPets({});
     if (operation === "move") expect(left).toMatchObject([{ categoryId: 8n, status: PetStatus.SOLD }]);
     else if (operation === "delete") expect(left).toEqual([]);

@@ -5,8 +5,8 @@ import type { Retention } from "./expiry.ts";
 /** What a service is built from besides its peers. */
 export interface Deps extends Runtime {
   readonly store: Store;
-  /** How long what is over is kept. */
+  /** How long keys and tombstones are kept. */
   readonly retention: Retention;
-  /** Stands between every two steps of an operation that a crash may interrupt. Does nothing in production. */
-  readonly point: (name: string) => void | Promise<void>;
+  /** A failpoint: a name between two steps of a saga, where tests crash the process. Does nothing in production. */
+  readonly failpoint: (name: string) => void | Promise<void>;
 }

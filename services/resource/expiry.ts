@@ -1,12 +1,14 @@
 /**
- * Removing what is over and old enough that nothing can ask for it any more: idempotency keys, and tombstones.
+ * Removing what is so old that nothing can ask for it any more: idempotency keys, and tombstones.
  *
- * A list asks for values and not for what is below one, so time is counted in periods that can be asked for one by one.
+ * Lists by index find values, not ranges, so time is counted in periods (hours, days) that can be asked for one by one.
  */
 
-import type { Budget } from "@petstore/rpc/call";
+import { type Budget, background } from "@petstore/rpc/call";
 import type { Clock } from "@petstore/runtime/clock";
 import { type Collection, type Decide, type Doc, type Draft, type Indexes, put } from "@petstore/store/port";
+import type { Deps } from "./deps.ts";
+import type { Worker } from "./module.ts";
 
 /** How long something is kept, in milliseconds: `ageMs` at least, and a period or two more at most. */
 export interface Age {
@@ -15,7 +17,7 @@ export interface Age {
 }
 
 export interface Retention {
-  /** What outlives its request and is still relied on: keys, and what a process remembers of another's records. */
+  /** What outlives its request and is still relied on: keys, and what a process remembers of other services' records. */
   readonly claims: Age;
   /** Tombstones: well beyond all that they guard against, which are claims, requests and messages under way. */
   readonly tombstones: Age;
@@ -29,17 +31,20 @@ export const RETENTION: Retention = {
   tombstones: { ageMs: 7 * DAY_MS, periodMs: DAY_MS },
 };
 
-/** How far back is looked for what expired while no process ran, in ages, and the periods that one list asks for. */
-const LOOK_BACK_AGES = 52;
-const PERIODS = 100;
+/** How far back to look for what expired while no process ran, in ages. */
+const MAX_AGES_BACK = 52;
+/** Periods that one list asks for. */
+const PERIODS_PER_LIST = 100;
+/** Pause between two runs of an expiry worker, in milliseconds. */
+const INTERVAL_MS = 600_000;
 
 export interface Expiry {
   /** The number of the period that it is now. */
   period(): number;
-  /** Whether what came to be over in that period is old enough. Never true without one. */
-  isOver(since: number | undefined): boolean;
+  /** Whether what ended in that period is old enough to be removed. False without a period. */
+  isExpired(endedOn: number | undefined): boolean;
   /** Every period that is old enough, the latest first, some at a time. */
-  overdue(): Generator<number[]>;
+  expiredPeriods(): Generator<number[]>;
 }
 
 export function createExpiry({ ageMs, periodMs }: Age, clock: Clock): Expiry {
@@ -48,31 +53,31 @@ export function createExpiry({ ageMs, periodMs }: Age, clock: Clock): Expiry {
   const last = () => period() - kept - 1;
   return {
     period,
-    isOver: (since) => since !== undefined && since <= last(),
-    *overdue() {
-      const end = last() - LOOK_BACK_AGES * kept;
-      for (let from = last(); from > end; from -= PERIODS)
-        yield Array.from({ length: Math.min(PERIODS, from - end) }, (_, i) => from - i);
+    isExpired: (endedOn) => endedOn !== undefined && endedOn <= last(),
+    *expiredPeriods() {
+      const end = last() - MAX_AGES_BACK * kept;
+      for (let from = last(); from > end; from -= PERIODS_PER_LIST)
+        yield Array.from({ length: Math.min(PERIODS_PER_LIST, from - end) }, (_, i) => from - i);
     },
   };
 }
 
 interface Expiring<T> {
-  /** Those that came to be over in one of the periods. */
+  /** Those that ended in one of the periods. */
   readonly list: (periods: readonly number[], limit: number, budget: Budget) => Promise<readonly T[]>;
   /** Removes one; false when it has to stay for now. */
   readonly remove: (doc: T, budget: Budget) => Promise<boolean>;
 }
 
 /** Removes what is old enough, `limit` at most. Resolves to how many. */
-export async function removeOverdue<T>(
+export async function removeExpired<T>(
   expiry: Expiry,
   { list, remove }: Expiring<T>,
   limit: number,
   budget: Budget,
 ): Promise<number> {
   let removed = 0;
-  for (const periods of expiry.overdue()) {
+  for (const periods of expiry.expiredPeriods()) {
     if (removed >= limit) break;
     const old = await list(periods, limit - removed, budget);
     const gone = await Promise.all(old.map((doc) => remove(doc, budget)));
@@ -81,41 +86,62 @@ export async function removeOverdue<T>(
   return removed;
 }
 
-/** A document that becomes a tombstone. */
-export interface Mortal extends Doc {
+/** A document that becomes a tombstone at the end of its life. */
+export interface ExpiringDoc extends Doc {
   /** The period in which it became a tombstone, or was last changed as one. */
-  readonly over?: number | undefined;
+  readonly endedOn?: number | undefined;
 }
-type Mortals = Pick<Collection<Mortal, { readonly over: readonly ["over"] }>, "list" | "remove">;
+type ExpiringDocs = Pick<Collection<ExpiringDoc, { readonly endedOn: readonly ["endedOn"] }>, "list" | "remove">;
 
-/** The same collection, in which tombstones bear their date. */
-export function withExpiry<T extends Mortal, I extends Indexes<T>>(
+/** The same collection, in which every write of a tombstone sets `endedOn`. */
+export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>>(
   collection: Collection<T, I>,
   isTombstone: (doc: Draft<T>) => boolean,
   expiry: Expiry,
 ): Collection<T, I> {
   const dated = <R>(decide: Decide<T, R>): Decide<T, R> => {
-    const over = expiry.period();
+    const period = expiry.period();
     return (doc, rev) => {
       const decision = decide(doc, rev);
       if (decision.action === "keep") return decision;
-      return put({ ...decision.doc, over: isTombstone(decision.doc) ? over : undefined }, decision.result);
+      return put({ ...decision.doc, endedOn: isTombstone(decision.doc) ? period : undefined }, decision.result);
     };
   };
   return { ...collection, update: (id, decide, options) => collection.update(id, dated(decide), options) };
 }
 
 /** Removes tombstones that are old enough, `limit` at most. Resolves to how many. */
-export const removeTombstones = (collection: Mortals, expiry: Expiry, limit: number, budget: Budget): Promise<number> =>
-  removeOverdue(
+export const removeTombstones = (
+  collection: ExpiringDocs,
+  expiry: Expiry,
+  limit: number,
+  budget: Budget,
+): Promise<number> =>
+  removeExpired(
     expiry,
     {
-      list: (over, most, call) => collection.list({ where: { over }, limit: most, order: "asc" }, call),
+      list: (endedOn, most, call) => collection.list({ where: { endedOn }, limit: most, order: "asc" }, call),
       async remove({ _id }, call) {
-        await collection.remove(_id, ({ over }) => expiry.isOver(over), call);
+        await collection.remove(_id, ({ endedOn }) => expiry.isExpired(endedOn), call);
         return true;
       },
     },
     limit,
     budget,
   );
+
+/** A worker that removes what has expired, until there is no more of it. */
+export const expiryWorker = (
+  name: string,
+  remove: (limit: number, budget: Budget) => Promise<number>,
+  deps: Pick<Deps, "clock" | "random">,
+): Worker => ({
+  name,
+  everyMs: INTERVAL_MS,
+  async run(limit, stop) {
+    let removed = 0;
+    for (let batch = limit; batch === limit && !stop?.aborted; removed += batch)
+      batch = await remove(limit, background(deps, "expiry"));
+    return removed;
+  },
+});

@@ -5,13 +5,13 @@ import { openMemory } from "../../packages/store/memory/memory.ts";
 import { DomainError } from "./errors.ts";
 import { RETENTION } from "./expiry.ts";
 import {
+  abandoned,
   accepted,
   createKeys,
-  type Ended,
-  type Fate,
-  givenUp,
   KEYS,
   REPLAYED_HEADER,
+  type Resolution,
+  type Resolved,
   refused,
 } from "./idempotency-keys.ts";
 
@@ -19,11 +19,11 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const soldOut = new DomainError("INSUFFICIENT_STOCK", "none left");
 
-/** Keys over records that are nothing but their fate. */
+/** Keys over records that are nothing but their resolution. */
 async function setUp() {
   let now = 500_000 * HOUR;
   const store = openMemory();
-  const fates = new Map<number, Fate>();
+  const resolutions = new Map<number, Resolution>();
   const points: Record<string, (() => Promise<void>) | undefined> = {};
   const collection = await store.collection(KEYS);
   let afterRead: (() => Promise<void>) | undefined;
@@ -40,21 +40,22 @@ async function setUp() {
     slow,
     {
       nextId: () => store.nextId("record"),
-      fate: async (id) => fates.get(id) ?? "missing",
-      giveUp: async (id) => void (fates.has(id) || fates.set(id, "given up")),
+      resolutionOf: async (id) => resolutions.get(id) ?? "unwritten",
+      abandon: async (id) => void (resolutions.has(id) || resolutions.set(id, "abandoned")),
     },
-    { clock: () => now, point: async (name) => points[name]?.(), retention: RETENTION },
+    { clock: () => now, failpoint: async (name) => points[name]?.(), retention: RETENTION },
   );
   /** A service's create: writes the record unless it is there, and decides it as told. */
-  const decide = (as: "accepted" | "refused" | "given up" | "crash") => async (id: number, params: object) => {
-    if (!fates.has(id) || fates.get(id) === "undecided") fates.set(id, as === "crash" ? "undecided" : as);
+  const decide = (as: "accepted" | "refused" | "abandoned" | "crash") => async (id: number, params: object) => {
+    if (!resolutions.has(id) || resolutions.get(id) === "undecided")
+      resolutions.set(id, as === "crash" ? "undecided" : as);
     if (as === "crash") throw new Error("crash");
-    const ended: Record<string, Ended<object>> = {
+    const ended: Record<string, Resolved<object>> = {
       accepted: accepted({ id, params }),
       refused: refused(soldOut),
-      "given up": givenUp,
+      abandoned,
     };
-    return ended[fates.get(id) as string] as Ended<object>;
+    return ended[resolutions.get(id) as string] as Resolved<object>;
   };
   function attempt(
     body: object,
@@ -89,7 +90,7 @@ async function setUp() {
   const fallBehind = () => {
     isBehind = true;
   };
-  return { keys, fates, decide, attempt, points, advance, sleepAfterRead, fallBehind };
+  return { keys, resolutions, decide, attempt, points, advance, sleepAfterRead, fallBehind };
 }
 const body = { name: "Rex" };
 const other = { name: "Tom" };
@@ -103,11 +104,11 @@ describe("the same key and body", () => {
   });
 
   test("at the same time join one record", async () => {
-    const { attempt, decide, fates } = await setUp();
+    const { attempt, decide, resolutions } = await setUp();
     const answers = await Promise.all(Array.from({ length: 5 }, () => attempt(body, decide("accepted"))));
     expect(new Set(answers.map((a) => JSON.stringify("answer" in a && a.answer))).size).toBe(1);
     expect(answers.filter((a) => "replayed" in a && !a.replayed)).toHaveLength(1);
-    expect([...fates.values()].filter((fate) => fate === "accepted")).toHaveLength(1);
+    expect([...resolutions.values()].filter((resolution) => resolution === "accepted")).toHaveLength(1);
   });
 
   test("finish what a crash left undecided", async () => {
@@ -139,12 +140,12 @@ describe("the same key with another body", () => {
   });
 
   test("takes over from a record that was never written, and nobody writes that any more", async () => {
-    const { attempt, decide, points, fates } = await setUp();
+    const { attempt, decide, points, resolutions } = await setUp();
     points["key.claimed"] = () => Promise.reject(new Error("crash"));
     await attempt(body, decide("accepted"));
     points["key.claimed"] = undefined;
     expect(await attempt(other, decide("accepted"))).toEqual(ok(2, other, false));
-    expect(fates.get(1)).toBe("given up");
+    expect(resolutions.get(1)).toBe("abandoned");
   });
 
   test("after a refusal makes its own record", async () => {
@@ -184,12 +185,12 @@ describe("a refusal", () => {
   });
 
   test("still sends it back when the key was taken meanwhile and its record given up", async () => {
-    const { attempt, decide, points, fates } = await setUp();
+    const { attempt, decide, points, resolutions } = await setUp();
     await attempt(body, decide("refused"), { [SEEN_HEADER]: "0" });
     points["key.claimed"] = () => Promise.reject(new Error("crash"));
     await attempt(body, decide("accepted"), { [SEEN_HEADER]: "2" });
     points["key.claimed"] = undefined;
-    fates.set(3, "given up");
+    resolutions.set(3, "abandoned");
     const late = await attempt(body, decide("accepted"), { [SEEN_HEADER]: "0" });
     expect(late).toEqual({ error: "IDEMPOTENCY_IN_PROGRESS", floor: "2" });
   });
@@ -221,7 +222,7 @@ describe("a refusal", () => {
       };
       const sleeper = attempt(body, decide("accepted"));
       await new Promise((resolve) => setImmediate(resolve));
-      const sweep = () => keys.sweep(100, { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" });
+      const sweep = () => keys.removeExpired(100, { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" });
       const expire = async () => {
         advance(2 * MINUTE);
         await sweep();
@@ -243,7 +244,7 @@ describe("a refusal", () => {
   test.each(["0", undefined])(
     "stops an attempt that had read the free key before and slept (seen: %s)",
     async (seen) => {
-      const { attempt, decide, sleepAfterRead, fates } = await setUp();
+      const { attempt, decide, sleepAfterRead, resolutions } = await setUp();
       const headers: Record<string, string> = seen === undefined ? {} : { [SEEN_HEADER]: seen };
       const wake = sleepAfterRead();
       const sleeper = attempt(body, decide("accepted"), headers);
@@ -251,31 +252,31 @@ describe("a refusal", () => {
       expect(await attempt(body, decide("refused"), headers)).toMatchObject({ error: "INSUFFICIENT_STOCK" });
       wake();
       expect(await sleeper).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
-      expect([...fates.values()]).not.toContain("accepted");
+      expect([...resolutions.values()]).not.toContain("accepted");
     },
   );
 
   test("for another body holds for what was sent before it, also when the key is free later", async () => {
-    const { attempt, decide, fates } = await setUp();
+    const { attempt, decide, resolutions } = await setUp();
     await attempt(body, decide("crash"));
     const seen = { [SEEN_HEADER]: "0" };
     expect(await attempt(other, decide("accepted"), seen)).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
-    fates.set(1, "given up");
+    resolutions.set(1, "abandoned");
     expect(await attempt(other, decide("accepted"), seen)).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
   });
 
   test("never frees a key that another attempt has taken over, and follows that one", async () => {
-    const { attempt, decide, fates } = await setUp();
+    const { attempt, decide, resolutions } = await setUp();
     let rival: Promise<unknown> | undefined;
     const answer = await attempt(body, async (id, params) => {
       if (rival) return decide("accepted")(id, params);
-      await decide("given up")(id, params);
+      await decide("abandoned")(id, params);
       rival = attempt(body, decide("accepted"));
       await rival;
       return refused(soldOut);
     });
     expect(answer).toEqual(ok(2, body, true));
-    expect([...fates.values()].filter((fate) => fate === "accepted")).toHaveLength(1);
+    expect([...resolutions.values()].filter((resolution) => resolution === "accepted")).toHaveLength(1);
   });
 
   test("is not answered by an attempt that finds it: the key is freed and tried anew", async () => {
@@ -291,7 +292,7 @@ describe("a refusal", () => {
 describe("a record that was given up", () => {
   test("is replaced by one with a fresh id, within the call", async () => {
     const { attempt, decide } = await setUp();
-    const outcomes = ["given up", "given up", "accepted"] as const;
+    const outcomes = ["abandoned", "abandoned", "accepted"] as const;
     let round = 0;
     expect(await attempt(body, (id, params) => decide(outcomes[round++] ?? "accepted")(id, params))).toEqual(
       ok(3, body, false),
@@ -300,32 +301,32 @@ describe("a record that was given up", () => {
 
   test("is not replaced again and again", async () => {
     const { attempt, decide } = await setUp();
-    expect(await attempt(body, decide("given up"))).toMatchObject({ error: "UNAVAILABLE" });
+    expect(await attempt(body, decide("abandoned"))).toMatchObject({ error: "UNAVAILABLE" });
   });
 
   test("leaves the key to whoever has taken it over meanwhile", async () => {
-    const { attempt, decide, fates } = await setUp();
+    const { attempt, decide, resolutions } = await setUp();
     let rival: Promise<unknown> | undefined;
     const answer = await attempt(body, async (id, params) => {
       if (rival) return decide("accepted")(id, params);
-      const ended = await decide("given up")(id, params);
+      const ended = await decide("abandoned")(id, params);
       rival = attempt(body, decide("accepted"));
       await rival;
       return ended;
     });
     expect(answer).toEqual(ok(2, body, true));
-    expect([...fates.values()].filter((fate) => fate === "accepted")).toHaveLength(1);
+    expect([...resolutions.values()].filter((resolution) => resolution === "accepted")).toHaveLength(1);
   });
 });
 
 test("a key that is old enough counts no more, whether it was swept or not", async () => {
-  const { attempt, decide, fates, advance } = await setUp();
+  const { attempt, decide, resolutions, advance } = await setUp();
   await attempt(body, decide("accepted"));
   advance(26 * HOUR);
   // Its record may be gone as well: it must not be made again.
-  fates.clear();
+  resolutions.clear();
   expect(await attempt(other, decide("accepted"))).toEqual(ok(2, other, false));
-  expect([...fates.keys()]).toEqual([2]);
+  expect([...resolutions.keys()]).toEqual([2]);
 });
 
 test("keys are kept for 24 hours and then swept", async () => {
@@ -333,11 +334,11 @@ test("keys are kept for 24 hours and then swept", async () => {
   await attempt(body, decide("accepted"));
   const budget = { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" };
   advance(24 * HOUR);
-  expect(await keys.sweep(100, budget)).toBe(0);
+  expect(await keys.removeExpired(100, budget)).toBe(0);
   expect(await attempt(body, decide("accepted"))).toMatchObject({ replayed: true });
   advance(2 * HOUR);
-  expect(await keys.sweep(100, budget)).toBe(1);
+  expect(await keys.removeExpired(100, budget)).toBe(1);
   expect(await attempt(other, decide("accepted"))).toMatchObject({ replayed: false });
   advance(1000 * HOUR);
-  expect(await keys.sweep(100, budget)).toBe(1);
+  expect(await keys.removeExpired(100, budget)).toBe(1);
 });

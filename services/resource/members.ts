@@ -29,7 +29,7 @@ export interface Conversion<M, S> {
 type Fields<M> = { readonly [K in keyof Said<M>]-?: z.ZodType };
 type Unknown<M, F> = { readonly [K in Exclude<keyof F, keyof Said<M>>]: never };
 
-type Stored<F extends z.ZodRawShape> = Readonly<z.output<z.ZodObject<F>>>;
+type StoredMembers<F extends z.ZodRawShape> = Readonly<z.output<z.ZodObject<F>>>;
 
 /** The members that are not stored as they are said. */
 type Conversions<M, F extends z.ZodRawShape> = {
@@ -64,27 +64,27 @@ export function members<D extends DescMessage, const F extends z.ZodRawShape & F
     fields: fields as F,
 
     /** All that a new record is made from: each member in its place, undefined when it was not said. */
-    fromMessage(said: Said<M> | undefined): Stored<F> {
+    fromMessage(said: Said<M> | undefined): StoredMembers<F> {
       const values: Record<string, unknown> = {};
       for (const member of all) values[member.name] = stored(said, member);
-      return values as Stored<F>;
+      return values as StoredMembers<F>;
     },
 
     /** What an update changes: all that it gives, or what its mask names. A member to be removed is there, and undefined. */
-    changeOf(said: Said<M> | undefined, mask: FieldMask | undefined): Partial<Stored<F>> {
+    changeOf(said: Said<M> | undefined, mask: FieldMask | undefined): Partial<StoredMembers<F>> {
       const values: Record<string, unknown> = {};
       for (const member of all) {
         if (mask && !mask.paths.includes(member.path)) continue;
         const value = stored(said, member);
         if (value !== undefined || member.isClearable) values[member.name] = value;
       }
-      return values as Partial<Stored<F>>;
+      return values as Partial<StoredMembers<F>>;
     },
 
     /** A message that shows the record: these members, and the others that it has besides. */
     toMessage<V extends DescMessage>(
       desc: V,
-      values: Partial<Stored<F>>,
+      values: Partial<StoredMembers<F>>,
       others: MessageInitShape<V>,
     ): MessageShape<V> {
       const message = create(desc, others);

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readPage } from "./page.ts";
-import type { Stored } from "./record.ts";
+import { FORMAT, type StoredRecord } from "./record.ts";
 
-const doc = (_id: number): Stored => ({ _id, rev: 1, version: 1, listed: true, format: 1 });
+const doc = (_id: number): StoredRecord => ({ _id, rev: 1, version: 1, visible: true, format: FORMAT });
 
 /** A list of records that can come and go between two pages. */
 function shelf(initial: readonly number[]) {
@@ -15,7 +15,7 @@ function shelf(initial: readonly number[]) {
     ids?: bigint[];
     filter?: unknown[];
   }) =>
-    readPage<Stored>(
+    readPage<StoredRecord>(
       { pageToken: "", ...request },
       {
         filter: request.filter ?? [],
@@ -31,7 +31,7 @@ function shelf(initial: readonly number[]) {
     );
   return { present, read };
 }
-const ids = ({ docs }: { docs: readonly Stored[] }) => docs.map(({ _id }) => _id);
+const ids = ({ docs }: { docs: readonly StoredRecord[] }) => docs.map(({ _id }) => _id);
 
 describe("a page", () => {
   test("is newest first unless asked otherwise", async () => {

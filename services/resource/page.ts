@@ -1,9 +1,9 @@
-/** One page of a list (AIP-158), found by its place and not by its number: a deep page costs what the first one does. */
+/** One page of a list (AIP-158). It starts after the last id of the page before, so a deep page costs as much as the first. */
 import { createHash } from "node:crypto";
 import { DomainError } from "./errors.ts";
-import { type Stored, storedId } from "./record.ts";
+import { type StoredRecord, storedId } from "./record.ts";
 
-const MOST = 100;
+const MAX_PAGE_SIZE = 100;
 
 interface PageRequest {
   readonly limit?: number | undefined;
@@ -12,7 +12,7 @@ interface PageRequest {
   readonly orderBy?: string | undefined;
 }
 
-interface Place {
+interface PageStart {
   readonly after: number | undefined;
   readonly limit: number;
   readonly order: "asc" | "desc";
@@ -25,29 +25,29 @@ interface Source<T> {
   readonly ids: readonly bigint[];
   readonly getMany: (ids: readonly number[]) => Promise<T[]>;
   /** Reads by index what all filters but `ids` let through. */
-  readonly list: (place: Place) => Promise<T[]>;
+  readonly list: (start: PageStart) => Promise<T[]>;
   /** True for what all filters but `ids` let through. */
   readonly matches: (doc: T) => boolean;
-  /** What is to be shown of the documents that were read, in their order; it may leave some out. By default all. */
-  readonly settle?: (docs: readonly T[]) => Promise<T[]>;
+  /** Finishes what is unfinished in the documents that were read (see `finish-on-read.ts`). It may leave some out. */
+  readonly finish?: (docs: readonly T[]) => Promise<T[]>;
 }
 
 /** Reads one page. `nextPageToken` is empty unless another record follows. */
-export async function readPage<T extends Stored>(
-  { limit = MOST, pageToken, orderBy }: PageRequest,
-  { filter, ids, getMany, list, matches, settle = async (docs) => [...docs] }: Source<T>,
+export async function readPage<T extends StoredRecord>(
+  { limit = MAX_PAGE_SIZE, pageToken, orderBy }: PageRequest,
+  { filter, ids, getMany, list, matches, finish = async (docs) => [...docs] }: Source<T>,
 ): Promise<{ docs: T[]; nextPageToken: string }> {
-  const size = Math.min(limit, MOST);
+  const size = Math.min(limit, MAX_PAGE_SIZE);
   const order = orderBy && !orderBy.startsWith("-") ? "asc" : "desc";
   const bound = fingerprint([order, ids.map(String).sort(), ...filter]);
   const after = pageToken === "" ? undefined : readToken(pageToken, bound);
-  const show = async (docs: readonly T[]) => (await settle(docs)).filter(matches);
+  const show = async (docs: readonly T[]) => (await finish(docs)).filter(matches);
   const found = ids.length === 0 ? [] : await show(await getMany(beyond(ids, order, after)));
   for (let from = after, more = ids.length === 0; more; ) {
     const wanted = size + 1 - found.length;
     const docs = await list({ after: from, limit: wanted, order });
     found.push(...(await show(docs)));
-    // Some may have come to their end meanwhile: others take their places.
+    // Some of these may have been deleted meanwhile: the next ones fill the page.
     from = docs.at(-1)?._id;
     more = docs.length === wanted && found.length <= size;
   }

@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
-import { type Condition, checkMatch, storedId, succeed, toEtag } from "./record.ts";
+import { checkPreconditions, type Preconditions, storedId, succeed, toEtag } from "./record.ts";
 
-const judge = (condition: Condition, version = 3) => {
+const judge = (condition: Preconditions, version = 3) => {
   try {
-    checkMatch(condition, version);
+    checkPreconditions(condition, version);
     return true;
   } catch (error) {
     expect(error).toMatchObject({ reason: "ETAG_MISMATCH" });
@@ -34,7 +34,7 @@ describe("If-None-Match", () => {
   test("is judged after If-Match, and both have to hold", () => {
     expect(judge({ etag: '"3"', ifNoneMatch: '"2"' })).toBe(true);
     expect(judge({ etag: '"3"', ifNoneMatch: "*" })).toBe(false);
-    expect(() => checkMatch({ etag: '"2"', ifNoneMatch: "*" }, 3)).toThrow("Read it and try again");
+    expect(() => checkPreconditions({ etag: '"2"', ifNoneMatch: "*" }, 3)).toThrow("Read it and try again");
   });
 });
 

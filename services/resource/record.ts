@@ -5,27 +5,27 @@ import * as z from "zod";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
 
-/** The highest version of the stored shape that this petstore understands. */
-const FORMAT = 1;
+/** The version of the stored fields that is written here, and the highest that is understood. */
+export const FORMAT = 2;
 
 /** What every stored record has, whatever it is about. Members that it does not know are those of a newer petstore, and stay. */
 export const storedShape = z.object({
   _id: z.int(),
   rev: z.int(),
-  /** Moves if and only if the public view does: the entity tag. `rev` moves on every change. */
+  /** The entity tag: it goes up if and only if what callers see changes. `rev` goes up on every change. */
   version: z.int(),
-  /** Present on what the outside may see. Lists read no other documents. */
-  listed: z.literal(true).optional(),
-  /** Present on what is unfinished. Sweepers read no other documents. */
-  todo: z.literal(true).optional(),
-  /** In whose name it is finished, by whoever does it (`on-behalf.ts`). Present with `todo`. */
+  /** Present on what callers may see. Lists read no other documents. */
+  visible: z.literal(true).optional(),
+  /** Present on what is unfinished. Recovery workers read no other documents. */
+  pending: z.literal(true).optional(),
+  /** The caller that began what is pending (`on-behalf.ts`). Present with `pending`. */
   caller: z.string().optional(),
-  /** The period in which it became a tombstone: it is removed at an age (`expiry.ts`). */
-  over: z.int().optional(),
-  /** Version of the stored shape; it goes up when an older petstore would misunderstand what a newer one stores. */
+  /** The day on which it became a tombstone. `expiry.ts` removes it some days later. */
+  endedOn: z.int().optional(),
+  /** Version of the stored fields. It goes up when an older petstore would misunderstand what a newer one stores. */
   format: z.int().max(FORMAT),
 });
-export type Stored = Infer<typeof storedShape>;
+export type StoredRecord = Infer<typeof storedShape>;
 
 /** A pet's status as it is stored. */
 export const statusShape = z.literal(["available", "pending", "sold"]);
@@ -45,18 +45,15 @@ export function fromPetStatus(status: PetStatus): Status {
   throw new TypeError(`${status} is no pet status`);
 }
 
-/** Identifiers are assigned below 2^53. Any other number may be asked for, but names nothing: undefined. */
+/** Ids are assigned below 2^53. A caller may ask for any other number; no record has it: undefined. */
 export const storedId = (id: bigint): number | undefined =>
   id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : undefined;
 
-/** A reference to another record: stored as its number, or as `none` when it names nothing. */
+/** A reference to another record: stored as its number, or as `none` when no record can have that id. */
 export const idOr = (none: number) => ({ fromMessage: (id: bigint) => storedId(id) ?? none, toMessage: BigInt });
 
-/**
- * What a document becomes by a change, at its version: moved on if and only if the outside, to which `toMessage` shows
- * documents, can tell the two apart.
- */
-export function succeed<D extends Pick<Stored, "version">>(
+/** The document after a change. Its version goes up if and only if the message that callers see is another one. */
+export function succeed<D extends Pick<StoredRecord, "version">>(
   doc: D,
   change: Partial<D>,
   toMessage: (doc: D) => Message,
@@ -76,8 +73,8 @@ function isSame(a: object, b: object): boolean {
 /** A strong entity tag (RFC 9110, 8.8.3). */
 export const toEtag = (version: number): string => `"${version}"`;
 
-/** What a write asks of the record as it stands, in the fields of its request that travel as headers. */
-export type Condition =
+/** What a write requires of the record's present version (RFC 9110, 13), in the request fields that HTTP sends as headers. */
+export type Preconditions =
   | {
       /** What If-Match takes: the record's tag must be among these. */
       readonly etag?: string | undefined;
@@ -87,12 +84,12 @@ export type Condition =
   | undefined;
 
 /**
- * Judges the conditions of a write on a record that exists, at this version, in the order of RFC 9110, 13.2.2. If-Match
+ * Judges the preconditions of a write on a record that exists, at this version, in the order of RFC 9110, 13.2.2. If-Match
  * compares strongly (13.1.1), so weak tags never match; If-None-Match compares weakly (13.1.2).
  *
  * @throws DomainError ETAG_MISMATCH
  */
-export function checkMatch({ etag, ifNoneMatch }: NonNullable<Condition> = {}, version: number): void {
+export function checkPreconditions({ etag, ifNoneMatch }: NonNullable<Preconditions> = {}, version: number): void {
   const current = toEtag(version);
   if (etag !== undefined && !isAnything(etag) && !tagsIn(etag).includes(current))
     throw new DomainError("ETAG_MISMATCH", `The record is at revision ${current} now. Read it and try again.`);

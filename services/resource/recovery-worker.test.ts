@@ -1,12 +1,12 @@
 import { setImmediate as idle } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { removing, sweeping } from "./recovery-worker.ts";
+import { recoveryWorker } from "./recovery-worker.ts";
 
 /** Documents that are unfinished until their work succeeds. Each is worked on until `held` is over. */
 function setUp(ids: readonly number[], fails: readonly number[] = [], random = () => 0, held?: Promise<void>) {
   const unfinished = new Set(ids);
   const visited: number[] = [];
-  const worker = sweeping(
+  const worker = recoveryWorker(
     {
       name: "test",
       everyMs: 1,
@@ -16,7 +16,7 @@ function setUp(ids: readonly number[], fails: readonly number[] = [], random = (
           .filter((id) => order === "desc" || id > after)
           .slice(0, limit)
           .map((_id) => ({ _id })),
-      work: async ({ _id }) => {
+      advance: async ({ _id }) => {
         visited.push(_id);
         await held;
         if (fails.includes(_id)) throw new Error(`${_id} can't be finished`);
@@ -27,7 +27,7 @@ function setUp(ids: readonly number[], fails: readonly number[] = [], random = (
   );
   const visit = async (limit = 2) => {
     visited.length = 0;
-    await worker.sweep(limit).catch(() => {});
+    await worker.run(limit).catch(() => {});
     return [...visited];
   };
   return { worker, visit, visited };
@@ -35,7 +35,7 @@ function setUp(ids: readonly number[], fails: readonly number[] = [], random = (
 
 test("everything is visited once, a batch at a time", async () => {
   const { worker } = setUp([1, 2, 3]);
-  expect([await worker.sweep(2), await worker.sweep(2), await worker.sweep(2)]).toEqual([2, 1, 0]);
+  expect([await worker.run(2), await worker.run(2), await worker.run(2)]).toEqual([2, 1, 0]);
 });
 
 test("what can't be finished does not keep the rest from its turn", async () => {
@@ -51,12 +51,12 @@ test("what can't be finished does not keep the rest from its turn", async () => 
 test("what waits until its time is up does not use up the time of the rest", async () => {
   let now = 0;
   const done: number[] = [];
-  const worker = sweeping(
+  const worker = recoveryWorker(
     {
       name: "test",
       everyMs: 1,
       list: async () => Array.from({ length: 12 }, (_, i) => ({ _id: i + 1 })),
-      work: async ({ _id }, { deadline }) => {
+      advance: async ({ _id }, { deadline }) => {
         if (now >= deadline) throw new Error("too late");
         if (_id > 10) return done.push(_id);
         now += 1_000;
@@ -65,40 +65,30 @@ test("what waits until its time is up does not use up the time of the rest", asy
     },
     { clock: () => now, random: () => 0 },
   );
-  await worker.sweep(100).catch(() => {});
+  await worker.run(100).catch(() => {});
   expect(done).toEqual([11, 12]);
-});
-
-test("what has expired is removed until there is no more of it", async () => {
-  let expired = 250;
-  const remove = async (limit: number) => {
-    const batch = Math.min(limit, expired);
-    expired -= batch;
-    return batch;
-  };
-  expect(await removing("test", remove, { clock: () => 0, random: () => 0 }).sweep(100)).toBe(250);
 });
 
 test("a failure does not stop the others, and is told", async () => {
   const { worker } = setUp([1, 2], [1]);
-  await expect(worker.sweep(2)).rejects.toMatchObject({
+  await expect(worker.run(2)).rejects.toMatchObject({
     message: "1 of 2 are left for another run: 1 can't be finished",
     cause: { message: "1 can't be finished" },
   });
 });
 
 test("every failure is counted and each kind of it is told, up to a number", async () => {
-  const worker = sweeping(
+  const worker = recoveryWorker(
     {
       name: "test",
       everyMs: 1,
       list: async ({ order }) =>
         order === "asc" ? Array.from({ length: 9 }, (_, i) => ({ _id: i + 1 })) : [{ _id: 9 }],
-      work: ({ _id }) => Promise.reject(_id < 5 ? new Error("a peer is down") : new Error(`${_id} is damaged`)),
+      advance: ({ _id }) => Promise.reject(_id < 5 ? new Error("a peer is down") : new Error(`${_id} is damaged`)),
     },
     { clock: () => 0, random: () => 0 },
   );
-  await expect(worker.sweep(100)).rejects.toThrow(
+  await expect(worker.run(100)).rejects.toThrow(
     "9 of 9 are left for another run: a peer is down (4 times); 5 is damaged; 6 is damaged; 3 other failures",
   );
 });
@@ -108,7 +98,7 @@ const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
 test("a few are worked on at the same time", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { worker, visited } = setUp(hundred, [], () => 0, promise);
-  const run = worker.sweep(100);
+  const run = worker.run(100);
   await idle();
   expect(visited).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   resolve();
@@ -120,7 +110,7 @@ test("a run that is told to stop finishes what is under way and begins no other"
   const { promise, resolve } = Promise.withResolvers<void>();
   const { worker, visited } = setUp(hundred, [], () => 0, promise);
   const stop = new AbortController();
-  const run = worker.sweep(100, stop.signal);
+  const run = worker.run(100, stop.signal);
   await idle();
   stop.abort();
   resolve();

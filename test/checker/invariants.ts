@@ -14,14 +14,14 @@ export function wrongNow(state: State, collection: CollectionName, id: number): 
 function category({ categories, pets }: State, id: number): Violation[] {
   if (categories.get(id)?.state !== "DELETED") return [];
   return [...pets.values()].map(
-    (pet) => pet.listed && pet.categoryId === id && `category ${id} is gone and pet ${pet._id} belongs to it`,
+    (pet) => pet.visible && pet.categoryId === id && `category ${id} is gone and pet ${pet._id} belongs to it`,
   );
 }
 
 function pet({ categories, pets, inventory }: State, id: number): Violation[] {
   const doc = pets.get(id);
   const stock = inventory.get(id);
-  if (doc?.state === "DELETED" || doc?.state === "VOID")
+  if (doc?.state === "DELETED" || doc?.state === "ABORTED")
     return [stock?.state === "OPEN" && `pet ${id} is ${doc.state} and its inventory entry is open`];
   if (doc?.state !== "ACTIVE") return [];
   const { state } = categories.get(doc.categoryId) ?? { state: "missing" };
@@ -36,21 +36,21 @@ function pet({ categories, pets, inventory }: State, id: number): Violation[] {
 function order({ orders, inventory }: State, id: number): Violation[] {
   const doc = orders.get(id);
   const stock = doc?.petId === undefined ? undefined : inventory.get(doc.petId);
-  const held = stock && valueFor(stock.resv, id);
-  const settled = stock && valueFor(stock.done, id);
+  const held = stock && valueFor(stock.reservations, id);
+  const settled = stock && valueFor(stock.settled, id);
   if (doc?.petId !== undefined && doc.state === "RESERVED" && held !== String(doc.quantity))
     return [`order ${id} is open and holds ${held ?? "no"} units instead of ${doc.quantity}`];
   if (doc?.state === "COMPLETE") return [held && `order ${id} is complete and still holds units`];
   if (doc?.state === "COMMITTING") return [settled === "X" && `order ${id} is complete and its units were released`];
   if (doc?.state !== "ABORTED" && doc?.state !== "CANCELLED") return [];
-  const holder = [...inventory.values()].find(({ resv }) => valueFor(resv, id));
+  const holder = [...inventory.values()].find(({ reservations }) => valueFor(reservations, id));
   return [holder && `order ${id} is ${doc.state} and pet ${holder._id} still holds units for it`];
 }
 
 function entry({ orders, inventory }: State, id: number): Violation[] {
   const doc = inventory.get(id);
   if (!doc) return [];
-  const holders = ordersIn(doc.resv);
+  const holders = ordersIn(doc.reservations);
   return [
     ...ledger(doc),
     doc.state === "RETIRED" && holders.length > 0 && `inventory ${id} is retired with open orders`,
@@ -63,25 +63,25 @@ function entry({ orders, inventory }: State, id: number): Violation[] {
 }
 
 /** No oversell, ever: every unit that came in is in stock, held, or sold. */
-function ledger({ _id, quantity, reserved, sold, received, open, resv }: InventoryDoc): Violation[] {
-  const holders = ordersIn(resv);
-  const sum = holders.reduce((all, order) => all + Number(valueFor(resv, order)), 0);
+function ledger({ _id, quantity, reserved, sold, received, openOrders, reservations }: InventoryDoc): Violation[] {
+  const holders = ordersIn(reservations);
+  const sum = holders.reduce((all, order) => all + Number(valueFor(reservations, order)), 0);
   return [
     received !== quantity + reserved + sold && `inventory ${_id}: ${received} != ${quantity} + ${reserved} + ${sold}`,
     reserved !== sum && `inventory ${_id}: ${reserved} reserved, orders hold ${sum}`,
-    open !== holders.length && `inventory ${_id}: ${open} open orders, ${holders.length} hold units`,
+    openOrders !== holders.length && `inventory ${_id}: ${openOrders} open orders, ${holders.length} hold units`,
     Math.min(quantity, reserved, sold) < 0 && `inventory ${_id} has less than nothing`,
   ];
 }
 
 const RESTING: readonly string[] = [
-  ...["ACTIVE", "DELETED", "VOID"],
+  ...["ACTIVE", "DELETED"],
   ...["RESERVED", "COMPLETE", "ABORTED", "CANCELLED"],
-  ...["STUB", "OPEN", "RETIRED"],
+  ...["PLACEHOLDER", "OPEN", "RETIRED"],
 ];
 
 /** True for a document that some worker will take further. */
-export const isUnfinished = (doc: object): boolean => "todo" in doc || "dirty" in doc || "intent" in doc;
+export const isUnfinished = (doc: object): boolean => "pending" in doc || "intent" in doc;
 
 /** When all faults are over and every worker has found nothing to do. */
 export function wrongInTheEnd(state: State): string[] {

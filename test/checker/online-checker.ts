@@ -38,7 +38,7 @@ export function createOnlineChecker() {
   }
 
   function comesBack(collection: CollectionName, after: Stored, before: Stored | undefined): void {
-    const over = ["DELETED", "VOID", "ABORTED", "CANCELLED", "RETIRED"];
+    const over = ["DELETED", "ABORTED", "CANCELLED", "RETIRED"];
     if (before && over.includes(String(before.state)) && after.state !== before.state)
       report(`${collection} ${after._id} was ${before.state} and became ${after.state}`);
     if (before && Number(after.statusRev) < Number(before.statusRev))
@@ -74,7 +74,8 @@ export function createOnlineChecker() {
 
   /** Who hears that an order is gone can order its units again. */
   function gone(kind: Kind, id: number): void {
-    const holder = kind === "order" && [...state.inventory.values()].find(({ resv }) => valueFor(resv, id));
+    const holder =
+      kind === "order" && [...state.inventory.values()].find(({ reservations }) => valueFor(reservations, id));
     if (holder) report(`order ${id} was said to be gone and pet ${holder._id} still holds units for it`);
   }
 

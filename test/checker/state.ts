@@ -35,7 +35,7 @@ export function shownIn(state: State, kind: Kind, id: number): Shown | undefined
 
 /** A stored record as an answer would show it; undefined for what the outside does not see. */
 export function shownBy(collection: CollectionName, stored: Stored): Shown | undefined {
-  if (!stored.listed) return undefined;
+  if (!stored.visible) return undefined;
   const common = { id: stored._id as number, version: stored.version as number };
   switch (collection) {
     case "categories": {

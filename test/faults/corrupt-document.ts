@@ -10,7 +10,7 @@ export const corruptDocuments = {
   "an unknown state": { state: "FROZEN" },
   "a value of another type": { version: "1" },
   "a value missing": { version: undefined },
-  "a newer format": { format: 2 },
+  "a newer format": { format: 3 },
 } as const;
 
 /** A schema of any documents. */

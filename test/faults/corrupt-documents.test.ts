@@ -188,7 +188,7 @@ test("an order for a pet whose stock can't be read is not placed, and others are
 test("workers finish what they can read, and say what they can't", async () => {
   const [category, pet] = [await shop.category(), await shop.pet()];
   const order = await shop.order({ quantity: 1 });
-  const poisoned = { todo: true, dirty: true, holding: true, ...corruptDocuments["an unknown state"] };
+  const poisoned = { pending: true, hasReservations: true, ...corruptDocuments["an unknown state"] };
   const spoiled = [
     ["category", CATEGORIES, category.id],
     ["pet", PETS, pet.id],

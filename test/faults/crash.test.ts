@@ -24,7 +24,7 @@ const cases = recordings.flatMap((recording) =>
   recording.points.map(([service, point]) => ({ ...recording, service: service as ServiceName, point })),
 );
 /** Points that only what a crash has left behind leads to; they have cases of their own. */
-const afterCrashes = ["gate.left-closed", "inventory.orphan-found"];
+const afterCrashes = ["guard.left-closed", "inventory.orphan-found"];
 
 test("every point in the code has a case", () => {
   const code = globSync("services/**/*.ts")
@@ -99,14 +99,14 @@ test.each(cases)(
 );
 
 describe("what a crash leaves behind, met by the next crash", () => {
-  test("pet killed while it opens a gate that was left closed", async () => {
+  test("pet killed while it opens a deletion guard that was left closed", async () => {
     const client = newClient();
     for (const operation of categoryInUse) await client.do(operation);
     await dying(petstore, "category", "category.active-again", () =>
       client.once({ do: "delete category", id: 0, mark: 3 }),
     );
     const pet = { do: "create pet", category: 0, mark: 4, key: "left-closed" } as const;
-    expect((await dying(petstore, "pet", "gate.left-closed", () => client.once(pet))).is).toBe("unknown");
+    expect((await dying(petstore, "pet", "guard.left-closed", () => client.once(pet))).is).toBe("unknown");
     expect((await client.do(pet)).is).toBe("done");
     expect((await client.do({ ...pet, mark: 5, key: "another" })).is).toBe("done");
   });

@@ -108,7 +108,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
       for (let left = faults.delay(); left > 0; left--) await turns.wait(process);
     };
     const store = inSteps(openMemory({ data: diskOf(name), clock }), step, delay);
-    const deps: Deps = { ...time(process), store, log, retention, point: (point) => step(`point ${point}`) };
+    const deps: Deps = { ...time(process), store, log, retention, failpoint: (name) => step(`point ${name}`) };
     process.module = await creators[name](deps, (peer) => transport(process, peer));
     process.dispatcher = createDispatcher(process.module.implementations, { deps, secret, errors, storeFailureOf });
     processes.set(name, process);
@@ -156,7 +156,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
   async function sweep(name: ServiceName): Promise<void> {
     const process = processes.get(name);
     for (const worker of process?.module?.workers ?? [])
-      await Promise.race([worker.sweep(100), process?.died.promise]).catch(() => {});
+      await Promise.race([worker.run(100), process?.died.promise]).catch(() => {});
   }
 
   for (const name of serviceNames) await start(name);

@@ -138,14 +138,14 @@ describe("a call of a creation that arrives 15 seconds later, when the pet has b
   });
 });
 
-test("a process that remembers a category learns that it is gone, also when its gate is", async () => {
+test("a process that remembers a category learns that it is gone, also when its deletion guard is", async () => {
   const { cluster, checker, client, run, runAllWorkers } = await start();
   await run({ do: "create category", mark: 1 }, { do: "create pet", category: 0, mark: 2 });
   await run({ do: "delete pet", id: 0, mark: 3 }, { do: "delete category", id: 0, mark: 4 });
-  expect(cluster.stored("gates")).toBe(1);
+  expect(cluster.stored("deletion_guards")).toBe(1);
   cluster.advance(10 * DAY_MS);
   await runAllWorkers();
-  expect(cluster.stored("gates")).toBe(0);
+  expect(cluster.stored("deletion_guards")).toBe(0);
   const outcome = await cluster.until(client.do({ do: "create pet", category: 0, mark: 5 }));
   expect(outcome).toEqual({ is: "refused", reason: "CATEGORY_NOT_FOUND" });
   expect(checker.verdict()).toEqual([]);

@@ -10,8 +10,8 @@ import { INVENTORY, toInventoryItem } from "../../services/inventory/model.ts";
 import * as inventory from "../../services/inventory/rules.ts";
 import { ORDERS, toOrder } from "../../services/order/model.ts";
 import * as order from "../../services/order/rules.ts";
-import { createGatekeeper } from "../../services/pet/deletion-guard.ts";
-import { GATES, PETS, toPet } from "../../services/pet/model.ts";
+import { createDeletionGuard } from "../../services/pet/deletion-guard.ts";
+import { DELETION_GUARDS, PETS, toPet } from "../../services/pet/model.ts";
 import * as pet from "../../services/pet/rules.ts";
 import { RETENTION } from "../../services/resource/expiry.ts";
 import { createKeys, KEYS } from "../../services/resource/idempotency-keys.ts";
@@ -67,8 +67,8 @@ function keeps<T extends Doc, const I extends Indexes<T>>(
 describe("a category keeps them through", () => {
   keeps(CATEGORIES, [category.insert(1, { name: "dogs", description: "d" })], {
     update: [category.update(1n, { name: "cats" }, undefined)],
-    "deletion given up": [category.beginDeletion(1n, undefined), category.endDeletion(1, false)],
-    deletion: [category.beginDeletion(1n, undefined), category.endDeletion(1, true)],
+    "deletion given up": [category.beginDeletion(1n, undefined), category.endDeletion(1, "ACTIVE")],
+    deletion: [category.beginDeletion(1n, undefined), category.endDeletion(1, "DELETED")],
   });
 });
 
@@ -76,16 +76,16 @@ describe("a pet keeps them through", () => {
   const stock = (statusRev: number) => ({ status: "pending", statusRev }) as const;
   const fresh = [pet.insert(1, { facts: { name: "Rex" }, categoryId: 1 })];
   const nested = ["facts"];
-  keeps(PETS, fresh, { creation: [pet.activate(stock(1))], refusal: [pet.refuse] }, { nested, gone: ["refusal"] });
+  keeps(PETS, fresh, { creation: [pet.activate(stock(1))], refusal: [pet.abort] }, { nested, gone: ["refusal"] });
   keeps(
     PETS,
     [...fresh, pet.activate(stock(1))],
     {
       "a new name": [pet.beginUpdate(1n, { facts: { name: "Max" } }, undefined, undefined)],
       "a status": [pet.applyStatus(1n, { status: "sold", statusRev: 2 })],
-      "a move": [pet.beginUpdate(1n, { categoryId: 2 }, undefined, "admitted"), pet.applyIntent(1, stock(2))],
+      "a move": [pet.beginUpdate(1n, { categoryId: 2 }, undefined, "exists"), pet.applyIntent(1, stock(2))],
       "a move that is refused": [
-        pet.beginUpdate(1n, { categoryId: 2 }, undefined, "admitted"),
+        pet.beginUpdate(1n, { categoryId: 2 }, undefined, "exists"),
         pet.dropIntent(1, "CATEGORY_NOT_FOUND"),
       ],
       deletion: [pet.beginDeletion(1n, undefined), pet.applyDeletion(1)],
@@ -104,7 +104,7 @@ describe("an inventory entry keeps them through", () => {
       "an order that is given back": [inventory.reserve(7, 1), inventory.release(1, 7)],
       "a fence": [inventory.release(1, 8)],
       "a quantity": [inventory.update(1n, { quantity: 9 }, undefined)],
-      "being told": [(doc, rev) => inventory.markTold(doc?.statusRev ?? 0)(doc, rev)],
+      "being published": [(doc, rev) => inventory.markPublished(doc?.statusRev ?? 0)(doc, rev)],
     },
     { nested: ["lastOp"] },
   );
@@ -131,20 +131,22 @@ describe("an order keeps them through", () => {
   );
 });
 
-test("a gate keeps them, closed and open", async () => {
-  const { store, collection, expectKept } = await stored(GATES, [() => put({ _id: 1, closed: false, op: 1 }, 0)]);
+test("a deletion guard keeps them, closed and open", async () => {
+  const { store, collection, expectKept } = await stored(DELETION_GUARDS, [
+    () => put({ _id: 1, closed: false, op: 1 }, 0),
+  ]);
   const { pets } = { pets: await store.collection(PETS) };
-  const gatekeeper = createGatekeeper({
-    gates: collection,
+  const deletionGuard = createDeletionGuard({
+    guards: collection,
     pets,
-    point: () => {},
+    failpoint: () => {},
     clock: () => 0,
     retention: RETENTION,
   } as never);
   const budget = { deadline: Number.POSITIVE_INFINITY, requestId: "r-1", caller: "ann" };
-  await gatekeeper.close(1, 2, budget);
+  await deletionGuard.close(1, 2, budget);
   await expectKept();
-  await gatekeeper.open(1, 2, budget);
+  await deletionGuard.open(1, 2, budget);
   expect(await collection.get(1)).toMatchObject({ closed: false, op: 2 });
   await expectKept();
 });
@@ -152,14 +154,14 @@ test("a gate keeps them, closed and open", async () => {
 test("a key keeps them when it is taken over, freed and raised", async () => {
   const store = openMemory();
   const collection = await store.collection(KEYS);
-  const fates = new Map<number, "given up" | "refused">();
+  const resolutions = new Map<number, "abandoned" | "refused">();
   let last = 0;
   const records = {
     nextId: async () => ++last,
-    fate: async (id: number) => fates.get(id) ?? "accepted",
-    giveUp: async () => {},
+    resolutionOf: async (id: number) => resolutions.get(id) ?? "accepted",
+    abandon: async () => {},
   } as const;
-  const keys = createKeys(collection, records, { clock: () => 0, point: () => {}, retention: RETENTION });
+  const keys = createKeys(collection, records, { clock: () => 0, failpoint: () => {}, retention: RETENTION });
   const call = () =>
     openCall(
       { headers: new Headers(), timeoutMs: 1e9 },
@@ -167,17 +169,17 @@ test("a key keeps them when it is taken over, freed and raised", async () => {
     );
   const create = () =>
     keys.create(call(), { rpc: "Create", requestId: "k", params: { a: 1 } }, async (id) => ({
-      fate: "accepted",
+      resolution: "accepted",
       answer: id,
     }));
   const first = await create();
   const [key] = await collection.list({ limit: 1, order: "asc" });
   const id = key?._id ?? "";
   await collection.update(id, (doc) => put({ ...doc, newer: NEWER } as never, undefined));
-  fates.set(first, "given up");
+  resolutions.set(first, "abandoned");
   expect(await create()).not.toBe(first);
   expect(await collection.get(id)).toMatchObject({ newer: NEWER });
-  fates.set((await collection.get(id))?.id ?? 0, "refused");
+  resolutions.set((await collection.get(id))?.recordId ?? 0, "refused");
   await expect(create()).rejects.toThrow("Try again");
   expect(await collection.get(id)).toMatchObject({ newer: NEWER });
   await create();
@@ -191,7 +193,7 @@ describe("a record of another format", () => {
     await (await found(0)).expectKept();
   });
   test("is refused when it is higher, with the advice to upgrade, and left out of lists", async () => {
-    await expect(found(2)).rejects.toMatchObject({
+    await expect(found(3)).rejects.toMatchObject({
       name: "Corrupt",
       message: expect.stringMatching(/\(format\).*upgrade/),
     });

@@ -87,7 +87,7 @@ export function startSelling(insist: (operation: Operation) => Promise<Outcome>)
         ["order", state.orders],
       ] as const) {
         const known = [...acknowledged.values()].filter((shown) => shown.kind === kind).map(({ id }) => id);
-        const listed = [...docs.values()].filter((doc) => doc.listed).map(({ _id }) => _id);
+        const listed = [...docs.values()].filter((doc) => doc.visible).map(({ _id }) => _id);
         expect(listed).toEqual(known.sort((a, b) => a - b));
       }
     },

@@ -1,0 +1,97 @@
+/** The RPCs of categories. */
+import { type Implementation, implement } from "@petstore/rpc/server/handlers";
+import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import { DomainError } from "../resource/errors.ts";
+import { abandoned, accepted } from "../resource/idempotency-keys.ts";
+import { readPage } from "../resource/page.ts";
+import { storedId } from "../resource/record.ts";
+import type { CategoryContext } from "./context.ts";
+import { advanceDeletion } from "./delete-category.ts";
+import { type CategoryDoc, said, shown, toCategory } from "./model.ts";
+import { beginDeletion, categoryNotFound, insert, update } from "./rules.ts";
+
+/** Pause before an update that met an undecided deletion tries again. */
+const POLL_INTERVAL_MS = 25;
+/** How long before its deadline such an update gives up. */
+const MARGIN_MS = 100;
+/** How often a deletion is advanced before it is left to the recovery worker. */
+const MAX_ATTEMPTS = 3;
+
+const isVisible = (doc: CategoryDoc | undefined): doc is CategoryDoc => doc?.visible === true;
+
+export function createCategoryHandlers(context: CategoryContext): Implementation[] {
+  const { categories, keys, clock, sleep } = context;
+
+  const publicService = implement(CategoryService, {
+    async listCategories(request, call) {
+      const { docs, nextPageToken } = await readPage<CategoryDoc>(request, {
+        filter: [],
+        ids: request.id,
+        getMany: (ids) => categories.getMany(ids, call),
+        list: (start) => categories.list({ ...start, where: { visible: true } }, call),
+        matches: isVisible,
+      });
+      return { categories: docs.map(shown), nextPageToken };
+    },
+
+    async createCategory({ category, requestId }, call) {
+      const params = said.fromMessage(category);
+      return keys.create(call, { rpc: "CreateCategory", requestId, params }, async (id, params) => {
+        const doc = await categories.update(id, insert(id, params), call);
+        return doc.state === "ABORTED" ? abandoned : accepted({ category: toCategory(id, params, 1) });
+      });
+    },
+
+    async getCategory({ categoryId }, call) {
+      const id = storedId(categoryId);
+      const doc = id === undefined ? undefined : await categories.get(id, call);
+      if (!isVisible(doc)) throw categoryNotFound(categoryId);
+      return { category: shown(doc) };
+    },
+
+    async batchGetCategories({ categoryId }, call) {
+      const ids = categoryId.map(storedId).filter((id) => id !== undefined);
+      return { categories: (await categories.getMany(ids, call)).filter(isVisible).map(shown) };
+    },
+
+    async updateCategory(request, call) {
+      const id = storedId(request.categoryId);
+      if (id === undefined) throw categoryNotFound(request.categoryId);
+      const decide = update(request.categoryId, said.changeOf(request.category, request.updateMask), request);
+      while (clock() + MARGIN_MS < call.deadline) {
+        const doc = await categories.update(id, decide, call);
+        if (doc !== "deleting") return { category: shown(doc) };
+        await advanceDeletion(context, id, call);
+        await sleep(POLL_INTERVAL_MS);
+      }
+      throw new DomainError("CONCURRENT_UPDATE", "The category is just being deleted. Try again.");
+    },
+
+    async deleteCategory({ categoryId, ...preconditions }, call) {
+      const id = storedId(categoryId);
+      if (id === undefined) throw categoryNotFound(categoryId);
+      const op = await categories.update(id, beginDeletion(categoryId, preconditions), call);
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        await advanceDeletion(context, id, call);
+        const doc = await categories.get(id, call);
+        if (doc?.state === "DELETED") return {};
+        if (doc?.state === "ACTIVE" || (doc && doc.op > op))
+          throw new DomainError("CATEGORY_IN_USE", "Pets belong to the category. Move or delete them first.");
+      }
+      throw new DomainError("UNAVAILABLE", "The deletion could not be finished now. Try again.");
+    },
+  });
+
+  const internalService = implement(CategoryInternalService, {
+    async getCategoryState({ categoryId }, call) {
+      const id = storedId(categoryId);
+      const doc = id === undefined ? undefined : await categories.get(id, call);
+      if (doc?.state === "ACTIVE") return { state: CategoryState.ACTIVE, op: BigInt(doc.op) };
+      if (doc?.state === "DELETING") return { state: CategoryState.DELETING, op: BigInt(doc.op) };
+      return { state: CategoryState.DELETED };
+    },
+  });
+
+  return [publicService, internalService];
+}

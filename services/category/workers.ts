@@ -1,0 +1,26 @@
+import { expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import type { Worker } from "../resource/module.ts";
+import { recoveryWorker } from "../resource/recovery-worker.ts";
+import type { CategoryContext } from "./context.ts";
+import { advanceDeletion } from "./delete-category.ts";
+
+export function createCategoryWorkers(context: CategoryContext): Worker[] {
+  const { categories, keys, expiry } = context;
+  return [
+    recoveryWorker(
+      {
+        name: "category.recovery",
+        everyMs: 2_000,
+        list: (batch, budget) => categories.list({ ...batch, where: { pending: true } }, budget),
+        advance: ({ _id }, budget) => advanceDeletion(context, _id, budget),
+      },
+      context,
+    ),
+    expiryWorker("category.keys", keys.removeExpired, context),
+    expiryWorker(
+      "category.tombstones",
+      (limit, budget) => removeTombstones(categories, expiry, limit, budget),
+      context,
+    ),
+  ];
+}

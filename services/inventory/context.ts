@@ -1,0 +1,31 @@
+/** What the handlers and workers of the stock work with. */
+import type { Client } from "@connectrpc/connect";
+import type { Budget } from "@petstore/rpc/call";
+import type { Decide } from "@petstore/store/port";
+import type { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import type { Deps } from "../resource/deps.ts";
+import type { Expiry } from "../resource/expiry.ts";
+import type { Entries, InventoryDoc } from "./model.ts";
+import type { Publisher } from "./outbox-publisher.ts";
+import type { OperationResult } from "./rules.ts";
+
+export interface InventoryPeers {
+  readonly pets: Client<typeof PetInternalService>;
+  readonly orders: Client<typeof OrderInternalService>;
+}
+
+export interface InventoryContext extends Deps, InventoryPeers {
+  readonly entries: Entries;
+  readonly expiry: Expiry;
+  readonly publisher: Publisher;
+  /** Changes an entry. If its status changed, the publisher is notified, without keeping the answer waiting for Pet. */
+  change<R extends Pick<OperationResult, "entry">>(
+    id: number,
+    decide: Decide<InventoryDoc, R>,
+    failpoint: `inventory.${string}`,
+    budget: Budget,
+  ): Promise<R>;
+  /** Releases an order's reservation. */
+  releaseOrder(id: number, order: number, budget: Budget): Promise<OperationResult>;
+}

@@ -1,0 +1,119 @@
+/** The RPCs of the stock. */
+import { type Implementation, implement } from "@petstore/rpc/server/handlers";
+import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { readPage } from "../resource/page.ts";
+import { fromPetStatus, storedId, toPetStatus } from "../resource/record.ts";
+import type { InventoryContext } from "./context.ts";
+import { type InventoryDoc, said, toInventoryItem } from "./model.ts";
+import {
+  commit,
+  inventoryNotFound,
+  isOpen,
+  type OperationResult,
+  open,
+  refusalOf,
+  reserve,
+  retire,
+  setListing,
+  update,
+} from "./rules.ts";
+
+export function createInventoryHandlers({ entries, change, releaseOrder }: InventoryContext): Implementation[] {
+  const publicService = implement(InventoryService, {
+    async listInventory(request, call) {
+      const status = request.status.map(fromPetStatus);
+      const where = status.length === 0 ? { visible: true as const } : { visible: true as const, status };
+      const { docs, nextPageToken } = await readPage<InventoryDoc>(request, {
+        filter: [[...status].sort()],
+        ids: request.petId,
+        getMany: (ids) => entries.getMany(ids, call),
+        list: (start) => entries.list({ ...start, where }, call),
+        matches: (doc) => isOpen(doc) && (status.length === 0 || status.includes(doc.status)),
+      });
+      return { items: docs.map(toInventoryItem), nextPageToken };
+    },
+
+    async getInventory({ petId }, call) {
+      const id = storedId(petId);
+      const doc = id === undefined ? undefined : await entries.get(id, call);
+      if (!isOpen(doc)) throw inventoryNotFound(petId);
+      return { item: toInventoryItem(doc) };
+    },
+
+    async batchGetInventory({ petId }, call) {
+      const ids = petId.map(storedId).filter((id) => id !== undefined);
+      return { items: (await entries.getMany(ids, call)).filter(isOpen).map(toInventoryItem) };
+    },
+
+    async updateInventory({ petId, inventory, updateMask, ...preconditions }, call) {
+      const id = storedId(petId);
+      if (id === undefined) throw inventoryNotFound(petId);
+      const decide = update(petId, said.changeOf(inventory, updateMask), preconditions);
+      const { entry } = await change(id, decide, "inventory.quantity-set", call);
+      return { item: toInventoryItem(entry) };
+    },
+  });
+
+  const internalService = implement(InventoryInternalService, {
+    async open({ petId, listing }, call) {
+      const id = storedId(petId);
+      if (id === undefined) return notFound;
+      return answer(await change(id, open(id, fromPetStatus(listing)), "inventory.opened", call));
+    },
+
+    async checkReserve({ petId, quantity }, call) {
+      const id = storedId(petId);
+      if (id === undefined) return notFound;
+      const look = async (latest: boolean) =>
+        refusalOf(await entries.get(id, { deadline: call.deadline, latest }), quantity);
+      // A read may be stale, and no write follows that would find out. So a refusal is confirmed by a read of the latest state.
+      const refusal = (await look(false)) && (await look(true));
+      return { outcome: Outcome[refusal ?? "OK"] };
+    },
+
+    async reserve({ petId, orderId, quantity }, call) {
+      const [id, order] = [storedId(petId), storedId(orderId)];
+      if (id === undefined || order === undefined) return notFound;
+      const { outcome } = await change(id, reserve(order, quantity), "inventory.reserved", call);
+      return { outcome: Outcome[outcome] };
+    },
+
+    async commit({ petId, orderId }, call) {
+      const [id, order] = [storedId(petId), storedId(orderId)];
+      if (id !== undefined && order !== undefined) await change(id, commit(order), "inventory.committed", call);
+      return {};
+    },
+
+    async release({ petId, orderId }, call) {
+      const [id, order] = [storedId(petId), storedId(orderId)];
+      if (id !== undefined && order !== undefined) await releaseOrder(id, order, call);
+      return {};
+    },
+
+    async setListing({ petId, op, listing }, call) {
+      const id = storedId(petId);
+      if (id === undefined) return notFound;
+      return answer(await change(id, setListing(Number(op), fromPetStatus(listing)), "inventory.listing-set", call));
+    },
+
+    async retire({ petId, op }, call) {
+      const id = storedId(petId);
+      if (id === undefined) return notFound;
+      const { outcome } = await change(id, retire(Number(op)), "inventory.retired", call);
+      return { outcome: Outcome[outcome] };
+    },
+  });
+
+  return [publicService, internalService];
+}
+
+/** An id beyond 2^53-1 was never assigned: the store need not be asked. */
+const notFound = { outcome: Outcome.NOT_FOUND };
+
+const answer = ({ outcome, entry }: OperationResult) => ({ outcome: Outcome[outcome], stock: entry && stockOf(entry) });
+
+const stockOf = ({ status, statusRev }: InventoryDoc) => ({
+  status: toPetStatus(status),
+  statusRev: BigInt(statusRev),
+});

@@ -1,0 +1,13 @@
+import { expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import type { Worker } from "../resource/module.ts";
+import type { InventoryContext } from "./context.ts";
+import { createReconciler } from "./reconciler.ts";
+
+export function createInventoryWorkers(context: InventoryContext): Worker[] {
+  const { entries, expiry, publisher } = context;
+  return [
+    publisher.worker,
+    createReconciler(context),
+    expiryWorker("inventory.tombstones", (limit, budget) => removeTombstones(entries, expiry, limit, budget), context),
+  ];
+}

@@ -1,0 +1,39 @@
+/** What the handlers, sagas and workers of orders work with. */
+import type { Client } from "@connectrpc/connect";
+import type { Budget } from "@petstore/rpc/call";
+import type { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import type { Deps } from "../resource/deps.ts";
+import { DomainError } from "../resource/errors.ts";
+import type { Expiry } from "../resource/expiry.ts";
+import type { createKeys, Resolution } from "../resource/idempotency-keys.ts";
+import type { OrderDoc, Orders } from "./model.ts";
+
+export interface OrderPeers {
+  readonly inventory: Client<typeof InventoryInternalService>;
+}
+
+export interface OrderContext extends Deps, OrderPeers {
+  readonly orders: Orders;
+  readonly expiry: Expiry;
+  readonly keys: ReturnType<typeof createKeys>;
+}
+
+/** What has become of an order, for the key that it was placed under. */
+export function resolutionOf(doc: OrderDoc | undefined): Resolution {
+  if (!doc) return "unwritten";
+  if (doc.state === "PLACED" || doc.state === "ABORTING") return "undecided";
+  if (doc.state !== "ABORTED") return "accepted";
+  return doc.refusal ? "refused" : "abandoned";
+}
+
+/** One step of a saga: takes a pending order out of its state and resolves to what is stored then. */
+export type Step = (context: OrderContext, doc: OrderDoc, budget: Budget) => Promise<OrderDoc | undefined>;
+
+/** The order and its pet, as Inventory's operations name them. Only orders for a pet have steps to take. */
+export const operationOf = ({ _id, petId = 0 }: OrderDoc) => ({ orderId: BigInt(_id), petId: BigInt(petId) });
+
+export const unfinished = () =>
+  new DomainError(
+    "UNAVAILABLE",
+    "The order could not be finished now; what was asked may still take effect. Read it, or try again.",
+  );

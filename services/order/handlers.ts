@@ -1,0 +1,115 @@
+/** The RPCs of orders. */
+import { type Implementation, implement } from "@petstore/rpc/server/handlers";
+import { OrderInternalService, OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import { type ListOrdersRequest, OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
+import { finishOnRead } from "../resource/finish-on-read.ts";
+import { abandoned, accepted, refused } from "../resource/idempotency-keys.ts";
+import { readPage } from "../resource/page.ts";
+import { storedId } from "../resource/record.ts";
+import { advanceOrder } from "./advance-order.ts";
+import { type OrderContext, resolutionOf } from "./context.ts";
+import { isTombstone, type OrderDoc, type OrderParams, said, shown, toOrder } from "./model.ts";
+import { checkRefusal, writeOrder } from "./place-order.ts";
+import { asPlaced, cancel, orderNotFound, refusalError, update } from "./rules.ts";
+
+/** Longest that placing an order may take, in milliseconds: well before the recovery worker aborts it. */
+const PLACING_TIMEOUT_MS = 3_000;
+
+export function createOrderHandlers(context: OrderContext): Implementation[] {
+  const { orders, keys, clock } = context;
+  const finished = finishOnRead<OrderDoc>({
+    isUnderWay: isCancelling,
+    finish: (doc, budget) => advanceOrder(context, doc, budget),
+  });
+
+  const publicService = implement(OrderService, {
+    async listOrders(request, call) {
+      const { docs, nextPageToken } = await readPage<OrderDoc>(request, {
+        filter: [request.petId, request.complete],
+        ids: request.id,
+        getMany: (ids) => orders.getMany(ids, call),
+        list: (start) => orders.list({ ...start, where: whereOf(request) }, call),
+        matches: (doc) => doc.visible === true && matches(request, doc),
+        finish: (docs) => finished.many(docs, call),
+      });
+      return { orders: docs.map(shown), nextPageToken };
+    },
+
+    async createOrder({ order, requestId }, call) {
+      const placing = { ...call, deadline: Math.min(call.deadline, clock() + PLACING_TIMEOUT_MS) };
+      const params = said.fromMessage(order);
+      const isKeyed = requestId !== undefined;
+      if (!isKeyed) {
+        const refusal = await checkRefusal(context, params, placing);
+        if (refusal) throw refusalError(refusal, order);
+      }
+      return keys.create(placing, { rpc: "CreateOrder", requestId, params }, async (id, params) => {
+        const written = await writeOrder(context, { id, params, isKeyed }, placing);
+        const doc = isAnswerable(written, params) ? written : await advanceOrder(context, written, placing);
+        if (resolutionOf(doc) === "accepted") return accepted({ order: toOrder(id, asPlaced(params), 1) });
+        return doc.refusal ? refused(refusalError(doc.refusal, order)) : abandoned;
+      });
+    },
+
+    async getOrder({ orderId }, call) {
+      const id = storedId(orderId);
+      const doc = id === undefined ? undefined : await orders.get(id, call);
+      const found = await finished.one(doc, call);
+      if (!found) throw orderNotFound(orderId);
+      return { order: shown(found) };
+    },
+
+    async batchGetOrders({ orderId }, call) {
+      const ids = orderId.map(storedId).filter((id) => id !== undefined);
+      return { orders: (await finished.many(await orders.getMany(ids, call), call)).map(shown) };
+    },
+
+    async updateOrder(request, call) {
+      const change = said.changeOf(request.order, request.updateMask);
+      const id = storedId(request.orderId);
+      if (id === undefined) throw orderNotFound(request.orderId);
+      const doc = await orders.update(id, update(request.orderId, change, request), call);
+      await advanceOrder(context, doc, call);
+      if (isCancelling(doc)) throw orderNotFound(request.orderId);
+      return { order: shown(doc) };
+    },
+
+    async deleteOrder({ orderId, ...condition }, call) {
+      const id = storedId(orderId);
+      if (id === undefined) throw orderNotFound(orderId);
+      await advanceOrder(context, await orders.update(id, cancel(orderId, condition), call), call);
+      return {};
+    },
+  });
+
+  const internalService = implement(OrderInternalService, {
+    async getOrderStates({ orderId }, call) {
+      const ids = orderId.map(storedId).filter((id) => id !== undefined);
+      const docs = await orders.getMany(ids, call);
+      const states = new Map(docs.map((doc) => [BigInt(doc._id), stateOf(doc)]));
+      return { states: orderId.map((id) => states.get(id) ?? OrderState.UNSPECIFIED) };
+    },
+  });
+
+  return [publicService, internalService];
+}
+
+const isCancelling = ({ state }: OrderDoc): boolean => state === "CANCELLING";
+
+/** The create was accepted and what it asked for is done. What became of the order later doesn't change its answer. */
+const isAnswerable = (doc: OrderDoc, { complete }: OrderParams): boolean =>
+  resolutionOf(doc) === "accepted" && !(complete && doc.state === "COMMITTING");
+
+const stateOf = (doc: OrderDoc): OrderState => (isTombstone(doc) ? OrderState.ENDED : OrderState.LIVE);
+
+function whereOf({ petId, complete: completed }: ListOrdersRequest) {
+  const visible = true as const;
+  // An id beyond 2^53-1 matches nothing, and neither does -1.
+  const pet = petId === undefined ? undefined : (storedId(petId) ?? -1);
+  if (pet === undefined) return completed === undefined ? { visible } : { visible, completed };
+  return completed === undefined ? { visible, petId: pet } : { visible, petId: pet, completed };
+}
+
+const matches = ({ petId, complete }: ListOrdersRequest, doc: OrderDoc): boolean =>
+  (petId === undefined || (doc.petId !== undefined && petId === BigInt(doc.petId))) &&
+  (complete === undefined || complete === doc.completed);

@@ -1,0 +1,47 @@
+/** What the handlers, sagas and workers of pets work with. */
+import type { Client } from "@connectrpc/connect";
+import type { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import type {
+  InventoryInternalService,
+  StockStatus,
+} from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import type { Deps } from "../resource/deps.ts";
+import { DomainError } from "../resource/errors.ts";
+import type { Expiry } from "../resource/expiry.ts";
+import type { createKeys, Resolution } from "../resource/idempotency-keys.ts";
+import { fromPetStatus } from "../resource/record.ts";
+import type { DeletionGuard } from "./deletion-guard.ts";
+import type { PetDoc, Pets } from "./model.ts";
+import type { Stock } from "./rules.ts";
+
+export interface PetPeers {
+  readonly inventory: Client<typeof InventoryInternalService>;
+  readonly categories: Client<typeof CategoryInternalService>;
+}
+
+export interface PetContext extends Deps, PetPeers {
+  readonly pets: Pets;
+  readonly expiry: Expiry;
+  readonly deletionGuard: DeletionGuard;
+  readonly keys: ReturnType<typeof createKeys>;
+}
+
+/** Steps that one call takes in a saga before it leaves the rest to others. */
+export const MAX_STEPS = 4;
+
+export const toStock = (stock: StockStatus | undefined): Stock | undefined =>
+  stock && { status: fromPetStatus(stock.status), statusRev: Number(stock.statusRev) };
+
+/** What has become of a pet, for the key that it was created under. */
+export function resolutionOf(doc: PetDoc | undefined): Resolution {
+  if (!doc) return "unwritten";
+  if (doc.state === "CREATING") return "undecided";
+  if (doc.state !== "ABORTED") return "accepted";
+  return doc.refusal ? "refused" : "abandoned";
+}
+
+export const unfinished = () =>
+  new DomainError(
+    "UNAVAILABLE",
+    "The write could not be finished now; it may still take effect. Read the pet, or try again.",
+  );

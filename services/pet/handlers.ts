@@ -1,0 +1,167 @@
+/** The RPCs of pets. */
+import type { Call } from "@petstore/rpc/call";
+import { type Implementation, implement } from "@petstore/rpc/server/handlers";
+import type { Decide } from "@petstore/store/port";
+import { PetInternalService, type StatusUpdate } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import { type ListPetsRequest, PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { DomainError } from "../resource/errors.ts";
+import { finishOnRead } from "../resource/finish-on-read.ts";
+import { accepted } from "../resource/idempotency-keys.ts";
+import { readPage } from "../resource/page.ts";
+import { fromPetStatus, storedId } from "../resource/record.ts";
+import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./advance-intent.ts";
+import { type PetContext, unfinished } from "./context.ts";
+import { advanceCreation, checkCategory, writePet } from "./create-pet.ts";
+import { changeOf, type IntentEnd, type PetDoc, paramsOf, shown, toPet } from "./model.ts";
+import {
+  applyStatus,
+  type Begun,
+  beginDeletion,
+  beginUpdate,
+  type CategoryCheck,
+  petNotFound,
+  refusalError,
+} from "./rules.ts";
+
+/** How long before its deadline a write that meets unfinished intents of others gives up, in milliseconds. */
+const MARGIN_MS = 100;
+
+/** Begins a write, given what is known of the category that it moves the pet to. */
+type Begin = (category: CategoryCheck | undefined) => Decide<PetDoc, Begun>;
+
+export function createPetHandlers(context: PetContext): Implementation[] {
+  const { pets, keys, deletionGuard, clock } = context;
+  const finished = finishOnRead<PetDoc>({
+    isUnderWay: isDeletionUnderWay,
+    finish: (doc, budget) => finishDeletion(context, doc, budget),
+  });
+
+  /** Begins a write, after it has checked the category and finished the intent before it, and takes it to its end. */
+  async function write(id: number, begin: Begin, call: Call): Promise<IntentEnd> {
+    let category: CategoryCheck | undefined;
+    while (clock() + MARGIN_MS < call.deadline) {
+      const begun = await pets.update(id, begin(category), call);
+      if (begun.kind === "done") return { op: 0, shown: begun.view };
+      if (begun.kind === "category unchecked") {
+        category = (await checkCategory(context, begun.categoryId, call)) ?? "exists";
+        continue;
+      }
+      if (begun.kind === "busy") {
+        await advanceIntent(context, id, begun.op, call).catch(asConcurrent);
+        continue;
+      }
+      const end = await advanceIntent(context, id, begun.op, call);
+      if (!end) throw unfinished();
+      if (end.refusal) throw refusalError(end.refusal);
+      return end;
+    }
+    throw concurrent();
+  }
+
+  const publicService = implement(PetService, {
+    async listPets(request, call) {
+      const { docs, nextPageToken } = await readPage<PetDoc>(request, {
+        filter: [request.categoryId, [...request.status].sort()],
+        ids: request.id,
+        getMany: (ids) => pets.getMany(ids, call),
+        list: (start) => pets.list({ ...start, where: whereOf(request) }, call),
+        matches: (doc) => doc.visible === true && matches(request, doc),
+        finish: (docs) => finished.many(docs, call),
+      });
+      return { pets: docs.map(shown), nextPageToken };
+    },
+
+    async createPet({ pet, requestId }, call) {
+      const params = paramsOf(pet);
+      const isKeyed = requestId !== undefined;
+      if (!isKeyed) {
+        const refusal = await checkCategory(context, params.categoryId, call);
+        if (refusal) throw refusalError(refusal);
+      }
+      return keys.create(call, { rpc: "CreatePet", requestId, params }, async (id, params) => {
+        await writePet(context, { id, params, isKeyed }, call);
+        const resolved = await advanceCreation(context, id, call);
+        if (resolved.resolution !== "accepted") return resolved;
+        const { firstStatus = "available" } = resolved.answer;
+        return accepted({ pet: toPet(id, { ...params, status: firstStatus, version: 1 }) });
+      });
+    },
+
+    async getPet({ petId }, call) {
+      const id = storedId(petId);
+      const doc = id === undefined ? undefined : await pets.get(id, { deadline: call.deadline, latest: true });
+      const found = await finished.one(doc, call);
+      if (!found) throw petNotFound(petId);
+      return { pet: shown(found) };
+    },
+
+    async batchGetPets({ petId }, call) {
+      const ids = petId.map(storedId).filter((id) => id !== undefined);
+      return { pets: (await finished.many(await pets.getMany(ids, call), call)).map(shown) };
+    },
+
+    async updatePet(request, call) {
+      const id = storedId(request.petId);
+      if (id === undefined) throw petNotFound(request.petId);
+      const change = changeOf(request);
+      const begin: Begin = (category) => beginUpdate(request.petId, change, request, category);
+      const { shown: view } = await write(id, begin, call);
+      if (!view) throw unfinished();
+      return { pet: toPet(id, view) };
+    },
+
+    async deletePet({ petId, ...preconditions }, call) {
+      const id = storedId(petId);
+      if (id === undefined) throw petNotFound(petId);
+      await write(id, () => beginDeletion(petId, preconditions), call);
+      return {};
+    },
+  });
+
+  const internalService = implement(PetInternalService, {
+    async applyStatuses({ statuses }, call) {
+      const apply = async ({ petId, status, statusRev }: StatusUpdate) => {
+        const stock = { status: fromPetStatus(status), statusRev: Number(statusRev) };
+        await pets.update(Number(petId), applyStatus(petId, stock), call);
+        return petId;
+      };
+      const results = await Promise.allSettled(statuses.map(apply));
+      const [failed] = results.filter((result) => result.status === "rejected");
+      const applied = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+      if (failed && applied.length === 0) throw failed.reason;
+      return { petId: applied };
+    },
+    closeCategory: async ({ categoryId, op }, call) => ({
+      membership: await deletionGuard.close(Number(categoryId), Number(op), call),
+    }),
+    async openCategory({ categoryId, op }, call) {
+      await deletionGuard.open(Number(categoryId), Number(op), call);
+      return {};
+    },
+  });
+
+  return [publicService, internalService];
+}
+
+const concurrent = () =>
+  new DomainError("CONCURRENT_UPDATE", "Other writes to the pet are just being finished. Try again.");
+
+/** The intent before this write waits for a deletion that is undecided. This write has not begun, so it is refused. */
+function asConcurrent(error: unknown): never {
+  throw error instanceof DomainError && error.reason === "UNAVAILABLE" ? concurrent() : error;
+}
+
+function whereOf({ categoryId, status }: ListPetsRequest) {
+  const visible = true as const;
+  // An id beyond 2^53-1 matches nothing, and neither does -1.
+  const category = categoryId === undefined ? undefined : (storedId(categoryId) ?? -1);
+  const statuses = status.map(fromPetStatus);
+  if (category === undefined) return statuses.length === 0 ? { visible } : { visible, status: statuses };
+  return statuses.length === 0
+    ? { visible, categoryId: category }
+    : { visible, categoryId: category, status: statuses };
+}
+
+const matches = ({ categoryId, status }: ListPetsRequest, doc: PetDoc): boolean =>
+  (categoryId === undefined || categoryId === BigInt(doc.categoryId)) &&
+  (status.length === 0 || status.map(fromPetStatus).includes(doc.status));

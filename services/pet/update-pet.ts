@@ -1,0 +1,25 @@
+/** Updating a pet where other services have a say: Category in a move, Inventory in the listing. */
+import { type Budget, onward } from "@petstore/rpc/call";
+import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { toPetStatus } from "../resource/record.ts";
+import { type PetContext, toStock, unfinished } from "./context.ts";
+import type { Intent, PetDoc } from "./model.ts";
+import { applyIntent, dropIntent } from "./rules.ts";
+
+export async function carryOutUpdate(context: PetContext, doc: PetDoc, { op, listing }: Intent, budget: Budget) {
+  const { pets, deletionGuard, inventory, clock, failpoint } = context;
+  const id = doc._id;
+  if (doc.joining !== undefined) {
+    const verdict = await deletionGuard.checkAfterClaim(doc.joining, budget);
+    if (verdict === "deleting") throw unfinished();
+    await failpoint("pet.guard-checked");
+    if (verdict === "deleted") return pets.update(id, dropIntent(op, "CATEGORY_NOT_FOUND"), budget);
+  }
+  if (listing === undefined) return pets.update(id, applyIntent(op, undefined), budget);
+  const operation = { petId: BigInt(id), op: BigInt(op), listing: toPetStatus(listing) };
+  const { outcome, stock } = await inventory.setListing(operation, onward(clock, budget));
+  await failpoint("pet.set-listing");
+  if (outcome === Outcome.INSUFFICIENT_STOCK) return pets.update(id, dropIntent(op, "INSUFFICIENT_STOCK"), budget);
+  if (outcome === Outcome.OK) return pets.update(id, applyIntent(op, toStock(stock)), budget);
+  // STALE or NOT_FOUND: this intent has ended already. The next read of the pet shows how.
+}

@@ -1,0 +1,25 @@
+import { expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import type { Worker } from "../resource/module.ts";
+import { recoveryWorker } from "../resource/recovery-worker.ts";
+import { advanceIntent } from "./advance-intent.ts";
+import type { PetContext } from "./context.ts";
+import { advanceCreation } from "./create-pet.ts";
+
+export function createPetWorkers(context: PetContext): Worker[] {
+  const { pets, keys, expiry, deletionGuard } = context;
+  return [
+    recoveryWorker(
+      {
+        name: "pet.recovery",
+        everyMs: 2_000,
+        list: (batch, budget) => pets.list({ ...batch, where: { pending: true } }, budget),
+        advance: ({ _id, intent }, budget) =>
+          intent ? advanceIntent(context, _id, intent.op, budget) : advanceCreation(context, _id, budget),
+      },
+      context,
+    ),
+    expiryWorker("pet.keys", keys.removeExpired, context),
+    expiryWorker("pet.tombstones", (limit, budget) => removeTombstones(pets, expiry, limit, budget), context),
+    expiryWorker("pet.deletion-guards", deletionGuard.removeExpired, context),
+  ];
+}

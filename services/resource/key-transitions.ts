@@ -1,0 +1,91 @@
+/**
+ * What may become of the document of an idempotency key. Each transition takes the stored document and decides; none does
+ * I/O. `docs/reliability.md` has the diagram.
+ *
+ *     FREE -> CLAIMED       claim: from now on the key names a record
+ *     CLAIMED -> CLAIMED    replace: the record was abandoned, and a record with a fresh id takes its place
+ *     CLAIMED -> FREE       free: the record was refused
+ *
+ * A key without a document is FREE. `fence` and `free` raise the fencing epoch, an id of the records' sequence: attempts
+ * that began before it can't claim the key any more, however late they arrive.
+ */
+import { type Decide, type DocumentSchema, type Infer, keep, put, schema } from "@petstore/store/port";
+import * as z from "zod";
+
+const keyShape = z.object({
+  _id: z.string(),
+  rev: z.int(),
+  /** The record that the key names while it is CLAIMED. Absent: it is FREE. */
+  recordId: z.int().optional(),
+  fingerprint: z.string(),
+  /** What the record is made from; the first answer is a function of it. */
+  params: z.object({}) as DocumentSchema<object>,
+  /** Grows with every refusal. */
+  fencingEpoch: z.int(),
+  /** The period, an hour, in which the key was last claimed or its epoch raised. */
+  hour: z.int(),
+});
+export type KeyDoc = Infer<typeof keyShape>;
+export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] }, keyShape);
+
+/** One call of a create under a key. */
+export interface Attempt<P> {
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly params: P;
+  /** The epoch that the caller has seen, if it sends one. */
+  readonly seenEpoch: number | undefined;
+}
+
+/** Resolves to whether it was stored. */
+type Transition = Decide<KeyDoc, boolean>;
+
+export const epochOf = (doc: KeyDoc | undefined): number => doc?.fencingEpoch ?? 0;
+
+/**
+ * Whether the attempt began before the key's last refusal. A caller that sends the epoch it has seen is told the present
+ * one and asks again; of any other it is only known that it took its id, `id`, before or after.
+ */
+export const isFenced = ({ seenEpoch }: Attempt<object>, epoch: number, id: number): boolean =>
+  seenEpoch === undefined ? id <= epoch : seenEpoch < epoch;
+
+/** FREE -> CLAIMED, unless the epoch is another than the one that the attempt was judged by. */
+export const claim =
+  (attempt: Attempt<object>, id: number, epoch: number, hour: number): Transition =>
+  (doc) =>
+    doc?.recordId === undefined && epochOf(doc) === epoch
+      ? put({ ...doc, ...claimed(attempt, id), fencingEpoch: epoch, hour }, true)
+      : keep(false);
+
+/**
+ * CLAIMED -> CLAIMED: replaces a record that was abandoned, if the key still names that one. With an `epoch`, only if it is
+ * still the one that the attempt was judged by.
+ */
+export const replace =
+  (attempt: Attempt<object>, abandonedId: number, id: number, hour: number, epoch?: number): Transition =>
+  (doc) => {
+    if (doc?.recordId !== abandonedId || (epoch ?? doc.fencingEpoch) !== doc.fencingEpoch) return keep(false);
+    const fencingEpoch = Math.max(doc.fencingEpoch, abandonedId);
+    return put({ ...doc, ...claimed(attempt, id), fencingEpoch, hour }, true);
+  };
+
+/**
+ * CLAIMED -> FREE after the refusal of record `refusedId`, unless the key names another record by now. A key that is FREE,
+ * or has expired meanwhile, is written too: the epoch has to fence off all attempts that began before the refusal.
+ */
+export const free =
+  ({ key, fingerprint, params }: Attempt<object>, refusedId: number, epoch: number, hour: number): Transition =>
+  (doc) => {
+    if (doc?.recordId !== undefined && doc.recordId !== refusedId) return keep(false);
+    const fencingEpoch = Math.max(epochOf(doc), epoch);
+    return put({ fingerprint, params, ...doc, _id: key, recordId: undefined, fencingEpoch, hour }, true);
+  };
+
+/** Raises the epoch and leaves the state. */
+export const fence =
+  (epoch: number, hour: number): Transition =>
+  (doc) =>
+    doc ? put({ ...doc, fencingEpoch: Math.max(doc.fencingEpoch, epoch), hour }, true) : keep(false);
+
+const claimed = ({ key, fingerprint, params }: Attempt<object>, recordId: number) =>
+  ({ _id: key, recordId, fingerprint, params }) as const;
