@@ -17,7 +17,7 @@ describe("creation", () => {
     expect(stored(first)).toMatchObject({ _id: 9, state: "ACTIVE", version: 1, visible: true, name: "cats" });
     expect(insert(1, { name: "cats" })(active)).toEqual({ action: "keep", result: active });
   });
-  test("an id that was given up is never a category", () => {
+  test("an id that was abandoned is never a category", () => {
     const tomb = stored(insertAborted(9)(undefined)) as CategoryDoc;
     expect(tomb).toMatchObject({ state: "ABORTED" });
     expect(tomb.visible).toBeUndefined();
@@ -64,7 +64,7 @@ describe("a deletion", () => {
       doc: { state: "DELETING", op: 5, pending: true, visible: true, version: 3 },
     });
   });
-  test("joins the one that is under way", () => {
+  test("joins the concurrent one that is under way", () => {
     expect(beginDeletion(1n, undefined)(deleting)).toEqual({ action: "keep", result: 1 });
   });
   test("needs the revision it was made for, and a category", () => {

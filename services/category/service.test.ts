@@ -36,7 +36,7 @@ const failure = async (call: Promise<unknown>) => {
 const exists = async (id: bigint) => (await categories().listCategories({ id: [id] })).categories.length === 1;
 
 describe("DeleteCategory", () => {
-  test("closes the gate, finds nobody, and the category is gone", async () => {
+  test("closes the deletion guard, finds no members, and the category is deleted", async () => {
     const id = await make();
     await categories().deleteCategory({ categoryId: id });
     expect(pets.calls).toEqual(["close 1"]);
@@ -45,7 +45,7 @@ describe("DeleteCategory", () => {
     expect(await exists(id)).toBe(false);
   });
 
-  test("with pets in it steps back first, then opens the gate", async () => {
+  test("with pets in it steps back first, then opens the deletion guard", async () => {
     const id = await make();
     pets.membership = Membership.SOME;
     expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("CATEGORY_IN_USE");
@@ -53,7 +53,7 @@ describe("DeleteCategory", () => {
     expect((await categories().getCategory({ categoryId: id })).category?.etag).toBe('"1"');
   });
 
-  test("opens no gate after a step back that another attempt has made", async () => {
+  test("opens no deletion guard after a step back that a concurrent attempt has stored", async () => {
     const id = await make();
     pets.membership = Membership.SOME;
     pets.beforeClose = async () =>
@@ -62,7 +62,7 @@ describe("DeleteCategory", () => {
     expect(pets.calls).toEqual(["close 1", "open 1", "close 1"]);
   });
 
-  test("decides nothing on an answer that was overtaken", async () => {
+  test("decides nothing on a stale answer, in a race with a later deletion", async () => {
     const id = await make();
     pets.membership = Membership.STALE;
     expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("UNAVAILABLE");
@@ -72,7 +72,7 @@ describe("DeleteCategory", () => {
     expect(await exists(id)).toBe(false);
   });
 
-  test("that Pet did not answer is unknown, and finished later", async () => {
+  test("that Pet did not answer is unknown, and the recovery worker finishes it", async () => {
     const id = await make();
     pets.down = true;
     expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("UNAVAILABLE");

@@ -12,7 +12,7 @@ test("a map holds what a Map would, in ascending order", () => {
       const model = new Map<number, number>();
       let map = NO_ORDERS;
       for (const { order, units } of changes) {
-        // Whoever is there leaves, and whoever is not comes.
+        // An order that is in the map is removed, and one that is not is added.
         map = model.has(order) ? withoutOrder(map, order) : withOrder(map, order, units);
         if (!model.delete(order)) model.set(order, units);
         expect(withoutOrder(map, 999)).toBe(map);

@@ -11,15 +11,15 @@ import { createPublisher } from "./outbox-publisher.ts";
 import { createInventoryService } from "./service.ts";
 
 const { AVAILABLE, PENDING, SOLD } = PetStatus;
-interface News {
+interface PublishedStatus {
   readonly petId: bigint;
   readonly status: PetStatus;
   readonly statusRev: bigint;
 }
 
-/** A Pet that remembers what it was told, and can be down or slow, or unable to change some pets. */
+/** A Pet that remembers what it received, and can be down or slow, or unable to change some pets. */
 let pet: {
-  told: News[];
+  received: PublishedStatus[];
   calls: number;
   most: number;
   down: boolean;
@@ -28,16 +28,16 @@ let pet: {
 };
 let service: TestService;
 beforeEach(async () => {
-  pet = { told: [], calls: 0, most: 0, down: false, slow: undefined, broken: [] };
+  pet = { received: [], calls: 0, most: 0, down: false, slow: undefined, broken: [] };
   const pets = {
-    async applyStatuses({ statuses }: { statuses: News[] }) {
+    async applyStatuses({ statuses }: { statuses: PublishedStatus[] }) {
       if (pet.down) throw new ConnectError("down", Code.Unavailable);
       pet.calls++;
       pet.most = Math.max(pet.most, statuses.length);
-      const heard = statuses.filter(({ petId }) => !pet.broken.includes(petId));
-      pet.told.push(...heard);
+      const applied = statuses.filter(({ petId }) => !pet.broken.includes(petId));
+      pet.received.push(...applied);
       await pet.slow;
-      return { petId: heard.map(({ petId }) => petId) };
+      return { petId: applied.map(({ petId }) => petId) };
     },
   };
   service = await startTestService((deps) => createInventoryService(deps, { pets } as unknown as InventoryPeers));
@@ -47,42 +47,42 @@ const open = (petId: bigint) => internal().open({ petId, listing: AVAILABLE });
 const reserve = (petId: bigint) => internal().reserve({ petId, orderId: 1n, quantity: 1 });
 const set = (petId: bigint, quantity: number) =>
   service.client(InventoryService).updateInventory({ petId, inventory: { quantity } });
-const told = () => pet.told.map(({ status }) => status);
-// Store and Pet answer without leaving the turn of the event loop: when the next one comes, the relay is at rest.
+const received = () => pet.received.map(({ status }) => status);
+// Store and Pet answer without leaving the turn of the event loop: when the next one comes, the publisher is at rest.
 
-/** A sweep tells only what is still to be told. */
-const sweep = async () => {
-  const before = pet.told.length;
+/** Runs the workers and returns what they published: only what is still in the outbox. */
+const runWorkers = async () => {
+  const before = pet.received.length;
   await service.runWorkers();
-  return pet.told.slice(before);
+  return pet.received.slice(before);
 };
 
 describe("a status", () => {
-  test("is told at once, and once", async () => {
+  test("is published at once, and once", async () => {
     const { stock } = await open(1n);
     await idle();
-    expect(pet.told).toEqual([{ petId: 1n, status: AVAILABLE, statusRev: stock?.statusRev }]);
+    expect(pet.received).toEqual([{ petId: 1n, status: AVAILABLE, statusRev: stock?.statusRev }]);
     await reserve(1n);
     await idle();
-    expect(told()).toEqual([AVAILABLE, PENDING]);
+    expect(received()).toEqual([AVAILABLE, PENDING]);
     await internal().commit({ petId: 1n, orderId: 1n });
     await idle();
-    expect(told()).toEqual([AVAILABLE, PENDING, SOLD]);
+    expect(received()).toEqual([AVAILABLE, PENDING, SOLD]);
     await set(1n, 3);
     await idle();
-    expect(told()).toEqual([AVAILABLE, PENDING, SOLD, AVAILABLE]);
+    expect(received()).toEqual([AVAILABLE, PENDING, SOLD, AVAILABLE]);
     await set(1n, 4);
-    expect(await sweep()).toEqual([]);
+    expect(await runWorkers()).toEqual([]);
   });
 
-  test("that can't be told now is told by the sweep, and the write does not suffer", async () => {
+  test("that can't be published now is published by the recovery worker, and the write does not suffer", async () => {
     pet.down = true;
     await open(1n);
     await reserve(1n);
     await service.runWorkers();
     pet.down = false;
-    expect(await sweep()).toMatchObject([{ petId: 1n, status: PENDING }]);
-    expect(await sweep()).toEqual([]);
+    expect(await runWorkers()).toMatchObject([{ petId: 1n, status: PENDING }]);
+    expect(await runWorkers()).toEqual([]);
   });
 
   test("of one pet that fails does not hold up the others", async () => {
@@ -91,31 +91,31 @@ describe("a status", () => {
     await service.runWorkers();
     pet.down = false;
     pet.broken = [1n];
-    expect(await sweep()).toMatchObject([{ petId: 2n }]);
+    expect(await runWorkers()).toMatchObject([{ petId: 2n }]);
     pet.broken = [];
-    expect(await sweep()).toMatchObject([{ petId: 1n }]);
+    expect(await runWorkers()).toMatchObject([{ petId: 1n }]);
   });
 
-  test("that changes while it is told is told again: it is not taken for known", async () => {
+  test("that changes while it is published is published again (race)", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     pet.slow = promise;
     await open(1n);
     await idle();
-    expect(told()).toEqual([AVAILABLE]);
+    expect(received()).toEqual([AVAILABLE]);
     await reserve(1n);
-    expect(told()).toEqual([AVAILABLE]);
+    expect(received()).toEqual([AVAILABLE]);
     resolve();
     await idle();
-    expect(told()).toEqual([AVAILABLE, PENDING]);
-    expect(await sweep()).toEqual([]);
+    expect(received()).toEqual([AVAILABLE, PENDING]);
+    expect(await runWorkers()).toEqual([]);
   });
 
   test.each(["inventory.reserved", "inventory.status-due", "inventory.status-applied"])(
-    "is told after a crash at %s",
+    "is published after a crash at %s",
     async (point) => {
       await open(1n);
       await idle();
-      expect(told()).toEqual([AVAILABLE]);
+      expect(received()).toEqual([AVAILABLE]);
       await service.runWorkers();
       service.crashAt(point);
       service.reached.clear();
@@ -124,47 +124,47 @@ describe("a status", () => {
       expect(service.reached).toContain(point);
       service.crashAt(undefined);
       await service.restart();
-      expect(await sweep()).toMatchObject([{ petId: 1n, status: PENDING }]);
-      expect(await sweep()).toEqual([]);
+      expect(await runWorkers()).toMatchObject([{ petId: 1n, status: PENDING }]);
+      expect(await runWorkers()).toEqual([]);
     },
   );
 });
 
 describe("a slow Pet", () => {
-  test("keeps no write waiting, and hears of many changes of one pet at once", async () => {
+  test("keeps no write waiting, and receives many changes of one pet as one", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     pet.slow = promise;
     await open(1n);
     await idle();
-    expect(told()).toEqual([AVAILABLE]);
+    expect(received()).toEqual([AVAILABLE]);
     for (let i = 1n; i <= 10n; i++) {
       await internal().reserve({ petId: 1n, orderId: i, quantity: 1 });
       await internal().release({ petId: 1n, orderId: i });
     }
     await internal().setListing({ petId: 1n, op: 1n, listing: SOLD });
-    expect(told()).toEqual([AVAILABLE]);
+    expect(received()).toEqual([AVAILABLE]);
     resolve();
     await idle();
-    expect(told()).toEqual([AVAILABLE, SOLD]);
-    expect(await sweep()).toEqual([]);
+    expect(received()).toEqual([AVAILABLE, SOLD]);
+    expect(await runWorkers()).toEqual([]);
   });
 
-  test("is told of many pets in one call, and has a few calls at a time", async () => {
+  test("receives many pets in one call, and a few calls at a time", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     pet.slow = promise;
     const ids = Array.from({ length: 250 }, (_, i) => BigInt(i + 1));
     for (const petId of ids) await open(petId);
     await idle();
-    expect(pet.told.map(({ petId }) => petId)).toEqual([1n, 2n, 3n, 4n]);
+    expect(pet.received.map(({ petId }) => petId)).toEqual([1n, 2n, 3n, 4n]);
     resolve();
     await idle();
-    expect(pet.told.map(({ petId }) => petId)).toEqual(ids);
+    expect(pet.received.map(({ petId }) => petId)).toEqual(ids);
     expect([pet.calls, pet.most]).toEqual([4 + 3, 100]);
-    expect(await sweep()).toEqual([]);
+    expect(await runWorkers()).toEqual([]);
   });
 
   const CHANGES = 10_000;
-  test.each([5, 500])("hears the last of 10,000 changes of %i pets in far fewer calls", async (pets) => {
+  test.each([5, 500])("receives the last of 10,000 changes of %i pets in far fewer calls", async (pets) => {
     // Each call takes as long as a few hundred changes.
     let changes = 0;
     let slow: { until: number; go: () => void }[] = [];
@@ -181,26 +181,26 @@ describe("a slow Pet", () => {
     Object.defineProperty(pet, "slow", { value: undefined });
     for (const { go } of slow) go();
     await idle();
-    const known = new Map(pet.told.map(({ petId, status }) => [petId, status]));
+    const known = new Map(pet.received.map(({ petId, status }) => [petId, status]));
     for (let petId = 1n; petId <= pets; petId++) {
       const { item } = await service.client(InventoryService).getInventory({ petId });
       expect([petId, known.get(petId)]).toEqual([petId, item?.status]);
     }
     expect(pet.calls).toBeLessThan(CHANGES / 50);
-    expect(await sweep()).toEqual([]);
+    expect(await runWorkers()).toEqual([]);
   });
 
-  test("leaves a backlog that the worker tells in one run, a hundred pets in a call", async () => {
+  test("leaves a backlog that the worker publishes in one run, a hundred pets in a call", async () => {
     pet.down = true;
     for (let petId = 1n; petId <= 1_050n; petId++) await open(petId);
     await idle();
     pet.down = false;
-    expect(await sweep()).toHaveLength(1_050);
+    expect(await runWorkers()).toHaveLength(1_050);
     expect(pet.calls).toBe(11);
-    expect(await sweep()).toEqual([]);
+    expect(await runWorkers()).toEqual([]);
   });
 
-  test("is not told again what it has just heard", async () => {
+  test("does not receive again what it has just stored", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     pet.slow = promise;
     await open(1n);
@@ -208,10 +208,10 @@ describe("a slow Pet", () => {
     await set(1n, 5);
     resolve();
     await idle();
-    expect(told()).toEqual([AVAILABLE]);
+    expect(received()).toEqual([AVAILABLE]);
   });
 
-  test("fills no memory: what is too much to wait is left to the sweep", async () => {
+  test("fills no memory: what does not fit into the queue is left to the worker", async () => {
     const { promise, resolve } = Promise.withResolvers<[]>();
     const read = new Set<number>();
     const getMany = (ids: number[]) => {
@@ -219,15 +219,21 @@ describe("a slow Pet", () => {
       return promise;
     };
     const { clock } = testClock();
-    const context = { clock, random: () => 0, log: pino({ level: "silent" }), point: () => {}, entries: { getMany } };
-    const relay = createPublisher(context as unknown as Parameters<typeof createPublisher>[0]);
-    for (let id = 1; id <= 20_000; id++) relay.notify(id);
+    const context = {
+      clock,
+      random: () => 0,
+      log: pino({ level: "silent" }),
+      failpoint: () => {},
+      entries: { getMany },
+    };
+    const publisher = createPublisher(context as unknown as Parameters<typeof createPublisher>[0]);
+    for (let id = 1; id <= 20_000; id++) publisher.notify(id);
     await idle();
     expect(read.size).toBe(400);
     resolve([]);
     await idle();
     expect(read.size).toBe(10_000);
-    relay.notify(20_000);
+    publisher.notify(20_000);
     await idle();
     expect(read).toContain(20_000);
   });

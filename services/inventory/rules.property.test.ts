@@ -37,7 +37,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   units.map((n) => ({ name: `set ${n}`, rule: update(1n, { quantity: n }, undefined) })),
   fc.tuple(op, listing).map(([n, l]) => ({ name: `list ${n} ${l}`, rule: setListing(n, l) })),
   { weight: 1, arbitrary: op.map((n) => ({ name: `retire ${n}`, rule: retire(n) })) },
-  fc.integer({ min: 1, max: 9 }).map((rev) => ({ name: `told ${rev}`, rule: markPublished(rev) })),
+  fc.integer({ min: 1, max: 9 }).map((rev) => ({ name: `published ${rev}`, rule: markPublished(rev) })),
 );
 
 const sum = ({ reservations }: InventoryDoc) =>
@@ -60,10 +60,10 @@ function checkEntry(doc: InventoryDoc): void {
 function checkStep(before: InventoryDoc, after: InventoryDoc): void {
   expect(after.lowWaterMark).toBeGreaterThanOrEqual(before.lowWaterMark);
   if (before.state === "PLACEHOLDER") return;
-  const isNews = after.status !== before.status;
-  expect(after.statusRev).toBe(isNews ? after.rev : before.statusRev);
-  if (isNews) expect(after.pending).toBe(true);
-  expect(after.version).toBe(before.version + (isNews || after.quantity !== before.quantity ? 1 : 0));
+  const isNewStatus = after.status !== before.status;
+  expect(after.statusRev).toBe(isNewStatus ? after.rev : before.statusRev);
+  if (isNewStatus) expect(after.pending).toBe(true);
+  expect(after.version).toBe(before.version + (isNewStatus || after.quantity !== before.quantity ? 1 : 0));
   expect(after.sold).toBeGreaterThanOrEqual(before.sold);
   if (before.state === "RETIRED") expect(after).toEqual({ ...before, rev: after.rev });
 }
@@ -81,7 +81,7 @@ function run({ rule }: Operation, doc: InventoryDoc | undefined) {
   }
 }
 
-test("whatever happens in whatever order, the units add up and every operation keeps its answer", () => {
+test("no oversell: in any order of operations the units add up, and a replayed operation keeps its answer", () => {
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 60 }), (operations) => {
       let doc: InventoryDoc | undefined;

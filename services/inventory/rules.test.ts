@@ -59,24 +59,24 @@ describe("the status", () => {
     expect(statusOf({ quantity, openOrders: open, listing })).toBe(status);
   });
 
-  test("is news, at the revision of the change, if and only if it changes", () => {
+  test("is put into the outbox, at the revision of the change, if and only if it changes", () => {
     expect(fresh).toMatchObject({ status: "available", statusRev: 1, pending: true });
-    const told = made(fresh, markPublished(1));
-    expect(told.pending).toBeUndefined();
-    const restocked = made(told, update(1n, { quantity: 5 }, undefined));
+    const published = made(fresh, markPublished(1));
+    expect(published.pending).toBeUndefined();
+    const restocked = made(published, update(1n, { quantity: 5 }, undefined));
     expect(restocked).toMatchObject({ rev: 3, statusRev: 1, status: "available" });
     expect(restocked.pending).toBeUndefined();
     expect(made(restocked, reserve(7, 5))).toMatchObject({ rev: 4, statusRev: 4, status: "pending", pending: true });
   });
 
-  test("stays news until its own revision was told", () => {
+  test("stays in the outbox until its own revision is published", () => {
     const again = made(fresh, reserve(7, 1));
     expect(on(again, markPublished(fresh.statusRev))).toMatchObject({ action: "keep" });
     expect(made(again, markPublished(again.statusRev)).pending).toBeUndefined();
     expect(on(undefined, markPublished(1))).toMatchObject({ action: "keep" });
   });
 
-  test("that changes nothing is not news, but leaves older news to be told", () => {
+  test("that does not change is not published again, but stays in the outbox", () => {
     expect(made(fresh, update(1n, { quantity: 5 }, undefined))).toMatchObject({ statusRev: 1, pending: true });
   });
 });
@@ -111,12 +111,12 @@ describe("Open", () => {
 });
 
 describe("Reserve", () => {
-  test("takes the units", () => {
+  test("takes the units from the stock: no oversell", () => {
     const doc = made(stocked, reserve(7, 4));
     expect(doc).toMatchObject({ quantity: 6, reserved: 4, sold: 0, received: 10, openOrders: 1, reservations: ";7=4" });
     expect(doc.hasReservations).toBe(true);
   });
-  test("again is the same, also when it was committed meanwhile", () => {
+  test("replayed is the same, also when it was committed meanwhile", () => {
     expect(on(held, reserve(7, 1))).toEqual(outcome("OK"));
     expect(on(sold, reserve(7, 1))).toEqual(outcome("OK"));
   });
@@ -132,7 +132,7 @@ describe("Reserve", () => {
     expect(on(stocked, reserve(8, 11))).toEqual(outcome("INSUFFICIENT_STOCK"));
     expect(on(stocked, reserve(8, 10))).toMatchObject({ action: "put" });
   });
-  test("beyond the most open orders is refused, and too little stock is said first", () => {
+  test("beyond the most open orders is refused, and too little stock is the first reason", () => {
     const orders = Array.from({ length: MAX_OPEN_ORDERS }, (_, i) => reserve(i + 1, 1));
     const full = made(fresh, update(1n, { quantity: MAX_OPEN_ORDERS + 2 }, undefined), ...orders);
     expect(full.openOrders).toBe(1_000);
@@ -156,7 +156,7 @@ describe("Commit", () => {
     expect(sold).toMatchObject({ reservations: "", settled: ";7=C" });
     expect(sold.hasReservations).toBeUndefined();
   });
-  test("moves no version as long as nobody can tell", () => {
+  test("leaves the version when callers see no change", () => {
     const doc = made(stocked, reserve(7, 1));
     expect(made(doc, commit(7)).version).toBe(doc.version);
   });
@@ -182,7 +182,7 @@ describe("Release", () => {
     const doc = made(held, setListing(1, "sold"), release(1, 7));
     expect(doc).toMatchObject({ quantity: 1, listing: "sold", status: "sold" });
   });
-  test("of what is not held is a fence, and the outside sees nothing of it", () => {
+  test("of what is not held is a fence, and callers see nothing of it", () => {
     const doc = made(held, release(1, 8));
     expect(doc).toMatchObject({ quantity: 0, reserved: 1, settled: ";8=X", version: held.version });
   });
@@ -295,7 +295,7 @@ describe("SetListing", () => {
     const done = made(stocked, setListing(1, "available"), update(1n, { quantity: 0 }, undefined));
     expect(on(done, setListing(1, "available"))).toEqual({ action: "keep", result: { outcome: "OK", entry: done } });
   });
-  test("that was overtaken changes nothing", () => {
+  test("that was overtaken by a later operation changes nothing (race)", () => {
     const doc = made(stocked, setListing(2, "sold"));
     expect(on(doc, setListing(1, "available"))).toEqual(outcome("STALE"));
   });
@@ -318,7 +318,7 @@ describe("Retire", () => {
     expect(on(refused, retire(1))).toEqual(outcome("OPEN_ORDERS"));
     expect(made(refused, retire(2)).state).toBe("RETIRED");
   });
-  test("that was overtaken does nothing", () => {
+  test("that was overtaken by a later operation does nothing (race)", () => {
     expect(on(made(fresh, setListing(2, "sold")), retire(1))).toEqual(outcome("STALE"));
   });
   test("without an entry is not found", () => {

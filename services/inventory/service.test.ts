@@ -40,7 +40,7 @@ describe("reading", () => {
     expect((await inventory().listInventory({ petId: [petId] })).items).toEqual([]);
   });
 
-  test("what is retired, or never was opened, is seen nowhere", async () => {
+  test("what is retired, or never was opened, is visible nowhere", async () => {
     for (const petId of [1n, 2n, 3n]) await open(petId);
     await internal().retire({ petId: 2n, op: 1n });
     await internal().release({ petId: 4n, orderId: 1n });
@@ -112,8 +112,8 @@ describe("what Pet and Order ask", () => {
     const listed = await internal().setListing({ petId: 1n, op: 1n, listing: PENDING });
     expect(listed).toMatchObject({ outcome: Outcome.OK, stock: { status: PENDING } });
     expect(listed.stock?.statusRev).toBeGreaterThan(1n);
-    const sameNews = await internal().setListing({ petId: 1n, op: 2n, listing: PENDING });
-    expect(sameNews.stock).toEqual(listed.stock);
+    const replayed = await internal().setListing({ petId: 1n, op: 2n, listing: PENDING });
+    expect(replayed.stock).toEqual(listed.stock);
     expect((await internal().setListing({ petId: 1n, op: 1n, listing: SOLD })).outcome).toBe(Outcome.STALE);
     expect(await internal().retire({ petId: 1n, op: 3n })).toMatchObject({ outcome: Outcome.OK });
     const reopened = await open(1n);
@@ -139,7 +139,7 @@ describe("what Pet and Order ask", () => {
     expect(await entry(1n)).toMatchObject({ quantity: 1, status: AVAILABLE });
   });
 
-  test("about an id that was never given out is not found, and Commit and Release never refuse", async () => {
+  test("about an id that was never assigned is not found, and Commit and Release never refuse", async () => {
     const [petId, orderId] = [2n ** 53n, 1n];
     const outcomes = await Promise.all([
       open(petId),

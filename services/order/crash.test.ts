@@ -7,7 +7,7 @@ beforeEach(async () => {
   shop = await startOrders();
 });
 
-/** Every operation, killed at each of its points, on new processes afterwards. */
+/** Crash recovery: every operation crashes at each of its failpoints, and a new process goes on. */
 describe("a crash", () => {
   const create = (order: object) => () => shop.orders.createOrder({ order, requestId: "new" });
   const refuseIn = (name: string) => {
@@ -25,7 +25,7 @@ describe("a crash", () => {
   const placing = ["key.id-taken", "key.claimed", "order.placed", "order.reserved-stock", "order.settled"];
   const committing = ["order.committing", "order.committed-stock", "order.settled"];
   const releasing = ["order.releasing", "order.released-stock", "order.settled"];
-  const points: Record<string, string[]> = {
+  const failpoints: Record<string, string[]> = {
     place: placing,
     "place as complete": [...placing.slice(0, -1), ...committing],
     refuse: [...placing.slice(0, -1), ...releasing, "key.freeing"],
@@ -33,19 +33,19 @@ describe("a crash", () => {
     complete: committing,
     cancel: releasing,
   };
-  const cases = Object.entries(points).flatMap(([name, all]) => all.map((point) => [name, point] as const));
+  const cases = Object.entries(failpoints).flatMap(([name, all]) => all.map((failpoint) => [name, failpoint] as const));
 
-  test.each(cases)("during %s at %s leaves nothing stuck", async (name, point) => {
+  test.each(cases)("during %s at %s is recovered: nothing is stuck", async (name, failpoint) => {
     const id = await shop.make();
     refuseIn(name);
-    shop.service.crashAt(point);
+    shop.service.crashAt(failpoint);
     expect(await failure(operations[name]?.(id) as Promise<unknown>)).toBe("UNAVAILABLE");
     shop.service.crashAt(undefined);
     await shop.service.restart();
     shop.time.advance(6_000);
     await shop.service.runWorkers();
     const { orders: left } = await shop.orders.listOrders({});
-    // What the orders say and what Inventory holds is the same again, and nobody was left in between.
+    // What the orders say and what Inventory holds is the same again, and no order is left in between.
     const open = left.filter((order) => !order.complete);
     expect([...shop.stock.held.keys()].sort()).toEqual(open.map((order) => order.id).sort());
     expect(shop.stock.sold).toEqual(new Set(left.filter((order) => order.complete).map((order) => order.id)));
@@ -57,11 +57,11 @@ describe("a crash", () => {
     expect(shop.stock.held.size + shop.stock.sold.size).toBe(2);
   });
 
-  test.each(Object.keys(operations))("during %s has no other point to happen at", async (name) => {
+  test.each(Object.keys(operations))("during %s has no other failpoint", async (name) => {
     const id = await shop.make();
     refuseIn(name);
     shop.service.reached.clear();
     await failure(operations[name]?.(id) as Promise<unknown>);
-    expect(shop.service.reached).toEqual(new Set(points[name]));
+    expect(shop.service.reached).toEqual(new Set(failpoints[name]));
   });
 });

@@ -35,7 +35,7 @@ const reason = (reason: string) => expect.objectContaining({ reason });
 const change = (doc: OrderDoc | undefined, change: OrderParams, etag?: string) => update(1n, change, { etag })(doc, 9);
 
 describe("an order for a pet", () => {
-  test("is placed with a quantity, open, and out of sight until Inventory holds its units", () => {
+  test("is placed with a quantity, open, and invisible until Inventory holds its units", () => {
     expect(place({ petId: 7 })).toMatchObject({
       state: "PLACED",
       quantity: 1,
@@ -86,7 +86,7 @@ describe("an order for a pet", () => {
 
 describe("an order without a pet", () => {
   test.each([{}, { quantity: 3 }, { complete: false }, { complete: true, shipDate: ship }])(
-    "keeps what was sent, and waits for nobody: %j",
+    "keeps what was sent, and needs no step at Inventory: %j",
     (params) => {
       const doc = place(params);
       expect(asPlaced(params)).toEqual(params);
@@ -114,7 +114,7 @@ describe("an order without a pet", () => {
   });
 });
 
-describe("each arrow starts from its state and nothing else", () => {
+describe("each transition starts from its state and no other", () => {
   const arrows: [string, typeof commit, readonly string[]][] = [
     ["reserve", reserve, ["placed"]],
     ["abort", abort("PET_NOT_FOUND"), ["placed"]],
@@ -128,7 +128,7 @@ describe("each arrow starts from its state and nothing else", () => {
     expect(moved.map(([name]) => name)).toEqual(from);
     for (const [name, doc] of Object.entries(all)) if (!from.includes(name)) expect(arrow(doc, 9).result).toBe(doc);
   });
-  test("an order waits for Inventory 6 seconds before it is given up", () => {
+  test("an order may be PLACED for 6 seconds before it is aborted", () => {
     expect(timeOut(NOW + 5_999)(placed, 2)).toEqual({ action: "keep", result: placed });
     const timedOut = result(timeOut(NOW + 6_000)(placed, 2));
     expect([timedOut.state, timedOut.refusal]).toEqual(["ABORTING", undefined]);
@@ -176,7 +176,7 @@ describe("a change", () => {
 });
 
 describe("a cancellation", () => {
-  test("stays where reads meet it until its end, and is joined by whoever asks again, under any revision", () => {
+  test("stays visible until its end, and a repeated delete joins it, under any revision", () => {
     expect(cancelling).toMatchObject({ state: "CANCELLING", pending: true, petId: 7, visible: true });
     expect(cancel(1n, { etag: '"9"' })(cancelling, 4)).toEqual({ action: "keep", result: cancelling });
   });

@@ -33,7 +33,7 @@ describe("UpdateOrder", () => {
     expect(shop.stock.asked).toEqual(["reserve", "commit"]);
   });
 
-  test("that Inventory did not hear of is unknown, decided all the same, and driven on by a repeat", async () => {
+  test("that did not reach Inventory is unknown, decided all the same, and advanced by a repeat", async () => {
     const id = await shop.make();
     shop.stock.down = { call: "commit" };
     expect(await failure(shop.complete(id))).toBe("UNAVAILABLE");
@@ -44,7 +44,7 @@ describe("UpdateOrder", () => {
     expect(shop.stock.sold).toEqual(new Set([id]));
   });
 
-  test("that Inventory did not hear of is finished by the sweeper", async () => {
+  test("that did not reach Inventory is finished by the recovery worker", async () => {
     const id = await shop.make();
     shop.stock.down = { call: "commit" };
     await failure(shop.complete(id));
@@ -92,13 +92,13 @@ describe("DeleteOrder", () => {
     expect(await shop.stateOf(id)).toBe(OrderState.ENDED);
   });
 
-  test("without a pet asks nobody", async () => {
+  test("without a pet needs no other service", async () => {
     await shop.orders.deleteOrder({ orderId: await shop.make({}) });
     expect(shop.stock.asked).toEqual([]);
     expect(await shop.listIds()).toEqual([]);
   });
 
-  test("that Inventory did not hear of is unknown to reads; repeated, it succeeds whatever revision it names", async () => {
+  test("that did not reach Inventory is unknown to reads; repeated, it succeeds whatever revision it names", async () => {
     const id = await shop.make();
     shop.stock.down = { call: "release" };
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
@@ -111,7 +111,7 @@ describe("DeleteOrder", () => {
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_NOT_FOUND");
   });
 
-  test("that was left off is carried out by the first read that meets it: gone, its units are back", async () => {
+  test("that a crash interrupted is finished by the first read that finds it: gone, its units are back", async () => {
     for (const place of readings(0n).keys()) {
       const id = await shop.make();
       shop.stock.down = { call: "release" };
@@ -123,7 +123,7 @@ describe("DeleteOrder", () => {
     }
   });
 
-  test("whose stock can't be read keeps no list from going on", async () => {
+  test("whose stock is corrupt is left out of lists, which go on", async () => {
     const unreadable = { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: "petstore" } };
     const [id, other] = [await shop.make(), await shop.make()];
     shop.stock.down = { call: "release", error: new ConnectError("sorry", Code.Internal, undefined, [unreadable]) };
@@ -167,7 +167,7 @@ describe("reading", () => {
     expect(await failure(shop.orders.listOrders({ pageToken, petId: 7n, complete: false }))).toBe("INVALID_PAGE_TOKEN");
   });
 
-  test("a batch comes in the order asked, each once, without those that nobody sees", async () => {
+  test("a batch comes in the order asked, each once, without those that are invisible", async () => {
     const [a, b, cancelled] = [await shop.make(), await shop.make({}), await shop.make()];
     await shop.orders.deleteOrder({ orderId: cancelled });
     const { orders: found } = await shop.orders.batchGetOrders({ orderId: [b, cancelled, 99n, a, b, 2n ** 62n] });

@@ -31,52 +31,52 @@ beforeEach(async () => {
   await deletionGuard.close(CATEGORY, 1, budget());
 });
 const budget = () => ({ deadline: time.clock() + 1_000, requestId: "r", caller: "ann" });
-const sweep = (limit = 100) => deletionGuard.removeExpired(limit, budget());
+const removeExpired = (limit = 100) => deletionGuard.removeExpired(limit, budget());
 
-test("a gate is removed a week after it was closed for a category that is gone", async () => {
+test("a guard is removed a week after it was closed for a category that is deleted", async () => {
   state = CategoryState.DELETED;
   time.advance(7 * DAY_MS);
-  expect(await sweep()).toBe(0);
+  expect(await removeExpired()).toBe(0);
   time.advance(2 * DAY_MS);
-  expect(await sweep()).toBe(1);
+  expect(await removeExpired()).toBe(1);
   expect(await guards.get(CATEGORY)).toBeUndefined();
 });
 
-test("a gate stays as long as the deletion is not decided, and when it is open", async () => {
+test("a guard stays as long as the deletion is undecided, and when it is open", async () => {
   time.advance(9 * DAY_MS);
-  expect(await sweep()).toBe(0);
+  expect(await removeExpired()).toBe(0);
   await deletionGuard.open(CATEGORY, 1, budget());
   state = CategoryState.DELETED;
-  expect(await sweep()).toBe(0);
+  expect(await removeExpired()).toBe(0);
   expect(await guards.get(CATEGORY)).toMatchObject({ closed: false });
 });
 
-test("a gate stays as long as a pet is to find it closed", async () => {
+test("a guard stays as long as a pet must find it closed", async () => {
   state = CategoryState.DELETED;
   await pets.update(1, insert(1, { facts: { name: "Rex" }, categoryId: CATEGORY }), budget());
   time.advance(9 * DAY_MS);
-  expect(await sweep()).toBe(0);
+  expect(await removeExpired()).toBe(0);
   await pets.update(1, abort, budget());
-  expect(await sweep()).toBe(1);
+  expect(await removeExpired()).toBe(1);
 });
 
 test("guards that a deletion left closed are opened, and don't keep others from being removed", async () => {
   [state, ofOther] = [CategoryState.ACTIVE, CategoryState.DELETED];
   await deletionGuard.close(OTHER, 1, budget());
   time.advance(9 * DAY_MS);
-  await sweep(1);
-  await sweep(1);
+  await removeExpired(1);
+  await removeExpired(1);
   expect(await guards.get(CATEGORY)).toMatchObject({ closed: false });
   expect(await guards.get(OTHER)).toBeUndefined();
 });
 
-test("what was seen before the clock was set back is asked again", async () => {
+test("a category that was seen before the clock was set back is asked for again", async () => {
   ofOther = CategoryState.ACTIVE;
   expect(await deletionGuard.checkBeforeClaim(OTHER, budget())).toBe("open");
   await deletionGuard.close(OTHER, 1, budget());
   ofOther = CategoryState.DELETED;
   time.advance(9 * DAY_MS);
-  expect(await sweep()).toBe(1);
+  expect(await removeExpired()).toBe(1);
   time.advance(-9 * DAY_MS);
   expect(await guards.get(OTHER)).toBeUndefined();
   expect(await deletionGuard.checkBeforeClaim(OTHER, budget())).toBe("deleted");

@@ -1,4 +1,4 @@
-/** Requests that meet: each waits where the test says, on a store and peers that really take their time. */
+/** Races of concurrent requests: each waits where the test says, on a store and peers that are slow. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Store } from "@petstore/store/port";
 import { beforeEach, expect, test } from "vitest";
@@ -83,7 +83,7 @@ const failure = async (call: Promise<unknown>) => {
 };
 const settled = () => new Promise((resolve) => setTimeout(resolve, 10));
 
-test("a pet that arrives between the two looks for members is seen", async () => {
+test("race: a pet that joins between the two looks for members is seen", async () => {
   const petId = await make();
   const listing = Promise.withResolvers<void>();
   const joiningList = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ test("a pet that arrives between the two looks for members is seen", async () =>
   expect((await closing).membership).toBe(Membership.SOME);
 });
 
-test("a pet that comes to be while it is moved is not moved to a category that does not exist", async () => {
+test("race: a pet that is created while it is moved is not moved to a category that does not exist", async () => {
   const [opening, update] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   world.opening = opening.promise;
   const creating = make();
@@ -114,14 +114,14 @@ test("a pet that comes to be while it is moved is not moved to a category that d
   expect((await pets().getPet({ petId: 1n })).pet?.categoryId).toBe(7n);
 });
 
-test("writers at the same time wait for each other", async () => {
+test("concurrent writers wait for each other", async () => {
   const petId = await make();
   const status = (i: number) => (i % 2 ? PetStatus.SOLD : PetStatus.PENDING);
   const writes = Array.from({ length: 10 }, (_, i) => pets().updatePet({ petId, pet: { ...rex, status: status(i) } }));
   expect(await Promise.all(writes.map(failure))).toEqual(writes.map(() => undefined));
 });
 
-test("a move behind a gate that is closed for a deletion waits; the next writer gets 409, not 503", async () => {
+test("a move that finds the deletion guard closed waits; the next writer gets 409, not 503", async () => {
   const petId = await make();
   service.crashAt("pet.intent");
   await failure(pets().updatePet({ petId, pet: { ...rex, categoryId: 9n } }));
@@ -134,7 +134,7 @@ test("a move behind a gate that is closed for a deletion waits; the next writer 
   expect((await pets().updatePet(rename)).pet).toMatchObject({ name: "Tom", categoryId: 7n });
 });
 
-test("a gate that another deletion closed is not opened for the one that was given up", async () => {
+test("race: a guard that a later deletion closed is not opened for the one that stepped back", async () => {
   const petId = await make();
   await internal().closeCategory({ categoryId: 9n, op: 2n });
   Object.assign(world, { state: CategoryState.ACTIVE, op: 1n });

@@ -40,7 +40,7 @@ const reason = (name: string) => expect.objectContaining({ reason: name });
 const untouched = expect.objectContaining({ action: "keep" });
 
 describe("creation", () => {
-  test("counts as a member of its category before it is listed", () => {
+  test("counts as a member of its category before it is visible", () => {
     const fresh = doc(insert(1, { facts: { name: "Rex" }, categoryId: 7 })(undefined));
     expect(fresh).toMatchObject({ state: "CREATING", member: 7, version: 1, listing: "available", pending: true });
     expect(fresh.visible).toBeUndefined();
@@ -51,18 +51,18 @@ describe("creation", () => {
       expect(insertAborted(1)(present)).toEqual(untouched);
     }
   });
-  test("ends with the status that Inventory told, at version 1", () => {
+  test("ends with the status that Inventory answered, at version 1", () => {
     expect(doc(activate(stock("sold", 3))(creating))).toMatchObject({
       ...{ state: "ACTIVE", visible: true, pending: undefined, version: 1 },
       ...{ status: "sold", statusRev: 3, firstStatus: "sold" },
     });
   });
   test("keeps a newer status that came before its end", () => {
-    const told = doc(applyStatus(1n, stock("pending", 9))(creating));
-    expect(told).toMatchObject({ state: "CREATING", version: 1 });
-    expect(doc(activate(stock("available", 3))(told))).toMatchObject({ status: "pending", firstStatus: "pending" });
+    const updated = doc(applyStatus(1n, stock("pending", 9))(creating));
+    expect(updated).toMatchObject({ state: "CREATING", version: 1 });
+    expect(doc(activate(stock("available", 3))(updated))).toMatchObject({ status: "pending", firstStatus: "pending" });
   });
-  test("ends once: a late driver changes nothing", () => {
+  test("ends once: a late or concurrent attempt changes nothing", () => {
     for (const pet of [active, moving, deleted, voided]) expect(activate(stock("sold", 99))(pet)).toEqual(untouched);
   });
   test("is refused for good only when its category is gone, and leaves a tombstone", () => {
@@ -150,7 +150,7 @@ describe("an intent", () => {
   test("never takes an older status for a newer one", () => {
     expect(doc(applyIntent(5, stock("sold", 9))(moving))).toMatchObject({ status: "available", statusRev: 10 });
   });
-  test("that is refused leaves the pet as it was, and says why to all who drove it", () => {
+  test("that is refused leaves the pet as it was, and says why to all who advanced it", () => {
     const dropped = doc(dropIntent(5, "INSUFFICIENT_STOCK")(moving));
     expect(dropped).toMatchObject({
       facts: { name: "Rex" },
@@ -172,7 +172,7 @@ describe("an intent", () => {
 });
 
 describe("a status from Inventory", () => {
-  test("is taken over when it is newer, and moves the version when it is another", () => {
+  test("is stored when it is newer, and moves the version when it is another", () => {
     expect(doc(applyStatus(1n, stock("pending", 11))(active))).toMatchObject({
       status: "pending",
       statusRev: 11,
@@ -180,13 +180,13 @@ describe("a status from Inventory", () => {
     });
     expect(doc(applyStatus(1n, stock("available", 11))(active))).toMatchObject({ statusRev: 11, version: 3 });
   });
-  test.each([10, 9])("that is no news (revision %i) changes nothing", (rev) => {
+  test.each([10, 9])("that is not newer (revision %i) changes nothing", (rev) => {
     expect(applyStatus(1n, stock("pending", rev))(active)).toEqual(untouched);
   });
-  test.each([deleted, voided])("is welcome at a pet that is $state, and changes nothing", (pet) => {
+  test.each([deleted, voided])("of a pet that is $state is accepted, and changes nothing", (pet) => {
     expect(applyStatus(1n, stock("pending", 99))(pet)).toEqual(untouched);
   });
-  test("of a pet that was never written is an error, for it may yet be", () => {
+  test("of a pet that is unwritten is an error, for it may be written later", () => {
     expect(() => applyStatus(1n, stock("pending", 1))(undefined)).toThrow(reason("PET_NOT_FOUND"));
   });
 });

@@ -12,7 +12,7 @@ import { startTestService, type TestService } from "../resource/fixtures/service
 import type { PetPeers } from "./context.ts";
 import { createPetService } from "./service.ts";
 
-/** Peers that do as they are told, and remember what they were asked. */
+/** Peers that answer what a test says, and remember what they were asked. */
 const peers = {
   state: CategoryState.ACTIVE as CategoryState,
   op: 0n,
@@ -88,7 +88,7 @@ describe("CreatePet", () => {
     expect((await pets().createPet({ pet: { ...rex, name: "Max" }, requestId: "k" })).pet?.name).toBe("Max");
   });
 
-  test("claims first and looks then: a gate that closed in between is seen", async () => {
+  test("claims first and checks then: a deletion guard that closed in between is seen (race)", async () => {
     await make();
     await close(1n);
     peers.state = CategoryState.DELETED;
@@ -99,7 +99,7 @@ describe("CreatePet", () => {
     expect(await failure(pets().createPet({ pet: rex }))).toBeUndefined();
   });
 
-  test("that waits behind a closed gate is unknown, never refused: it may still come to be", async () => {
+  test("that finds the deletion guard closed is unknown, never refused: it may still be created", async () => {
     peers.down = "open";
     expect(await failure(pets().createPet({ pet: rex }))).toBe("UNAVAILABLE");
     expect((await close(1n)).membership).toBe(Membership.SOME);
@@ -163,7 +163,7 @@ describe("UpdatePet", () => {
     expect((await close(1n, 9n)).membership).toBe(Membership.NONE);
   });
 
-  test("is finished by the next writer before it writes itself", async () => {
+  test("is finished by the next, concurrent writer before it writes itself", async () => {
     const petId = await make();
     peers.down = "setListing";
     await failure(pets().updatePet({ petId, pet: { ...rex, name: "Max", status: PetStatus.SOLD } }));
@@ -199,7 +199,7 @@ describe("DeletePet", () => {
   });
 });
 
-describe("a deletion that was left off", () => {
+describe("a deletion that a crash interrupted", () => {
   const readings = (petId: bigint) => [
     () =>
       pets()
@@ -222,7 +222,7 @@ describe("a deletion that was left off", () => {
     return petId;
   };
 
-  test("is carried out by the first read that meets it", async () => {
+  test("is finished by the first read that finds it", async () => {
     for (const place of readings(0n).keys()) expect(await readings(await leftOff())[place]?.()).toEqual([]);
   });
 
@@ -235,7 +235,7 @@ describe("a deletion that was left off", () => {
   });
 
   const unreadable = { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: "petstore" } };
-  test("leaves pages as long as they are without it, and keeps no list from going on where stock can't be read", async () => {
+  test("leaves pages as long as they are without it, and lists go on where the stock is corrupt", async () => {
     const [first, second, , fourth] = [await make(), await make(), await leftOff(), await make(), await leftOff()];
     const walk = async () => {
       const ids = [];
@@ -266,8 +266,8 @@ describe("a deletion that was left off", () => {
   });
 });
 
-describe("the gate", () => {
-  test("is moved by the newest deletion only", async () => {
+describe("the deletion guard", () => {
+  test("is opened and closed by the newest deletion only", async () => {
     expect((await close(2n)).membership).toBe(Membership.NONE);
     expect((await close(1n)).membership).toBe(Membership.STALE);
     await internal().openCategory({ categoryId: 7n, op: 1n });
@@ -277,23 +277,23 @@ describe("the gate", () => {
   });
 });
 
-/** Every operation, killed at each of its points, on new processes afterwards. */
+/** Crash recovery: every operation crashes at each of its failpoints, and a new process goes on. */
 describe("a crash", () => {
   const operations: Record<string, (petId: bigint) => Promise<unknown>> = {
     create: () => pets().createPet({ pet: { ...rex, name: "new" }, requestId: "new" }),
     move: (petId) => pets().updatePet({ petId, pet: { ...rex, categoryId: 8n, status: PetStatus.SOLD } }),
     delete: (petId) => pets().deletePet({ petId }),
   };
-  const points: [string, string][] = [
+  const failpoints: [string, string][] = [
     ...["key.id-taken", "key.claimed", "pet.creating", "pet.guard-checked", "pet.opened-inventory"].map(
       (p): [string, string] => ["create", p],
     ),
     ...["pet.intent", "pet.guard-checked", "pet.set-listing"].map((p): [string, string] => ["move", p]),
     ...["pet.intent", "pet.retired-inventory"].map((p): [string, string] => ["delete", p]),
   ];
-  test.each(points)("during %s at %s leaves nothing stuck", async (operation, point) => {
+  test.each(failpoints)("during %s at %s is recovered: nothing is stuck", async (operation, failpoint) => {
     const petId = await make();
-    service.crashAt(point);
+    service.crashAt(failpoint);
     expect(await failure(operations[operation]?.(petId) as Promise<unknown>)).toBe("UNAVAILABLE");
     service.crashAt(undefined);
     await service.restart();
@@ -302,7 +302,7 @@ describe("a crash", () => {
     if (operation === "move") expect(left).toMatchObject([{ categoryId: 8n, status: PetStatus.SOLD }]);
     else if (operation === "delete") expect(left).toEqual([]);
     // Before the record is written there is nothing to finish. Asking again makes it, or finds it.
-    else expect(left).toHaveLength(point.startsWith("key.") ? 1 : 2);
+    else expect(left).toHaveLength(failpoint.startsWith("key.") ? 1 : 2);
     if (operation !== "create") return;
     await operations.create?.(petId);
     expect((await pets().listPets({})).pets.filter(({ name }) => name === "new")).toHaveLength(1);
@@ -311,14 +311,14 @@ describe("a crash", () => {
 
 test("ApplyStatuses changes the pets that it can and names them; it fails when that is none", async () => {
   const id = await make();
-  const news = (petId: bigint) => ({ petId, status: PetStatus.SOLD, statusRev: 9n });
-  expect((await internal().applyStatuses({ statuses: [news(99n), news(id)] })).petId).toEqual([id]);
+  const sold = (petId: bigint) => ({ petId, status: PetStatus.SOLD, statusRev: 9n });
+  expect((await internal().applyStatuses({ statuses: [sold(99n), sold(id)] })).petId).toEqual([id]);
   expect((await pets().getPet({ petId: id })).pet?.status).toBe(PetStatus.SOLD);
   expect((await internal().applyStatuses({})).petId).toEqual([]);
-  expect(await failure(internal().applyStatuses({ statuses: [news(99n)] }))).toBe("PET_NOT_FOUND");
+  expect(await failure(internal().applyStatuses({ statuses: [sold(99n)] }))).toBe("PET_NOT_FOUND");
 });
 
-test("GetPet shows the latest state, also when it carries out a deletion that was left off", async () => {
+test("GetPet shows the latest state, also when it finishes a deletion that a crash interrupted", async () => {
   const read: (boolean | undefined)[] = [];
   service = await startTestService((deps) => {
     const store = withReads(deps.store, (_, { latest }) => void read.push(latest));

@@ -27,11 +27,11 @@ async function setUp() {
   const points: Record<string, (() => Promise<void>) | undefined> = {};
   const collection = await store.collection(KEYS);
   let afterRead: (() => Promise<void>) | undefined;
-  let isBehind = false;
+  let isStale = false;
   const slow: typeof collection = {
     ...collection,
     async get(id, options) {
-      const doc = isBehind && !options?.latest ? undefined : await collection.get(id, options);
+      const doc = isStale && !options?.latest ? undefined : await collection.get(id, options);
       await afterRead?.();
       return doc;
     },
@@ -45,7 +45,7 @@ async function setUp() {
     },
     { clock: () => now, failpoint: async (name) => points[name]?.(), retention: RETENTION },
   );
-  /** A service's create: writes the record unless it is there, and decides it as told. */
+  /** A service's create: writes the record unless it is there, and ends it as `as` says. */
   const decide = (as: "accepted" | "refused" | "abandoned" | "crash") => async (id: number, params: object) => {
     if (!resolutions.has(id) || resolutions.get(id) === "undecided")
       resolutions.set(id, as === "crash" ? "undecided" : as);
@@ -77,20 +77,20 @@ async function setUp() {
   const advance = (ms: number) => {
     now += ms;
   };
-  /** The next attempt that reads its key document sleeps then, until it is woken. */
-  const sleepAfterRead = () => {
-    const asleep = Promise.withResolvers<void>();
+  /** The next attempt that reads its key document waits then, until it is resumed. */
+  const delayAfterRead = () => {
+    const delayed = Promise.withResolvers<void>();
     afterRead = () => {
       afterRead = undefined;
-      return asleep.promise;
+      return delayed.promise;
     };
-    return asleep.resolve;
+    return delayed.resolve;
   };
-  /** From now on the process has not heard of what others wrote, unless it asks for the latest. */
-  const fallBehind = () => {
-    isBehind = true;
+  /** From now on reads are stale, as if another process wrote what they miss, unless they ask for the latest. */
+  const makeStale = () => {
+    isStale = true;
   };
-  return { keys, resolutions, decide, attempt, points, advance, sleepAfterRead, fallBehind };
+  return { keys, resolutions, decide, attempt, points, advance, delayAfterRead, makeStale };
 }
 const body = { name: "Rex" };
 const other = { name: "Tom" };
@@ -103,7 +103,7 @@ describe("the same key and body", () => {
     expect(await attempt(body, decide("accepted"))).toEqual(ok(1, body, true));
   });
 
-  test("at the same time join one record", async () => {
+  test("concurrently join one record", async () => {
     const { attempt, decide, resolutions } = await setUp();
     const answers = await Promise.all(Array.from({ length: 5 }, () => attempt(body, decide("accepted"))));
     expect(new Set(answers.map((a) => JSON.stringify("answer" in a && a.answer))).size).toBe(1);
@@ -111,7 +111,7 @@ describe("the same key and body", () => {
     expect([...resolutions.values()].filter((resolution) => resolution === "accepted")).toHaveLength(1);
   });
 
-  test("finish what a crash left undecided", async () => {
+  test("finish what a crash left undecided: crash recovery", async () => {
     const { attempt, decide } = await setUp();
     expect(await attempt(body, decide("crash"))).toMatchObject({ error: "crash" });
     expect(await attempt(body, decide("accepted"))).toEqual(ok(1, body, true));
@@ -139,7 +139,7 @@ describe("the same key with another body", () => {
     expect(await attempt(other, decide("accepted"))).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
   });
 
-  test("takes over from a record that was never written, and nobody writes that any more", async () => {
+  test("replaces a record that was never written, which then is abandoned", async () => {
     const { attempt, decide, points, resolutions } = await setUp();
     points["key.claimed"] = () => Promise.reject(new Error("crash"));
     await attempt(body, decide("accepted"));
@@ -155,10 +155,10 @@ describe("the same key with another body", () => {
   });
 });
 
-test("a key that another process has claimed is seen at once", async () => {
-  const { attempt, decide, fallBehind } = await setUp();
+test("a key that another process has claimed is read at its latest state", async () => {
+  const { attempt, decide, makeStale } = await setUp();
   await attempt(body, decide("accepted"));
-  fallBehind();
+  makeStale();
   expect(await attempt(body, decide("accepted"))).toEqual(ok(1, body, true));
   expect(await attempt(other, decide("accepted"))).toEqual({ error: "IDEMPOTENCY_KEY_REUSED" });
 });
@@ -176,7 +176,7 @@ test("keys belong to a caller", async () => {
 });
 
 describe("a refusal", () => {
-  test("sends an attempt back that set out before it, with what to see first", async () => {
+  test("sends an attempt back that began before it, with the epoch to ask again with", async () => {
     const { attempt, decide } = await setUp();
     await attempt(body, decide("refused"), { [SEEN_HEADER]: "0" });
     const late = await attempt(body, decide("accepted"), { [SEEN_HEADER]: "0" });
@@ -184,7 +184,7 @@ describe("a refusal", () => {
     expect(await attempt(body, decide("accepted"), { [SEEN_HEADER]: "2" })).toMatchObject({ replayed: false });
   });
 
-  test("still sends it back when the key was taken meanwhile and its record given up", async () => {
+  test("still sends it back when the key was claimed meanwhile and its record abandoned", async () => {
     const { attempt, decide, points, resolutions } = await setUp();
     await attempt(body, decide("refused"), { [SEEN_HEADER]: "0" });
     points["key.claimed"] = () => Promise.reject(new Error("crash"));
@@ -195,37 +195,37 @@ describe("a refusal", () => {
     expect(late).toEqual({ error: "IDEMPOTENCY_IN_PROGRESS", floor: "2" });
   });
 
-  test("stops an attempt that had its id before and slept", async () => {
+  test("fences an attempt that took its id before and was delayed", async () => {
     const { attempt, decide, points } = await setUp();
-    const asleep = Promise.withResolvers<void>();
+    const delayed = Promise.withResolvers<void>();
     points["key.id-taken"] = () => {
       points["key.id-taken"] = undefined;
-      return asleep.promise;
+      return delayed.promise;
     };
-    const sleeper = attempt(body, decide("accepted"));
+    const late = attempt(body, decide("accepted"));
     await new Promise((resolve) => setImmediate(resolve));
     expect(await attempt(body, decide("refused"))).toMatchObject({ error: "INSUFFICIENT_STOCK" });
-    asleep.resolve();
-    expect(await sleeper).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+    delayed.resolve();
+    expect(await late).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
   });
 
   test.each(["just before", "just after"])(
-    "counts as long as the first one of a key that was refused %s it expired",
+    "fences as long as the first one of a key that was refused %s it expired",
     async (when) => {
       const { keys, attempt, decide, points, advance } = await setUp();
       await attempt(body, decide("crash"));
       advance(25 * HOUR - MINUTE);
-      const asleep = Promise.withResolvers<void>();
+      const delayed = Promise.withResolvers<void>();
       points["key.id-taken"] = () => {
         points["key.id-taken"] = undefined;
-        return asleep.promise;
+        return delayed.promise;
       };
-      const sleeper = attempt(body, decide("accepted"));
+      const late = attempt(body, decide("accepted"));
       await new Promise((resolve) => setImmediate(resolve));
-      const sweep = () => keys.removeExpired(100, { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" });
+      const removeExpired = () => keys.removeExpired(100, { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" });
       const expire = async () => {
         advance(2 * MINUTE);
-        await sweep();
+        await removeExpired();
       };
       const refusing: typeof run = async (...record) => {
         const ended = await run(...record);
@@ -236,27 +236,27 @@ describe("a refusal", () => {
       const again = await attempt(body, refusing);
       expect(again).toMatchObject({ error: "INSUFFICIENT_STOCK" });
       if (when === "just before") await expire();
-      asleep.resolve();
-      expect(await sleeper).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+      delayed.resolve();
+      expect(await late).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
     },
   );
 
   test.each(["0", undefined])(
-    "stops an attempt that had read the free key before and slept (seen: %s)",
+    "fences an attempt that read the free key before and was delayed (seen: %s)",
     async (seen) => {
-      const { attempt, decide, sleepAfterRead, resolutions } = await setUp();
+      const { attempt, decide, delayAfterRead, resolutions } = await setUp();
       const headers: Record<string, string> = seen === undefined ? {} : { [SEEN_HEADER]: seen };
-      const wake = sleepAfterRead();
-      const sleeper = attempt(body, decide("accepted"), headers);
+      const resume = delayAfterRead();
+      const late = attempt(body, decide("accepted"), headers);
       await new Promise((resolve) => setImmediate(resolve));
       expect(await attempt(body, decide("refused"), headers)).toMatchObject({ error: "INSUFFICIENT_STOCK" });
-      wake();
-      expect(await sleeper).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+      resume();
+      expect(await late).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
       expect([...resolutions.values()]).not.toContain("accepted");
     },
   );
 
-  test("for another body holds for what was sent before it, also when the key is free later", async () => {
+  test("for another body fences what was sent before it, also when the key is free later", async () => {
     const { attempt, decide, resolutions } = await setUp();
     await attempt(body, decide("crash"));
     const seen = { [SEEN_HEADER]: "0" };
@@ -265,7 +265,7 @@ describe("a refusal", () => {
     expect(await attempt(other, decide("accepted"), seen)).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
   });
 
-  test("never frees a key that another attempt has taken over, and follows that one", async () => {
+  test("never frees a key that a concurrent attempt has taken over, and joins that one", async () => {
     const { attempt, decide, resolutions } = await setUp();
     let rival: Promise<unknown> | undefined;
     const answer = await attempt(body, async (id, params) => {
@@ -279,7 +279,7 @@ describe("a refusal", () => {
     expect([...resolutions.values()].filter((resolution) => resolution === "accepted")).toHaveLength(1);
   });
 
-  test("is not answered by an attempt that finds it: the key is freed and tried anew", async () => {
+  test("that a crash left without freeing the key is not answered again: the key is freed and claimed anew", async () => {
     const { attempt, decide, points } = await setUp();
     points["key.freeing"] = () => Promise.reject(new Error("crash"));
     await attempt(body, decide("refused"));
@@ -289,7 +289,7 @@ describe("a refusal", () => {
   });
 });
 
-describe("a record that was given up", () => {
+describe("an abandoned record", () => {
   test("is replaced by one with a fresh id, within the call", async () => {
     const { attempt, decide } = await setUp();
     const outcomes = ["abandoned", "abandoned", "accepted"] as const;
@@ -304,7 +304,7 @@ describe("a record that was given up", () => {
     expect(await attempt(body, decide("abandoned"))).toMatchObject({ error: "UNAVAILABLE" });
   });
 
-  test("leaves the key to whoever has taken it over meanwhile", async () => {
+  test("leaves the key to a concurrent attempt that has replaced it meanwhile", async () => {
     const { attempt, decide, resolutions } = await setUp();
     let rival: Promise<unknown> | undefined;
     const answer = await attempt(body, async (id, params) => {
@@ -319,7 +319,7 @@ describe("a record that was given up", () => {
   });
 });
 
-test("a key that is old enough counts no more, whether it was swept or not", async () => {
+test("a key that has expired counts no more, also when the expiry worker has not removed it", async () => {
   const { attempt, decide, resolutions, advance } = await setUp();
   await attempt(body, decide("accepted"));
   advance(26 * HOUR);
@@ -329,7 +329,7 @@ test("a key that is old enough counts no more, whether it was swept or not", asy
   expect([...resolutions.keys()]).toEqual([2]);
 });
 
-test("keys are kept for 24 hours and then swept", async () => {
+test("keys are kept for 24 hours and then removed", async () => {
   const { keys, attempt, decide, advance } = await setUp();
   await attempt(body, decide("accepted"));
   const budget = { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" };

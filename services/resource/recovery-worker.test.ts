@@ -2,7 +2,7 @@ import { setImmediate as idle } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { recoveryWorker } from "./recovery-worker.ts";
 
-/** Documents that are unfinished until their work succeeds. Each is worked on until `held` is over. */
+/** Documents that are unfinished until their work succeeds. Advancing one lasts until `held` resolves. */
 function setUp(ids: readonly number[], fails: readonly number[] = [], random = () => 0, held?: Promise<void>) {
   const unfinished = new Set(ids);
   const visited: number[] = [];
@@ -33,7 +33,7 @@ function setUp(ids: readonly number[], fails: readonly number[] = [], random = (
   return { worker, visit, visited };
 }
 
-test("everything is visited once, a batch at a time", async () => {
+test("everything is advanced once, a batch at a time", async () => {
   const { worker } = setUp([1, 2, 3]);
   expect([await worker.run(2), await worker.run(2), await worker.run(2)]).toEqual([2, 1, 0]);
 });
@@ -69,7 +69,7 @@ test("what waits until its time is up does not use up the time of the rest", asy
   expect(done).toEqual([11, 12]);
 });
 
-test("a failure does not stop the others, and is told", async () => {
+test("a failure does not stop the others, and the run rejects with it", async () => {
   const { worker } = setUp([1, 2], [1]);
   await expect(worker.run(2)).rejects.toMatchObject({
     message: "1 of 2 are left for another run: 1 can't be finished",
@@ -77,7 +77,7 @@ test("a failure does not stop the others, and is told", async () => {
   });
 });
 
-test("every failure is counted and each kind of it is told, up to a number", async () => {
+test("every failure is counted and each kind of it is named, up to a number", async () => {
   const worker = recoveryWorker(
     {
       name: "test",
@@ -95,7 +95,7 @@ test("every failure is counted and each kind of it is told, up to a number", asy
 
 const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
 
-test("a few are worked on at the same time", async () => {
+test("a few are advanced concurrently", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { worker, visited } = setUp(hundred, [], () => 0, promise);
   const run = worker.run(100);
@@ -106,7 +106,7 @@ test("a few are worked on at the same time", async () => {
   expect(new Set(visited).size).toBe(100);
 });
 
-test("a run that is told to stop finishes what is under way and begins no other", async () => {
+test("a run that is stopped finishes what is under way and begins no other", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { worker, visited } = setUp(hundred, [], () => 0, promise);
   const stop = new AbortController();

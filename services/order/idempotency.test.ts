@@ -41,7 +41,7 @@ describe("with a key", () => {
     expect(await failure(shop.orders.createOrder(explicit))).toBe("IDEMPOTENCY_KEY_REUSED");
   });
 
-  test("asking again after a lost reply finishes the same order", async () => {
+  test("a retry after a lost reply finishes the same order", async () => {
     shop.stock.down = { call: "reserve", lostReply: true };
     expect(await failure(shop.orders.createOrder(request))).toBe("UNAVAILABLE");
     shop.stock.down = undefined;
@@ -49,7 +49,7 @@ describe("with a key", () => {
     expect(shop.stock.held.size).toBe(1);
   });
 
-  test("asking again for an order placed as complete commits it first", async () => {
+  test("a retry of an order placed as complete commits it first", async () => {
     const whole = { order: { ...forPet, complete: true }, requestId: "c" };
     shop.stock.down = { call: "commit" };
     expect(await failure(shop.orders.createOrder(whole))).toBe("UNAVAILABLE");
@@ -59,7 +59,7 @@ describe("with a key", () => {
     expect(shop.stock.sold).toEqual(new Set([1n]));
   });
 
-  test("after an order that was given up makes another", async () => {
+  test("after an abandoned order makes another", async () => {
     shop.stock.down = { call: "reserve", lostReply: true };
     await failure(shop.orders.createOrder(request));
     shop.time.advance(6_000);
@@ -82,25 +82,28 @@ describe("with a key", () => {
   test.each([
     ["a refusal", Outcome.INSUFFICIENT_STOCK, Outcome.OK, "INSUFFICIENT_STOCK"],
     ["an order", Outcome.OK, Outcome.INSUFFICIENT_STOCK, undefined],
-  ])("%s that is written first holds for an attempt that foresees another end", async (_, first, second, reason) => {
-    const foreseen = [first, second].map((outcome) => ({ outcome, told: Promise.withResolvers<void>() }));
-    let asked = 0;
-    shop.stock.checkReserve = async () => {
-      const answer = foreseen[asked++] ?? expect.unreachable("asked once too often");
-      await answer.told.promise;
-      return { outcome: answer.outcome };
-    };
-    const attempts = [shop.orders.createOrder(request), shop.orders.createOrder(request)].map(failure);
-    await vi.waitUntil(() => asked === 2);
-    foreseen[0]?.told.resolve();
-    await Promise.race(attempts);
-    foreseen[1]?.told.resolve();
-    expect(await Promise.all(attempts)).toEqual([reason, reason]);
-    expect(shop.stock.asked).toEqual(reason ? [] : ["reserve"]);
-    expect(await shop.listIds()).toEqual(reason ? [] : [1n]);
-  });
+  ])(
+    "%s that is written first holds for a concurrent attempt that foresees another end",
+    async (_, first, second, reason) => {
+      const foreseen = [first, second].map((outcome) => ({ outcome, answered: Promise.withResolvers<void>() }));
+      let asked = 0;
+      shop.stock.checkReserve = async () => {
+        const answer = foreseen[asked++] ?? expect.unreachable("asked once too often");
+        await answer.answered.promise;
+        return { outcome: answer.outcome };
+      };
+      const attempts = [shop.orders.createOrder(request), shop.orders.createOrder(request)].map(failure);
+      await vi.waitUntil(() => asked === 2);
+      foreseen[0]?.answered.resolve();
+      await Promise.race(attempts);
+      foreseen[1]?.answered.resolve();
+      expect(await Promise.all(attempts)).toEqual([reason, reason]);
+      expect(shop.stock.asked).toEqual(reason ? [] : ["reserve"]);
+      expect(await shop.listIds()).toEqual(reason ? [] : [1n]);
+    },
+  );
 
-  test("nothing of a refusal counts before it is fenced off", async () => {
+  test("a refusal is not answered before it is fenced off", async () => {
     shop.stock.outcome = Outcome.NOT_AVAILABLE;
     shop.stock.down = { call: "release" };
     await failure(shop.orders.createOrder(request));
@@ -110,7 +113,7 @@ describe("with a key", () => {
     expect(await failure(shop.orders.createOrder(request))).toBe("PET_NOT_AVAILABLE");
   });
 
-  test("another order is refused while the first is undecided, and lets nobody write it once it is missing", async () => {
+  test("another order is refused while the first is undecided, and fences off the first when that is unwritten", async () => {
     shop.stock.down = { call: "reserve" };
     await failure(shop.orders.createOrder(request));
     const other = { order: { petId: 8n }, requestId: "k" };

@@ -18,7 +18,7 @@ describe("CreateOrder", () => {
     expect(shop.stock.held).toEqual(new Map([[1n, 1]]));
   });
 
-  test("without a pet asks nobody and fills in nothing", async () => {
+  test("without a pet asks no other service and fills in nothing", async () => {
     const { order } = await shop.orders.createOrder({ order: {} });
     expect(order).toEqual(await shop.get(1n));
     expect([order?.petId, order?.quantity, order?.complete, order?.shipDate]).toEqual(Array(4).fill(undefined));
@@ -73,7 +73,7 @@ describe("CreateOrder", () => {
     expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
   });
 
-  test("that Inventory can't foresee now is not placed", async () => {
+  test("that Inventory can't check now is not placed", async () => {
     shop.stock.checkReserve = () => Promise.reject(new ConnectError("down", Code.Unavailable));
     expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
     expect(await shop.stateOf(1n)).toBe(OrderState.UNSPECIFIED);
@@ -100,7 +100,7 @@ describe("CreateOrder", () => {
     expect(await shop.stateOf(1n)).toBe(OrderState.LIVE);
   });
 
-  test("for an id that no pet can have asks nobody, with a key and without", async () => {
+  test("for an id that no pet can have asks no other service, with a key and without", async () => {
     const order = { petId: 2n ** 53n };
     expect(await failure(shop.orders.createOrder({ order }))).toBe("PET_NOT_FOUND");
     expect(await failure(shop.orders.createOrder({ order, requestId: "k" }))).toBe("PET_NOT_FOUND");
@@ -118,8 +118,8 @@ describe("CreateOrder", () => {
   });
 });
 
-describe("an order that nobody decides", () => {
-  test("is given up after 6 seconds, and its units are back", async () => {
+describe("an order that stays undecided", () => {
+  test("is aborted by the recovery worker after 6 seconds, and its units are back", async () => {
     shop.stock.down = { call: "reserve", lostReply: true };
     expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
     shop.time.advance(5_999);
@@ -132,7 +132,7 @@ describe("an order that nobody decides", () => {
     expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
   });
 
-  test("and is given up under its caller's feet is placed anew under a fresh id, unseen", async () => {
+  test("and is aborted by the recovery worker in a race with its caller is placed anew under a fresh id, unseen", async () => {
     shop.stock.beforeReserve = async () => {
       shop.stock.beforeReserve = undefined;
       shop.stock.fenced.add(1n);
