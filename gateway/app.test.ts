@@ -186,6 +186,7 @@ test("one line of log for each request, without its query", async () => {
   await expect.poll(() => gateway.log.length, { timeout: 10_000 }).toBe(1);
   expect(JSON.parse(gateway.log[0] as string)).toMatchObject({
     requestId: headers.get("x-request-id"),
+    caller: "anonymous",
     method: "GET",
     path: "/pets/1",
     status: 200,

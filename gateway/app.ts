@@ -100,8 +100,9 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     const problem = hostProblem(request.raw);
     if (problem !== undefined) throw new HttpError("INVALID_HEADER", `Host: ${problem}`);
   });
-  app.addHook("onResponse", async ({ method, originalUrl, log: line }, reply) =>
+  app.addHook("onResponse", async ({ method, originalUrl, caller, log: line }, reply) =>
     line.info({
+      ...(caller && { caller }),
       method,
       path: splitTarget(originalUrl).path,
       status: reply.statusCode,
