@@ -32,6 +32,14 @@ export const API_VERSION = "1.0.0";
 /** An error says what was so at one moment. */
 const NOT_STORED = { "cache-control": "no-store" };
 
+/** A part of the gateway beside the operations. */
+export interface GatewayPlugin {
+  /** Adds its routes, in a scope of their own. */
+  (app: FastifyInstance): Promise<void>;
+  /** Adds to all requests, before any is refused for want of a route. */
+  readonly everywhere?: (app: FastifyInstance) => void;
+}
+
 export interface GatewayOptions {
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   /** The catalogue of error codes: an enum whose values carry the option `error`. */
@@ -50,7 +58,7 @@ export interface GatewayOptions {
   /** What concerns every answer, whichever route it comes from, such as CORS. */
   readonly everywhere?: (app: FastifyInstance) => Promise<void>;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
-  readonly plugins?: readonly ((app: FastifyInstance) => Promise<void>)[];
+  readonly plugins?: readonly GatewayPlugin[];
 }
 
 /** The gateway, ready but not listening. @throws Error when an annotation of a service can't be served */
@@ -94,6 +102,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     reply.headers({ [REQUEST_ID_HEADER]: request.id, "api-version": API_VERSION });
   });
   await options.everywhere?.(app);
+  for (const { everywhere } of options.plugins ?? []) everywhere?.(app);
   answerUnrouted(app);
   app.addHook("onRequest", async (request) => {
     checkSizes(request, limits);

@@ -19,8 +19,10 @@ import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder/errors/http-error";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
 import { errors, reasonOf, rpcError } from "#errors";
+import type { GatewayPlugin } from "./app.ts";
 import type { Limits } from "./config.ts";
-import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, told } from "./rpc-proxy.ts";
+import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, toRpcError } from "./rpc-proxy.ts";
+import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
 export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
@@ -28,7 +30,11 @@ export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
   readonly limits: Pick<Limits, "rpcBytes" | "requestMs">;
 }
 
-export const rpcEndpoint = (options: RpcEndpointOptions) => async (app: FastifyInstance) => {
+/** The endpoint, and the answer to a call of an RPC that it does not have. */
+export const rpcEndpoint = (options: RpcEndpointOptions): GatewayPlugin =>
+  Object.assign((app: FastifyInstance) => serveRpcs(app, options), { everywhere: answerUnknownRpcs });
+
+async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Promise<void> {
   const { services, limits, clock } = options;
   const maxBytesOf = (method: DescMethod) => Math.min(limits.rpcBytes, maxRequestBytes(method));
   app.removeAllContentTypeParsers();
@@ -52,7 +58,7 @@ export const rpcEndpoint = (options: RpcEndpointOptions) => async (app: FastifyI
       try {
         await app.admit(exchangeOf(context).request, context.method);
       } catch (thrown) {
-        throw told(thrown, context);
+        throw toRpcError(thrown, context);
       }
     },
     routes: (router) => {
@@ -67,7 +73,7 @@ export const rpcEndpoint = (options: RpcEndpointOptions) => async (app: FastifyI
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   fastifyConnectPlugin(routed(app, options), connect, (error) => (error ? reject(error) : resolve()));
   await promise;
-};
+}
 
 /**
  * The instance, with two things that the plugin (2.2) lacks: it takes every method on every path, and comes back without

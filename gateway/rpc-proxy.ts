@@ -77,7 +77,7 @@ export function forward(
       mergeNonProtocolHeaders(context.responseTrailer, answer.trailer);
       return answer.message;
     } catch (thrown) {
-      throw told(thrown, context);
+      throw toRpcError(thrown, context);
     }
   };
 
@@ -93,7 +93,7 @@ export function forward(
         yield* answer.message;
         mergeNonProtocolHeaders(context.responseTrailer, answer.trailer);
       } catch (thrown) {
-        throw told(thrown, context);
+        throw toRpcError(thrown, context);
       }
     };
 
@@ -105,7 +105,7 @@ export function forward(
 const failureOf = createErrorExit(ErrorReasonSchema);
 
 /** What the caller is told of a failure: a service's own words, or those that the HTTP API has for it. */
-export function told(thrown: unknown, context: HandlerContext): ConnectError {
+export function toRpcError(thrown: unknown, context: HandlerContext): ConnectError {
   const { request } = exchangeOf(context);
   const said = thrown instanceof ConnectError ? reasonOf(thrown)?.reason : undefined;
   const error =

@@ -22,7 +22,6 @@ import { health } from "./health.ts";
 import { petstoreDocument, TITLE } from "./openapi.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { publicServices } from "./services.ts";
-import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
 /** Opens the gateway, ready to take requests; the stack closes it. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
@@ -45,10 +44,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     connections: config.connections,
     basePath,
     deprecation,
-    everywhere: async (app) => {
-      await cors(config.corsOrigins)(app);
-      answerUnknownRpcs(app);
-    },
+    everywhere: cors(config.corsOrigins),
     plugins: [
       docs({ basePath, title: TITLE, document: jsonText(petstoreDocument(config)) }),
       health({ basePath, services, isAccepting: () => closing.isAccepting(), ...realTime }),

@@ -4,12 +4,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { Health } from "../packages/rpc/gen/health/v1/health_pb.ts";
-import { startGateway } from "./testing.ts";
-import { answerUnknownRpcs } from "./unknown-rpcs.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
+import { startGateway, testLimits } from "./testing.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 beforeAll(async () => {
-  gateway = await startGateway(PetService, {}, { everywhere: async (app) => answerUnknownRpcs(app) });
+  const limits = { ...testLimits, rpcBytes: 1024 };
+  const endpoint = rpcEndpoint({ basePath: "", services: [], limits, clock: Date.now });
+  gateway = await startGateway(PetService, {}, { plugins: [endpoint] });
 });
 afterAll(() => gateway.app.close());
 
