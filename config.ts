@@ -1,6 +1,7 @@
 /**
- * What every process of the petstore reads from its environment, in two pure steps: `readEnvironment` judges each
- * variable by itself, `processConfig` then builds the configuration and judges what concerns several variables together.
+ * What processes of several kinds read from their environment, in two pure steps: `readEnvironment` judges each variable
+ * by itself, `processConfig` then builds the configuration and judges what concerns several variables together. What one
+ * kind alone reads stands in `gateway/config.ts`, `services/config.ts` and `launcher/config.ts`.
  */
 import { isIPv4 } from "node:net";
 import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/server/connections";
@@ -8,13 +9,11 @@ import { origin } from "@petstore/rpc/server/listen";
 import {
   ConfigError,
   duration,
-  type Environment,
   host,
   integer,
   mongodbUri,
   oneOf,
   optional,
-  readEnvironment,
   required,
   type Secret,
   secret,
@@ -24,9 +23,6 @@ import {
   withDefault,
 } from "@petstore/runtime/environment";
 import { type LogFormat, type LogLevel, logLevels } from "@petstore/runtime/log";
-
-export { origin } from "@petstore/rpc/server/listen";
-export * from "@petstore/runtime/environment";
 
 /** In the order of their ports: each has its place above PORT_BASE. */
 export const processNames = ["gateway", "pet", "category", "order", "inventory"] as const;
@@ -51,17 +47,14 @@ export interface ProcessConfig {
   readonly connections: ConnectionLimits;
 }
 
-export interface ServiceConfig extends ProcessConfig {
-  readonly name: ServiceName;
-  /** The directory of the embedded store, used unless `mongodbUri` is set. */
-  readonly dataDir: string;
-  readonly mongodbUri: Secret | undefined;
-  /** Only for tests of crashes: the process kills itself (SIGKILL) when it reaches the point of this name. */
-  readonly crashAt: string | undefined;
-}
-
 /** Of the gateway; the launcher waits for as much longer. */
 export const lameDuckSettings = { LAME_DUCK: withDefault(duration("0s", "60s"), 500) };
+
+/** Of the services; the launcher tries whether the directory can be written. */
+export const storeSettings = {
+  DATA_DIR: withDefault(text, "data"),
+  MONGODB_URI: optional(mongodbUri),
+};
 
 /** The variables that services and the gateway have in common. */
 export const processSettings = {
@@ -79,12 +72,6 @@ export const processSettings = {
   MAX_CONNECTIONS: withDefault(integer(10, 100_000), defaultConnectionLimits.connections),
   MAX_CONNECTIONS_PER_ADDRESS: withDefault(integer(1, 100_000), defaultConnectionLimits.connectionsPerAddress),
   WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultConnectionLimits.writeMs),
-};
-
-const serviceSettings = {
-  DATA_DIR: withDefault(text, "data"),
-  MONGODB_URI: optional(mongodbUri),
-  CRASH_AT: optional(text),
 };
 
 /** The common part of a configuration. `terminal` says whether the log goes to one. Throws `ConfigError`. */
@@ -119,22 +106,6 @@ export function processConfig(
       connectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS,
       writeMs: values.WRITE_TIMEOUT,
     },
-  };
-}
-
-/** The configuration of one service. Throws `ConfigError`. */
-export function serviceConfig(
-  environment: Environment,
-  name: ServiceName,
-  terminal = process.stdout.isTTY === true,
-): ServiceConfig {
-  const values = readEnvironment(environment, { ...processSettings, ...serviceSettings });
-  return {
-    ...processConfig(values, name, terminal),
-    name,
-    dataDir: values.DATA_DIR,
-    mongodbUri: values.MONGODB_URI,
-    crashAt: values.CRASH_AT,
   };
 }
 

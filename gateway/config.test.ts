@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
+import { ConfigError } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
-import { ConfigError } from "../config.ts";
 import { gatewayConfig } from "./config.ts";
 
 const INTERNAL_SECRET = "a-secret-of-the-petstore";

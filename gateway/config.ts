@@ -4,7 +4,6 @@
  */
 
 import { MAX_MESSAGE_BYTES } from "@petstore/rpc/server/message-limit";
-import type { DeprecationPolicy } from "connect-transcoder/policy/deprecation";
 import {
   ConfigError,
   duration,
@@ -12,17 +11,15 @@ import {
   instant,
   integer,
   type Kind,
-  lameDuckSettings,
   list,
   oneOf,
   optional,
-  type ProcessConfig,
-  processConfig,
-  processSettings,
   readEnvironment,
   url,
   withDefault,
-} from "../config.ts";
+} from "@petstore/runtime/environment";
+import type { DeprecationPolicy } from "connect-transcoder/policy/deprecation";
+import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../config.ts";
 
 /** How large a request may be and how long it may take. */
 export interface Limits {

@@ -2,8 +2,9 @@
 
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
-import { listen } from "@petstore/rpc/server/listen";
+import { listen, origin } from "@petstore/rpc/server/listen";
 import { realTime } from "@petstore/runtime/clock";
+import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { operationsOf } from "connect-transcoder/contract/operations";
@@ -11,7 +12,6 @@ import { jsonText } from "connect-transcoder/openapi/json";
 import { effectiveDates } from "connect-transcoder/policy/deprecation";
 import { errors } from "#errors";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { ConfigError, origin } from "../config.ts";
 import { buildGateway } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";

@@ -1,14 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  ConfigError,
-  type Environment,
-  lameDuckSettings,
-  processNames,
-  readEnvironment,
-  serviceConfig,
-} from "../config.ts";
+import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
+import { lameDuckSettings, processConfig, processNames, processSettings, storeSettings } from "../config.ts";
 
 export interface LauncherConfig {
   /** What the processes get. */
@@ -38,10 +32,12 @@ export function launcherConfig(
   };
   for (const name of ["PORT", ...processNames.map((process) => `${process.toUpperCase()}_URL`)])
     delete environment[name];
-  const { dataDir, mongodbUri } = serviceConfig(environment, "pet", terminal);
+  const values = readEnvironment(environment, { ...processSettings, ...storeSettings, ...lameDuckSettings });
+  // What is wrong for all of them is told once, before any is started.
+  processConfig(values, "gateway", terminal);
+  const { DATA_DIR, MONGODB_URI, LAME_DUCK: lameDuckMs } = values;
   const endsWithParent = given.npm_lifecycle_event !== undefined;
-  const { LAME_DUCK: lameDuckMs } = readEnvironment(environment, lameDuckSettings);
-  return { environment, dataDir: mongodbUri ? undefined : dataDir, endsWithParent, lameDuckMs };
+  return { environment, dataDir: MONGODB_URI ? undefined : DATA_DIR, endsWithParent, lameDuckMs };
 }
 
 /** Makes the data directory if need be, and tries whether it can be written. Throws `ConfigError`. */

@@ -1,6 +1,7 @@
 /** Runs the five processes of the petstore as one: all are started at once, and all end together. */
 import { join } from "node:path";
-import { ConfigError, type ProcessName, processNames } from "../config.ts";
+import { ConfigError } from "@petstore/runtime/environment";
+import { type ProcessName, processNames } from "../config.ts";
 import { checkDataDir, launcherConfig } from "./config.ts";
 import { paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";

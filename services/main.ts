@@ -1,7 +1,9 @@
 /** `node services/main.ts pet` runs one service: pet, category, order or inventory. */
 
+import { ConfigError } from "@petstore/runtime/environment";
 import { runProcess } from "@petstore/runtime/lifecycle";
-import { ConfigError, isServiceName, processNames, serviceConfig } from "../config.ts";
+import { isServiceName, processNames } from "../config.ts";
+import { serviceConfig } from "./config.ts";
 import { serve } from "./serve.ts";
 
 await runProcess(async (stack, waitsFor) => {

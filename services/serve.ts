@@ -7,6 +7,7 @@ import { createHealth, healthService } from "@petstore/rpc/server/health";
 import { defaultLimits } from "@petstore/rpc/server/one-port";
 import { startRpcServer } from "@petstore/rpc/server/server";
 import { realTime } from "@petstore/runtime/clock";
+import { ConfigError } from "@petstore/runtime/environment";
 import type { Running, WaitsFor } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { every } from "@petstore/runtime/workers";
@@ -17,7 +18,8 @@ import { CategoryInternalService } from "#proto/petstore/internal/v1/category_in
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { ConfigError, type ServiceConfig, type ServiceName } from "../config.ts";
+import type { ServiceName } from "../config.ts";
+import type { ServiceConfig } from "./config.ts";
 import type { Deps } from "./resource/deps.ts";
 import { RETENTION } from "./resource/expiry.ts";
 import type { ServiceModule } from "./resource/module.ts";

@@ -2,17 +2,12 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, matchesGlob, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Environment } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import {
-  type Environment,
-  isServiceName,
-  type ProcessConfig,
-  processNames,
-  type ServiceName,
-  serviceConfig,
-} from "../../config.ts";
+import { isServiceName, type ProcessConfig, processNames, type ServiceName } from "../../config.ts";
 import { gatewayConfig } from "../../gateway/config.ts";
+import { serviceConfig } from "../../services/config.ts";
 
 interface Container {
   readonly image: string;

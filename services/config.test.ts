@@ -1,0 +1,44 @@
+import { inspect } from "node:util";
+import type { Environment } from "@petstore/runtime/environment";
+import { expect, test } from "vitest";
+import { serviceConfig } from "./config.ts";
+
+const minimal = { INTERNAL_SECRET: "0123456789abcdef" };
+const config = (environment: Environment) => serviceConfig({ ...minimal, ...environment }, "order", false);
+
+test("everything but the secret has a default", () => {
+  const { internalSecret, ...rest } = config({});
+  expect(internalSecret.reveal()).toBe("0123456789abcdef");
+  expect(rest).toEqual({
+    name: "order",
+    host: "127.0.0.1",
+    port: 8083,
+    urls: {
+      pet: ["http://127.0.0.1:8081"],
+      category: ["http://127.0.0.1:8082"],
+      order: ["http://127.0.0.1:8083"],
+      inventory: ["http://127.0.0.1:8084"],
+    },
+    logLevel: "info",
+    logFormat: "json",
+    connections: {
+      connections: 1000,
+      connectionsPerAddress: 500,
+      pipelinedRequests: 100,
+      writeMs: 30_000,
+      waitingBytes: 64 * 1024 * 1024,
+    },
+    dataDir: "data",
+    mongodbUri: undefined,
+    crashAt: undefined,
+  });
+});
+
+test("no secret shows up in what is printed", () => {
+  const it = config({ MONGODB_URI: "mongodb://user:hunter2@db/x" });
+  expect(it.mongodbUri?.reveal()).toBe("mongodb://user:hunter2@db/x");
+  for (const text of [JSON.stringify(it), inspect(it, { depth: 9, showHidden: true }), `${it.mongodbUri}`]) {
+    expect(text).not.toMatch(/hunter2|0123456789abcdef/);
+  }
+  expect(() => config({ MONGODB_URI: "mysql://user:hunter2@db/x" })).toThrow(/^MONGODB_URI is wrong/);
+});
