@@ -52,13 +52,13 @@ let laterMs = 0;
 const clock = () => realTime.clock() + laterMs;
 const time = { ...realTime, clock };
 
-const watched = ({ desc, handlers }: Implementation): Implementation => ({
-  desc,
+const watched = ({ handlers, ...rest }: Implementation): Implementation => ({
+  ...rest,
   handlers: Object.fromEntries(
     Object.entries(handlers).map(([name, handler]) => [
       name,
       (request: Message, call: Call) => {
-        seen.push(`${desc.name}/${desc.method[name]?.name} by ${call.caller}`);
+        seen.push(`${rest.desc.name}/${rest.desc.method[name]?.name} by ${call.caller}`);
         return handler(request, call as never) as never;
       },
     ]),
