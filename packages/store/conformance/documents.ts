@@ -28,7 +28,7 @@ export function documents(open: OpenSubject): void {
     expect(await pets.getMany([])).toEqual([]);
   });
 
-  it(open, "many reads in one turn get their own answers", async ({ pets }) => {
+  it(open, "many reads in one tick get their own answers", async ({ pets }) => {
     for (const id of [1, 2, 4]) await save(pets, { _id: id, name: `n${id}` });
     const found = await Promise.all([1, 2, 1, 3, 4, ...range(500, 1000)].map((id) => pets.get(id)));
     expect(found.slice(0, 5).map((doc) => doc?._id)).toEqual([1, 2, 1, undefined, 4]);

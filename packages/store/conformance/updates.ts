@@ -80,7 +80,7 @@ export function updates(open: OpenSubject): void {
     expect(await pets.get(1)).toEqual({ _id: 1, name: "Max", extra: { tags: ["a"] }, rev: 2 });
   });
 
-  it(open, "updates of one turn share nothing with each other", async ({ pets }) => {
+  it(open, "updates of one tick share nothing with each other", async ({ pets }) => {
     await save(pets, { _id: 1, name: "Rex", extra: ["a"] });
     const look = () => pets.update(1, (doc) => keep(doc?.extra as string[]));
     const seen = await Promise.all([look(), look(), look()]);

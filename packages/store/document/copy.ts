@@ -4,12 +4,12 @@
  */
 import type { Fields } from "./codec.ts";
 
-/** MongoDB's limits, kept by every engine so that data can move between them, less the room for `OF_THE_ENGINE`. */
+/** MongoDB's limits, kept by every engine so that data can move between them, less the room for `RESERVED_PREFIX`. */
 const MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024;
 const MAX_DEPTH = 100;
 
 /** How the names of fields begin that an engine keeps beside those of the document. */
-const OF_THE_ENGINE = "_";
+const RESERVED_PREFIX = "_";
 
 interface Walk {
   /** Where the walk is; it becomes text only when something is wrong there. */
@@ -21,8 +21,8 @@ interface Walk {
 /** Throws a TypeError or RangeError for a document that can't come back as it went in, or is larger than 16 MiB. */
 export function copyOf<T extends Fields>(doc: T): T {
   for (const name of Object.keys(doc)) {
-    if (name.startsWith(OF_THE_ENGINE) && name !== "_id") {
-      throw new TypeError(`${name}: only _id may begin with ${OF_THE_ENGINE}.`);
+    if (name.startsWith(RESERVED_PREFIX) && name !== "_id") {
+      throw new TypeError(`${name}: only _id may begin with ${RESERVED_PREFIX}.`);
     }
   }
   const walk: Walk = { path: [], bytes: 0 };

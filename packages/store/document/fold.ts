@@ -6,7 +6,7 @@ import type { Fields } from "./codec.ts";
 import { copyOf } from "./copy.ts";
 
 /** Deciding goes on for so long before others get their turn. */
-export const FOLD_MS = 10;
+export const MAX_FOLD_MS = 10;
 
 export interface Fold<T extends Doc> {
   /** The document as the last change left it. */

@@ -46,7 +46,7 @@ export interface Batch {
   write(statement: () => void): void;
 }
 
-export interface Engine {
+export interface TableEngine {
   /** Runs a step that changes nothing, at once. It sees what is certain. */
   read<R>(step: () => R): Promise<R>;
   /** Runs a step and answers when all that it saw or changed is there to stay. */
@@ -64,7 +64,7 @@ interface Runs {
   write<R>(options: CallOptions | undefined, step: (batch: Batch) => R): Promise<R>;
 }
 
-export function localStore(engine: Engine, clock: Clock, report: Report): Store {
+export function tableStore(engine: TableEngine, clock: Clock, report: Report): Store {
   const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
 
   const admission = createAdmission();
@@ -87,7 +87,7 @@ export function localStore(engine: Engine, clock: Clock, report: Report): Store 
 
   const openCollection = async (declaration: Declaration) => {
     checkDeclaration(declaration);
-    return localCollection({
+    return tableCollection({
       declaration,
       table: await engine.table(declaration),
       runs,
@@ -123,7 +123,7 @@ interface Folding<T extends Doc> {
   write(): void;
 }
 
-interface Parts extends Pick<Engine, "present"> {
+interface Parts extends Pick<TableEngine, "present"> {
   readonly declaration: Declaration;
   readonly table: Table;
   readonly runs: Runs;
@@ -131,7 +131,7 @@ interface Parts extends Pick<Engine, "present"> {
   readonly report: Report;
 }
 
-function localCollection<T extends Doc, I extends Indexes<T>>({
+function tableCollection<T extends Doc, I extends Indexes<T>>({
   declaration,
   table,
   runs,

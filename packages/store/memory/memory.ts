@@ -4,7 +4,7 @@ import { compareIds, peek } from "../document/codec.ts";
 import type { Report } from "../document/corrupt.ts";
 import type { Clock } from "../engine/context.ts";
 import type { Scan } from "../engine/indexes.ts";
-import { type Engine, localStore, type Table } from "../engine/table-store.ts";
+import { type Table, type TableEngine, tableStore } from "../engine/table-store.ts";
 import { type Id, type Key, type Store, Unavailable } from "../port.ts";
 
 /** What a disk would hold. A store that is opened on the data of an earlier one finds everything again. */
@@ -27,7 +27,7 @@ export function openMemory({ data = emptyData(), clock = () => 0, report = () =>
   const refuseWhenClosed = () => {
     if (closed) throw new Unavailable(false, new Error("the store is closed"));
   };
-  const engine: Engine = {
+  const engine: TableEngine = {
     async read(step) {
       refuseWhenClosed();
       return step();
@@ -57,7 +57,7 @@ export function openMemory({ data = emptyData(), clock = () => 0, report = () =>
     // So that a test finds a `decide` that is not pure.
     present: deepFreeze,
   };
-  return localStore(engine, clock, report);
+  return tableStore(engine, clock, report);
 }
 
 function memoryTable(documents: Map<Id, Uint8Array>): Table {

@@ -2,7 +2,7 @@
 import { serialize } from "bson";
 import { MongoNetworkError } from "mongodb";
 import { expect, test } from "vitest";
-import { FOLD_MS } from "../document/fold.ts";
+import { MAX_FOLD_MS } from "../document/fold.ts";
 import { Corrupt, type Decide, type Doc, keep, put } from "../port.ts";
 import { type ChangeOptions, createChanges } from "./change.ts";
 import { readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
@@ -72,7 +72,7 @@ function updates(...decides: Decide<Counter, unknown>[]) {
   const results: unknown[] = decides.map(() => "waiting");
   const all = decides.map((decide, i) => ({
     decide,
-    limit: { isOver: false, inDoubt: false, failure: undefined },
+    call: { isOver: false, inDoubt: false, failure: undefined },
     resolve: (result: unknown) => void results.splice(i, 1, result),
     reject: (error: unknown) => void results.splice(i, 1, error),
   })) satisfies Update<Counter>[];
@@ -118,7 +118,7 @@ test("a refusal beside a write needs no second read, nor does one on a single me
 test("deciding stops when others must get their turn: the rest waits, and the attempts stand for those that had theirs", async () => {
   let now = 0;
   const slow: Decide<Counter, unknown> = (doc, rev) => {
-    now += FOLD_MS / 2;
+    now += MAX_FOLD_MS / 2;
     return add(doc, rev);
   };
   const steps: Step[] = [
@@ -145,7 +145,7 @@ test("what can't be read is refused to all, whoever's turn it is", async () => {
 
 test("whose time is over when a race was lost is not written any more", async () => {
   const first = updates(add, add);
-  const end = () => void Object.assign(first.all[0]?.limit ?? {}, { isOver: true });
+  const end = () => void Object.assign(first.all[0]?.call ?? {}, { isOver: true });
   const { log, change } = bench([
     { sees: 1, write: "not made", meanwhile: end },
     { sees: 5, write: "made" },
@@ -153,12 +153,12 @@ test("whose time is over when a race was lost is not written any more", async ()
   await change(1, first.all);
   expect(log).toEqual(["read", "write 3", "read", "write 6", "end"]);
   expect(first.results).toEqual([expect.anything(), 6]);
-  expect(first.all[0]?.limit.inDoubt).toBe(false);
+  expect(first.all[0]?.call.inDoubt).toBe(false);
 });
 
 test("what may have been made together stays together, and is in doubt", async () => {
   const { all, results } = updates(add, add);
-  const end = () => void Object.assign(all[0]?.limit ?? {}, { isOver: true });
+  const end = () => void Object.assign(all[0]?.call ?? {}, { isOver: true });
   const { log, change } = bench([
     { sees: 1, write: "failed", meanwhile: end },
     { sees: 1, write: "made" },
@@ -166,12 +166,12 @@ test("what may have been made together stays together, and is in doubt", async (
   await change(1, all);
   expect(log).toEqual(["read", "write 3", "read", "write 3", "end"]);
   expect(results[1]).toBe(3);
-  expect(all[0]?.limit.inDoubt).toBe(true);
+  expect(all[0]?.call.inDoubt).toBe(true);
 });
 
 test("what may have been inserted, but is not there, is inserted again, which fences the first", async () => {
   const { all, results } = updates(add, refuse);
-  const end = () => void Object.assign(all[0]?.limit ?? {}, { isOver: true });
+  const end = () => void Object.assign(all[0]?.call ?? {}, { isOver: true });
   const { log, change } = bench([
     { sees: "nothing", write: "failed", meanwhile: end },
     { sees: "nothing", write: "made" },
@@ -204,7 +204,7 @@ test("whose write may be one of those that were not made reads again, and its ma
 test("it is in doubt until that read, and no longer", async () => {
   const { all, results } = updates((doc, rev) => (doc?.count === 1 ? add(doc, rev) : refuse(doc, rev)));
   const doubts: unknown[] = [];
-  const reading = () => void doubts.push(all[0]?.limit.inDoubt);
+  const reading = () => void doubts.push(all[0]?.call.inDoubt);
   const { change } = bench([
     { sees: 1, reading, write: "unsure" },
     { sees: 2, reading },
@@ -236,14 +236,14 @@ test.each(["unsure", "failed"] as const)(
 );
 
 test("a write and a removal touch exactly what was read", async () => {
-  const limit = { isOver: false, inDoubt: false, failure: undefined };
+  const call = { isOver: false, inDoubt: false, failure: undefined };
   const { change, remove, touched } = bench([
     { sees: 7, write: "made" },
     { sees: 7, write: "not made" },
     { sees: 8, write: "made" },
   ]);
   await change(1, updates(add).all);
-  await remove(1, () => true, limit);
+  await remove(1, () => true, call);
   const read = (count: number) => readStored<Counter>(serialize(stored(count)), { name: "counters" });
   expect(touched).toEqual([read(7), unchanged(read(7)), unchanged(read(8))]);
 });

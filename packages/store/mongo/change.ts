@@ -4,10 +4,10 @@
  */
 import { MongoError } from "mongodb";
 import type { Fields, Kind } from "../document/codec.ts";
-import { FOLD_MS, fold } from "../document/fold.ts";
+import { fold, MAX_FOLD_MS } from "../document/fold.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
-import { type Limit, pause, persist, type Timing, unlessLost } from "./deadline.ts";
+import { backOff, type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
 import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
 import type { Update } from "./per-key-queue.ts";
 import type { PointReads } from "./reads.ts";
@@ -80,18 +80,18 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
     let taken: readonly Update<T>[] | undefined;
     let sent: { readonly base: Stored<T> | undefined; readonly settle: () => void } | undefined;
     let [writing, unsure, inDoubt, latest] = [false, false, false, false];
-    for (let round = 0; (taken ?? all).some(({ limit }) => !limit.isOver); round++) {
+    for (let round = 0; (taken ?? all).some(({ call }) => !call.isOver); round++) {
       try {
         const stored = await read(id, latest);
         const known = sent && outcome(mark, sent.base, stored);
         if (sent && known === "made") return sent.settle;
         if ((unsure || inDoubt) && known === "unknown") throw new Unavailable(true);
         unsure = false;
-        for (const { limit } of updates) limit.inDoubt = inDoubt;
+        for (const { call } of updates) call.inDoubt = inDoubt;
         // As long as they may have been made together they stay together, whether anybody still waits or not.
-        if (!inDoubt) updates = updates.filter(({ limit }) => !limit.isOver);
+        if (!inDoubt) updates = updates.filter(({ call }) => !call.isOver);
         // Cut once: from then on the same updates stand for the change, whatever becomes of its attempts.
-        const until = taken ? Number.POSITIVE_INFINITY : timing.clock() + FOLD_MS;
+        const until = taken ? Number.POSITIVE_INFINITY : timing.clock() + MAX_FOLD_MS;
         const { count, next, settle } = decideAll(id, stored?.doc, updates, until);
         if (!taken) leave(updates.slice(count));
         updates = updates.slice(0, count);
@@ -102,21 +102,21 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
         if (!next) continue;
         sent = { base: stored, settle };
         writing = true;
-        for (const { limit } of updates) limit.inDoubt = true;
+        for (const { call } of updates) call.inDoubt = true;
         const written = await writer.write(stored, toStored(next, stored, mark));
         if (written === "made") return settle;
         writing = false;
         unsure = written === "unsure";
-        if (!unsure) for (const { limit } of updates) limit.inDoubt = inDoubt;
-        await pause(round, "lost", timing);
+        if (!unsure) for (const { call } of updates) call.inDoubt = inDoubt;
+        await backOff(round, "lost", timing);
       } catch (error) {
         // Whatever has become of the document since: it is not known whether this change was made before.
         if ((unsure || inDoubt) && error instanceof Corrupt) throw new Unavailable(true, error);
         if (!(error instanceof MongoError)) throw error;
         inDoubt ||= writing;
         writing = false;
-        for (const { limit } of updates) limit.failure = error;
-        await pause(round, "failed", timing);
+        for (const { call } of updates) call.failure = error;
+        await backOff(round, "failed", timing);
       }
     }
     return undefined;
@@ -139,16 +139,17 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
     },
 
     /** Removes a document that `isOver`. To remove it twice is no different, so this needs no mark. */
-    remove: (id: Id, isOver: (doc: T) => boolean, limit: Limit): Promise<void> =>
+    remove: (id: Id, isOver: (doc: T) => boolean, call: Call): Promise<void> =>
       database.inSession(async (session) => {
         const isSettled = async () => {
           const stored = await read(id);
           if (!stored || !isOver(stored.doc)) return true;
-          limit.inDoubt = true;
-          const removal = unlessLost("repeatable", raw.deleteOne(unchanged(stored), { session }));
+          call.inDoubt = true;
+          const removal = withTimeout("repeatable", raw.deleteOne(unchanged(stored), { session }));
           return (await removal).deletedCount === 1;
         };
-        for (let round = 0; !(await persist(limit, timing, isSettled)); round++) await pause(round, "lost", timing);
+        for (let round = 0; !(await retryUntilDeadline(call, timing, isSettled)); round++)
+          await backOff(round, "lost", timing);
       }),
   };
 }

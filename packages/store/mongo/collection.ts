@@ -7,14 +7,14 @@ import { checkQuery, type Declaration, indexedFields, type Scan } from "../engin
 import type { CallOptions, Collection, Doc, Id, Indexes } from "../port.ts";
 import { createChanges } from "./change.ts";
 import { type Database, find, type Raw } from "./database.ts";
-import { type Limit, persist, type Timing } from "./deadline.ts";
+import { type Call, retryUntilDeadline, type Timing } from "./deadline.ts";
 import { type Change, readStored } from "./operation-log.ts";
-import { createLanes } from "./per-key-queue.ts";
+import { createPerKeyQueue } from "./per-key-queue.ts";
 import { pointReads } from "./reads.ts";
 import { createWriters } from "./writes.ts";
 
 /** Runs a call of the port within its time, unless the store is closed. */
-export type Run = <R>(options: CallOptions | undefined, call: (limit: Limit) => Promise<R>) => Promise<R>;
+export type Run = <R>(options: CallOptions | undefined, work: (call: Call) => Promise<R>) => Promise<R>;
 
 export interface CollectionOptions {
   readonly declaration: Declaration;
@@ -38,7 +38,7 @@ export const indexDescriptions = ({ indexes }: Declaration): IndexDescription[] 
 export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: CollectionOptions): Collection<T, I> {
   const { declaration, database, timing, nextChange, run, admission, report } = options;
   const queues: Queues = new Map();
-  const read: Run = (options, call) => admission.read(options, () => run(options, call));
+  const read: Run = (options, work) => admission.read(options, () => run(options, work));
   const raw: Raw = database.db.collection(declaration.name);
   const reads = pointReads(database, raw);
   const keys = indexedFields(declaration);
@@ -53,31 +53,31 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
     timing,
     nextChange,
   });
-  const lanes = createLanes(change);
+  const queue = createPerKeyQueue(change);
 
   const docOf = (bytes: Uint8Array): T => readStored<T>(bytes, declaration).doc;
 
   return {
     get: (id, options) =>
-      read(options, async (limit) => {
+      read(options, async (call) => {
         checkId(id);
-        const bytes = await persist(limit, timing, () => reads.read(id, options?.latest));
+        const bytes = await retryUntilDeadline(call, timing, () => reads.read(id, options?.latest));
         return bytes && docOf(bytes);
       }),
     getMany: (ids, options) =>
-      read(options, async (limit) => {
+      read(options, async (call) => {
         for (const id of ids) checkId(id);
         const asked = [...new Set(ids)];
-        const found = await persist(limit, timing, () => Promise.all(asked.map((id) => reads.read(id))));
+        const found = await retryUntilDeadline(call, timing, () => Promise.all(asked.map((id) => reads.read(id))));
         const stored = found.filter((bytes) => bytes !== undefined);
         return readable(stored, docOf, report);
       }),
     list: (query, options) =>
-      read(options, async (limit) => {
+      read(options, async (call) => {
         const scan = checkQuery(declaration, query);
         // From the start again: the `_id` of a document that can't be read may be nothing to go on from.
         for (const size of attemptsAt(scan.limit)) {
-          const page = await persist(limit, timing, () => listBytes(database, raw, { ...scan, limit: size }));
+          const page = await retryUntilDeadline(call, timing, () => listBytes(database, raw, { ...scan, limit: size }));
           const found = query.strict ? page.map(docOf) : readable(page, docOf, report);
           if (found.length >= scan.limit || page.length < size) return found.slice(0, scan.limit);
         }
@@ -85,16 +85,16 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
       }),
     update: (id, decide, options) =>
       admission.change(queues, id, options, () =>
-        run(options, async (limit) => {
+        run(options, async (call) => {
           checkId(id);
-          return lanes.update(id, decide, limit);
+          return queue.update(id, decide, call);
         }),
       ),
     remove: (id, isOver, options) =>
       admission.change(queues, id, options, () =>
-        run(options, async (limit) => {
+        run(options, async (call) => {
           checkId(id);
-          return lanes.alone(id, () => remove(id, isOver, limit));
+          return queue.alone(id, () => remove(id, isOver, call));
         }),
       ),
   };

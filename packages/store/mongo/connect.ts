@@ -14,7 +14,7 @@ import {
 } from "mongodb";
 import type { EngineContext } from "../engine/context.ts";
 import { UnusableServer } from "../port.ts";
-import { unlessLost } from "./deadline.ts";
+import { withTimeout } from "./deadline.ts";
 
 /** The driver's `timeoutMS` does nothing in this version; these bound every wait. */
 const SETTINGS: MongoClientOptions = {
@@ -30,8 +30,8 @@ const SETTINGS: MongoClientOptions = {
 };
 
 /** MongoDB 6.0 speaks this version of the wire protocol. */
-const OLDEST_WIRE_VERSION = 17;
-const RETRY_MS = 1000;
+const MIN_WIRE_VERSION = 17;
+const POLL_INTERVAL_MS = 1000;
 /** The driver's codes for a name or password that is wrong, and for a user that may not do this. */
 const AUTHENTICATION_FAILED = new Set([18, 8000]);
 const UNAUTHORIZED = 13;
@@ -60,7 +60,7 @@ export async function connect(
   for (;;) {
     try {
       await client.connect();
-      judge(await unlessLost("repeatable", client.db("admin").command({ hello: 1 })));
+      checkServer(await withTimeout("repeatable", client.db("admin").command({ hello: 1 })));
       await probe();
       if (said) log.info("MongoDB is there");
       return;
@@ -75,13 +75,13 @@ export async function connect(
       }
       said = what;
     }
-    await sleep(RETRY_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
 /** Throws `UnusableServer` for a server that can't keep the promises of the store. `hello` is its answer to that command. */
-export function judge(hello: Document): void {
-  if (hello.maxWireVersion < OLDEST_WIRE_VERSION) throw tooOld();
+export function checkServer(hello: Document): void {
+  if (hello.maxWireVersion < MIN_WIRE_VERSION) throw tooOld();
   const isRouter = hello.msg === "isdbgrid";
   if (hello.setName === undefined && !isRouter) {
     throw wrong(

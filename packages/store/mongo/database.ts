@@ -2,7 +2,7 @@
 import { type ClientSession, type Collection, type Db, type MongoClient, ReadConcern, type Timestamp } from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import type { Id } from "../port.ts";
-import { unlessLost } from "./deadline.ts";
+import { withTimeout } from "./deadline.ts";
 
 /** Fields of any name; only the `_id` has a type. */
 export type Raw = Collection<{ _id: Id }>;
@@ -59,6 +59,6 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
 
 /** Bytes, for a document that can't be read must not hide its neighbours. */
 export async function find(raw: Raw, filter: Fields, options: object): Promise<Uint8Array[]> {
-  const found: unknown[] = await unlessLost("repeatable", raw.find(filter, { ...options, raw: true }).toArray());
+  const found: unknown[] = await withTimeout("repeatable", raw.find(filter, { ...options, raw: true }).toArray());
   return found as Uint8Array[];
 }

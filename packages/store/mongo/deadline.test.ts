@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { withinLimit } from "./deadline.ts";
+import { withDeadline } from "./deadline.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -11,7 +11,7 @@ test.each([
 ])("who waits %i ms is told after %i ms, and can still pass on why", async (time, told) => {
   const started = Date.now();
   let settled = "";
-  const answer = withinLimit({ deadline: started + time }, Date.now, () => new Promise<never>(() => {}));
+  const answer = withDeadline({ deadline: started + time }, Date.now, () => new Promise<never>(() => {}));
   answer.catch(({ name }) => (settled = `${name} after ${Date.now() - started} ms`));
   await vi.advanceTimersByTimeAsync(time);
   expect(settled).toBe(`Unavailable after ${told} ms`);
@@ -20,13 +20,13 @@ test.each([
 test("a process that was stopped finds the time over by its clock, before its timers tell", async () => {
   let now = 0;
   const seen: boolean[] = [];
-  const answer = withinLimit(
+  const answer = withDeadline(
     { deadline: 1_000 },
     () => now,
-    async (limit) => {
-      seen.push(limit.isOver);
+    async (call) => {
+      seen.push(call.isOver);
       now = 7 * 24 * 3_600_000;
-      seen.push(limit.isOver);
+      seen.push(call.isOver);
     },
   );
   await answer;

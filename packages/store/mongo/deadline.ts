@@ -3,8 +3,8 @@ import { MongoError, MongoNetworkTimeoutError } from "mongodb";
 import type { EngineContext } from "../engine/context.ts";
 import { type CallOptions, Unavailable } from "../port.ts";
 
-/** The patience of a call without a deadline. */
-const PATIENCE_MS = 30_000;
+/** The time of a call without a deadline. */
+const DEFAULT_TIMEOUT_MS = 30_000;
 /** The caller hears of it so much before it gives up by itself: this part of its time, and never more than that. */
 const MARGIN = 0.1;
 const MARGIN_MS = 500;
@@ -18,10 +18,10 @@ const LOST_MS = 16;
  * is when the driver can't still be at it, for its attempts must follow one another in their session: by the driver's own
  * limits a command and its one retry are over after 18 s, and a write is two commands at most.
  */
-const LOST_AFTER_MS = { repeatable: 6_000, write: 40_000 };
+const TIMEOUT_MS = { repeatable: 6_000, write: 40_000 };
 
-/** The time of one call, and what can be said when it is over. */
-export interface Limit {
+/** A call of the port: its time, and what can be said when that is over. */
+export interface Call {
   readonly isOver: boolean;
   /** Set when a write of the call is sent: from then on it may have happened. */
   inDoubt: boolean;
@@ -32,15 +32,15 @@ export interface Limit {
 export type Timing = Pick<EngineContext, "clock" | "random" | "sleep">;
 
 /** Rejects with `Unavailable` when the time is over before `work` has answered. */
-export function withinLimit<R>(
+export function withDeadline<R>(
   { deadline }: CallOptions,
   clock: EngineContext["clock"],
-  work: (limit: Limit) => Promise<R>,
+  work: (call: Call) => Promise<R>,
 ) {
-  const left = deadline === undefined ? PATIENCE_MS : deadline - clock();
+  const left = deadline === undefined ? DEFAULT_TIMEOUT_MS : deadline - clock();
   if (left <= 0) return Promise.reject(new Unavailable(false, new Error("the deadline had passed at the start")));
   const ends = clock() + left;
-  const limit = {
+  const call = {
     /** By the clock, for a process that was stopped may go on with anything before its timers. */
     get isOver() {
       return over || clock() >= ends;
@@ -53,45 +53,45 @@ export function withinLimit<R>(
   const timer = setTimeout(
     () => {
       over = true;
-      reject(new Unavailable(limit.inDoubt, limit.failure ?? new Error("the database did not answer in time")));
+      reject(new Unavailable(call.inDoubt, call.failure ?? new Error("the database did not answer in time")));
     },
     Math.max(1, left - Math.min(left * MARGIN, MARGIN_MS)),
   );
-  work(limit)
+  work(call)
     .then(resolve, reject)
     .finally(() => clearTimeout(timer));
   return promise;
 }
 
 /** Rejects with a `MongoError` when the driver has lost the call, so that it is tried again. */
-export async function unlessLost<R>(kind: keyof typeof LOST_AFTER_MS, call: Promise<R>): Promise<R> {
+export async function withTimeout<R>(kind: keyof typeof TIMEOUT_MS, answer: Promise<R>): Promise<R> {
   const { promise: lost, reject } = Promise.withResolvers<never>();
-  const limit = LOST_AFTER_MS[kind];
+  const limit = TIMEOUT_MS[kind];
   const timer = setTimeout(() => reject(new MongoNetworkTimeoutError(`no answer within ${limit} ms`)), limit);
   try {
-    return await Promise.race([call, lost]);
+    return await Promise.race([answer, lost]);
   } finally {
     clearTimeout(timer);
   }
 }
 
 /** Waits a random time that grows with each round, so that racing processes separate. */
-export const pause = (round: number, why: "failed" | "lost", { random, sleep }: Timing): Promise<void> =>
+export const backOff = (round: number, why: "failed" | "lost", { random, sleep }: Timing): Promise<void> =>
   sleep(random() * Math.min(2 ** round, why === "failed" ? FAILED_MS : LOST_MS));
 
 /**
  * Tries again as long as the database is what fails. Which of its errors will pass can't be told for sure, and a mistake
  * of ours is no `MongoError`.
  */
-export async function persist<R>(limit: Limit, timing: Timing, attempt: () => Promise<R>): Promise<R> {
+export async function retryUntilDeadline<R>(call: Call, timing: Timing, attempt: () => Promise<R>): Promise<R> {
   for (let round = 0; ; round++) {
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof MongoError)) throw error;
-      limit.failure = error;
+      call.failure = error;
     }
-    if (limit.isOver) throw new Unavailable(limit.inDoubt, limit.failure);
-    await pause(round, "failed", timing);
+    if (call.isOver) throw new Unavailable(call.inDoubt, call.failure);
+    await backOff(round, "failed", timing);
   }
 }

@@ -211,7 +211,7 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     expect(all.map((doc) => doc._id)).toEqual([6, 5, 1]);
   });
 
-  describe("what is asked for in one turn travels together", () => {
+  describe("what is asked for in one tick travels together", () => {
     const sent = async (command: string): Promise<number> => {
       const { metrics } = await withDatabase(set.uri, "admin", (db) => db.command({ serverStatus: 1 }));
       return Number(metrics.commands[command].total);

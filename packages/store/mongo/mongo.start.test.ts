@@ -13,7 +13,7 @@ import {
 } from "../../../test/harness/mongod.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
 import { schema, UnusableServer } from "../port.ts";
-import { judge } from "./connect.ts";
+import { checkServer } from "./connect.ts";
 
 /** Opening must be refused with a single line that never repeats the password. */
 async function refusal(uri: string): Promise<string> {
@@ -61,11 +61,11 @@ test.each([
 describe("a server", () => {
   const member = { setName: "rs", maxWireVersion: 17 };
   test("of 6.0 in a replica set, or a router before one, will do", () => {
-    expect(() => judge(member)).not.toThrow();
-    expect(() => judge({ maxWireVersion: 21, msg: "isdbgrid" })).not.toThrow();
+    expect(() => checkServer(member)).not.toThrow();
+    expect(() => checkServer({ maxWireVersion: 21, msg: "isdbgrid" })).not.toThrow();
   });
   test("that is older is refused", () => {
-    expect(() => judge({ ...member, maxWireVersion: 16 })).toThrow(
+    expect(() => checkServer({ ...member, maxWireVersion: 16 })).toThrow(
       /^The connection string names a MongoDB that is too old: 6\.0/,
     );
   });

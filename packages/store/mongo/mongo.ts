@@ -14,7 +14,7 @@ import { type Collection, type Doc, type Indexes, NewerFormat, type Schema, type
 import { indexDescriptions, mongoCollection, type Run } from "./collection.ts";
 import { connect, createClient } from "./connect.ts";
 import { openDatabase } from "./database.ts";
-import { persist, unlessLost, withinLimit } from "./deadline.ts";
+import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
 import { createSequences } from "./sequences.ts";
 
 export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
@@ -39,7 +39,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   const checkFormat = async () => {
     const claim = { $setOnInsert: { format: FORMAT } };
     const options = { upsert: true, returnDocument: "after" } as const;
-    const found = await unlessLost("repeatable", about.findOneAndUpdate({ _id: "format" }, claim, options));
+    const found = await withTimeout("repeatable", about.findOneAndUpdate({ _id: "format" }, claim, options));
     if ((found?.format ?? 0) <= FORMAT) return;
     throw new NewerFormat(
       `The database ${database.db.databaseName} was written by a newer petstore: upgrade this one.`,
@@ -54,9 +54,9 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
 
   let closed = false;
   const underWay = new Set<Promise<unknown>>();
-  const run: Run = (callOptions = {}, call) => {
+  const run: Run = (callOptions = {}, work) => {
     if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
-    const answer = withinLimit(callOptions, clock, call);
+    const answer = withDeadline(callOptions, clock, work);
     const over = answer.catch(() => {}).finally(() => underWay.delete(over));
     underWay.add(over);
     return answer;
@@ -93,16 +93,16 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     },
     nextId: (sequence, callOptions) =>
       admission.read(callOptions, () =>
-        run(callOptions, async (limit) => {
+        run(callOptions, async (call) => {
           checkId(sequence);
-          return nextId(sequence, limit);
+          return nextId(sequence, call);
         }),
       ),
     ping: (callOptions) =>
-      run(callOptions, async (limit) => {
+      run(callOptions, async (call) => {
         const level = database.hasSeveralMembers() ? "linearizable" : "majority";
-        await persist(limit, options, () =>
-          unlessLost("repeatable", about.findOne({ _id: "format" }, { readConcern: { level } })),
+        await retryUntilDeadline(call, options, () =>
+          withTimeout("repeatable", about.findOne({ _id: "format" }, { readConcern: { level } })),
         );
       }),
     async close() {

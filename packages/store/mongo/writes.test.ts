@@ -1,4 +1,6 @@
 /** Which writes travel together, in which session, and what is known of each afterwards. */
+
+import { setImmediate as tick } from "node:timers/promises";
 import { type ClientSession, MongoBulkWriteError, MongoNetworkError } from "mongodb";
 import { expect, test } from "vitest";
 import type { Database, Raw } from "./database.ts";
@@ -63,14 +65,14 @@ const refused =
 const duplicate = (index: number) => ({ index, code: 11000, errmsg: "duplicate" });
 const invalid = (index: number) => ({ index, code: 121, errmsg: "invalid" });
 
-test("the writes of one turn are one command for replacements and one for inserts, noted before they are answered", async () => {
+test("the writes of one tick are one command for replacements and one for inserts, noted before they are answered", async () => {
   const { log, openWriter } = bench();
   const kinds = ["replace", "insert", "replace", "insert"] as const;
   expect(await Promise.all(kinds.map((kind, id) => writeOnce(openWriter, id, kind)))).toEqual(kinds.map(() => "made"));
   expect(log).toEqual(["s1: 0 2", "s1 noted", "s1 ends", "s2: +1 +3", "s2 noted", "s2 ends"]);
 });
 
-test("those of the next turn don't wait for them", async () => {
+test("those of the next tick don't wait for them", async () => {
   const { promise, resolve } = Promise.withResolvers<{ matchedCount: number }>();
   const { log, openWriter } = bench(() => promise);
   const first = writeOnce(openWriter, 1);
@@ -153,6 +155,7 @@ test("further attempts go through the session of the first, one after the other,
   await Promise.all([one.write(base(1), doc(1)), two.write(base(2), doc(2)), inserted.write(undefined, doc(3))]);
   log.length = 0;
   const again = one.write(base(1), doc(1));
+  await tick();
   const waiting = two.write(base(2), doc(2));
   // Its insert was first, and went through another session.
   expect(await inserted.write(base(3), doc(3))).toBe("made");

@@ -1,5 +1,5 @@
 /**
- * Writes of documents that are still what was read: those of one turn of the event loop travel as one command.
+ * Writes of documents that are still what was read: those of one tick of the event loop travel as one command.
  *
  * All attempts at one change are made in one session, one after the other, so that the server refuses an attempt that
  * comes after a later one. Changes that were first written together share that session.
@@ -13,13 +13,14 @@ import {
   type WriteError,
 } from "mongodb";
 import type { Fields } from "../document/codec.ts";
+import { createBatcher } from "../engine/batcher.ts";
 import type { Id } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
-import { unlessLost } from "./deadline.ts";
+import { withTimeout } from "./deadline.ts";
 import { type Stored, unchanged } from "./operation-log.ts";
 
 /** Changes that share a session, and so the most documents in one command. */
-const BATCH = 256;
+const MAX_BATCH = 256;
 const DUPLICATE_KEY = 11000;
 
 /** "unsure": of the documents in the command some were not what had been read, and only their number is known. */
@@ -40,48 +41,45 @@ interface Attempt {
   readonly reject: (error: unknown) => void;
 }
 
+type Kind = "inserts" | "replacements";
+
 /** What goes through one session. */
 interface Line {
+  readonly kind: Kind;
   readonly session: ClientSession;
   /** Changes that ever came, and those that may still write. */
   joined: number;
   present: number;
-  waiting: Attempt[];
-  isBusy: boolean;
 }
 
 export function createWriters({ openSession, noteTime }: Database, raw: Raw): () => Writer {
-  /** The lines that this turn's changes join. Inserts and replacements are two commands, which need not wait in turn. */
-  const filling = new Map<"inserts" | "replacements", Line>();
+  /** The lines that this tick's changes join. Inserts and replacements are two commands, which need not wait for one another. */
+  const filling = new Map<Kind, Line>();
 
-  function join(kind: "inserts" | "replacements"): Line {
+  function join(kind: Kind): Line {
     const known = filling.get(kind);
-    const line = known && known.joined < BATCH ? known : open(kind);
+    const line = known && known.joined < MAX_BATCH ? known : open(kind);
     line.joined++;
     line.present++;
     return line;
   }
 
-  function open(kind: "inserts" | "replacements"): Line {
-    const line: Line = { session: openSession(), joined: 0, present: 0, waiting: [], isBusy: true };
+  function open(kind: Kind): Line {
+    const line: Line = { kind, session: openSession(), joined: 0, present: 0 };
     filling.set(kind, line);
-    setImmediate(() => {
-      if (filling.get(kind) === line) filling.delete(kind);
-      void drain(line);
-    });
     return line;
   }
 
-  async function drain(line: Line): Promise<void> {
-    line.isBusy = true;
-    while (line.waiting.length > 0) await send(line.session, line.waiting.splice(0));
-    line.isBusy = false;
-  }
+  const enter = createBatcher<Line, Attempt>(async (line, attempts) => {
+    if (filling.get(line.kind) === line) filling.delete(line.kind);
+    await send(line.session, attempts);
+    return [];
+  });
 
   async function send(session: ClientSession, attempts: readonly Attempt[]): Promise<void> {
     try {
       const command = raw.bulkWrite(attempts.map(toOperation), { session, ordered: false });
-      const { matched, failed } = await counted(unlessLost("write", command));
+      const { matched, failed } = await counted(withTimeout("write", command));
       const replaced = attempts.filter(({ base }, i) => base && !failed.has(i)).length;
       for (const [i, { base, resolve, reject }] of attempts.entries()) {
         const error = failed.get(i);
@@ -103,8 +101,7 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
       write(base, doc) {
         line ??= join(base ? "replacements" : "inserts");
         const { promise, resolve, reject } = Promise.withResolvers<Written>();
-        line.waiting.push({ base, doc, resolve, reject });
-        if (!line.isBusy) void drain(line);
+        enter(line, { base, doc, resolve, reject });
         return promise;
       },
       end() {

@@ -14,7 +14,7 @@ import {
 } from "./identity.ts";
 
 /** Marks a file as the petstore's (SQLite's application_id): "pets" in ASCII. */
-const APPLICATION = 0x70657473;
+const APPLICATION_ID = 0x70657473;
 /** Goes up when an older petstore could no longer read what a newer one writes. */
 const FORMAT = 1;
 
@@ -54,7 +54,7 @@ function claim(db: DatabaseSync, path: string, known: Identity | undefined): voi
     CREATE TABLE IF NOT EXISTS "$sequences" (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT;
     CREATE TABLE IF NOT EXISTS "$identity" (id TEXT NOT NULL) STRICT;
     INSERT INTO "$identity" SELECT '${id}' WHERE NOT EXISTS (SELECT 1 FROM "$identity");
-    PRAGMA application_id = ${APPLICATION};
+    PRAGMA application_id = ${APPLICATION_ID};
     PRAGMA user_version = ${FORMAT};
     COMMIT`);
   if (!isKnown) nameFile(path);
@@ -62,7 +62,7 @@ function claim(db: DatabaseSync, path: string, known: Identity | undefined): voi
 
 function identify(db: DatabaseSync, path: string): void {
   const empty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
-  if (!empty && pragma(db, "application_id") !== APPLICATION) {
+  if (!empty && pragma(db, "application_id") !== APPLICATION_ID) {
     throw new Corrupt(`${path} is the database of another program: set DATA_DIR to another directory.`);
   }
   if (pragma(db, "user_version") > FORMAT) {

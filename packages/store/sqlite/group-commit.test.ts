@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { FOLD_MS } from "../document/fold.ts";
+import { MAX_FOLD_MS } from "../document/fold.ts";
 import { Unavailable } from "../port.ts";
 import { type GroupCommitOptions, groupCommit } from "./group-commit.ts";
 
@@ -42,7 +42,7 @@ const reason = (promise: Promise<unknown>) =>
   );
 
 describe("group commit", () => {
-  test("the writes of one turn share one transaction, those of the next have their own", async () => {
+  test("the writes of one tick share one transaction, those of the next have their own", async () => {
     const { log, write } = scribe();
     await Promise.all([write("a"), write("b")]);
     await write("c");
@@ -68,7 +68,7 @@ describe("group commit", () => {
     expect(log.slice(3).sort()).toEqual(["keep", "refusal", "write"]);
   });
 
-  test("a read needs no transaction and no turn, and a step that changes nothing needs no transaction", async () => {
+  test("a read needs no transaction and no tick, and a step that changes nothing needs no transaction", async () => {
     const { log, commit } = scribe();
     void commit.write(() => log.push("step"));
     expect(await commit.read(() => 7)).toBe(7);
@@ -85,13 +85,13 @@ describe("group commit", () => {
         now += ms;
         batch.write(() => log.push("write"));
       });
-    const steps = Array.from({ length: 7 }, () => slow(FOLD_MS / 3));
+    const steps = Array.from({ length: 7 }, () => slow(MAX_FOLD_MS / 3));
     const other = new Promise((resolve) => setImmediate(() => resolve(log.push("another's turn"))));
     await Promise.all([...steps, other]);
     const part = (count: number) => ["BEGIN IMMEDIATE", ...Array<string>(count).fill("write"), "COMMIT"];
     expect(log).toEqual([...part(3), "another's turn", ...part(3), ...part(1)]);
     log.length = 0;
-    await Promise.all([slow(5 * FOLD_MS), slow(0)]);
+    await Promise.all([slow(5 * MAX_FOLD_MS), slow(0)]);
     expect(log).toEqual([...part(1), ...part(1)]);
   });
 
@@ -121,7 +121,7 @@ describe("group commit", () => {
     let now = 0;
     const { log, failing, fatal, commit, write } = scribe({ clock: () => now });
     failing.set("b", disk);
-    const neighbours = [write("a"), write("b"), commit.write(() => (now += FOLD_MS))].map(reason);
+    const neighbours = [write("a"), write("b"), commit.write(() => (now += MAX_FOLD_MS))].map(reason);
     const waiting = reason(write("c"));
     expect(await Promise.all(neighbours)).toMatchObject([{ inDoubt: true }, { inDoubt: true }, { inDoubt: false }]);
     expect(await waiting).toMatchObject({ name: "Unavailable", inDoubt: false, cause: disk });
@@ -163,12 +163,23 @@ describe("group commit", () => {
     expect(log).toEqual(["BEGIN IMMEDIATE", "alone", "COMMIT", "BEGIN IMMEDIATE", "ROLLBACK"]);
   });
 
+  test("a transaction of its own whose commit fails: those that wait are refused, and nothing is written any more", async () => {
+    const { log, failing, fatal, commit, write } = scribe();
+    failing.set("COMMIT", disk);
+    const waiting = reason(write("a"));
+    expect(await reason(commit.alone(() => 1))).toBe(disk);
+    failing.clear();
+    expect(await waiting).toMatchObject({ name: "Unavailable", inDoubt: false, cause: disk });
+    expect(log).toEqual(["BEGIN IMMEDIATE", "COMMIT"]);
+    expect(fatal.mock.calls).toEqual([[disk]]);
+  });
+
   test("stopping waits for all that was asked before", async () => {
     let now = 0;
     const { commit } = scribe({ clock: () => now });
-    const steps = [1, 2, 3].map(() => commit.write(() => (now += FOLD_MS)));
+    const steps = [1, 2, 3].map(() => commit.write(() => (now += MAX_FOLD_MS)));
     await commit.stop();
-    expect(await Promise.all(steps)).toEqual([1, 2, 3].map((i) => i * FOLD_MS));
+    expect(await Promise.all(steps)).toEqual([1, 2, 3].map((i) => i * MAX_FOLD_MS));
     expect(await reason(commit.write(() => 1))).toMatchObject({ name: "Unavailable", inDoubt: false });
   });
 });

@@ -1,9 +1,10 @@
 /**
- * Group commit: the changes that are asked for in one turn of the event loop share one transaction, and so one sync of the
+ * Group commit: the changes that are asked for in one tick of the event loop share one transaction, and so one sync of the
  * disk. Nothing of them is answered, and no read sees them, before the transaction is committed.
  */
 
-import { FOLD_MS } from "../document/fold.ts";
+import { MAX_FOLD_MS } from "../document/fold.ts";
+import { createBatcher } from "../engine/batcher.ts";
 import type { Clock } from "../engine/context.ts";
 import type { Batch } from "../engine/table-store.ts";
 import { Unavailable } from "../port.ts";
@@ -26,7 +27,7 @@ export interface GroupCommitOptions {
 export interface GroupCommit {
   /** Runs a step that changes nothing, at once. */
   read<R>(step: () => R): Promise<R>;
-  /** Runs a step at the end of this turn, and answers when what it made is on disk. */
+  /** Runs a step at the end of this tick, and answers when what it made is on disk. */
   write<R>(step: (batch: Batch) => R): Promise<R>;
   /** Runs a transaction of its own; rolled back when it throws. */
   alone<R>(transaction: () => R): Promise<R>;
@@ -52,25 +53,21 @@ interface Ran extends Step {
  * the next start finds out.
  */
 export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }: GroupCommitOptions): GroupCommit {
-  let waiting: Step[] = [];
   let refusal: unknown;
+  let hasFailed = false;
   let hasRoom = true;
-  let idle = Promise.withResolvers<void>();
-  idle.resolve();
 
   function refuseWhenStopped(): void {
     if (refusal !== undefined) throw new Unavailable(false, refusal);
   }
 
-  /** Runs waiting steps, for as long as the others can wait for their turn. */
-  function runSteps(): { ran: Ran[]; writes: Set<() => void> } {
-    const until = clock() + FOLD_MS;
+  /** Runs the first of the steps, for as long as the others can wait for their turn. */
+  function runSteps(steps: readonly Step[]): { ran: Ran[]; writes: Set<() => void> } {
+    const until = clock() + MAX_FOLD_MS;
     const ran: Ran[] = [];
     const writes = new Set<() => void>();
-    let next = 0;
-    do {
-      const step = waiting[next++];
-      if (!step) break;
+    for (const step of steps) {
+      if (ran.length > 0 && clock() >= until) break;
       let isWrite = false;
       const batch: Batch = {
         key: writes,
@@ -87,8 +84,7 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
         answer = () => step.reject(error);
       }
       ran.push({ ...step, isWrite, answer });
-    } while (clock() < until);
-    waiting = waiting.slice(next);
+    }
     return { ran, writes };
   }
 
@@ -111,8 +107,12 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
     }
   }
 
-  function flush(): void {
-    const { ran, writes } = runSteps();
+  const enter = createBatcher<"all", Step>((_, steps) => {
+    if (hasFailed) {
+      for (const { reject } of steps) reject(new Unavailable(false, refusal));
+      return [];
+    }
+    const { ran, writes } = runSteps(steps);
     try {
       if (writes.size > 0) commit(writes);
       for (const { answer } of ran) answer();
@@ -125,13 +125,18 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
         hasRoom = false;
       } else fail(error);
     }
-    if (waiting.length > 0) setImmediate(flush);
-    else idle.resolve();
+    return steps.slice(ran.length);
+  });
+
+  function schedule<R>(run: (batch: Batch) => R): Promise<R> {
+    const { promise, resolve, reject } = Promise.withResolvers<R>();
+    enter("all", { run, resolve: (result) => resolve(result as R), reject });
+    return promise;
   }
 
   function fail(error: unknown): void {
     refusal = error;
-    for (const { reject } of waiting.splice(0)) reject(new Unavailable(false, error));
+    hasFailed = true;
     onFatal(error);
   }
 
@@ -141,15 +146,9 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
       return step();
     },
 
-    async write<R>(run: (batch: Batch) => R) {
+    async write(step) {
       refuseWhenStopped();
-      const { promise, resolve, reject } = Promise.withResolvers<R>();
-      if (waiting.length === 0) {
-        idle = Promise.withResolvers();
-        setImmediate(flush);
-      }
-      waiting.push({ run, resolve: (result) => resolve(result as R), reject });
-      return promise;
+      return schedule(step);
     },
 
     async alone(transaction) {
@@ -173,7 +172,7 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
 
     async stop() {
       refusal ??= new Error("the store is closed");
-      await idle.promise;
+      await schedule(() => {}).catch(() => {}); // what was asked before is answered before
     },
   };
 }

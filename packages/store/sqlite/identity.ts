@@ -14,7 +14,7 @@ import { Corrupt } from "../port.ts";
 
 const FILE = "identity.db";
 /** How long to wait for another service that starts. */
-const BUSY_MS = 10_000;
+const BUSY_TIMEOUT_MS = 10_000;
 
 export interface Identity {
   /** Where it is kept. */
@@ -60,7 +60,7 @@ function inIdentity<R>(path: string, step: (db: DatabaseSync) => R): R {
 }
 
 function transact<R>(path: string, step: (db: DatabaseSync) => R): R {
-  using db = new DatabaseSync(path, { timeout: BUSY_MS });
+  using db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   // One file that is complete whenever nobody writes to it, and whose name in the directory is synced too.
   db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN IMMEDIATE");
   db.exec("CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL) STRICT");

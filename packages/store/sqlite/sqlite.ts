@@ -6,7 +6,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { reporting } from "../document/corrupt.ts";
 import type { EngineContext } from "../engine/context.ts";
-import { type Batch, type Engine, localStore } from "../engine/table-store.ts";
+import { type Batch, type TableEngine, tableStore } from "../engine/table-store.ts";
 import type { Store } from "../port.ts";
 import { isFull, openFailure, openFile, readFailure } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";
@@ -46,7 +46,7 @@ export function embeddedStore(db: DatabaseSync, path: string, { clock, log, onFa
     }
   };
 
-  const engine: Engine = {
+  const engine: TableEngine = {
     read: (step) => commit.read(() => reading(step)),
     write: (step) => commit.write((batch) => reading(() => step(batch))),
     async table(declaration) {
@@ -60,7 +60,7 @@ export function embeddedStore(db: DatabaseSync, path: string, { clock, log, onFa
       if (db.isOpen) db.close();
     },
   };
-  return localStore(engine, clock, reporting(log, clock));
+  return tableStore(engine, clock, reporting(log, clock));
 }
 
 /** Counts in memory and stores once in a batch. What a batch took that was undone is a gap. */

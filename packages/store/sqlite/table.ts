@@ -9,9 +9,9 @@ import type { Row, Table } from "../engine/table-store.ts";
 import type { Key } from "../port.ts";
 
 /** Index ranges that one statement merges; SQLite refuses more than 500. */
-const RANGES = 100;
+const MAX_RANGES = 100;
 /** Documents that are in memory at once while a new index is filled. */
-const SLICE = 1000;
+const FILL_BATCH = 1000;
 
 /** Makes the table match its declaration: new indexes are filled, those no longer declared are dropped. */
 export function prepareTable(db: DatabaseSync, declaration: Declaration): void {
@@ -42,7 +42,7 @@ export function prepareTable(db: DatabaseSync, declaration: Declaration): void {
 
 function fill(db: DatabaseSync, name: string, fields: readonly string[]): void {
   const table = quote(name);
-  const slice = db.prepare(`SELECT rowid, doc FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ${SLICE}`);
+  const slice = db.prepare(`SELECT rowid, doc FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ${FILL_BATCH}`);
   const assignments = fields.map((field) => `${quote(keyColumn(field))} = ?`).join(", ");
   const update = db.prepare(`UPDATE ${table} SET ${assignments} WHERE rowid = ?`);
   let last = 0;
@@ -54,7 +54,7 @@ function fill(db: DatabaseSync, name: string, fields: readonly string[]): void {
       update.run(...fields.map((field) => bind(isKey(stored[field]) ? stored[field] : undefined)), rowid);
       last = rowid;
     }
-    if (rows.length < SLICE) return;
+    if (rows.length < FILL_BATCH) return;
   }
 }
 
@@ -85,14 +85,14 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
     list(scan) {
       const rows: Row[] = [];
       const all = ranges(scan);
-      for (let i = 0; i < all.length; i += RANGES) {
-        const some = all.slice(i, i + RANGES);
+      for (let i = 0; i < all.length; i += MAX_RANGES) {
+        const some = all.slice(i, i + MAX_RANGES);
         const bounds = scan.after === undefined ? [] : [scan.after];
         const values = some.flatMap((range) => [...range.map(bind), ...bounds]);
         const found = prepared(listSql(declaration.name, scan, some.length)).all(...values, scan.limit);
         rows.push(...(found as unknown as Row[]));
       }
-      if (all.length > RANGES) {
+      if (all.length > MAX_RANGES) {
         rows.sort(scan.order === "asc" ? (a, b) => compareIds(a._id, b._id) : (a, b) => compareIds(b._id, a._id));
       }
       return rows.slice(0, scan.limit);

@@ -1,0 +1,61 @@
+import { setImmediate as tick } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { createBatcher, type Process } from "./batcher.ts";
+
+/** A batcher, and the batches that it has handed over, as "key: items". */
+function recorded(process: Process<string, number> = () => [], maxBatch?: number) {
+  const batches: string[] = [];
+  const add = createBatcher<string, number>((key, batch) => {
+    batches.push(`${key}: ${batch.join(" ")}`);
+    return process(key, batch);
+  }, maxBatch);
+  return { add, batches };
+}
+
+test("what is asked for in one tick is one batch of each key, at the end of the tick", async () => {
+  const { add, batches } = recorded();
+  for (const item of [1, 2, 3]) {
+    add("a", item);
+    add("b", -item);
+    await Promise.resolve();
+  }
+  expect(batches).toEqual([]);
+  await tick();
+  add("a", 4);
+  await tick();
+  expect(batches).toEqual(["a: 1 2 3", "b: -1 -2 -3", "a: 4"]);
+});
+
+test("a batch waits for the one before it of the same key, and takes all that came meanwhile", async () => {
+  const first = Promise.withResolvers<readonly number[]>();
+  const { add, batches } = recorded((_, [item]) => (item === 1 ? first.promise : []));
+  add("a", 1);
+  await tick();
+  add("a", 2);
+  await tick();
+  add("a", 3);
+  add("b", 4);
+  await tick();
+  expect(batches).toEqual(["a: 1", "b: 4"]);
+  first.resolve([]);
+  await tick();
+  await tick();
+  expect(batches).toEqual(["a: 1", "b: 4", "a: 2 3"]);
+});
+
+test("those that did not get their turn begin the next batch", async () => {
+  const { add, batches } = recorded((_, batch) => batch.slice(1));
+  for (const item of [1, 2, 3]) add("a", item);
+  for (let i = 0; i < 4; i++) await tick();
+  expect(batches).toEqual(["a: 1 2 3", "a: 2 3", "a: 3"]);
+});
+
+test("a batch has a bound, and others get their turn between two of them", async () => {
+  const { add, batches } = recorded(() => [], 2);
+  for (const item of [1, 2, 3]) add("a", item);
+  await tick();
+  expect(batches).toEqual(["a: 1 2"]);
+  add("b", 4);
+  for (let i = 0; i < 2; i++) await tick();
+  expect(batches.toSorted()).toEqual(["a: 1 2", "a: 3", "b: 4"]);
+});
