@@ -23,7 +23,7 @@ export interface StoreOptions extends Pick<EngineContext, "clock" | "random" | "
 
 /**
  * The store of one service: in MongoDB, waiting for it if need be, when there is a URI, else in a file of `dataDir`.
- * Rejects with `UnusableServer`, `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`, whose messages are for the
+ * Rejects with `UnusableServer`, `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`, whose messages are for the
  * operator.
  */
 export async function openStore(config: StoreConfig, options: StoreOptions): Promise<Store> {

@@ -170,9 +170,9 @@ export class UnusableServer extends Error {
   }
 }
 
-/** The store was written by a newer petstore than this one. */
-export class NewerFormat extends Error {
-  override readonly name = "NewerFormat";
+/** The store was written by a version of the petstore whose format this one does not read. */
+export class UnsupportedFormat extends Error {
+  override readonly name = "UnsupportedFormat";
 }
 
 /** The place where the store lives can't be written: full, read-only or forbidden. */

@@ -26,7 +26,7 @@ export async function watchWrites(uri: string): Promise<Writes> {
     const collection = change.ns.coll;
     if (!isRecord(collection)) return;
     // The engine's own.
-    const { _marks, ...after } = change.fullDocument as unknown as Stored;
+    const { _operations, ...after } = change.fullDocument as unknown as Stored;
     all.push({ collection, after });
   });
   return {

@@ -60,7 +60,7 @@ export function updates(open: OpenSubject): void {
 
   it(open, "a field that begins like an engine's own is a TypeError", async ({ pets }) => {
     await save(pets, { _id: 1, name: "Rex" });
-    for (const field of ["_marks", "_", "__proto__"]) {
+    for (const field of ["_operations", "_", "__proto__"]) {
       const draft = JSON.parse(`{"_id": 1, "name": "Max", "${field}": 1}`);
       await expect(pets.update(1, () => put(draft, 0))).rejects.toThrow(TypeError);
     }

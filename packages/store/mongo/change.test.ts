@@ -63,7 +63,7 @@ function bench(steps: Step[], members: "one" | "several" = "several", clock = ()
       },
     },
     timing: { clock, random: () => 0, sleep: async () => {} },
-    nextChange: () => ({ by: "us", number: 1 }),
+    nextOperation: () => ({ by: "us", number: 1 }),
   };
   return { log, touched, ...createChanges<Counter>(options as unknown as ChangeOptions) };
 }
@@ -181,7 +181,7 @@ test("what may have been inserted, but is not there, is inserted again, which fe
   expect(results).toEqual([1, "no more than 1"]);
 });
 
-test("whose write may be one of those that were not made reads again, and its mark tells", async () => {
+test("whose write may be one of those that were not made reads again, and the log tells", async () => {
   const made = updates(add);
   const found = bench([
     { sees: 1, write: "unsure" },
@@ -215,7 +215,7 @@ test("it is in doubt until that read, and no longer", async () => {
   expect(results).toEqual(["no more than 2"]);
 });
 
-test("it is in doubt for good when its mark may have been pushed out", async () => {
+test("it is in doubt for good when its entry may have been pushed out", async () => {
   const { all, results } = updates(add);
   const { change } = bench([{ sees: 5, write: "unsure" }, { sees: 1 }]);
   await change(1, all);

@@ -1,6 +1,6 @@
 /**
  * Changes of one document, each exactly once: read, decide, and write if the document is still what was read. When the
- * answer of a write is lost or does not tell, the next read tells by the change's mark whether it was made.
+ * answer of a write is lost or does not tell, the next read tells by the operation log whether it was made.
  */
 import { MongoError } from "mongodb";
 import type { Fields, Kind } from "../document/codec.ts";
@@ -8,7 +8,7 @@ import { fold, MAX_FOLD_MS } from "../document/fold.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { backOff, type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
-import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
+import { type Operation, outcome, readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
 import type { Update } from "./per-key-queue.ts";
 import type { PointReads } from "./reads.ts";
 import type { Writer } from "./writes.ts";
@@ -22,7 +22,7 @@ export interface ChangeOptions {
   readonly reads: PointReads;
   readonly openWriter: () => Writer;
   readonly timing: Timing;
-  readonly nextChange: () => Change;
+  readonly nextOperation: () => Operation;
 }
 
 /** What updates make of a document, and how they are answered once that is certain. */
@@ -35,7 +35,7 @@ interface Decided {
 }
 
 export function createChanges<T extends Doc>(options: ChangeOptions) {
-  const { kind, keys, database, raw, reads, openWriter, timing, nextChange } = options;
+  const { kind, keys, database, raw, reads, openWriter, timing, nextOperation } = options;
 
   async function read(id: Id, latest = false): Promise<Stored<T> | undefined> {
     const bytes = await reads.read(id, latest);
@@ -75,7 +75,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
     writer: Writer,
     leave: (rest: readonly Update<T>[]) => void,
   ) {
-    const mark = nextChange();
+    const operation = nextOperation();
     let updates = all;
     let taken: readonly Update<T>[] | undefined;
     let sent: { readonly base: Stored<T> | undefined; readonly settle: () => void } | undefined;
@@ -83,7 +83,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
     for (let round = 0; (taken ?? all).some(({ call }) => !call.isOver); round++) {
       try {
         const stored = await read(id, latest);
-        const known = sent && outcome(mark, sent.base, stored);
+        const known = sent && outcome(operation, sent.base, stored);
         if (sent && known === "made") return sent.settle;
         if ((unsure || inDoubt) && known === "unknown") throw new Unavailable(true);
         unsure = false;
@@ -103,7 +103,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
         sent = { base: stored, settle };
         writing = true;
         for (const { call } of updates) call.inDoubt = true;
-        const written = await writer.write(stored, toStored(next, stored, mark));
+        const written = await writer.write(stored, toStored(next, stored, operation));
         if (written === "made") return settle;
         writing = false;
         unsure = written === "unsure";
@@ -138,7 +138,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
       return rest;
     },
 
-    /** Removes a document that `isOver`. To remove it twice is no different, so this needs no mark. */
+    /** Removes a document that `isOver`. To remove it twice is no different, so this needs no entry in the log. */
     remove: (id: Id, isOver: (doc: T) => boolean, call: Call): Promise<void> =>
       database.inSession(async (session) => {
         const isSettled = async () => {

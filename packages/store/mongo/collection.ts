@@ -8,7 +8,7 @@ import type { CallOptions, Collection, Doc, Id, Indexes } from "../port.ts";
 import { createChanges } from "./change.ts";
 import { type Database, find, type Raw } from "./database.ts";
 import { type Call, retryUntilDeadline, type Timing } from "./deadline.ts";
-import { type Change, readStored } from "./operation-log.ts";
+import { type Operation, readStored } from "./operation-log.ts";
 import { createPerKeyQueue } from "./per-key-queue.ts";
 import { pointReads } from "./reads.ts";
 import { createWriters } from "./writes.ts";
@@ -20,7 +20,7 @@ export interface CollectionOptions {
   readonly declaration: Declaration;
   readonly database: Database;
   readonly timing: Timing;
-  readonly nextChange: () => Change;
+  readonly nextOperation: () => Operation;
   readonly run: Run;
   readonly admission: Admission;
   readonly report: Report;
@@ -36,7 +36,7 @@ export const indexDescriptions = ({ indexes }: Declaration): IndexDescription[] 
   }));
 
 export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: CollectionOptions): Collection<T, I> {
-  const { declaration, database, timing, nextChange, run, admission, report } = options;
+  const { declaration, database, timing, nextOperation, run, admission, report } = options;
   const queues: Queues = new Map();
   const read: Run = (options, work) => admission.read(options, () => run(options, work));
   const raw: Raw = database.db.collection(declaration.name);
@@ -51,7 +51,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
     reads,
     openWriter,
     timing,
-    nextChange,
+    nextOperation,
   });
   const queue = createPerKeyQueue(change);
 

@@ -194,7 +194,7 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
       // Of no type that an `_id` has, so that nothing that is listed lies beyond it.
       await db.collection("counters").insertMany([{ even: true }, { even: true }]);
     });
-    await insertInvalidText({ _id: 4, rev: 1, count: 1, even: true, _marks: [], text: "xyz" });
+    await insertInvalidText({ _id: 4, rev: 1, count: 1, even: true, _operations: [], text: "xyz" });
     const ids = range(6, 1);
     const seen = await Promise.allSettled(ids.map((id) => counters.get(id)));
     expect(seen.map((one) => one.status === "fulfilled" || one.reason instanceof Corrupt)).toEqual(ids.map(() => true));

@@ -147,13 +147,16 @@ describe.skipIf(mongodMissing)("on a replica set", () => {
     expect(names).toEqual(expect.arrayContaining(["petstore_order", "petstore_pet", "shop_pet"]));
   });
 
-  test("data of a newer petstore is left alone", async () => {
-    await withDatabase(set.uri, "petstore_new", (db) =>
-      db.collection<{ _id: string; format: number }>("_petstore").insertOne({ _id: "format", format: 2 }),
+  test.each([
+    ["newer", 3],
+    ["older", 1],
+  ])("data in the format of a %s petstore is left alone", async (age, format) => {
+    await withDatabase(set.uri, `petstore_${age}`, (db) =>
+      db.collection<{ _id: string; format: number }>("_petstore").insertOne({ _id: "format", format }),
     );
-    await expect(openForTest(set.uri, "new")).rejects.toMatchObject({
-      name: "NewerFormat",
-      message: expect.stringMatching(/petstore_new.*newer petstore/),
+    await expect(openForTest(set.uri, age)).rejects.toMatchObject({
+      name: "UnsupportedFormat",
+      message: expect.stringMatching(new RegExp(`petstore_${age}.*${age} petstore`)),
     });
   });
 

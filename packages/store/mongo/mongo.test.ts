@@ -26,7 +26,7 @@ describe.skipIf(mongodbMissing)("on MongoDB", () => {
         await store.close();
         await withDatabase(place.uri, databaseName(place.uri, service), async (db) => {
           const replacements = docs.map(({ _id, ...doc }) => ({
-            replaceOne: { filter: { _id: _id as never }, replacement: { ...doc, _marks: [] } },
+            replaceOne: { filter: { _id: _id as never }, replacement: { ...doc, _operations: [] } },
           }));
           await db.collection(collection).bulkWrite(replacements, { ignoreUndefined: true });
         });

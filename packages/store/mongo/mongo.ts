@@ -10,7 +10,15 @@ import { reporting } from "../document/corrupt.ts";
 import { createAdmission } from "../engine/admission.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { checkDeclaration, type Declaration } from "../engine/indexes.ts";
-import { type Collection, type Doc, type Indexes, NewerFormat, type Schema, type Store, Unavailable } from "../port.ts";
+import {
+  type Collection,
+  type Doc,
+  type Indexes,
+  type Schema,
+  type Store,
+  Unavailable,
+  UnsupportedFormat,
+} from "../port.ts";
 import { indexDescriptions, mongoCollection, type Run } from "./collection.ts";
 import { connect, createClient } from "./connect.ts";
 import { openDatabase } from "./database.ts";
@@ -21,12 +29,15 @@ export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "
   readonly waitsFor?: (what: string) => void;
 }
 
-/** Goes up when an older petstore could no longer read what a newer one writes. */
-const FORMAT = 1;
+/**
+ * Goes up when what is stored changes so that another version could no longer read it.
+ * 2: the log of operations is called `_operations`.
+ */
+const FORMAT = 2;
 
 /**
  * Opens the database of one service, and waits for MongoDB if need be.
- * Throws `UnusableServer` or `NewerFormat`, with a message for the operator.
+ * Throws `UnusableServer` or `UnsupportedFormat`, with a message for the operator.
  */
 export async function openMongo(uri: string, service: string, options: MongoOptions): Promise<Store> {
   const { clock, log } = options;
@@ -40,9 +51,14 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     const claim = { $setOnInsert: { format: FORMAT } };
     const options = { upsert: true, returnDocument: "after" } as const;
     const found = await withTimeout("repeatable", about.findOneAndUpdate({ _id: "format" }, claim, options));
-    if ((found?.format ?? 0) <= FORMAT) return;
-    throw new NewerFormat(
-      `The database ${database.db.databaseName} was written by a newer petstore: upgrade this one.`,
+    const format = found?.format ?? FORMAT;
+    if (format === FORMAT) return;
+    throw new UnsupportedFormat(
+      `The database ${database.db.databaseName} was written by ${
+        format > FORMAT
+          ? "a newer petstore: upgrade this one."
+          : "an older petstore, in a format that this one does not read: name another database in the connection string."
+      }`,
     );
   };
   try {
@@ -75,7 +91,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       declaration,
       database,
       timing: options,
-      nextChange: () => ({ by: process, number: ++changes }),
+      nextOperation: () => ({ by: process, number: ++changes }),
       run,
       admission,
       report,

@@ -1,12 +1,12 @@
 import { serialize as serialized } from "bson";
 import { describe, expect, test } from "vitest";
 import { Corrupt } from "../port.ts";
-import { type Change, outcome, readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
+import { type Operation, outcome, readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
 
-const change = (by: string, number: number): Change => ({ by, number });
+const change = (by: string, number: number): Operation => ({ by, number });
 
 /** The document after these changes, one after the other. */
-function documentOf(...changes: Change[]): Stored {
+function documentOf(...changes: Operation[]): Stored {
   let stored: Stored | undefined;
   for (const [i, made] of changes.entries()) {
     stored = readStored(serialized(toStored({ _id: 1, rev: i + 1 }, stored, made)), { name: "pets" });
@@ -15,22 +15,22 @@ function documentOf(...changes: Change[]): Stored {
 }
 const others = (count: number) => Array.from({ length: count }, (_, i) => change(`p${i}`, 1));
 
-describe("a mark", () => {
+describe("an entry", () => {
   test("is not a part of the document", () => {
     const stored = readStored(serialized(toStored({ _id: 1, rev: 1, ...{ name: "Rex" } }, undefined, change("a", 7))), {
       name: "pets",
     });
-    expect(stored).toEqual({ doc: { _id: 1, rev: 1, name: "Rex" }, marks: [{ by: "a", number: 7, rev: 1 }] });
+    expect(stored).toEqual({ doc: { _id: 1, rev: 1, name: "Rex" }, operations: [{ by: "a", number: 7, rev: 1 }] });
   });
   test("stands for the last change of its process; the newest comes first", () => {
-    const { marks } = documentOf(change("a", 1), change("b", 1), change("a", 2));
-    expect(marks).toEqual([
+    const { operations } = documentOf(change("a", 1), change("b", 1), change("a", 2));
+    expect(operations).toEqual([
       { by: "a", number: 2, rev: 3 },
       { by: "b", number: 1, rev: 2 },
     ]);
   });
   test("of the last 16 processes is kept", () => {
-    expect(documentOf(...others(20)).marks.map(({ by }) => by)).toEqual(
+    expect(documentOf(...others(20)).operations.map(({ by }) => by)).toEqual(
       others(20)
         .slice(4)
         .map(({ by }) => by)
@@ -45,9 +45,9 @@ describe("a mark", () => {
 describe("a document that this engine can't have written is Corrupt", () => {
   test.each([
     { _id: 1, rev: 1 },
-    { _id: 1, _marks: [] },
-    { _id: 1, rev: "1", _marks: [] },
-    { _id: 1, rev: 1, _marks: {} },
+    { _id: 1, _operations: [] },
+    { _id: 1, rev: "1", _operations: [] },
+    { _id: 1, rev: 1, _operations: {} },
   ])("%j", (fields) => expect(() => readStored(serialized(fields), { name: "pets" })).toThrow(Corrupt));
 });
 
@@ -55,21 +55,21 @@ describe("the outcome of a change", () => {
   const ours = change("us", 2);
   const base = documentOf(change("us", 1));
 
-  test("is made when its mark is there, however many came after", () => {
+  test("is made when its entry is there, however many came after", () => {
     expect(outcome(ours, base, documentOf(change("us", 1), ours))).toBe("made");
     expect(outcome(ours, base, documentOf(change("us", 1), ours, ...others(15)))).toBe("made");
     expect(outcome(ours, undefined, documentOf(ours))).toBe("made");
   });
-  test("is not made when there is no room in which its mark could be missing", () => {
+  test("is not made when there is no room in which its entry could be missing", () => {
     expect(outcome(ours, base, base)).toBe("not made");
     expect(outcome(ours, base, documentOf(change("us", 1), ...others(15)))).toBe("not made");
     expect(outcome(ours, undefined, undefined)).toBe("not made");
     expect(outcome(ours, undefined, documentOf(change("a", 1)))).toBe("not made");
-    // Sixteen processes, yet the oldest of the marks is older than the change.
+    // Sixteen processes, yet the oldest of the entries is older than the change.
     const full = documentOf(...others(16));
     expect(outcome(ours, full, full)).toBe("not made");
   });
-  test("is unknown when sixteen others may have pushed its mark out, or the document is gone", () => {
+  test("is unknown when sixteen others may have pushed its entry out, or the document is gone", () => {
     expect(outcome(ours, base, documentOf(change("us", 1), ours, ...others(16)))).toBe("unknown");
     expect(outcome(ours, base, documentOf(change("us", 1), ...others(16)))).toBe("unknown");
     expect(outcome(ours, base, undefined)).toBe("unknown");

@@ -13,7 +13,7 @@ interface Operation {
 }
 type Answer = (operations: readonly Operation[]) => { matchedCount: number } | Promise<{ matchedCount: number }>;
 
-const base = (_id: number): Stored => ({ doc: { _id, rev: 3 }, marks: [{ by: "another", number: 7, rev: 3 }] });
+const base = (_id: number): Stored => ({ doc: { _id, rev: 3 }, operations: [{ by: "another", number: 7, rev: 3 }] });
 const doc = (_id: number) => ({ _id, rev: 4 });
 const all: Answer = (operations) => ({ matchedCount: operations.filter(({ replaceOne }) => replaceOne).length });
 
@@ -93,7 +93,7 @@ test("more than 256 travel in several commands", async () => {
 test("a write touches exactly what was read", async () => {
   const { openWriter } = bench((operations) => {
     expect(operations.map(({ replaceOne }) => replaceOne?.filter)).toEqual([
-      { _id: 1, rev: 3, "_marks.0": { by: "another", number: 7, rev: 3 } },
+      { _id: 1, rev: 3, "_operations.0": { by: "another", number: 7, rev: 3 } },
     ]);
     return all(operations);
   });

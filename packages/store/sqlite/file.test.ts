@@ -56,7 +56,7 @@ describe("opening says what is wrong and what to do", () => {
   test("written by a newer petstore", async () => {
     await (await open()).close();
     inFile((db) => db.exec("PRAGMA user_version = 2"));
-    await expectRefusal("NewerFormat", path, "newer petstore", "upgrade");
+    await expectRefusal("UnsupportedFormat", path, "newer petstore", "upgrade");
   });
 
   test("not a database", async () => {

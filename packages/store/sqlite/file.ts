@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Corrupt, NewerFormat, NotWritable, StoreLocked, Unavailable } from "../port.ts";
+import { Corrupt, NotWritable, StoreLocked, Unavailable, UnsupportedFormat } from "../port.ts";
 import {
   carriedIdentity,
   checkIdentity,
@@ -24,7 +24,7 @@ const DAMAGED = new Set([11, 26]);
 const FULL = 13;
 
 /**
- * Opens or creates the file for this process alone. Throws `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`,
+ * Opens or creates the file for this process alone. Throws `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`,
  * with a message for the operator.
  */
 export function openFile(path: string): DatabaseSync {
@@ -66,7 +66,7 @@ function identify(db: DatabaseSync, path: string): void {
     throw new Corrupt(`${path} is the database of another program: set DATA_DIR to another directory.`);
   }
   if (pragma(db, "user_version") > FORMAT) {
-    throw new NewerFormat(
+    throw new UnsupportedFormat(
       `${path} was written by a newer petstore: upgrade this one, or set DATA_DIR to another directory.`,
     );
   }

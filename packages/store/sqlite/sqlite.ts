@@ -19,7 +19,7 @@ export interface EmbeddedOptions extends Pick<EngineContext, "clock"> {
 }
 
 /**
- * Opens or creates the store in the file `path`. Throws `StoreLocked`, `NewerFormat`, `NotWritable` or `Corrupt`, with a
+ * Opens or creates the store in the file `path`. Throws `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`, with a
  * message for the operator.
  */
 export async function openEmbedded(path: string, options: EmbeddedOptions): Promise<Store> {
