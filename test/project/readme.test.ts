@@ -69,7 +69,7 @@ describe("what else it says", () => {
     expect(blocks("ts")).toEqual([readFileSync("examples/connect.ts", "utf8")]);
   });
 
-  test.each([...globSync("docs/**/*.md"), "README.md", "CONTRIBUTING.md", "packages/store/README.md"])(
+  test.each([...globSync("docs/**/*.md"), "README.md", "CONTRIBUTING.md", ...globSync("packages/*/README.md")])(
     "the links of %s lead somewhere",
     (path) => {
       const links = [...readFileSync(path, "utf8").matchAll(/\]\(([^)#]+?)(#[^)]*)?\)/g)].map(([, link]) => link ?? "");
