@@ -4,6 +4,7 @@
  */
 
 import { MAX_MESSAGE_BYTES } from "@petstore/rpc/server/message-limit";
+import * as z from "zod";
 import {
   ConfigError,
   duration,
@@ -48,15 +49,13 @@ export interface GatewayConfig extends ProcessConfig {
   readonly deprecation: DeprecationPolicy;
 }
 
-const basePath: Kind<string> = {
-  allowed: "a path such as /api or /petstore/v1, without a slash at the end",
-  parse: (text) => (text === "/" ? "" : /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(text) ? text : undefined),
-};
+const basePath: Kind<string> = z
+  .union([z.literal("/").transform(() => ""), z.string().regex(/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/)])
+  .describe("a path such as /api or /petstore/v1, without a slash at the end");
 
-const corsOrigin: Kind<string> = {
-  allowed: "the origin of a web page such as https://shop.example, or * for all",
-  parse: (text) => (text === "*" ? text : url.parse(text)),
-};
+const corsOrigin: Kind<string> = z
+  .union([z.literal("*"), url])
+  .describe("the origin of a web page such as https://shop.example, or * for all");
 
 const gatewaySettings = {
   HTTP_BASE_PATH: withDefault(basePath, ""),

@@ -24,6 +24,7 @@ describe("kinds", () => {
     ["list", "1, 2,3", list(integer(0, 9)), [1, 2, 3]],
     ["url", "https://example.org:8443/", url, "https://example.org:8443"],
     ["host", "::1", host, "::1"],
+    ["host", "fe80::1%eth0", host, "fe80::1%eth0"],
     ["host", "pets.example.org", host, "pets.example.org"],
   ])("%s reads %s", (_, value, kind, expected) => {
     expect(reads(kind, value)).toEqual(expected);
@@ -44,6 +45,7 @@ describe("kinds", () => {
     ["instant", "2027-02-30", instant],
     ["instant", "2027-02-30T00:00:00Z", instant],
     ["instant", "2027-12-31T23:59:59", instant],
+    ["instant", "2027-12-31T24:00:00Z", instant],
     ["boolean", "yes", boolean],
     ["boolean", "toString", boolean],
     ["oneOf", "A", oneOf("a", "b")],
@@ -55,6 +57,7 @@ describe("kinds", () => {
     ["host", "http://example.org", host],
     ["host", "999.1.1.1", host],
     ["host", "-a", host],
+    ["host", "a".repeat(64), host],
     ["secret", "abc", secret(4)],
     ["secret", "a b c", secret(4)],
     ["mongodbUri", "http://example.org", mongodbUri],
@@ -70,4 +73,8 @@ test("an empty or blank variable is not set", () => {
 
 test("what is required must be set", () => {
   expect(() => readEnvironment({}, { X: required(text) })).toThrow("X is not set: it must be a text.");
+});
+
+test("a wrong secret is told without its text", () => {
+  for (const kind of [secret(99), mongodbUri]) expect(() => reads(kind, "hunter2")).toThrow(/^X is wrong(?!.*hunter2)/);
 });
