@@ -1,9 +1,7 @@
 /**
- * The one way in which the engines do work together: what is asked for in one tick of the event loop is handed over at the
- * tick's end, in batches of one key.
- *
- * Batches of one key follow one another: what is asked for while one is under way waits for the next. Work that need not
- * wait for its predecessor returns before it is done.
+ * How the engines gather what changes something: what is asked for in one tick of the event loop is handed over at the
+ * tick's end, in batches of one key. Batches of one key follow one another: what is asked for while one is under way waits
+ * for the next. (Reads need not wait for one another; they go through `dataloader`.)
  */
 
 /** Does a batch, in the order asked, and returns those that did not get their turn: they begin the next. Never rejects. */

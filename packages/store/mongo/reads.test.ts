@@ -44,6 +44,13 @@ test("no read joins one that was sent before", async () => {
   expect(queries.map(({ ids }) => ids)).toEqual([[1], [1]]);
 });
 
+test("an id that several ask for in one tick is asked for once", async () => {
+  const { queries, read } = bench(false);
+  const [one, other] = await Promise.all([read(1), read(1), read(2)]);
+  expect(one).toEqual(other);
+  expect(queries.map(({ ids }) => ids)).toEqual([[1, 2]]);
+});
+
 test("more than 256 ids travel in several queries", async () => {
   const { queries, read } = bench(false);
   const answers = await Promise.all(Array.from({ length: 600 }, (_, id) => read(id)));

@@ -1,20 +1,11 @@
 /** Reads by `_id`: all that are asked for in one tick of the event loop travel as one query. */
+import DataLoader from "dataloader";
 import { idOf } from "../document/codec.ts";
-import { createBatcher } from "../engine/batcher.ts";
 import type { Id } from "../port.ts";
 import { type Database, find, type Raw } from "./database.ts";
 
 /** Reads in one query. */
 const MAX_BATCH = 256;
-
-/** How much a read has to see: all that this process has seen, or all that any process was answered. */
-type Level = "majority" | "linearizable";
-
-interface Waiting {
-  readonly id: Id;
-  readonly resolve: (bytes: Uint8Array | undefined) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 export interface PointReads {
   /** The document's bytes as they are after this call. `latest`: proven to be so by a majority of the members. */
@@ -22,34 +13,27 @@ export interface PointReads {
 }
 
 export function pointReads(database: Database, raw: Raw): PointReads {
-  function fetch(level: Level, ids: readonly Id[]): Promise<Uint8Array[]> {
-    const [filter, batchSize] = [{ _id: { $in: ids } }, ids.length + 1];
-    // Needs no session: it sees everything that anybody was answered before.
-    if (level === "linearizable") return find(raw, filter, { readConcern: { level }, batchSize });
-    return database.inSession((session) => find(raw, filter, { session, batchSize }));
-  }
+  const majority = loader((ids) =>
+    database.inSession((session) => find(raw, { _id: { $in: ids } }, { session, batchSize: ids.length + 1 })),
+  );
 
-  async function answer(level: Level, asked: readonly Waiting[]): Promise<void> {
-    try {
-      const bytes = await fetch(level, [...new Set(asked.map(({ id }) => id))]);
-      const found = new Map(bytes.map((one) => [idOf(one), one]));
-      for (const { id, resolve } of asked) resolve(found.get(id));
-    } catch (error) {
-      for (const { reject } of asked) reject(error);
-    }
-  }
+  /** Needs no session: it sees everything that anybody was answered before. */
+  const linearizable = loader((ids) => {
+    const readConcern = { level: "linearizable" };
+    return find(raw, { _id: { $in: ids } }, { readConcern, batchSize: ids.length + 1 });
+  });
 
-  const ask = createBatcher<Level, Waiting>((level, asked) => {
-    void answer(level, asked); // queries don't wait for one another
-    return [];
-  }, MAX_BATCH);
-
+  // One member can't be deposed unnoticed, and there a linearizable read takes long when nothing is written.
   return {
-    read(id, latest = false) {
-      const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>();
-      // One member can't be deposed unnoticed, and there a linearizable read takes long when nothing is written.
-      ask(latest && database.hasSeveralMembers() ? "linearizable" : "majority", { id, resolve, reject });
-      return promise;
-    },
+    read: (id, latest = false) => (latest && database.hasSeveralMembers() ? linearizable : majority).load(id),
   };
+}
+
+/** Remembers nothing: what is asked for in the next tick is read anew. */
+function loader(fetch: (ids: readonly Id[]) => Promise<Uint8Array[]>): DataLoader<Id, Uint8Array | undefined> {
+  const load = async (ids: readonly Id[]) => {
+    const found = new Map((await fetch([...new Set(ids)])).map((bytes) => [idOf(bytes), bytes]));
+    return ids.map((id) => found.get(id));
+  };
+  return new DataLoader(load, { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: setImmediate });
 }
