@@ -13,7 +13,7 @@ function worker(task: (stop: AbortSignal) => Promise<unknown>, random = () => 0.
       pauses.push({ ms, end: resolve });
       signal?.addEventListener("abort", () => reject(signal.reason));
     });
-  const it = every(1000, "sweeper", task, { sleep, random, log });
+  const it = every(1000, "recovery worker", task, { sleep, random, log });
   onTestFinished(() => it[Symbol.asyncDispose]());
   return { it, pauses, logged };
 }
@@ -63,7 +63,7 @@ test("one failure is nothing, a second in a row is told once, and recovery too; 
     pauses.at(-1)?.end();
   }
   await turn();
-  expect(logged).toEqual(["sweeper failed again and will be tried further", "sweeper works again"]);
+  expect(logged).toEqual(["recovery worker failed again and will be tried further", "recovery worker works again"]);
 });
 
 test("failures in a row are counted, and told again more and more rarely", async () => {
