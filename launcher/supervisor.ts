@@ -1,8 +1,8 @@
 /** Keeps child processes running: starts them, starts them again when they crash, stops them. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Environment } from "@petstore/runtime/environment";
-import type { Order, Report } from "@petstore/runtime/lifecycle";
+import { type Environment } from "@petstore/runtime/environment";
+import { type Report, type Command } from "@petstore/runtime/lifecycle";
 
 /** Before a crashed child is started again; doubles with each crash. */
 const defaultPauses = { firstMs: 500, longestMs: 10_000 };
@@ -100,8 +100,8 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
     leave: () => stopping.abort(),
     async stop() {
       stopping.abort();
-      const order: Order = { type: "stop" };
-      if (current?.connected) current.send(order, () => {});
+      const command: Command = { type: "stop" };
+      if (current?.connected) current.send(command, () => {});
       await running;
     },
     kill: () => void current?.kill("SIGKILL"),

@@ -24,7 +24,7 @@ export type Report =
 export type WaitsFor = (what: string) => void;
 
 /** What the launcher tells a process. */
-export type Order = { readonly type: "stop" };
+export type Command = { readonly type: "stop" };
 
 /**
  * Runs a process: `open` opens its resources one after the other and puts each on the stack; what was opened last is
@@ -83,7 +83,7 @@ function onEnd(stop: (why: string, code: number) => void): void {
   process.on("SIGTERM", () => stop("SIGTERM", 143));
   process.on("SIGINT", () => launched || stop("SIGINT", 130));
   process.on("SIGHUP", () => launched || stop("SIGHUP", 129));
-  process.on("message", (order: Order) => order.type === "stop" && stop("the launcher says so", 1));
+  process.on("message", (command: Command) => command.type === "stop" && stop("the launcher says so", 1));
   process.on("disconnect", () => stop("the launcher is gone", 1));
 }
 

@@ -8,8 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import type { Order, Report } from "@petstore/runtime/lifecycle";
-import type { ProcessName, ServiceName } from "../../config.ts";
+import { type ProcessName, type ServiceName } from "../../config.ts";
+import { type Report, type Command } from "@petstore/runtime/lifecycle";
 import { addresses, freePorts, type Instance, instancesOf, inTurn, select, urlOf, type Which } from "./instances.ts";
 import { openPlace } from "./mongodb.ts";
 
@@ -241,10 +241,10 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
   }
 
   async function stop(): Promise<void> {
-    const order: Order = { type: "stop" };
+    const command: Command = { type: "stop" };
     for (const running of processes.values()) {
       running.mayEnd = true;
-      if (running.child.connected) running.child.send(order, () => {});
+      if (running.child.connected) running.child.send(command, () => {});
     }
     const late = setTimeout(killAll, PATIENCE_MS / 4);
     await Promise.all([...processes.values()].map((running) => running.ended));
