@@ -4,7 +4,6 @@
  */
 
 import { MAX_MESSAGE_BYTES } from "@petstore/rpc/server/message-limit";
-import * as z from "zod";
 import {
   ConfigError,
   duration,
@@ -20,6 +19,7 @@ import {
   withDefault,
 } from "@petstore/runtime/environment";
 import type { DeprecationPolicy } from "connect-transcoder/policy/deprecation";
+import * as z from "zod";
 import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../config.ts";
 
 /** How large a request may be and how long it may take. */

@@ -1,8 +1,8 @@
 /** Keeps child processes running: starts them, starts them again when they crash, stops them. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Environment } from "@petstore/runtime/environment";
-import { type Report, type Command } from "@petstore/runtime/lifecycle";
+import type { Environment } from "@petstore/runtime/environment";
+import type { Command, Report } from "@petstore/runtime/lifecycle";
 
 /** Before a crashed child is started again; doubles with each crash. */
 const defaultPauses = { firstMs: 500, longestMs: 10_000 };

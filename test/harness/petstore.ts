@@ -8,8 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { type ProcessName, type ServiceName } from "../../config.ts";
-import { type Report, type Command } from "@petstore/runtime/lifecycle";
+import type { Command, Report } from "@petstore/runtime/lifecycle";
+import type { ProcessName, ServiceName } from "../../config.ts";
 import { addresses, freePorts, type Instance, instancesOf, inTurn, select, urlOf, type Which } from "./instances.ts";
 import { openPlace } from "./mongodb.ts";
 
