@@ -8,7 +8,7 @@ import { defaultLimits } from "@petstore/rpc/server/one-port";
 import { startRpcServer } from "@petstore/rpc/server/server";
 import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
-import type { Running, WaitsFor } from "@petstore/runtime/lifecycle";
+import type { Command, Report, Running, WaitsFor } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { every } from "@petstore/runtime/workers";
 import { openStore } from "@petstore/store/open";
@@ -119,10 +119,18 @@ const create: Record<ServiceName, Create> = {
   },
 };
 
-/** With `CRASH_AT`, which is for tests: the process kills itself (SIGKILL) when it reaches that failpoint. */
+/**
+ * With `CRASH_AT`, or when a test that started the process says so later: the process kills itself (SIGKILL) when it
+ * reaches that failpoint.
+ */
 function failpointOf({ crashAt }: ServiceConfig): Deps["failpoint"] {
-  if (crashAt === undefined) return () => {};
+  let at = crashAt;
+  process.on("message", (command: Command) => {
+    if (command.type !== "crash") return;
+    at = command.at;
+    process.send?.({ type: "armed" } satisfies Report);
+  });
   return (name) => {
-    if (name === crashAt) process.kill(process.pid, "SIGKILL");
+    if (name === at) process.kill(process.pid, "SIGKILL");
   };
 }

@@ -18,13 +18,15 @@ export type Report =
   /** It can't go on before somebody else is there. */
   | { readonly type: "waiting"; readonly what: string }
   /** It can't start, and a restart won't help. */
-  | { readonly type: "refused"; readonly message: string };
+  | { readonly type: "refused"; readonly message: string }
+  /** From now on it dies at the point that it was told. */
+  | { readonly type: "armed" };
 
 /** Takes what a start waits for, such as "MongoDB at db:27017: nothing answers there". */
 export type WaitsFor = (what: string) => void;
 
-/** What the launcher tells a process. */
-export type Command = { readonly type: "stop" };
+/** What the launcher tells a process, or in tests of crashes a test. */
+export type Command = { readonly type: "stop" } | { readonly type: "crash"; readonly at: string };
 
 /**
  * Runs a process: `open` opens its resources one after the other and puts each on the stack; what was opened last is

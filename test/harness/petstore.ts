@@ -59,6 +59,10 @@ export interface Petstore extends AsyncDisposable {
   ended(which: Which): Promise<void>;
   /** Starts processes that have ended, on the same ports and data; `env` is for this run. Resolves when they are ready. */
   start(which: Which, env?: Env): Promise<void>;
+  /** Lets running processes die at a point. Resolves when they know. */
+  arm(which: Which, point: string): Promise<void>;
+  /** False between the end of a process and its next start. */
+  isRunning(which: Which): boolean;
   /** What was logged so far, by some processes or by all. */
   logs(which?: Which): string;
   /** Ends all processes and removes the data. */
@@ -141,6 +145,8 @@ function petstore(
     kill: running.kill,
     ended: running.ended,
     start: running.start,
+    arm: running.arm,
+    isRunning: running.isRunning,
     logs: running.logs,
     stop,
     [Symbol.asyncDispose]: stop,
@@ -162,6 +168,7 @@ interface Process {
   readonly child: ChildProcess;
   /** Its end comes as no surprise. */
   mayEnd: boolean;
+  isRunning: boolean;
   readonly ended: Promise<unknown>;
 }
 
@@ -202,9 +209,10 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text) => logs.set(name, logs.get(name) + text));
     const ended = once(child, "exit");
-    const started: Process = { child, ended, mayEnd: own.CRASH_AT !== undefined };
+    const started: Process = { child, ended, isRunning: true, mayEnd: own.CRASH_AT !== undefined };
     // A test that then fails should not have to guess why.
     child.once("exit", (code, signal) => {
+      started.isRunning = false;
       const how = code ? `exit code ${code}` : !started.mayEnd && (signal ?? "exit code 0, which nobody asked for");
       if (how) process.stderr.write(`${name} ended with ${how}:\n${logs.get(name)?.slice(-4000)}\n`);
     });
@@ -240,6 +248,22 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     if (signal !== "SIGSTOP" && signal !== "SIGCONT") await ended(which);
   }
 
+  const arm = (which: Which, point: string) =>
+    each(which, async ({ name }) => {
+      const running = processes.get(name);
+      if (!running) throw new Error(`${name} was never started.`);
+      running.mayEnd = true;
+      const command: Command = { type: "crash", at: point };
+      const armed = new Promise<void>((resolve) => {
+        running.child.on("message", (report: Report) => report.type === "armed" && resolve());
+      });
+      running.child.send(command);
+      await armed;
+    });
+
+  const isRunning = (which: Which): boolean =>
+    select(instances, which).every(({ name }) => processes.get(name)?.isRunning);
+
   async function stop(): Promise<void> {
     const command: Command = { type: "stop" };
     for (const running of processes.values()) {
@@ -256,6 +280,8 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     start: (which: Which, own: Env = {}) => each(which, (instance) => startOne(instance, own)),
     kill,
     ended,
+    arm,
+    isRunning,
     stop,
     logs: (which?: Which) =>
       (which ? select(instances, which) : instances).map(({ name }) => logs.get(name) ?? "").join(""),

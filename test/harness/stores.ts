@@ -1,5 +1,7 @@
 /** Looks at what the services of a petstore have stored, on whatever engine it runs. */
-
+import { copyFile, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { realTime } from "@petstore/runtime/clock";
 import { Secret } from "@petstore/runtime/environment";
 import { openStore } from "@petstore/store/open";
@@ -51,16 +53,18 @@ async function all<T extends Doc & { _id: number }, const I extends Indexes<T>>(
 
 /** Runs `work` while the services are stopped in good order. */
 async function whileStopped<R>({ kill, start }: Petstore, work: () => Promise<R>): Promise<R> {
-  for (const name of serviceNames) await kill(name, "SIGTERM");
+  await Promise.all(serviceNames.map((name) => kill(name, "SIGTERM")));
   try {
     return await work();
   } finally {
-    for (const name of serviceNames) await start(name);
+    await Promise.all(serviceNames.map((name) => start(name)));
   }
 }
 
-/** What a service has left to do that it can read; see `openStoreOf`. */
-export async function unfinishedIn(petstore: Pick<Petstore, "store">, service: ServiceName): Promise<string[]> {
+/** What a service has left to do that it can read, whether it runs or not. */
+export async function unfinishedIn({ store }: Pick<Petstore, "store">, service: ServiceName): Promise<string[]> {
+  await using copy = store.mongodbUri === undefined ? await copied(store.dataDir, service) : undefined;
+  const petstore = { store: { ...store, ...copy } };
   const read = {
     category: () => all(petstore, service, CATEGORIES),
     pet: () => all(petstore, service, PETS),
@@ -69,6 +73,23 @@ export async function unfinishedIn(petstore: Pick<Petstore, "store">, service: S
   };
   const docs: Map<number, object> = await read[service]();
   return [...docs].filter(([, doc]) => isUnfinished(doc)).map(([id]) => `${service} ${id}`);
+}
+
+/**
+ * What a service that may be running has committed, in a directory of its own. SQLite appends commits to the log, and
+ * only now and then takes them over into the file: a copy that was made meanwhile is made again.
+ */
+async function copied(from: string, service: ServiceName): Promise<{ readonly dataDir: string } & AsyncDisposable> {
+  const dataDir = await mkdtemp(join(tmpdir(), "petstore-copy-"));
+  const file = join(from, `${service}.db`);
+  const takenOver = async () => (await stat(file, { bigint: true })).mtimeNs;
+  for (let before = -1n; before !== (await takenOver()); ) {
+    before = await takenOver();
+    for (const name of await readdir(from))
+      if (name.startsWith(`${service}.db`) || name.startsWith("identity.db"))
+        await copyFile(join(from, name), join(dataDir, name));
+  }
+  return { dataDir, [Symbol.asyncDispose]: () => rm(dataDir, { recursive: true }) };
 }
 
 /** All that is stored; see `openStoreOf`. */
