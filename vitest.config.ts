@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { mongodReporter } from "./test/harness/missing-tools-reporter.ts";
 
@@ -11,15 +12,38 @@ const wholePetstore = () =>
     (path) => !path.endsWith("failover.test.ts") && /startPetstore\((?!\{ replicas)/.test(readFileSync(path, "utf8")),
   );
 
+const besideTheCode = ["*", "{packages,proto,services,gateway,launcher,scripts}/**/*"];
+
 export default defineConfig({
   test: {
-    include: store
-      ? wholePetstore()
-      : ["*.test.ts", "{packages,proto,services,gateway,launcher,scripts,test}/**/*.test.ts"],
     // Generous: the tests must pass on a slow machine, and none of them measures time.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // More than there are cores: much of the time is waiting, for elections, for pauses, for processes that start.
+    maxWorkers: availableParallelism() + 1,
     reporters: ["default", mongodReporter(), ...(process.env.CI === "true" ? ["json"] : [])],
     outputFile: { json: `node_modules/.cache/tests/${store ?? "all"}.json` },
+    // Run in the order of their names: no long file is left running alone at the end.
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "processes",
+          include: store
+            ? wholePetstore()
+            : ["test/**/*.test.ts", ...besideTheCode.map((files) => `${files}.process.test.ts`)],
+          globalSetup: store ? ["test/harness/one-mongodb.ts"] : [],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: store ? [] : besideTheCode.map((files) => `${files}.test.ts`),
+          exclude: ["**/*.process.test.ts", "**/node_modules/**"],
+          setupFiles: ["test/harness/no-processes.ts"],
+        },
+      },
+    ],
   },
 });

@@ -1,4 +1,4 @@
-/** The process that `mongo.crash.test.ts` kills. Arguments: the URI, the service, and the first number not yet used. */
+/** The process that `mongo.crash.process.test.ts` kills. Arguments: the URI, the service, and the first number not yet used. */
 import { print, writeOn } from "../fixtures/crash-writer.ts";
 import { openForTest } from "../fixtures/mongo.ts";
 
