@@ -2,6 +2,7 @@
 import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { constants, createServer as createHttp2, type Http2Session, type Http2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import { hostProblem } from "connect-transcoder/request/host";
 import {
   type ConnectionLimits,
   type Connections,
@@ -9,7 +10,6 @@ import {
   type GuardOptions,
   guardConnections,
 } from "./connections.ts";
-import { hostProblem } from "./host.ts";
 
 export interface OnePortLimits extends ConnectionLimits {
   /** Until a connection has sent the bytes that tell its protocol. */

@@ -5,8 +5,14 @@ export interface JsonObject {
 }
 
 /** JSON text in which a bigint is an integer with all its digits. */
-export const jsonText = (value: Json): string =>
-  JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? rawJSON(String(member)) : member));
+export function jsonText(value: Json): string {
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (isArray(value)) return `[${value.map(jsonText).join(",")}]`;
+  const members = Object.entries(value).flatMap(([name, member]) =>
+    member === undefined ? [] : [`${JSON.stringify(name)}:${jsonText(member)}`],
+  );
+  return `{${members.join(",")}}`;
+}
 
-// In ECMAScript since 2025; TypeScript's library does not know it yet.
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
