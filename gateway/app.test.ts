@@ -1,7 +1,7 @@
 /** What an operator or a later step plugs in: identity, permission, sunset, a base path, other plugins. */
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { HttpError } from "connect-transcoder/errors/http-error";
+import { HttpError } from "connect-transcoder";
 import { afterEach, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { GatewayOptions } from "./app.ts";

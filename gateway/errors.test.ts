@@ -2,16 +2,21 @@
 import { create } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type Operation, operationsOf } from "connect-transcoder/contract/operations";
-import { HttpError } from "connect-transcoder/errors/http-error";
-import { UpstreamFailure } from "connect-transcoder/errors/upstream";
+import {
+  createErrorExit,
+  errorBody,
+  HttpError,
+  type Operation,
+  operationsOf,
+  UpstreamFailure,
+} from "connect-transcoder";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { describe, expect, test } from "vitest";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { createErrorExit, errorBody } from "./errors.ts";
+import { errorOptions } from "./errors.ts";
 
-const failureOf = createErrorExit(ErrorReasonSchema);
+const failureOf = createErrorExit(errorOptions);
 const operations = operationsOf(PetService);
 const operation = (id: string) => operations.find((one) => one.id === id) as Operation;
 

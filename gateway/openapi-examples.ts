@@ -1,4 +1,4 @@
-import type { Sources } from "connect-transcoder/openapi/sources";
+import type { Sources } from "connect-transcoder";
 
 /** They work one after the other on a petstore that holds nothing yet: identifiers start at 1. */
 export const examples: Sources["examples"] = {

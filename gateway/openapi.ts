@@ -1,9 +1,6 @@
 /** The document of the petstore: its services, its limits, its words. */
 
-import { filesBelow } from "connect-transcoder/contract/files";
-import { operationsOf } from "connect-transcoder/contract/operations";
-import { openApiDocument } from "connect-transcoder/openapi/document";
-import type { JsonObject } from "connect-transcoder/openapi/json";
+import { filesBelow, type JsonObject, openApiDocument, operationsOf } from "connect-transcoder";
 import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { API_VERSION } from "./app.ts";

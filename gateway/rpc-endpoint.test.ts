@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
 import { connectNodeAdapter, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
-import { HttpError } from "connect-transcoder/errors/http-error";
+import { HttpError } from "connect-transcoder";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reasonOf, rpcError } from "#errors";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";

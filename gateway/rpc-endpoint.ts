@@ -16,7 +16,7 @@ import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import type { Runtime } from "@petstore/runtime/clock";
-import { HttpError } from "connect-transcoder/errors/http-error";
+import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
 import { errors, reasonOf, rpcError } from "#errors";
 import type { GatewayPlugin } from "./app.ts";

@@ -21,12 +21,11 @@ import {
 import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { callHeaders } from "@petstore/rpc/call";
 import type { Runtime } from "@petstore/runtime/clock";
-import { HttpError } from "connect-transcoder/errors/http-error";
+import { createErrorExit, HttpError, unexplained } from "connect-transcoder";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import type { FastifyRequest } from "fastify";
 import { type Reason, reasonOf, rpcError } from "#errors";
-import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { createErrorExit, unexplained } from "./errors.ts";
+import { errorOptions } from "./errors.ts";
 
 /** The HTTP request that an RPC came with, and whether its message could be read. */
 export interface Exchange {
@@ -102,7 +101,7 @@ export function forward(
     else router.rpc(method, streaming(method) as never, { readMaxBytes: maxBytesOf(method) });
 }
 
-const failureOf = createErrorExit(ErrorReasonSchema);
+const failureOf = createErrorExit(errorOptions);
 
 /** What the caller is told of a failure: a service's own words, or those that the HTTP API has for it. */
 export function toRpcError(thrown: unknown, context: HandlerContext): ConnectError {

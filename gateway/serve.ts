@@ -7,17 +7,15 @@ import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
-import { operationsOf } from "connect-transcoder/contract/operations";
-import { jsonText } from "connect-transcoder/openapi/json";
-import { effectiveDates } from "connect-transcoder/policy/deprecation";
+import { effectiveDates, jsonText, operationsOf } from "connect-transcoder";
 import { errors } from "#errors";
-import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { buildGateway } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
 import type { GatewayConfig } from "./config.ts";
 import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
+import { errorOptions } from "./errors.ts";
 import { health } from "./health.ts";
 import { petstoreDocument, TITLE } from "./openapi.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
@@ -36,7 +34,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   });
   const app = await buildGateway({
     services,
-    reasons: ErrorReasonSchema,
+    errors: errorOptions,
     log,
     ...realTime,
     limits,

@@ -6,9 +6,9 @@ import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/cli
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { errors } from "#errors";
-import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { buildGateway, type GatewayOptions } from "./app.ts";
 import { authOf } from "./auth.ts";
+import { errorOptions } from "./errors.ts";
 
 export const testLimits: GatewayOptions["limits"] = {
   urlBytes: 8 * 1024,
@@ -28,7 +28,7 @@ export async function startGateway<S extends DescService>(
   const transport = createRouterTransport(({ service }) => service(desc, implementation));
   const app = await buildGateway({
     services: [{ desc, transport }],
-    reasons: ErrorReasonSchema,
+    errors: errorOptions,
     log: pino({ level: "debug" }, { write: (line: string) => log.push(line) }),
     clock: Date.now,
     random: Math.random,

@@ -1,7 +1,7 @@
 /** Calls of RPCs that there are not, answered as the caller's protocol has it instead of with HTTP's record of a 404. */
 
 import { unknownRpcAnswer } from "@petstore/rpc/server/unknown-rpc";
-import { splitTarget } from "connect-transcoder/request/path";
+import { splitTarget } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { errors } from "#errors";
 

@@ -1,4 +1,4 @@
-import { jsonText } from "connect-transcoder/openapi/json";
+import { jsonText } from "connect-transcoder";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rpcError } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";

@@ -4,10 +4,7 @@
  */
 import { globSync, readFileSync } from "node:fs";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { REQUEST_ID_PATTERN } from "@petstore/rpc/call";
-import { type Operation, operationsOf } from "connect-transcoder/contract/operations";
-import { checkContentType } from "connect-transcoder/policy/media";
-import { isWellEncoded, splitTarget } from "connect-transcoder/request/path";
+import { type Operation, operationsOf, splitTarget } from "connect-transcoder";
 import { excerpt } from "connect-transcoder/validation/excerpt";
 import { validate } from "connect-transcoder/validation/validate";
 import { analyse } from "scslre";
@@ -18,11 +15,14 @@ import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { ListPetsRequestSchema, PetService, UpdatePetRequestSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { parseAccept, weightOf } from "../../packages/transcoder/policy/accept.ts";
 import { parseEntityTags } from "../../packages/transcoder/policy/conditional.ts";
+import { checkContentType } from "../../packages/transcoder/policy/media.ts";
 import { prefersStrict, timeoutMs } from "../../packages/transcoder/request/headers.ts";
 import { inputReader } from "../../packages/transcoder/request/input.ts";
 import { toInteger } from "../../packages/transcoder/request/integer.ts";
 import { parseJson } from "../../packages/transcoder/request/json.ts";
+import { isWellEncoded } from "../../packages/transcoder/request/path.ts";
 import { formatQuery, parseQuery } from "../../packages/transcoder/request/query.ts";
+import { REQUEST_ID_PATTERN } from "../../packages/transcoder/request/request-id.ts";
 import { parseTimestamp } from "../../packages/transcoder/request/timestamp.ts";
 import { readPage } from "../../services/resource/page.ts";
 import { countSteps } from "./step-counter.ts";
@@ -70,7 +70,11 @@ describe("regular expressions", () => {
         .filter(({ made }) => made > 0)
         .map(({ path }) => path)
         .sort(),
-    ).toEqual(["packages/rpc/call.ts", "packages/transcoder/server/unrouted.ts"]);
+    ).toEqual([
+      "packages/rpc/call.ts",
+      "packages/transcoder/request/request-id.ts",
+      "packages/transcoder/server/unrouted.ts",
+    ]);
     for (const source of [REQUEST_ID_PATTERN, "^/api/pets/[^/]+$", "^/docs/.*$"])
       expect(troublesOf({ source, flags: "" })).toEqual([]);
   });

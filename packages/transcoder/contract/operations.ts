@@ -120,7 +120,7 @@ function operationOf(service: DescService, method: DescMethodUnary, rule: HttpRu
     id: method.localName + suffix,
     service,
     method,
-    tag: getOption(service, tag),
+    tag: getOption(service, tag) || service.name,
     verb,
     path: showTemplate(segments),
     segments,

@@ -1,5 +1,5 @@
 /**
- * A request that can't be served as it was sent. The code is one of the catalogue of reasons; the message is public and
+ * A request that can't be served as it was sent. The code is one of the catalogue of errors; the message is public and
  * says what is wrong and where.
  */
 export class HttpError extends Error {
@@ -7,10 +7,13 @@ export class HttpError extends Error {
   readonly code: string;
   /** Sent with the answer, such as Allow on a 405. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Counts where there is no catalogue and the code is none of the transcoder's own. */
+  readonly status: number | undefined;
 
-  constructor(code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(code: string, message: string, headers: Readonly<Record<string, string>> = {}, status?: number) {
     super(message);
     this.code = code;
     this.headers = headers;
+    this.status = status;
   }
 }

@@ -1,15 +1,16 @@
 /** Components that no message describes: the records of errors, and headers. */
-import { REQUEST_ID_PATTERN } from "@petstore/rpc/call";
-import type { Reason } from "./failures.ts";
+import type { Reason } from "../errors/reasons.ts";
+import { REQUEST_ID_PATTERN } from "../request/request-id.ts";
+import type { Errors } from "./failures.ts";
 import type { JsonObject } from "./json.ts";
 
 /** The schemas of errors, as JSON and as problem (RFC 9457). */
-export function errorSchemas(reasons: readonly Reason[]): JsonObject {
+export function errorSchemas({ reasons, areAll }: Errors): JsonObject {
   const members: JsonObject = {
     code: {
       type: "string",
       description: "What went wrong, for programs. It never changes its meaning.",
-      enum: reasons.map(({ code }) => code),
+      [areAll ? "enum" : "examples"]: reasons.map(({ code }) => code),
     },
     message: { type: "string", description: "What was wrong and where, for people." },
     status: { type: "integer", description: "The HTTP status code.", minimum: 400, maximum: 599 },

@@ -6,7 +6,8 @@ import { operation as operationOption } from "../gen/transcoder/v1/annotations_p
 import { effectiveDates } from "../policy/deprecation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import { commonHeaders, errorSchemas } from "./common.ts";
-import { catalogue, failuresOf, type Reason } from "./failures.ts";
+import { type Errors, errorsOf, failuresOf } from "./failures.ts";
+import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
 import { commonParameters, parametersOf } from "./parameters.ts";
 import { commonFailures, responsesOf } from "./responses.ts";
@@ -17,11 +18,11 @@ import type { Sources } from "./sources.ts";
 export interface About {
   readonly title: string;
   readonly version: string;
-  readonly description: string;
+  readonly description?: string | undefined;
   /** By its identifier at spdx.org/licenses. */
-  readonly license: string;
+  readonly license?: string | undefined;
   /** Who answers for it. */
-  readonly contact: string;
+  readonly contact?: string | undefined;
   /** In front of every path; empty for none. */
   readonly basePath: string;
   /** Longest time for a request. */
@@ -32,8 +33,8 @@ export interface About {
 export function openApiDocument(sources: Sources, about: About): JsonObject {
   const { operations, docs } = sources;
   const schemas = createSchemas(sources);
-  const reasons = catalogue(sources);
-  const paths = Map.groupBy(operations, ({ path }) => path);
+  const errors = errorsOf(sources);
+  const paths = groupBy(operations, ({ path }) => path);
   const { title, version, description, license, contact, basePath } = about;
   return {
     openapi: "3.1.1",
@@ -41,8 +42,8 @@ export function openApiDocument(sources: Sources, about: About): JsonObject {
       title,
       version,
       description,
-      contact: { name: contact },
-      license: { name: license, identifier: license },
+      contact: contact === undefined ? undefined : { name: contact },
+      license: license === undefined ? undefined : { name: license, identifier: license },
     },
     servers: [{ url: basePath || "/" }],
     tags: tagsOf(operations, docs),
@@ -50,20 +51,23 @@ export function openApiDocument(sources: Sources, about: About): JsonObject {
       [...paths].map(([path, ofPath]) => [
         path,
         Object.fromEntries(
-          ofPath.map((operation) => [operation.verb.toLowerCase(), describe(operation, sources, schemas, reasons)]),
+          ofPath.map((operation) => [operation.verb.toLowerCase(), describe(operation, sources, schemas, errors)]),
         ),
       ]),
     ),
     components: {
-      schemas: { ...schemas.components(), ...errorSchemas(reasons) },
-      responses: commonFailures(operations.flatMap((operation) => failuresOf(operation, sources, reasons))),
+      schemas: { ...schemas.components(), ...errorSchemas(errors) },
+      responses: commonFailures(
+        operations.flatMap((operation) => failuresOf(operation, sources, errors)),
+        errors.areAll,
+      ),
       parameters: commonParameters(about),
       headers: commonHeaders(version),
     },
   };
 }
 
-function describe(operation: Operation, sources: Sources, schemas: Schemas, reasons: readonly Reason[]): JsonObject {
+function describe(operation: Operation, sources: Sources, schemas: Schemas, errors: Errors): JsonObject {
   const { operations } = sources;
   return {
     operationId: operation.id,
@@ -72,8 +76,9 @@ function describe(operation: Operation, sources: Sources, schemas: Schemas, reas
     deprecated: operation.deprecation ? true : undefined,
     parameters: parametersOf(operation, schemas),
     requestBody: requestBodyOf(operation, schemas),
-    responses: responsesOf(operation, failuresOf(operation, sources, reasons), {
+    responses: responsesOf(operation, failuresOf(operation, sources, errors), {
       schemas,
+      areAll: errors.areAll,
       description: sources.docs[operation.method.output.typeName] ?? "Success.",
       links: linksOf(operation, operations),
     }),
@@ -88,7 +93,10 @@ function textOf(operation: Operation, { docs, deprecation }: Sources): JsonObjec
     operation.updateMask ? "The body is a merge patch: it changes the members that it names, and no others." : "",
     ending(operation, deprecation),
   ];
-  return { summary, description: paragraphs.filter((paragraph) => paragraph !== "").join("\n\n") || undefined };
+  return {
+    summary: summary || undefined,
+    description: paragraphs.filter((paragraph) => paragraph !== "").join("\n\n") || undefined,
+  };
 }
 
 function ending({ deprecation, method }: Operation, policy: Sources["deprecation"]): string {
@@ -140,7 +148,7 @@ function linksOf(operation: Operation, operations: readonly Operation[]): JsonOb
 }
 
 function tagsOf(operations: readonly Operation[], docs: Sources["docs"]): JsonObject[] {
-  const services = Map.groupBy(operations, ({ tag }) => tag);
+  const services = groupBy(operations, ({ tag }) => tag);
   return [...services].map(([name, ofTag]) => ({
     name,
     description: [...new Set(ofTag.map(({ service }) => docs[service.typeName] ?? ""))].join(" "),

@@ -1,31 +1,24 @@
 /** Which errors an operation can answer with: its own, and those that follow from what it takes. */
-import { type DescEnum, getOption } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
-import { error as errorKind } from "../gen/transcoder/v1/annotations_pb.ts";
+import { grpcNames, type Reason, reasonsOf } from "../errors/reasons.ts";
 import { isConditional } from "../policy/conditional.ts";
+import { groupBy } from "./group-by.ts";
 import type { Sources } from "./sources.ts";
 
-/** One entry of the catalogue of errors. */
-export interface Reason {
-  /** As in an error's member `code`. */
-  readonly code: string;
-  readonly status: number;
-  readonly meaning: string;
+/** What a document tells of errors. */
+export interface Errors {
+  /** In the order of the catalogue. */
+  readonly reasons: readonly Reason[];
+  /** Whether there are no others. Without a catalogue services may give any reason. */
+  readonly areAll: boolean;
 }
 
-/** The catalogue of errors, in its own order. */
-export function catalogue({ reasons, docs }: Pick<Sources, "reasons" | "docs">): Reason[] {
-  return reasons.values
-    .filter((value) => value.number !== 0)
-    .map((value) => ({
-      code: codeOf(reasons, value.name),
-      status: getOption(value, errorKind).httpStatus,
-      meaning: docs[`${reasons.typeName}.${value.name}`] ?? "",
-    }));
-}
+export const errorsOf = ({ reasons, docs }: Pick<Sources, "reasons" | "docs">): Errors => ({
+  reasons: reasonsOf(reasons, docs),
+  areAll: reasons !== undefined,
+});
 
-const codeOf = ({ sharedPrefix = "" }: DescEnum, name: string): string => name.slice(sharedPrefix.length);
-
+/** Codes by which this package and its services speak of what HTTP has in common, as far as the catalogue has them. */
 const ANYWHERE = [
   "INVALID_QUERY", // bad percent encoding, which even a parameter that is ignored may have
   "INVALID_HEADER",
@@ -40,11 +33,15 @@ const ANYWHERE = [
   "DEADLINE_EXCEEDED",
 ];
 
-/** The errors of an operation by status, lowest first. */
+/**
+ * The errors of an operation by status, lowest first. Without a catalogue that is everything that gRPC has a code for.
+ *
+ * @throws Error when it names an error that the catalogue does not have
+ */
 export function failuresOf(
   operation: Operation,
   { deprecation }: Pick<Sources, "deprecation">,
-  all: readonly Reason[],
+  { reasons: all, areAll }: Errors,
 ): [status: number, reasons: Reason[]][] {
   const { params, paging, body, errors } = operation;
   const has = (header: string) => operation.requestHeaders.some(({ name }) => name === header);
@@ -52,6 +49,7 @@ export function failuresOf(
   const codes = new Set([
     ...ANYWHERE,
     ...errors,
+    ...when(!areAll, ...grpcNames),
     ...when(params.length > 0, "INVALID_ID"),
     ...when(paging, "INVALID_PAGE_TOKEN"),
     ...when(body, "MALFORMED_JSON", "VALIDATION_FAILED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
@@ -59,10 +57,10 @@ export function failuresOf(
     ...when(has("Idempotency-Key"), "IDEMPOTENCY_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"),
     ...when(operation.deprecation && deprecation.goneAfterSunset, "ENDPOINT_SUNSET"),
   ]);
-  const unknown = [...codes].find((code) => !all.some((reason) => reason.code === code));
+  const unknown = errors.find((code) => !all.some((reason) => reason.code === code));
   if (unknown) throw new Error(`${operation.method}: ${unknown} is not in the catalogue of errors`);
   return [
-    ...Map.groupBy(
+    ...groupBy(
       all.filter(({ code }) => codes.has(code)),
       ({ status }) => status,
     ),

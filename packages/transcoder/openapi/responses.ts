@@ -1,10 +1,10 @@
 /** What an operation answers: statuses, headers and bodies. */
 import type { DescField } from "@bufbuild/protobuf";
-import { errorBody } from "../../../gateway/errors.ts";
 import type { Operation } from "../contract/operations.ts";
+import { errorBody } from "../errors/error-exit.ts";
+import type { Reason } from "../errors/reasons.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
-import type { Reason } from "./failures.ts";
 import type { JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
 
@@ -18,7 +18,12 @@ const ALWAYS = ["X-Request-Id", "API-Version", "Cache-Control", "Vary"];
 export function responsesOf(
   operation: Operation,
   failures: readonly [status: number, reasons: readonly Reason[]][],
-  { schemas, description, links }: { schemas: Schemas; description: string; links: JsonObject | undefined },
+  {
+    schemas,
+    areAll,
+    description,
+    links,
+  }: { schemas: Schemas; areAll: boolean; description: string; links: JsonObject | undefined },
 ): JsonObject {
   return {
     [operation.successStatus]: {
@@ -28,7 +33,7 @@ export function responsesOf(
       links,
     },
     ...(isConditional(operation) ? { 304: notModified(operation) } : {}),
-    ...Object.fromEntries(failures.map(([status, reasons]) => [status, failure(operation, status, reasons)])),
+    ...Object.fromEntries(failures.map(([status, reasons]) => [status, failure(operation, status, reasons, areAll)])),
   };
 }
 
@@ -61,12 +66,12 @@ const notModified = (operation: Operation): JsonObject => ({
 });
 
 /** Failures that are the same for many operations stand among the components; see `commonFailures`. */
-function failure(operation: Operation, status: number, reasons: readonly Reason[]): JsonObject {
+function failure(operation: Operation, status: number, reasons: readonly Reason[], areAll: boolean): JsonObject {
   const more = [
     ...(status === 415 && operation.updateMask ? ["Accept-Patch"] : []),
     ...(operation.deprecation ? ["Link", ...deprecationHeaders(operation)] : []),
   ];
-  return isCommon(status, more) ? refer("responses", nameOf(reasons)) : failureResponse(status, reasons, more);
+  return isCommon(status, more) ? refer("responses", nameOf(reasons)) : failureResponse(status, reasons, areAll, more);
 }
 
 /** What a request can be refused for differs from one operation to the next. */
@@ -80,22 +85,30 @@ const nameOf = (reasons: readonly Reason[]): string =>
     .join("Or");
 
 /** The responses that `responsesOf` refers to. */
-export const commonFailures = (all: readonly [status: number, reasons: readonly Reason[]][]): JsonObject =>
+export const commonFailures = (
+  all: readonly [status: number, reasons: readonly Reason[]][],
+  areAll: boolean,
+): JsonObject =>
   Object.fromEntries(
     all
       .filter(([status]) => isCommon(status, []))
-      .map(([status, reasons]) => [nameOf(reasons), failureResponse(status, reasons, [])])
+      .map(([status, reasons]) => [nameOf(reasons), failureResponse(status, reasons, areAll, [])])
       .sort(([a], [b]) => ((a as string) < (b as string) ? -1 : 1)),
   );
 
-function failureResponse(status: number, reasons: readonly Reason[], more: readonly string[]): JsonObject {
+function failureResponse(
+  status: number,
+  reasons: readonly Reason[],
+  areAll: boolean,
+  more: readonly string[],
+): JsonObject {
   const content = (record: string, asProblem: boolean) => ({
     schema: {
       allOf: [refer("schemas", record)],
       type: "object",
       properties: {
         status: { type: "integer", const: status },
-        code: { type: "string", enum: reasons.map(({ code }) => code) },
+        code: { type: "string", [areAll ? "enum" : "examples"]: reasons.map(({ code }) => code) },
       },
     },
     examples: Object.fromEntries(reasons.map((reason) => [reason.code, { value: exampleOf(reason, asProblem) }])),

@@ -29,7 +29,7 @@ export interface Schemas {
 
 type Described = Pick<Sources, "docs" | "files" | "examples" | "patchExamples">;
 
-export function createSchemas({ docs, files, examples, patchExamples }: Described): Schemas {
+export function createSchemas({ docs, files, examples = {}, patchExamples = {} }: Described): Schemas {
   const named = new Map<string, { of: string; schema: () => JsonObject }>();
   const inputs = new Set<DescMessage>();
 

@@ -6,15 +6,15 @@ import type { Json } from "./json.ts";
 /** What a document is made from. */
 export interface Sources {
   readonly operations: readonly Operation[];
-  /** The catalogue of errors. */
-  readonly reasons: DescEnum;
+  /** The catalogue of errors: an enum whose values carry the option `error`. */
+  readonly reasons?: DescEnum | undefined;
   /** The comments of the contract by full name. */
   readonly docs: Readonly<Record<string, string>>;
   /** The files of the contract and all below them, where predefined rules are found. */
   readonly files: readonly DescFile[];
   /** Examples by the full name of a message, as JSON on the wire. */
-  readonly examples: Readonly<Record<string, readonly Json[]>>;
+  readonly examples?: Readonly<Record<string, readonly Json[]>>;
   /** Examples of merge patches, likewise. */
-  readonly patchExamples: Readonly<Record<string, readonly Json[]>>;
+  readonly patchExamples?: Readonly<Record<string, readonly Json[]>>;
   readonly deprecation: DeprecationPolicy;
 }

@@ -4,49 +4,28 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operations.ts";
 import { UpstreamFailure } from "../errors/upstream.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
-import { type DeprecationPolicy, deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
+import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { checkAccept, checkContentType, JSON_TYPE, varyByAccept } from "../policy/media.ts";
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { type Answer, answerer } from "../response/answer.ts";
+import type { Limits, transcoderDefaults } from "./options.ts";
 
-export interface TranscoderOptions {
+export interface RouteOptions extends ReturnType<typeof transcoderDefaults> {
   readonly operations: readonly Operation[];
   readonly transport: Transport;
-  /** In front of every path, such as "/api"; empty for none. */
-  readonly basePath: string;
-  readonly limits: {
-    /** Most bytes of a body. */
-    readonly bodyBytes: number;
-    /** Nesting of a JSON body; the outermost value counts as 1. */
-    readonly jsonDepth: number;
-    /** Longest time for a request, from its arrival. */
-    readonly requestMs: number;
-  };
-  readonly deprecation: DeprecationPolicy;
-  /** Milliseconds since 1970. */
+  readonly limits: Limits;
   readonly clock: () => number;
-  /** Lets the request through or throws, before anything about the request is judged. */
-  readonly authorize: (request: FastifyRequest, operation: Operation) => Promise<void> | void;
-  /** The headers of the call that is made for a request. */
-  readonly callHeaders: (request: FastifyRequest) => Record<string, string>;
-}
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** When the request arrived, on the gateway's clock. */
-    arrivedAt: number;
-  }
 }
 
 /** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then `PLACES`. */
-export async function registerOperations(app: FastifyInstance, options: TranscoderOptions): Promise<void> {
+export async function registerOperations(app: FastifyInstance, options: RouteOptions): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   for (const operation of options.operations) registerOperation(app, operation, options);
 }
 
-function registerOperation(app: FastifyInstance, operation: Operation, options: TranscoderOptions): void {
+function registerOperation(app: FastifyInstance, operation: Operation, options: RouteOptions): void {
   const { basePath, clock } = options;
   const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
@@ -66,7 +45,7 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
   });
 }
 
-function handlerOf(operation: Operation, options: TranscoderOptions) {
+function handlerOf(operation: Operation, options: RouteOptions) {
   const { transport, basePath, clock, limits, callHeaders } = options;
   const readInput = inputReader(operation, basePath, limits.jsonDepth);
   const answerOf = answerer(operation, basePath);

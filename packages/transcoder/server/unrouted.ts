@@ -49,7 +49,7 @@ const patternOf = (url: string): RegExp =>
   new RegExp(
     `^${url
       .split("/")
-      .map((part) => (part.startsWith(":") ? "[^/]+" : part === "*" ? ".*" : RegExp.escape(part)))
+      .map((part) => (part.startsWith(":") ? "[^/]+" : part === "*" ? ".*" : part.replaceAll(/[^\w~-]/g, "\\$&")))
       .join("/")}$`,
   );
 

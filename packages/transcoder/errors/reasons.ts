@@ -1,0 +1,106 @@
+/** The catalogue of errors: what can go wrong, by the code that callers see. */
+import { type DescEnum, getOption } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { error as errorKind } from "../gen/transcoder/v1/annotations_pb.ts";
+
+/** One entry of the catalogue of errors. */
+export interface Reason {
+  /** As in an error's member `code`. */
+  readonly code: string;
+  /** The HTTP status. */
+  readonly status: number;
+  readonly meaning: string;
+}
+
+/** What a service calls its reasons for failure. */
+export interface Catalogue {
+  /** An enum whose values carry the option `error` of transcoder.v1; without its prefix each is a code. */
+  readonly reasons: DescEnum;
+  /** Who names these reasons in a google.rpc.ErrorInfo. */
+  readonly domain: string;
+}
+
+/** What the transcoder itself refuses a request for, where a catalogue does not say otherwise. */
+const OWN: readonly Reason[] = [
+  [
+    "MALFORMED_JSON",
+    400,
+    "The body is not JSON (RFC 8259) in UTF-8, is empty, repeats a member, or is nested too deep.",
+  ],
+  ["VALIDATION_FAILED", 400, "A value is missing, of the wrong type, out of range, or not one of those allowed."],
+  ["INVALID_ID", 400, "A parameter in the path is not of its type, or breaks a rule."],
+  ["INVALID_QUERY", 400, "A query parameter is empty, repeated without need, not of its type, or breaks a rule."],
+  ["INVALID_PAGE_TOKEN", 400, "The page token is not one that this list gave out."],
+  ["INVALID_HEADER", 400, "A header does not have the form that its specification demands."],
+  ["UNKNOWN_FIELD", 400, "Under `Prefer: handling=strict`, a member or parameter that the operation does not know."],
+  ["ROUTE_NOT_FOUND", 404, "The path is none of this API's."],
+  ["METHOD_NOT_ALLOWED", 405, "The path exists, but not with this method; the header Allow lists those it has."],
+  ["NOT_ACCEPTABLE", 406, "The header Accept leaves no media type that this operation can answer with."],
+  ["ENDPOINT_SUNSET", 410, "The operation has passed its sunset date."],
+  ["ETAG_MISMATCH", 412, "The record is not at a revision that the preconditions allow. Read it again."],
+  ["PAYLOAD_TOO_LARGE", 413, "The body is larger than allowed."],
+  ["URI_TOO_LONG", 414, "The request target is longer than allowed."],
+  ["UNSUPPORTED_MEDIA_TYPE", 415, "The body is not `application/json` in UTF-8, or it is compressed."],
+  ["HEADERS_TOO_LARGE", 431, "The header fields together are larger than allowed."],
+  ["INTERNAL", 500, "A fault of the service. The message holds the request's identifier and nothing else."],
+  ["UPSTREAM_ERROR", 502, "A service gave an answer that can't be understood."],
+  ["UNAVAILABLE", 503, "A service can't be reached. After a write the outcome is unknown."],
+  ["DEADLINE_EXCEEDED", 504, "The time for the request ran out. After a write the outcome is unknown."],
+].map(([code, status, meaning]) => ({ code, status, meaning }) as Reason);
+
+/** The codes of gRPC, with the statuses and in the words of google.rpc.Code (googleapis, google/rpc/code.proto). */
+const GRPC: Readonly<Record<Code, readonly [status: number, meaning: string]>> = {
+  [Code.Canceled]: [499, "The operation was cancelled."],
+  [Code.Unknown]: [500, "Unknown error."],
+  [Code.InvalidArgument]: [400, "The client specified an invalid argument."],
+  [Code.DeadlineExceeded]: [504, "The deadline expired before the operation could complete."],
+  [Code.NotFound]: [404, "Some requested entity was not found."],
+  [Code.AlreadyExists]: [409, "The entity that a client attempted to create already exists."],
+  [Code.PermissionDenied]: [403, "The caller does not have permission to execute the operation."],
+  [Code.ResourceExhausted]: [429, "Some resource has been exhausted, perhaps a quota."],
+  [Code.FailedPrecondition]: [400, "The system is not in a state required for the operation."],
+  [Code.Aborted]: [409, "The operation was aborted, typically because of concurrent changes."],
+  [Code.OutOfRange]: [400, "The operation was attempted past the valid range."],
+  [Code.Unimplemented]: [501, "The operation is not implemented or not supported."],
+  [Code.Internal]: [500, "Internal error."],
+  [Code.Unavailable]: [503, "The service is currently unavailable."],
+  [Code.DataLoss]: [500, "Unrecoverable data loss or corruption."],
+  [Code.Unauthenticated]: [401, "The request does not have valid authentication credentials."],
+};
+
+/** The HTTP status of a gRPC code. */
+export const statusOf = (code: Code): number => GRPC[code][0];
+
+/** As in google.rpc.Code: NOT_FOUND. */
+export const nameOf = (code: Code): string =>
+  code === Code.Canceled ? "CANCELLED" : Code[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+
+const byGrpcCode: readonly Reason[] = Object.entries(GRPC).map(([code, [status, meaning]]) => ({
+  code: nameOf(Number(code)),
+  status,
+  meaning,
+}));
+
+/** The names of all codes of gRPC. */
+export const grpcNames: readonly string[] = byGrpcCode.map(({ code }) => code);
+
+/**
+ * What can go wrong: the values of an enum, or, without one, the codes of gRPC; and beside them what the transcoder itself
+ * refuses. `docs` are the comments of the contract by full name.
+ */
+export function reasonsOf(reasons: DescEnum | undefined, docs: Readonly<Record<string, string>> = {}): Reason[] {
+  const named = reasons ? inEnum(reasons, docs) : [];
+  const missing = (known: readonly Reason[], more: readonly Reason[]) =>
+    more.filter(({ code }) => !known.some((one) => one.code === code));
+  const own = [...named, ...missing(named, OWN)];
+  return reasons ? own : [...own, ...missing(own, byGrpcCode)];
+}
+
+const inEnum = (reasons: DescEnum, docs: Readonly<Record<string, string>>): Reason[] =>
+  reasons.values
+    .filter(({ number }) => number !== 0)
+    .map((value) => ({
+      code: value.name.slice(reasons.sharedPrefix?.length ?? 0).toUpperCase(),
+      status: getOption(value, errorKind).httpStatus,
+      meaning: docs[`${reasons.typeName}.${value.name}`] ?? "",
+    }));

@@ -1,0 +1,16 @@
+/** Serves annotated Connect services as HTTP/JSON, with OpenAPI. README.md says how. */
+export { filesBelow } from "./contract/files.ts";
+export { type Operation, operationsOf } from "./contract/operations.ts";
+export { createErrorExit, type ErrorOptions, type ErrorRecord, errorBody, unexplained } from "./errors/error-exit.ts";
+export { HttpError } from "./errors/http-error.ts";
+export type { Catalogue } from "./errors/reasons.ts";
+export { UpstreamFailure } from "./errors/upstream.ts";
+export { type About, openApiDocument } from "./openapi/document.ts";
+export { type Json, type JsonObject, jsonText } from "./openapi/json.ts";
+export type { Sources } from "./openapi/sources.ts";
+export { type DeprecationPolicy, effectiveDates } from "./policy/deprecation.ts";
+export { splitTarget } from "./request/path.ts";
+export { markArrivals } from "./server/arrival.ts";
+export type { Limits, OpenApiOptions, ServerOptions, TranscoderOptions } from "./server/options.ts";
+export { transcoder } from "./server/plugin.ts";
+export { serverOptions } from "./server/server-options.ts";

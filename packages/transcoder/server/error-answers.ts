@@ -1,0 +1,41 @@
+/** Answers to what went wrong, to a request or on a bare socket. */
+import type { Duplex } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { createErrorExit, errorBody } from "../errors/error-exit.ts";
+import type { HttpError } from "../errors/http-error.ts";
+import { varyByAccept, wantsProblem } from "../policy/media.ts";
+import { newRequestId } from "../request/request-id.ts";
+import { commonHeaders } from "./arrival.ts";
+import { type ServerOptions, serverDefaults } from "./options.ts";
+import { writeResponse } from "./wire.ts";
+
+/** An error says what was so at one moment. */
+const NOT_STORED = { "cache-control": "no-store" };
+
+export function errorAnswers(options: ServerOptions) {
+  const { apiVersion, errors, random } = serverDefaults(options);
+  const failureOf = createErrorExit(errors);
+  return {
+    /** To a request, whatever was thrown; Fastify's error handler. */
+    send(error: unknown, request: FastifyRequest, reply: FastifyReply) {
+      const { record, headers } = failureOf(error, request.id);
+      const level = record.status < 500 || reply.raw.destroyed ? "debug" : record.status <= 502 ? "error" : "warn";
+      request.log[level]({ err: error }, record.code);
+      const { type, body } = errorBody(record, wantsProblem(request));
+      varyByAccept(reply);
+      return reply
+        .code(record.status)
+        .headers({ ...NOT_STORED, ...headers })
+        .type(type)
+        .send(body);
+    },
+    /** To what never became a request. */
+    refuse(error: HttpError, socket: Duplex) {
+      const requestId = newRequestId(random);
+      const { record, headers } = failureOf(error, requestId);
+      const { type, body } = errorBody(record, false);
+      const common = { ...commonHeaders(requestId, apiVersion), "content-type": type };
+      writeResponse(socket, { status: record.status, headers: { ...common, ...NOT_STORED, ...headers }, body });
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/** What a server of HTTP/JSON can be told, and what holds where it is not. */
+import type { DescService } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import type { FastifyRequest } from "fastify";
+import type { Operation } from "../contract/operations.ts";
+import type { ErrorOptions } from "../errors/error-exit.ts";
+import type { About } from "../openapi/document.ts";
+import type { Sources } from "../openapi/sources.ts";
+import type { DeprecationPolicy } from "../policy/deprecation.ts";
+import { REQUEST_ID_HEADER } from "../request/request-id.ts";
+import type { SizeLimits } from "../request/sizes.ts";
+
+/** How large a request may be and how long it may take. */
+export interface Limits extends SizeLimits {
+  /** Most bytes of a body; 64 KiB by default. */
+  readonly bodyBytes: number;
+  /** Nesting of a JSON body; the outermost value counts as 1. 16 by default. */
+  readonly jsonDepth: number;
+  /** Longest time for a request, from its arrival, and the most that `X-Server-Timeout` can ask for; 10 s by default. */
+  readonly requestMs: number;
+}
+
+/** What a Fastify server has to know from its start. */
+export interface ServerOptions {
+  /** Version of the HTTP interface, sent with every answer as `API-Version`; 1.0.0 by default. */
+  readonly apiVersion?: string | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+  readonly errors?: ErrorOptions | undefined;
+  /** Milliseconds since 1970. */
+  readonly clock?: (() => number) | undefined;
+  /** Uniform in [0, 1). */
+  readonly random?: (() => number) | undefined;
+}
+
+export interface TranscoderOptions extends ServerOptions {
+  /** What is served: services whose RPCs have a google.api.http rule, and the way to each. */
+  readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
+  /** In front of every path, such as "/api"; empty, the default, for none. */
+  readonly basePath?: string | undefined;
+  /** When deprecated operations end, where that differs from the contract. */
+  readonly deprecation?: DeprecationPolicy | undefined;
+  /**
+   * Lets a request through or throws an HttpError, before anything but its route and its size is judged. By default
+   * everybody may do everything.
+   */
+  readonly authorize?: ((request: FastifyRequest, operation: Operation) => Promise<void> | void) | undefined;
+  /** The headers of the call that is made for a request; by default its X-Request-Id. */
+  readonly callHeaders?: ((request: FastifyRequest) => Record<string, string>) | undefined;
+  /** Serves the OpenAPI document. By default there is none. */
+  readonly openApi?: OpenApiOptions | undefined;
+}
+
+export interface OpenApiOptions
+  extends Pick<About, "title" | "description" | "license" | "contact">,
+    Partial<Pick<Sources, "docs" | "examples" | "patchExamples">> {
+  /** Behind `basePath`; "/openapi.json" by default. */
+  readonly path?: string | undefined;
+}
+
+const LIMITS: Limits = {
+  urlBytes: 8 * 1024,
+  headerBytes: 16 * 1024,
+  bodyBytes: 64 * 1024,
+  jsonDepth: 16,
+  requestMs: 10_000,
+};
+
+export const serverDefaults = ({ apiVersion, limits, errors, clock, random }: ServerOptions) => ({
+  apiVersion: apiVersion ?? "1.0.0",
+  limits: { ...LIMITS, ...limits },
+  errors: errors ?? {},
+  clock: clock ?? Date.now,
+  random: random ?? Math.random,
+});
+
+export const transcoderDefaults = ({ basePath, deprecation, authorize, callHeaders }: TranscoderOptions) => ({
+  basePath: basePath ?? "",
+  deprecation: deprecation ?? {},
+  authorize: authorize ?? (() => {}),
+  callHeaders: callHeaders ?? (({ id }: FastifyRequest) => ({ [REQUEST_ID_HEADER]: id })),
+});

@@ -1,0 +1,71 @@
+/** The Fastify plugin: annotated services as HTTP/JSON. */
+import type { FastifyInstance } from "fastify";
+import { fastifyPlugin } from "fastify-plugin";
+import { filesBelow } from "../contract/files.ts";
+import { operationsOf } from "../contract/operations.ts";
+import { HttpError } from "../errors/http-error.ts";
+import { openApiDocument } from "../openapi/document.ts";
+import { jsonText } from "../openapi/json.ts";
+import { hostProblem } from "../request/host.ts";
+import { checkSizes } from "../request/sizes.ts";
+import { markArrivals } from "./arrival.ts";
+import { errorAnswers } from "./error-answers.ts";
+import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
+import { registerOperations } from "./routes.ts";
+import { answerUnrouted } from "./unrouted.ts";
+import { takeOddRequests } from "./wire.ts";
+
+/**
+ * Serves the operations of services, and answers whatever else comes to the server that it is registered on: errors,
+ * paths and methods that there are not, OPTIONS. It belongs to the whole server, so register it once, on the instance
+ * that `fastify(serverOptions(options))` made, behind what looks at every request (CORS) and before routes of your own.
+ *
+ * Registering fails with an Error when an annotation asks for what can't be served.
+ */
+export const transcoder = fastifyPlugin(
+  async (app: FastifyInstance, options: TranscoderOptions): Promise<void> => {
+    const { limits, clock } = serverDefaults(options);
+    const { basePath, ...rest } = transcoderDefaults(options);
+    const { send, refuse } = errorAnswers(options);
+    app.setErrorHandler(send);
+    takeOddRequests(app, refuse);
+    markArrivals(app, options);
+    answerUnrouted(app);
+    app.addHook("onRequest", async (request) => {
+      checkSizes(request, limits);
+      const problem = hostProblem(request.raw);
+      if (problem !== undefined) throw new HttpError("INVALID_HEADER", `Host: ${problem}`);
+    });
+    for (const { desc, transport } of options.services) {
+      const operations = operationsOf(desc);
+      await app.register((scope) =>
+        registerOperations(scope, { ...rest, basePath, limits, clock, operations, transport }),
+      );
+    }
+    serveDocument(app, options);
+  },
+  { name: "connect-transcoder", fastify: "5.x" },
+);
+
+function serveDocument(app: FastifyInstance, options: TranscoderOptions): void {
+  const { openApi, services, errors } = options;
+  if (!openApi) return;
+  const { limits, apiVersion } = serverDefaults(options);
+  const { basePath, deprecation } = transcoderDefaults(options);
+  const { path = "/openapi.json", docs = {}, examples, patchExamples, ...about } = openApi;
+  const descs = services.map(({ desc }) => desc);
+  const document = openApiDocument(
+    {
+      operations: descs.flatMap(operationsOf),
+      reasons: errors?.catalogue?.reasons,
+      docs,
+      files: filesBelow(descs.map(({ file }) => file)),
+      examples,
+      patchExamples,
+      deprecation,
+    },
+    { ...about, version: apiVersion, basePath, requestMs: limits.requestMs },
+  );
+  const text = jsonText(document);
+  app.get(basePath + path, async (_, reply) => reply.type("application/json").send(text));
+}

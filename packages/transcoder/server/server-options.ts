@@ -1,0 +1,47 @@
+/** What a plugin can't tell Fastify any more: it has to be known when the server is made. */
+import type { Socket } from "node:net";
+import type { FastifyHttpOptions, FastifyInstance } from "fastify";
+import { isWellEncoded, splitTarget } from "../request/path.ts";
+import { isRequestId, newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
+import { parserLimit } from "../request/sizes.ts";
+import { errorAnswers } from "./error-answers.ts";
+import { type ServerOptions, serverDefaults } from "./options.ts";
+import { parserError } from "./wire.ts";
+
+/**
+ * Options for `fastify()` with which every request gets the answer that the transcoder has for it, also those that
+ * Fastify and node would answer by themselves: too large, too slow, not HTTP, with a path that can't be decoded. Give it
+ * the options of the plugin; add a logger and what else is yours.
+ */
+export function serverOptions(options: ServerOptions = {}) {
+  const { limits, random } = serverDefaults(options);
+  const { send, refuse } = errorAnswers(options);
+  return {
+    genReqId: ({ headers }) => {
+      const given = String(headers[REQUEST_ID_HEADER] ?? "");
+      return isRequestId(given) ? given : newRequestId(random);
+    },
+    http: {
+      maxHeaderSize: parserLimit(limits),
+      headersTimeout: limits.requestMs,
+      connectionsCheckingInterval: Math.min(1000, limits.requestMs),
+      requireHostHeader: false, // the transcoder checks it, so that the answer is a record
+    },
+    requestTimeout: limits.requestMs,
+    bodyLimit: limits.bodyBytes,
+    return503OnClosing: false, // what arrives while the server closes is still served
+    routerOptions: { maxParamLength: parserLimit(limits) },
+    rewriteUrl: ({ url = "/" }) => routable(url),
+    frameworkErrors: (error, request, reply) => send(error, request, reply as never),
+    clientErrorHandler(this: FastifyInstance, error: Error & { readonly code?: string }, socket: Socket) {
+      this.log.debug({ err: error }, "not an HTTP request");
+      refuse(parserError(error, limits), socket);
+    },
+  } satisfies FastifyHttpOptions<import("node:http").Server>;
+}
+
+/** A target that the router can always read: without scheme and host, and with percent signs that mean no character. */
+function routable(target: string): string {
+  const { path, query } = splitTarget(target);
+  return `${isWellEncoded(path) ? path : path.replaceAll("%", "%25")}${query === "" ? "" : `?${query}`}`;
+}
