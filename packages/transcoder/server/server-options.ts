@@ -1,11 +1,11 @@
 /** What a plugin can't tell Fastify any more: it has to be known when the server is made. */
-import type { Socket } from "node:net";
+import type { Server } from "node:http";
 import type { FastifyHttpOptions, FastifyInstance } from "fastify";
 import { isWellEncoded, splitTarget } from "../request/path.ts";
 import { isRequestId, newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
 import { parserLimit } from "../request/sizes.ts";
 import { errorAnswers } from "./error-answers.ts";
-import { type ServerOptions, serverDefaults } from "./options.ts";
+import { serverDefaults, type TranscoderOptions } from "./options.ts";
 import { parserError } from "./wire.ts";
 
 /**
@@ -13,7 +13,7 @@ import { parserError } from "./wire.ts";
  * Fastify and node would answer by themselves: too large, too slow, not HTTP, with a path that can't be decoded. Give it
  * the options of the plugin; add a logger and what else is yours.
  */
-export function serverOptions(options: ServerOptions = {}) {
+export function serverOptions(options: Partial<TranscoderOptions> = {}): FastifyHttpOptions<Server> {
   const { limits, random } = serverDefaults(options);
   const { send, refuse } = errorAnswers(options);
   return {
@@ -33,11 +33,11 @@ export function serverOptions(options: ServerOptions = {}) {
     routerOptions: { maxParamLength: parserLimit(limits) },
     rewriteUrl: ({ url = "/" }) => routable(url),
     frameworkErrors: (error, request, reply) => send(error, request, reply as never),
-    clientErrorHandler(this: FastifyInstance, error: Error & { readonly code?: string }, socket: Socket) {
+    clientErrorHandler(this: FastifyInstance, error, socket) {
       this.log.debug({ err: error }, "not an HTTP request");
       refuse(parserError(error, limits), socket);
     },
-  } satisfies FastifyHttpOptions<import("node:http").Server>;
+  };
 }
 
 /** A target that the router can always read: without scheme and host, and with percent signs that mean no character. */

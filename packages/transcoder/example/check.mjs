@@ -1,0 +1,42 @@
+// `node check.mjs http://127.0.0.1:8080` asks the example's server what it promises.
+import { deepEqual, equal, match } from "node:assert/strict";
+
+const base = process.argv[2];
+
+/** Waits for a server that is just starting. */
+async function ask(path, init) {
+  for (let tries = 0; ; tries++) {
+    try {
+      const response = await fetch(base + path, init);
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    } catch (error) {
+      if (tries >= 300) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+const post = (body) => ask("/books", { method: "POST", body, headers: { "content-type": "application/json" } });
+
+const book = '{"isbn":9007199254740993,"title":"The Origin"}';
+const added = await post(book);
+deepEqual([added.status, added.headers.get("location"), added.text], [201, "/books/9007199254740993", book]);
+equal((await ask("/books/9007199254740993")).text, book);
+
+const codeOf = async (answer) => {
+  const { status, text } = await answer;
+  const record = JSON.parse(text);
+  equal(record.status, status);
+  return [status, record.code, record.message];
+};
+deepEqual(await codeOf(ask("/books/7")), [404, "NOT_FOUND", "There is no book 7."]);
+deepEqual(await codeOf(ask("/books/x")), [400, "INVALID_ID", "isbn: must be an integer"]);
+deepEqual(await codeOf(post('{"isbn":0,"title":"a"}')), [400, "VALIDATION_FAILED", "isbn: must be greater than 0"]);
+equal(await codeOf(post('{"isbn":1,"isbn":1}')).then(([, code]) => code), "MALFORMED_JSON");
+equal(await codeOf(ask("/shelves")).then(([, code]) => code), "ROUTE_NOT_FOUND");
+equal(await codeOf(ask("/books", { method: "PUT" })).then(([, code]) => code), "METHOD_NOT_ALLOWED");
+equal((await ask("/books/1%")).status, 400);
+
+const document = JSON.parse((await ask("/openapi.json")).text);
+match(document.openapi, /^3\.1\./);
+deepEqual(Object.keys(document.paths), ["/books/{isbn}", "/books"]);
+process.stdout.write(`Node ${process.versions.node}: the example serves what it promises\n`);
