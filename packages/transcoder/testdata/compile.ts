@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createFileRegistry, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
+import { createFileRegistry, type DescEnum, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 const root = join(import.meta.dirname, "../../..");
@@ -29,6 +29,12 @@ export function serviceOf(registry: FileRegistry, name: string): DescService {
   const service = registry.getService(name);
   if (!service) throw new Error(`no service ${name}`);
   return service;
+}
+
+export function enumOf(registry: FileRegistry, name: string): DescEnum {
+  const found = registry.getEnum(name);
+  if (!found) throw new Error(`no enum ${name}`);
+  return found;
 }
 
 let library: FileRegistry | undefined;

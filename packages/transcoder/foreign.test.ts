@@ -1,10 +1,11 @@
-/** A service that the gateway has never heard of, served from its annotations alone. */
+/** A service that nothing here has heard of, served from its annotations alone, with a catalogue of errors. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compileLibrary, serviceOf } from "../packages/transcoder/testdata/compile.ts";
-import { startGateway } from "./testing.ts";
+import { compileLibrary, enumOf, serviceOf } from "./testdata/compile.ts";
+import { serve } from "./testdata/server.ts";
 
 const service = serviceOf(compileLibrary(), "foreign.library.v1.LibraryService");
+const reasons = enumOf(compileLibrary(), "foreign.library.v1.Reason");
 
 type Fields = Record<string, unknown>;
 let seen: Fields = {};
@@ -41,13 +42,14 @@ const implementation = {
   }),
 };
 
-let gateway: Awaited<ReturnType<typeof startGateway>>;
+let server: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
-  gateway = await startGateway(service, implementation as never, { basePath: "/api" });
+  const errors = { catalogue: { reasons, domain: "library" } };
+  server = await serve(service, implementation as never, { basePath: "/api", errors });
 }, 60_000);
-afterAll(() => gateway.app.close());
+afterAll(() => server.app.close());
 
-const call = (path: string, init?: RequestInit) => gateway.call(`/api${path}`, init);
+const call = (path: string, init?: RequestInit) => server.call(`/api${path}`, init);
 const json = (method: string, body: string, headers: Record<string, string> = {}): RequestInit => ({
   method,
   body,
@@ -240,5 +242,5 @@ test("what the service says that makes no sense is 502, and tells nothing", asyn
 
 test("RPCs without an HTTP rule have no route", async () => {
   expect((await call("/hidden")).status).toBe(404);
-  expect((await gateway.call("/books/1")).status).toBe(404);
+  expect((await server.call("/books/1")).status).toBe(404);
 });

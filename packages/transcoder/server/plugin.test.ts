@@ -1,0 +1,218 @@
+/** The plugin by itself: its defaults, its errors without a catalogue and with one, and what is beside it on a server. */
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import { text } from "node:stream/consumers";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { afterEach, describe, expect, test } from "vitest";
+import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
+import { HttpError, type TranscoderOptions } from "../index.ts";
+import { compileLibrary, enumOf, serviceOf } from "../testdata/compile.ts";
+import { serve } from "../testdata/server.ts";
+
+const service = serviceOf(compileLibrary(), "foreign.library.v1.LibraryService");
+const reasons = enumOf(compileLibrary(), "foreign.library.v1.Reason");
+const catalogue = { reasons, domain: "library" };
+
+let server: Awaited<ReturnType<typeof serve>>;
+afterEach(() => server?.app.close());
+
+type More = Parameters<typeof serve>[3];
+async function start(implementation: object, options: Partial<TranscoderOptions> = {}, more?: More) {
+  server = await serve(service, implementation as Partial<ServiceImpl<typeof service>>, options, more);
+  return server.call;
+}
+
+/** A library whose every book fails. */
+const failing = (error: unknown) => ({
+  getBook() {
+    throw error;
+  },
+});
+
+const because = (reason: string, code: Code, domain = "library") =>
+  new ConnectError("said the library", code, undefined, [
+    { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason, domain }) },
+  ]);
+
+describe("errors without a catalogue", () => {
+  // google/rpc/code.proto
+  test.each([
+    [Code.Canceled, "CANCELLED", 499],
+    [Code.InvalidArgument, "INVALID_ARGUMENT", 400],
+    [Code.NotFound, "NOT_FOUND", 404],
+    [Code.AlreadyExists, "ALREADY_EXISTS", 409],
+    [Code.PermissionDenied, "PERMISSION_DENIED", 403],
+    [Code.ResourceExhausted, "RESOURCE_EXHAUSTED", 429],
+    [Code.FailedPrecondition, "FAILED_PRECONDITION", 400],
+    [Code.Aborted, "ABORTED", 409],
+    [Code.OutOfRange, "OUT_OF_RANGE", 400],
+    [Code.Unimplemented, "UNIMPLEMENTED", 501],
+    [Code.Unauthenticated, "UNAUTHENTICATED", 401],
+  ])("a service's code %i is %s, in its words", async (code, name, status) => {
+    const call = await start(failing(new ConnectError("said the library", code)));
+    const answer = await call("/books/1");
+    expect(answer.record()).toEqual({ code: name, message: "said the library", status });
+    expect(answer.headers.get("retry-after")).toBe(status === 429 ? "1" : null);
+  });
+
+  test.each([
+    [Code.Unknown, "UNKNOWN", 500, /^Something went wrong\. Quote request r-\w+\.$/],
+    [Code.Internal, "INTERNAL", 500, /^Something went wrong\. Quote request r-\w+\.$/],
+    [Code.DataLoss, "DATA_LOSS", 500, /^Something went wrong\. Quote request r-\w+\.$/],
+    [Code.Unavailable, "UNAVAILABLE", 503, /^A service can't be reached now/],
+    [Code.DeadlineExceeded, "DEADLINE_EXCEEDED", 504, /^The time for the request ran out/],
+  ])("code %i is %s, and its words stay inside", async (code, name, status, message) => {
+    const call = await start(failing(new ConnectError("secret", code)));
+    expect((await call("/books/1")).record()).toEqual({ code: name, message: expect.stringMatching(message), status });
+  });
+
+  test("a reason is passed on, with the status of its gRPC code or that which the transcoder has for it", async () => {
+    const lent = await start(failing(because("BOOK_LENT", Code.FailedPrecondition, "anybody")));
+    expect((await lent("/books/1")).record()).toMatchObject({ code: "BOOK_LENT", status: 400 });
+    await server.app.close();
+    const changed = await start(failing(because("ETAG_MISMATCH", Code.Aborted)));
+    expect((await changed("/books/1")).record()).toMatchObject({ code: "ETAG_MISMATCH", status: 412 });
+  });
+
+  test("a service that is not there is no business of its callers'", async () => {
+    const transport = createConnectTransport({ baseUrl: "http://127.0.0.1:1", httpVersion: "1.1" });
+    const call = await start({}, { services: [{ desc: service, transport }] });
+    const { status, headers, text } = await call("/books/1");
+    expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(text).not.toMatch(/127\.0\.0\.1|ECONN/);
+  });
+
+  test("nor is how a call to it broke", async () => {
+    const broken = createServer((socket) => socket.resetAndDestroy()).listen(0, "127.0.0.1");
+    await once(broken, "listening");
+    const baseUrl = `http://127.0.0.1:${(broken.address() as { port: number }).port}`;
+    const transport = createConnectTransport({ baseUrl, httpVersion: "1.1" });
+    const call = await start({}, { services: [{ desc: service, transport }] });
+    expect((await call("/books/1")).record()).toMatchObject({ code: "UNAVAILABLE", status: 503 });
+    broken.close();
+  });
+});
+
+describe("errors with a catalogue", () => {
+  test("its reasons have their own statuses, and others are faults of the service", async () => {
+    const lent = await start(failing(because("BOOK_LENT", Code.FailedPrecondition)), { errors: { catalogue } });
+    expect((await lent("/books/1")).record()).toEqual({ code: "BOOK_LENT", message: "said the library", status: 423 });
+    expect((await lent("/books/x")).record()).toMatchObject({ code: "INVALID_ID", status: 400 });
+    await server.app.close();
+    for (const error of [
+      because("BOOK_LENT", Code.FailedPrecondition, "elsewhere"),
+      because("EATEN", Code.FailedPrecondition),
+      new ConnectError("no reason", Code.NotFound),
+    ]) {
+      const call = await start(failing(error), { errors: { catalogue } });
+      expect((await call("/books/1")).record()).toMatchObject({ code: "UPSTREAM_ERROR", status: 502 });
+      await server.app.close();
+    }
+  });
+});
+
+const getBook = ({ isbn }: { isbn: bigint }) => ({ isbn });
+
+describe("on a server", () => {
+  test("every answer has an identifier and a version, and a service gets the identifier", async () => {
+    const seen: (string | null)[] = [];
+    const implementation = {
+      getBook(request: { isbn: bigint }, { requestHeader }: { requestHeader: Headers }) {
+        seen.push(requestHeader.get("x-request-id"));
+        return getBook(request);
+      },
+    };
+    const call = await start(implementation, { apiVersion: "2.1.0" });
+    const known = await call("/books/1", { headers: { "x-request-id": "mine" } });
+    const unknown = await call("/nowhere", { headers: { "x-request-id": "not mine!" } });
+    expect(known.headers.get("x-request-id")).toBe("mine");
+    expect(unknown.headers.get("x-request-id")).toMatch(/^r-/);
+    for (const { headers } of [known, unknown]) expect(headers.get("api-version")).toBe("2.1.0");
+    expect(seen).toEqual(["mine"]);
+  });
+
+  test("what is no HTTP is answered as well, and so is CONNECT", async () => {
+    await start({ getBook });
+    const say = async (bytes: string) => {
+      const socket = connect(server.port, "127.0.0.1");
+      socket.end(bytes);
+      return text(socket);
+    };
+    expect(await say("nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"INVALID_HEADER"/);
+    expect(await say("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n")).toMatch(/^HTTP\/1\.1 404 [\s\S]*"ROUTE_NOT_FOUND"/);
+    expect(await say("GET /books/1 HTTP/1.1\r\nConnection: close\r\n\r\n")).toMatch(
+      /^HTTP\/1\.1 400 [\s\S]*"Host: must be given once"/,
+    );
+    const endless = `GET /books/1 HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(60_000)}\r\n\r\n`;
+    expect(await say(endless)).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  test("limits have defaults, and each can be set by itself", async () => {
+    const call = await start({ getBook }, { limits: { urlBytes: 300 } });
+    expect((await call(`/books/1?${"x".repeat(300)}`)).record()).toMatchObject({ code: "URI_TOO_LONG" });
+    const body = (size: number) => ({
+      method: "POST",
+      body: `[${"1,".repeat(size / 2)}1]`,
+      headers: { "content-type": "application/json" },
+    });
+    expect((await call("/sort", body(70_000))).record()).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
+  });
+
+  test("who may not is refused before anything else is judged", async () => {
+    const authorize: TranscoderOptions["authorize"] = ({ headers }, { id }) => {
+      if (!headers.authorization) throw new HttpError("UNAUTHENTICATED", "Who are you?");
+      if (id !== "getBook") throw new HttpError("PAYMENT_REQUIRED", "That costs.", { "x-price": "1" }, 402);
+    };
+    const call = await start({ getBook }, { authorize });
+    expect((await call("/books/x")).record()).toMatchObject({ code: "UNAUTHENTICATED", status: 401 });
+    const ann = { headers: { authorization: "ann" } };
+    expect((await call("/books/1", ann)).status).toBe(200);
+    const paid = await call("/books?limit=x", ann);
+    expect(paid.record()).toEqual({ code: "PAYMENT_REQUIRED", message: "That costs.", status: 402 });
+    expect(paid.headers.get("x-price")).toBe("1");
+  });
+
+  test("routes that follow are answered for, and parse their bodies as ever", async () => {
+    const call = await start({ getBook }, {}, async (app) => {
+      app.post("/own", async ({ body }) => body);
+    });
+    const init = { method: "POST", body: '{"a":1}', headers: { "content-type": "application/json" } };
+    expect((await call("/own", init)).record()).toEqual({ a: 1 });
+    expect((await call("/own")).record()).toMatchObject({ code: "METHOD_NOT_ALLOWED" });
+  });
+});
+
+describe("the document", () => {
+  test("is not served unless asked for", async () => {
+    const call = await start({});
+    expect((await call("/openapi.json")).status).toBe(404);
+  });
+
+  test("without a catalogue it leaves open what services say, with one it lists all of it", async () => {
+    const openApi = { title: "Library" };
+    const open = await start({}, { openApi, basePath: "/api" });
+    const document = (await open("/api/openapi.json")).record();
+    expect((await new Validator().validate(structuredClone(document))).errors).toBeUndefined();
+    expect(document).toMatchObject({
+      info: { title: "Library", version: "1.0.0" },
+      servers: [{ url: "/api" }],
+      paths: { "/books/{isbn}": { get: { responses: { 404: expect.anything(), 409: expect.anything() } } } },
+      components: { schemas: { Error: { properties: { code: { examples: expect.arrayContaining(["NOT_FOUND"]) } } } } },
+    });
+    expect(JSON.stringify(document)).not.toContain('"enum":["NOT_FOUND"]');
+    await server.app.close();
+
+    const closed = await start({}, { openApi: { ...openApi, path: "/spec" }, errors: { catalogue } });
+    const { components, paths } = (await closed("/spec")).record() as {
+      components: unknown;
+      paths: Record<string, { get: { responses: object } }>;
+    };
+    expect(components).toMatchObject({
+      schemas: { Error: { properties: { code: { enum: expect.arrayContaining(["BOOK_LENT", "INVALID_ID"]) } } } },
+    });
+    expect(Object.keys(paths["/books/{isbn}"]?.get.responses ?? {})).not.toContain("409");
+  });
+});
