@@ -1,17 +1,20 @@
 /** Annotations that can't be served are refused at the start, in words that lead to the place. */
 import { describe, expect, test } from "vitest";
-import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { compileProtos, serviceOf } from "../testdata/compile.ts";
+import { compileLibrary, compileProtos, serviceOf } from "../testdata/compile.ts";
 import { operationsOf } from "./operations.ts";
 
 test("the operations of a service, in the order of its contract", () => {
-  expect(operationsOf(PetService).map(({ id, verb, path, successStatus }) => [id, verb, path, successStatus])).toEqual([
-    ["listPets", "GET", "/pets", 200],
-    ["createPet", "POST", "/pets", 201],
-    ["getPet", "GET", "/pets/{petId}", 200],
-    ["updatePet", "PUT", "/pets/{petId}", 200],
-    ["updatePetPatch", "PATCH", "/pets/{petId}", 200],
-    ["deletePet", "DELETE", "/pets/{petId}", 204],
+  const operations = operationsOf(serviceOf(compileLibrary(), "foreign.library.v1.LibraryService"));
+  expect(operations.map(({ id, verb, path, successStatus }) => [id, verb, path, successStatus])).toEqual([
+    ["listBooks", "GET", "/shelves/{shelf}/books", 200],
+    ["listBooksGet", "GET", "/books", 200],
+    ["getBook", "GET", "/books/{isbn}", 200],
+    ["addBook", "POST", "/shelves/{shelf}/books", 201],
+    ["changeBook", "PUT", "/books/{isbn}", 200],
+    ["changeBookPatch", "PATCH", "/books/{isbn}", 200],
+    ["catalogue", "PUT", "/cards/{isbn}", 200],
+    ["stamp", "POST", "/books/{isbn}/stamps/{by}", 204],
+    ["sort", "POST", "/sort", 200],
   ]);
 });
 

@@ -34,7 +34,7 @@ export interface Deprecation {
   readonly sunsetAt: Date;
   /** Fills the path parameters of a request into the link to the successor. */
   readonly successor: ((request: object) => string) | undefined;
-  /** The link as annotated, such as "/pets?id={pet_id}". Empty when there is none. */
+  /** The link as annotated, such as "/books?isbn={isbn}". Empty when there is none. */
   readonly successorTemplate: string;
 }
 
@@ -46,7 +46,7 @@ export interface Operation {
   readonly method: DescMethodUnary;
   readonly tag: string;
   readonly verb: Verb;
-  /** With JSON names, such as "/pets/{petId}". */
+  /** With JSON names, such as "/shelves/{shelfId}". */
   readonly path: string;
   readonly segments: readonly Segment[];
   readonly params: readonly DescField[];

@@ -21,11 +21,11 @@ export function parseTemplate(template: string, message: DescMessage): Segment[]
     });
 }
 
-/** The template as callers know it: fields by their JSON names, as in "/pets/{petId}". */
+/** The template as callers know it: fields by their JSON names, as in "/shelves/{shelfId}". */
 export const showTemplate = (segments: readonly Segment[]): string =>
   segments.map((segment) => `/${"field" in segment ? `{${segment.field.jsonName}}` : segment.literal}`).join("");
 
-/** Compiles a link such as "/pets?id={pet_id}" to a function that fills it in from a message. */
+/** Compiles a link such as "/books?isbn={isbn}" to a function that fills it in from a message. */
 export function linkTo(template: string, message: DescMessage): (from: object) => string {
   const parts = template.split(/\{(\w+)\}/).map((part, i) => (i % 2 ? fieldNamed(part, message) : part));
   return (from) =>

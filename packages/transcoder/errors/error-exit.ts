@@ -34,7 +34,7 @@ export interface ErrorOptions {
    * the status is that of the code.
    */
   readonly catalogue?: Catalogue | undefined;
-  /** Where something went wrong, in the message of an error 500: "the petstore". */
+  /** Where something went wrong, in the message of an error 500, such as "the library". */
   readonly system?: string | undefined;
 }
 

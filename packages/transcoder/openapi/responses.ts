@@ -52,7 +52,7 @@ const deprecationHeaders = ({ deprecation }: Operation): string[] => (deprecatio
 
 function bodyOf({ method, response }: Operation, schemas: Schemas): JsonObject {
   if (!response) return schemas.message(method.output, "output");
-  // "ListPets" lists "Pets".
+  // "ListBooks" lists "Books".
   if (response.fieldKind === "list") return schemas.list(listName(method.name, response), response);
   return response.message ? schemas.message(response.message, "output") : schemas.field(response, "output");
 }
@@ -120,6 +120,6 @@ function failureResponse(
   };
 }
 
-/** As the gateway itself writes it; real messages also say where. */
+/** As it is sent; real messages also say where. */
 const exampleOf = ({ code, status, meaning }: Reason, asProblem: boolean): JsonObject =>
   JSON.parse(errorBody({ code, message: meaning, status }, asProblem).body);

@@ -9,7 +9,7 @@ import { ruleKeywords } from "./rules.ts";
 import type { Sources } from "./sources.ts";
 import { enumSchema, isTimestamp, nullable, scalarSchema, timestampSchema } from "./values.ts";
 
-/** Whether a value is sent to the petstore or comes from it. A message that goes both ways is held to both. */
+/** Whether a value is sent by callers or comes to them. A message that goes both ways is held to both. */
 export type Direction = "input" | "output";
 
 export interface Schemas {

@@ -4,7 +4,7 @@ import type { Deprecation, Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { pathReader, splitTarget } from "../request/path.ts";
 
-/** What the operator of a gateway may decide about operations that the contract deprecates. */
+/** What the operator of a server may decide about operations that the contract deprecates. */
 export interface DeprecationPolicy {
   /** Instead of the contract's dates; milliseconds since 1970. */
   readonly deprecatedAt?: number | undefined;

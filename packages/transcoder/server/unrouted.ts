@@ -27,7 +27,7 @@ export function answerUnrouted(app: FastifyInstance): void {
 
   app.addHook("onRequest", async (request, reply) => {
     if (!request.is404 && !isCatchAll(request.routeOptions.url ?? "")) {
-      // Fastify lets a parameter be empty, as in "/pets/".
+      // Fastify lets a parameter be empty, as in "/books/".
       if (Object.values(request.params ?? {}).includes("")) throw notFound(request);
       return;
     }
