@@ -1,7 +1,7 @@
 import { origin } from "@petstore/rpc/server/listen";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
-import { isServiceName, portOf, processConfig, processNames, processSettings } from "./config.ts";
+import { isServiceName, listenAdvice, portOf, processConfig, processNames, processSettings } from "./config.ts";
 
 const minimal = { INTERNAL_SECRET: "0123456789abcdef" };
 const config = (environment: Environment, terminal = false) =>
@@ -86,4 +86,19 @@ test("a server on all addresses is reached by loopback", () => {
 
 test("the gateway is no service", () => {
   expect([...processNames, "cat", undefined].filter(isServiceName)).toEqual(["pet", "category", "order", "inventory"]);
+});
+
+test.each([
+  ["EADDRINUSE", /port 80 is taken.*PORT_BASE=9080/],
+  ["EACCES", /port 80 needs privileges.*PORT or PORT_BASE/],
+  ["EADDRNOTAVAIL", /HOST=10\.0\.0\.1 is no address of this machine.*HOST=127\.0\.0\.1/],
+  ["ENOTFOUND", /HOST=10\.0\.0\.1 is no name/],
+])("%s at the start says what to do in one line", (code, words) => {
+  const advice = listenAdvice(code, "10.0.0.1", 80);
+  expect(advice).toMatch(words);
+  expect(advice).not.toContain("\n");
+});
+
+test("nothing is advised on an error of listening that nobody foresaw", () => {
+  expect(listenAdvice("EMFILE", "10.0.0.1", 80)).toBeUndefined();
 });

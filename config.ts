@@ -5,7 +5,7 @@
  */
 import { isIPv4 } from "node:net";
 import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/server/connections";
-import { origin } from "@petstore/rpc/server/listen";
+import { type ListenAdvice, origin } from "@petstore/rpc/server/listen";
 import {
   ConfigError,
   duration,
@@ -110,6 +110,15 @@ export function processConfig(
 }
 
 export const portOf = (name: ProcessName, portBase: number): number => portBase + processNames.indexOf(name);
+
+/** What to do when a process can't listen, in the names of its settings. */
+export const listenAdvice: ListenAdvice = (code, host, port) =>
+  new Map([
+    ["EADDRINUSE", `port ${port} is taken, perhaps by another petstore: end it, or move this one with PORT_BASE=9080.`],
+    ["EACCES", `port ${port} needs privileges that this user has not: choose another with PORT or PORT_BASE.`],
+    ["EADDRNOTAVAIL", `HOST=${host} is no address of this machine: use HOST=127.0.0.1 or one that it has.`],
+    ["ENOTFOUND", `HOST=${host} is no name that this machine can find: use HOST=127.0.0.1 or an IP address.`],
+  ]).get(code);
 
 const isLoopback = (host: string): boolean =>
   host === "::1" || host.toLowerCase() === "localhost" || (isIPv4(host) && host.startsWith("127."));

@@ -9,6 +9,7 @@ import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { effectiveDates, jsonText, operationsOf } from "connect-transcoder";
 import { errors } from "#errors";
+import { listenAdvice } from "../config.ts";
 import { buildGateway } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
@@ -52,7 +53,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const closing = createClosing(app, { lameDuckMs, ...realTime });
   stack.defer(() => closing.close());
   await app.ready();
-  const port = await listen(app.server, config.host, config.port);
+  const port = await listen(app.server, config.host, config.port, listenAdvice);
   return { log, url: origin(config.host, port) + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 

@@ -18,7 +18,7 @@ import { CategoryInternalService } from "#proto/petstore/internal/v1/category_in
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { ServiceName } from "../config.ts";
+import { listenAdvice, type ServiceName } from "../config.ts";
 import type { ServiceConfig } from "./config.ts";
 import type { Deps } from "./resource/deps.ts";
 import { RETENTION } from "./resource/expiry.ts";
@@ -69,6 +69,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     dispatcher,
     health,
     limits: { ...defaultLimits, ...config.connections },
+    listenAdvice,
   });
   stack.use(server);
   const followStore = async () => health.set(await canServe(store));

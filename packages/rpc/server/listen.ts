@@ -1,18 +1,26 @@
 import type { AddressInfo, Server } from "node:net";
 
+/** What an operator can do about an error of listening, by its code; undefined where nothing can be said. */
+export type ListenAdvice = (code: string, host: string, port: number) => string | undefined;
+
 /** A server can't listen where it should, for a reason that the operator can change. */
 export class ListenError extends Error {
   override readonly name = "ListenError";
 }
 
-/** Starts to listen and gives the port, which the system chose if it was 0. Throws `ListenError`. */
-export async function listen(server: Server, host: string, port: number): Promise<number> {
+/**
+ * Starts to listen and gives the port, which the system chose if it was 0. Throws `ListenError` with the advice, or the
+ * error as it is where there is none.
+ */
+export async function listen(server: Server, host: string, port: number, adviceOn?: ListenAdvice): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject).listen({ host, port }, () => resolve());
   try {
     await promise;
   } catch (error) {
-    throw explain(error, host, port);
+    const advice = adviceOn?.((error as NodeJS.ErrnoException).code ?? "", host, port);
+    if (advice === undefined) throw error;
+    throw new ListenError(`Can't listen on ${host}:${port}: ${advice}`, { cause: error });
   }
   server.off("error", reject);
   return (server.address() as AddressInfo).port;
@@ -22,15 +30,4 @@ export async function listen(server: Server, host: string, port: number): Promis
 export function origin(host: string, port: number): string {
   const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
-}
-
-/** Says what an error of listening means and what to do; gives back any other error as it is. */
-export function explain(error: unknown, host: string, port: number): unknown {
-  const advice = new Map([
-    ["EADDRINUSE", `port ${port} is taken, perhaps by another petstore: end it, or move this one with PORT_BASE=9080.`],
-    ["EACCES", `port ${port} needs privileges that this user has not: choose another with PORT or PORT_BASE.`],
-    ["EADDRNOTAVAIL", `HOST=${host} is no address of this machine: use HOST=127.0.0.1 or one that it has.`],
-    ["ENOTFOUND", `HOST=${host} is no name that this machine can find: use HOST=127.0.0.1 or an IP address.`],
-  ]).get((error as NodeJS.ErrnoException).code ?? "");
-  return advice === undefined ? error : new ListenError(`Can't listen on ${host}:${port}: ${advice}`, { cause: error });
 }

@@ -13,6 +13,7 @@ import {
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { listenAdvice } from "../../../config.ts";
 import { errors, reasonOf } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
@@ -297,6 +298,7 @@ describe("listening", () => {
       host,
       port,
       log: silent,
+      listenAdvice,
       dispatcher: createDispatcher([], { deps: { ...realTime, log: silent }, secret: "", errors }),
       health: createHealth([]),
     });

@@ -15,7 +15,7 @@ import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { HealthState } from "./health.ts";
 import { ensureHost } from "./host.ts";
-import { listen, origin } from "./listen.ts";
+import { type ListenAdvice, listen, origin } from "./listen.ts";
 import { limitCall, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
@@ -35,6 +35,7 @@ export interface RpcServerOptions {
   /** It serves when the server listens, and drains when the server closes. */
   readonly health: HealthState;
   readonly limits?: OnePortLimits;
+  readonly listenAdvice?: ListenAdvice;
 }
 
 export interface RpcServer extends AsyncDisposable {
@@ -61,7 +62,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const knowsPeer = ({ headers: { [SECRET_HEADER]: secret } }: IncomingMessage) =>
     typeof secret === "string" && dispatcher.isTrusted(new Headers({ [SECRET_HEADER]: secret }));
   const server = createOnePortServer(createListener(router.handlers, log, errors), limits, { knowsPeer, log });
-  const port = await listen(server, host, options.port);
+  const port = await listen(server, host, options.port, options.listenAdvice);
   health.set(true);
   let closed: Promise<void> | undefined;
   const close = (graceMs = GRACE_MS) => {
