@@ -1,3 +1,4 @@
+/** How many calls may wait for one service. */
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { notMade } from "./ambiguous-failure.ts";
 

@@ -1,3 +1,4 @@
+/** Creates with an idempotency key that were sent back without effect. */
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { deadlineAfter } from "../deadline.ts";

@@ -1,3 +1,4 @@
+/** What may be repeated, and repeating it when no answer came. */
 import { type DescMethodUnary, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";

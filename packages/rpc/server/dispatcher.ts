@@ -12,7 +12,7 @@ import {
   type MessageInitShape,
 } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
-import { Code, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import { Code, type ConnectRouter } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { validate } from "connect-transcoder/validation/validate";
 import { openCall } from "../call.ts";
@@ -20,7 +20,7 @@ import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, outOfTime, type StoreFailureOf, violationError } from "../errors/translate.ts";
 import { createAuthorization, isInternal } from "./authorization.ts";
 import type { Implementation, StreamHandler, UnaryHandler } from "./handlers.ts";
-import { maxRequestBytes } from "./request-limit.ts";
+import { addRoutes, isServed, isUnary, type Served } from "./routes.ts";
 import { until } from "./until.ts";
 
 /** What came with a call besides its message. */
@@ -76,10 +76,6 @@ export interface DispatcherOptions {
 const EARLY_MS = 2;
 /** The longest time that a timer of Node can be set to: about 25 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-
-type Served = DescMethodUnary | DescMethodServerStreaming;
-const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary";
-const isServed = (method: DescMethod): method is Served => isUnary(method) || method.methodKind === "server_streaming";
 
 const methodName = (method: DescMethod): string => `${method.parent.typeName}/${method.name}`;
 
@@ -198,22 +194,6 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     }
   }
 
-  const handle = (method: DescMethodUnary) => async (request: Message, context: HandlerContext) => {
-    const answer = await invoke(method, request, {
-      headers: context.requestHeader,
-      timeoutMs: context.timeoutMs(),
-    });
-    answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
-    return answer.message;
-  };
-  const handleStream = (method: DescMethodServerStreaming) => (request: Message, context: HandlerContext) =>
-    stream(method, request, {
-      headers: context.requestHeader,
-      timeoutMs: context.timeoutMs(),
-      signal: context.signal,
-      responseHeaders: context.responseHeader,
-    });
-
   return {
     services: implementations.map(({ desc }) => desc),
     errors,
@@ -224,12 +204,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     isTrusted,
     invoke,
     stream,
-    routes(router) {
-      for (const { method } of methods.values()) {
-        const run = isUnary(method) ? handle(method) : handleStream(method);
-        router.rpc(method, run as never, { readMaxBytes: maxRequestBytes(method) });
-      }
-    },
+    routes: (router) => addRoutes(router, [...methods.values()], { invoke, stream }),
   };
 }
 

@@ -1,3 +1,4 @@
+/** Listening on a port, and what to do when that fails. */
 import type { AddressInfo, Server } from "node:net";
 
 /** What an operator can do about an error of listening, by its code; undefined where nothing can be said. */

@@ -1,3 +1,4 @@
+/** How large any message may be, refused as soon as it is known to be larger. */
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";

@@ -1,3 +1,4 @@
+/** How long the fields of a protocol may be that its errors quote. */
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 
 /** No header or parameter of gRPC or Connect that means something is longer. */

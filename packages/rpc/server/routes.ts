@@ -1,0 +1,33 @@
+/** The way from Connect to a dispatcher, and back with headers and messages. */
+import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import type { Dispatcher } from "./dispatcher.ts";
+import { maxRequestBytes } from "./request-limit.ts";
+
+export type Served = DescMethodUnary | DescMethodServerStreaming;
+export const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary";
+export const isServed = (method: DescMethod): method is Served =>
+  isUnary(method) || method.methodKind === "server_streaming";
+
+export function addRoutes(
+  router: ConnectRouter,
+  methods: readonly { readonly method: Served }[],
+  { invoke, stream }: Pick<Dispatcher, "invoke" | "stream">,
+): void {
+  const unary = (method: DescMethodUnary) => async (request: Message, context: HandlerContext) => {
+    const answer = await invoke(method, request, { headers: context.requestHeader, timeoutMs: context.timeoutMs() });
+    answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
+    return answer.message;
+  };
+  const streaming = (method: DescMethodServerStreaming) => (request: Message, context: HandlerContext) =>
+    stream(method, request, {
+      headers: context.requestHeader,
+      timeoutMs: context.timeoutMs(),
+      signal: context.signal,
+      responseHeaders: context.responseHeader,
+    });
+  for (const { method } of methods) {
+    const handle = isUnary(method) ? unary(method) : streaming(method);
+    router.rpc(method, handle as never, { readMaxBytes: maxRequestBytes(method) });
+  }
+}
