@@ -8,7 +8,7 @@ import { readPage } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
 import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
-import { type CategoryDoc, said, shown, toCategory } from "./model.ts";
+import { type CategoryDoc, input, shown, toCategory } from "./model.ts";
 import { beginDeletion, categoryNotFound, insert, update } from "./rules.ts";
 
 /** Pause before an update that met an undecided deletion tries again. */
@@ -36,7 +36,7 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
     },
 
     async createCategory({ category, requestId }, call) {
-      const params = said.fromMessage(category);
+      const params = input.fromMessage(category);
       return keys.create(call, { rpc: "CreateCategory", requestId, params }, async (id, params) => {
         const doc = await categories.update(id, insert(id, params), call);
         return doc.state === "ABORTED" ? abandoned : accepted({ category: toCategory(id, params, 1) });
@@ -58,7 +58,7 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
     async updateCategory(request, call) {
       const id = storedId(request.categoryId);
       if (id === undefined) throw categoryNotFound(request.categoryId);
-      const decide = update(request.categoryId, said.changeOf(request.category, request.updateMask), request);
+      const decide = update(request.categoryId, input.changeOf(request.category, request.updateMask), request);
       while (clock() + MARGIN_MS < call.deadline) {
         const doc = await categories.update(id, decide, call);
         if (doc !== "deleting") return { category: shown(doc) };

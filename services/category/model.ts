@@ -3,33 +3,33 @@ import * as z from "zod";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
-import { storedShape, toEtag } from "../resource/record.ts";
+import { recordSchema, toEtag } from "../resource/record.ts";
 
-/** What a client says about a category. */
-export const said = members(NewCategorySchema, { name: z.string(), description: z.string().optional() }, {});
+/** What a client sends about a category. */
+export const input = members(NewCategorySchema, { name: z.string(), description: z.string().optional() }, {});
 
-const paramsShape = z.object(said.fields);
-export type CategoryParams = Infer<typeof paramsShape>;
+const paramsSchema = z.object(input.fields);
+export type CategoryParams = Infer<typeof paramsSchema>;
 
 /**
  * A category as it is stored.
  *
  * ACTIVE -> DELETING (undecided: pets may still belong to it) -> DELETED, or back to ACTIVE. ABORTED was never a category:
- * its id was taken and abandoned. DELETED and ABORTED are tombstones without what the client said.
+ * its id was taken and abandoned. DELETED and ABORTED are tombstones without what the client sent.
  */
-const categoryShape = z.object({
-  ...storedShape.shape,
-  ...said.fields,
+const categoryDocSchema = z.object({
+  ...recordSchema.shape,
+  ...input.fields,
   state: z.literal(["ACTIVE", "DELETING", "DELETED", "ABORTED"]),
   /** Number of the latest deletion, 0 when there was none. */
   op: z.int(),
 });
-export type CategoryDoc = Infer<typeof categoryShape>;
+export type CategoryDoc = Infer<typeof categoryDocSchema>;
 
 export const CATEGORIES = schema<CategoryDoc>()(
   "categories",
   { visible: ["visible"], pending: ["pending"], endedOn: ["endedOn"] },
-  categoryShape,
+  categoryDocSchema,
 );
 export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"]>;
 
@@ -37,7 +37,7 @@ export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean =>
   state === "DELETED" || state === "ABORTED";
 
 export const toCategory = (id: number, params: CategoryParams, version: number): Category =>
-  said.toMessage(CategorySchema, params, { id: BigInt(id), etag: toEtag(version) });
+  input.toMessage(CategorySchema, params, { id: BigInt(id), etag: toEtag(version) });
 
 /** A category as callers see it. */
 export const shown = (doc: CategoryDoc): Category => toCategory(doc._id, doc, doc.version);

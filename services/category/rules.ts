@@ -3,7 +3,7 @@
 import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../resource/errors.ts";
 import { checkPreconditions, FORMAT, type Preconditions, succeed } from "../resource/record.ts";
-import { type CategoryDoc, type CategoryParams, said, shown } from "./model.ts";
+import { type CategoryDoc, type CategoryParams, input, shown } from "./model.ts";
 
 type Rule<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;
 
@@ -62,4 +62,4 @@ export const endDeletion =
   };
 
 const tombstone = (id: number, state: "DELETED" | "ABORTED", version: number, op: number) =>
-  ({ ...said.unsaid, _id: id, version, state, name: "", op, format: FORMAT }) as const;
+  ({ ...input.empty, _id: id, version, state, name: "", op, format: FORMAT }) as const;

@@ -5,7 +5,7 @@ import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service
 import { readPage } from "../resource/page.ts";
 import { fromPetStatus, storedId, toPetStatus } from "../resource/record.ts";
 import type { InventoryContext } from "./context.ts";
-import { type InventoryDoc, said, toInventoryItem } from "./model.ts";
+import { type InventoryDoc, input, toInventoryItem } from "./model.ts";
 import {
   commit,
   inventoryNotFound,
@@ -49,7 +49,7 @@ export function createInventoryHandlers({ entries, change, releaseOrder }: Inven
     async updateInventory({ petId, inventory, updateMask, ...preconditions }, call) {
       const id = storedId(petId);
       if (id === undefined) throw inventoryNotFound(petId);
-      const decide = update(petId, said.changeOf(inventory, updateMask), preconditions);
+      const decide = update(petId, input.changeOf(inventory, updateMask), preconditions);
       const { entry } = await change(id, decide, "inventory.quantity-set", call);
       return { item: toInventoryItem(entry) };
     },

@@ -7,19 +7,19 @@ import {
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
 import { members } from "../resource/members.ts";
-import { statusShape, storedShape, toEtag, toPetStatus } from "../resource/record.ts";
+import { recordSchema, statusSchema, toEtag, toPetStatus } from "../resource/record.ts";
 import { SETTLED_MAP, UNITS_MAP } from "./order-map.ts";
 
-/** What a client says about the stock of a pet. */
-export const said = members(InventoryUpdateSchema, { quantity: z.int() }, {});
-export type InventoryChange = ReturnType<typeof said.changeOf>;
+/** What a client sends about the stock of a pet. */
+export const input = members(InventoryUpdateSchema, { quantity: z.int() }, {});
+export type InventoryChange = ReturnType<typeof input.changeOf>;
 
 /** How an operation of Pet or Order ended. */
-const operationOutcomeShape = z.literal([
+const operationOutcomeSchema = z.literal([
   ...(["OK", "NOT_FOUND", "NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"] as const),
   ...(["OPEN_ORDERS", "STALE", "FENCED"] as const),
 ] satisfies readonly (keyof typeof Outcome)[]);
-export type OperationOutcome = z.output<typeof operationOutcomeShape>;
+export type OperationOutcome = z.output<typeof operationOutcomeSchema>;
 
 /**
  * An inventory entry as it is stored; `_id` is the pet.
@@ -30,9 +30,9 @@ export type OperationOutcome = z.output<typeof operationOutcomeShape>;
  * No oversell: in every entry at every instant received = quantity + reserved + sold, and none is negative. `quantity` is
  * what can still be sold.
  */
-const inventoryShape = z.object({
-  ...storedShape.shape,
-  ...said.fields,
+const inventoryDocSchema = z.object({
+  ...recordSchema.shape,
+  ...input.fields,
   state: z.literal(["PLACEHOLDER", "OPEN", "RETIRED"]),
   /** What open orders hold: the sum of `reservations`. */
   reserved: z.int(),
@@ -40,13 +40,13 @@ const inventoryShape = z.object({
   /** All that ever came in, less what was written off. */
   received: z.int(),
   /** How the pet is listed, whatever the stock says. */
-  listing: statusShape,
+  listing: statusSchema,
   /** The stricter of stock and listing. */
-  status: statusShape,
+  status: statusSchema,
   /** Revision at which `status` last changed. */
   statusRev: z.int(),
   /** The outbox: present until Pet has stored `status`. */
-  pending: storedShape.shape.pending,
+  pending: recordSchema.shape.pending,
   /** Number of orders in `reservations`. */
   openOrders: z.int(),
   /** Present while there are open orders. The reconciler reads no other entries. */
@@ -58,9 +58,9 @@ const inventoryShape = z.object({
   /** Orders up to this one may have been dropped from `settled`: none of them can reserve any more. */
   lowWaterMark: z.int(),
   /** Pet's latest operation and how it ended, so that a repeat is answered alike. */
-  lastOp: z.object({ op: z.int(), outcome: operationOutcomeShape }),
+  lastOp: z.object({ op: z.int(), outcome: operationOutcomeSchema }),
 });
-export type InventoryDoc = Infer<typeof inventoryShape>;
+export type InventoryDoc = Infer<typeof inventoryDocSchema>;
 
 export const INVENTORY = schema<InventoryDoc>()(
   "inventory",
@@ -71,7 +71,7 @@ export const INVENTORY = schema<InventoryDoc>()(
     hasReservations: ["hasReservations"],
     endedOn: ["endedOn"],
   },
-  inventoryShape,
+  inventoryDocSchema,
 );
 /** A placeholder counts as one: the orders that it remembers were never placed. */
 export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean =>
@@ -80,7 +80,7 @@ export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"]>;
 
 /** An entry as callers see it. */
 export const toInventoryItem = (doc: InventoryDoc): InventoryItem =>
-  said.toMessage(InventoryItemSchema, doc, {
+  input.toMessage(InventoryItemSchema, doc, {
     petId: BigInt(doc._id),
     status: toPetStatus(doc.status),
     etag: toEtag(doc.version),

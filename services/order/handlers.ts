@@ -8,7 +8,7 @@ import { readPage } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
 import { advanceOrder } from "./advance-order.ts";
 import { type OrderContext, resolutionOf } from "./context.ts";
-import { isTombstone, type OrderDoc, type OrderParams, said, shown, toOrder } from "./model.ts";
+import { input, isTombstone, type OrderDoc, type OrderParams, shown, toOrder } from "./model.ts";
 import { checkRefusal, writeOrder } from "./place-order.ts";
 import { asPlaced, cancel, orderNotFound, refusalError, update } from "./rules.ts";
 
@@ -37,7 +37,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
 
     async createOrder({ order, requestId }, call) {
       const placing = { ...call, deadline: Math.min(call.deadline, clock() + PLACING_TIMEOUT_MS) };
-      const params = said.fromMessage(order);
+      const params = input.fromMessage(order);
       const isKeyed = requestId !== undefined;
       if (!isKeyed) {
         const refusal = await checkRefusal(context, params, placing);
@@ -65,7 +65,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
     },
 
     async updateOrder(request, call) {
-      const change = said.changeOf(request.order, request.updateMask);
+      const change = input.changeOf(request.order, request.updateMask);
       const id = storedId(request.orderId);
       if (id === undefined) throw orderNotFound(request.orderId);
       const doc = await orders.update(id, update(request.orderId, change, request), call);

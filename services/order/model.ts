@@ -6,43 +6,43 @@ import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
-import { idOr, storedShape, toEtag } from "../resource/record.ts";
+import { idOr, recordSchema, toEtag } from "../resource/record.ts";
 
 /** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
-const momentShape = z.object({
+const momentSchema = z.object({
   /** Since 1970, negative before. */
   seconds: z.int(),
   /** 0 to 999,999,999, counted forward also before 1970. */
   nanos: z.int(),
 });
-export type Moment = Infer<typeof momentShape>;
+export type Moment = Infer<typeof momentSchema>;
 
 /** Stored in place of a pet's id that no pet can have. */
 export const NO_PET = 0;
 
-/** What a client says about an order. */
-export const said = members(
+/** What a client sends about an order. */
+export const input = members(
   OrderSchema,
   {
     petId: z.int().optional(),
     quantity: z.int().optional(),
     complete: z.boolean().optional(),
-    shipDate: momentShape.optional(),
+    shipDate: momentSchema.optional(),
   },
   { petId: idOr(NO_PET), shipDate: { fromMessage: toMoment, toMessage: toTimestamp } },
 );
 
-const paramsShape = z.object(said.fields);
-export type OrderParams = Infer<typeof paramsShape>;
+const paramsSchema = z.object(input.fields);
+export type OrderParams = Infer<typeof paramsSchema>;
 
 /** Why Inventory did not reserve the units. */
-const orderRefusalShape = z.literal([
+const orderRefusalSchema = z.literal([
   "PET_NOT_FOUND",
   "PET_NOT_AVAILABLE",
   "INSUFFICIENT_STOCK",
   "TOO_MANY_OPEN_ORDERS",
 ]);
-export type OrderRefusal = z.output<typeof orderRefusalShape>;
+export type OrderRefusal = z.output<typeof orderRefusalSchema>;
 
 /** States in which a step at Inventory is still to be taken. */
 export const PENDING_STATES = ["PLACED", "COMMITTING", "ABORTING", "CANCELLING"] as const;
@@ -50,20 +50,20 @@ export type PendingState = (typeof PENDING_STATES)[number];
 
 /**
  * An order as it is stored. The states are those of `rules.ts`; visible from RESERVED to its end. ABORTED and CANCELLED are
- * tombstones without what the client said.
+ * tombstones without what the client sent.
  */
-const orderShape = z.object({
-  ...storedShape.shape,
-  ...said.fields,
+const orderDocSchema = z.object({
+  ...recordSchema.shape,
+  ...input.fields,
   state: z.literal([...PENDING_STATES, "RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]),
   /** `complete` for filters, where absent counts as false. */
   completed: z.boolean().optional(),
   /** When the order was placed, in milliseconds since 1970; as long as it is PLACED. */
   placedAt: z.int().optional(),
   /** Why it was aborted. Absent when it was abandoned: nothing was decided, and another order may take its place. */
-  refusal: orderRefusalShape.optional(),
+  refusal: orderRefusalSchema.optional(),
 });
-export type OrderDoc = Infer<typeof orderShape>;
+export type OrderDoc = Infer<typeof orderDocSchema>;
 
 export const ORDERS = schema<OrderDoc>()(
   "orders",
@@ -75,14 +75,14 @@ export const ORDERS = schema<OrderDoc>()(
     pending: ["pending"],
     endedOn: ["endedOn"],
   },
-  orderShape,
+  orderDocSchema,
 );
 export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
   state === "ABORTED" || state === "CANCELLED";
 export type Orders = Sagas<OrderDoc, (typeof ORDERS)["indexes"]>;
 
 export const toOrder = (id: number, params: OrderParams, version: number): Order =>
-  said.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version) });
+  input.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version) });
 
 /** An order as callers see it. */
 export const shown = (doc: OrderDoc): Order => toOrder(doc._id, doc, doc.version);

@@ -104,7 +104,7 @@ describe("an order without a pet", () => {
     });
     expect(result(cancel(1n, undefined)(place({ quantity: 2 }), 2))).toMatchObject({ state: "CANCELLED" });
   });
-  test("is not complete when nothing is said of it: to say so is no change", () => {
+  test("is not complete unless the client says so; to send false is no change", () => {
     expect(change(place({}), { complete: false })).toMatchObject({ action: "keep", result: { version: 1 } });
   });
   test("has its pet and quantity fixed too, also when it has none", () => {

@@ -14,13 +14,13 @@ import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { checkPreconditions, FORMAT, type Preconditions, succeed } from "../resource/record.ts";
 import {
+  input,
   isTombstone,
   type OrderDoc,
   type OrderParams,
   type OrderRefusal,
   PENDING_STATES,
   type PendingState,
-  said,
   shown,
 } from "./model.ts";
 
@@ -49,7 +49,7 @@ export const isPending = (state: State): state is PendingState => PENDING.has(st
 
 /** What a tombstone lacks. */
 const shed = {
-  ...said.unsaid,
+  ...input.empty,
   ...{ visible: undefined, pending: undefined, completed: undefined, placedAt: undefined },
 } as const satisfies { readonly [K in keyof OrderDoc]?: undefined };
 
@@ -77,8 +77,10 @@ const transition =
     doc?.state === from ? rule(doc) : keep(doc);
 
 /** An order as it first is: one for a pet has a quantity and is complete or not. */
-export const asPlaced = ({ petId, ...said }: OrderParams): OrderParams =>
-  petId === undefined ? said : { petId, ...said, quantity: said.quantity ?? 1, complete: said.complete ?? false };
+export const asPlaced = ({ petId, ...others }: OrderParams): OrderParams =>
+  petId === undefined
+    ? others
+    : { petId, ...others, quantity: others.quantity ?? 1, complete: others.complete ?? false };
 
 /** Places an order, unless its id is already written. `now` is in milliseconds since 1970. */
 export const insert =

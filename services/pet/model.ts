@@ -4,54 +4,62 @@ import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
-import { fromPetStatus, idOr, type Status, statusShape, storedShape, toEtag, toPetStatus } from "../resource/record.ts";
+import {
+  fromPetStatus,
+  idOr,
+  recordSchema,
+  type Status,
+  statusSchema,
+  toEtag,
+  toPetStatus,
+} from "../resource/record.ts";
 
-const factsShape = z.object({ name: z.string() });
+const factsSchema = z.object({ name: z.string() });
 /** Fields in which no other service has a say: stored as the client sent them, under the names of the contract. */
-export type PetFacts = Infer<typeof factsShape>;
+export type PetFacts = Infer<typeof factsSchema>;
 
 /** Taken in place of a category's id that no category can have. It is refused before it is stored. */
 export const NO_CATEGORY = 0;
 
-/** What a client says about a pet: its facts, and what other services have a say in. */
-export const said = members(
+/** What a client sends about a pet: its facts, and what other services have a say in. */
+export const input = members(
   NewPetSchema,
-  { ...factsShape.shape, categoryId: z.int(), status: statusShape.optional() },
+  { ...factsSchema.shape, categoryId: z.int(), status: statusSchema.optional() },
   { categoryId: idOr(NO_CATEGORY), status: { fromMessage: fromPetStatus, toMessage: toPetStatus } },
 );
 
 /** What callers see of a pet. */
-const viewShape = z.object({ facts: factsShape, categoryId: z.int(), status: statusShape, version: z.int() });
-export type PetView = Infer<typeof viewShape>;
+const viewSchema = z.object({ facts: factsSchema, categoryId: z.int(), status: statusSchema, version: z.int() });
+export type PetView = Infer<typeof viewSchema>;
 
 /** A change of a pet that other services have a say in: written down first, then carried out (`advance-intent.ts`). */
-const intentShape = z.object({
+const intentSchema = z.object({
   /** Names the operation at Inventory. */
   op: z.int(),
   /** All facts as they will be: one that is removed is not among them. */
-  facts: factsShape.optional(),
+  facts: factsSchema.optional(),
   categoryId: z.int().optional(),
-  listing: statusShape.optional(),
+  listing: statusSchema.optional(),
   delete: z.literal(true).optional(),
 });
-export type Intent = Infer<typeof intentShape>;
+export type Intent = Infer<typeof intentSchema>;
 
-const petRefusalShape = z.literal([
+const petRefusalSchema = z.literal([
   "CATEGORY_NOT_FOUND",
   "INSUFFICIENT_STOCK",
   "PET_HAS_OPEN_ORDERS",
   "CONCURRENT_UPDATE",
 ]);
-export type PetRefusal = z.output<typeof petRefusalShape>;
+export type PetRefusal = z.output<typeof petRefusalSchema>;
 
 /** How an intent ended. Kept in the document, so that all who advanced it answer alike. */
-const intentEndShape = z.object({
+const intentEndSchema = z.object({
   op: z.int(),
-  refusal: petRefusalShape.optional(),
+  refusal: petRefusalSchema.optional(),
   /** The pet as the change left it; absent after a refusal or a deletion. */
-  shown: viewShape.optional(),
+  shown: viewSchema.optional(),
 });
-export type IntentEnd = Infer<typeof intentEndShape>;
+export type IntentEnd = Infer<typeof intentEndSchema>;
 
 /**
  * A pet as it is stored.
@@ -59,28 +67,28 @@ export type IntentEnd = Infer<typeof intentEndShape>;
  * CREATING (counts as a member of its category, not visible) -> ACTIVE -> DELETED; or CREATING -> ABORTED: refused, or
  * abandoned. ABORTED and DELETED are tombstones.
  */
-const petShape = z.object({
-  ...storedShape.shape,
-  ...viewShape.shape,
+const petDocSchema = z.object({
+  ...recordSchema.shape,
+  ...viewSchema.shape,
   state: z.literal(["CREATING", "ACTIVE", "ABORTED", "DELETED"]),
   /** The category, as long as the pet keeps it from being deleted. */
   member: z.int().optional(),
   /** The category that an intent moves the pet to: it must not be deleted meanwhile either. */
   joining: z.int().optional(),
   /** How the pet was listed at its creation. */
-  listing: statusShape,
+  listing: statusSchema,
   /** Revision of `status` at Inventory: an older status never replaces a newer one. */
   statusRev: z.int(),
   /** Status in the answer to the creation. */
-  firstStatus: statusShape.optional(),
+  firstStatus: statusSchema.optional(),
   /** Number of the latest operation. */
   op: z.int(),
-  intent: intentShape.optional(),
-  last: intentEndShape.optional(),
+  intent: intentSchema.optional(),
+  last: intentEndSchema.optional(),
   /** Why an ABORTED pet was refused; absent when it was abandoned. */
-  refusal: petRefusalShape.optional(),
+  refusal: petRefusalSchema.optional(),
 });
-export type PetDoc = Infer<typeof petShape>;
+export type PetDoc = Infer<typeof petDocSchema>;
 
 export const PETS = schema<PetDoc>()(
   "pets",
@@ -94,13 +102,13 @@ export const PETS = schema<PetDoc>()(
     pending: ["pending"],
     endedOn: ["endedOn"],
   },
-  petShape,
+  petDocSchema,
 );
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";
 export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"]>;
 
 /** Whether pets may join a category. There is none until a deletion of the category writes it. */
-const deletionGuardShape = z.object({
+const deletionGuardSchema = z.object({
   _id: z.int(),
   rev: z.int(),
   closed: z.boolean(),
@@ -109,29 +117,29 @@ const deletionGuardShape = z.object({
   /** The day on which it was closed. An open one is kept: it may be closed again. */
   endedOn: z.int().optional(),
 });
-export type DeletionGuardDoc = Infer<typeof deletionGuardShape>;
+export type DeletionGuardDoc = Infer<typeof deletionGuardSchema>;
 export const DELETION_GUARDS = schema<DeletionGuardDoc>()(
   "deletion_guards",
   { endedOn: ["endedOn"] },
-  deletionGuardShape,
+  deletionGuardSchema,
 );
 export type DeletionGuards = Collection<DeletionGuardDoc, (typeof DELETION_GUARDS)["indexes"]>;
 
-/** What a client says about a new pet, in a fixed order of members. */
+/** What a client sends about a new pet, in a fixed order of members. */
 export interface PetParams {
   readonly facts: PetFacts;
   readonly categoryId: number;
   readonly listing?: Status | undefined;
 }
 export function paramsOf(pet: NewPet | undefined): PetParams {
-  const { categoryId, status: listing, ...facts } = said.fromMessage(pet);
+  const { categoryId, status: listing, ...facts } = input.fromMessage(pet);
   return { facts, categoryId, listing };
 }
 
 /** What an update changes. Absent means unchanged; a fact that is there but undefined is removed. */
 export type PetChange = Omit<Partial<PetParams>, "facts"> & { readonly facts?: Partial<PetFacts> | undefined };
 export function changeOf({ pet, updateMask }: UpdatePetRequest): PetChange {
-  const { categoryId, status: listing, ...facts } = said.changeOf(pet, updateMask);
+  const { categoryId, status: listing, ...facts } = input.changeOf(pet, updateMask);
   return { facts, categoryId, listing };
 }
 
@@ -140,12 +148,12 @@ export const NO_FACTS: PetFacts = { name: "" };
 
 /** The view of a pet, without the other members that a document has. */
 export const viewOf = (pet: PetView): PetView => {
-  const view = Object.keys(viewShape.shape).map((name) => [name, pet[name as keyof PetView]]);
+  const view = Object.keys(viewSchema.shape).map((name) => [name, pet[name as keyof PetView]]);
   return Object.fromEntries(view);
 };
 
 export const toPet = (id: number, { facts, categoryId, status, version }: PetView): Pet =>
-  said.toMessage(PetSchema, { ...facts, categoryId, status }, { id: BigInt(id), etag: toEtag(version) });
+  input.toMessage(PetSchema, { ...facts, categoryId, status }, { id: BigInt(id), etag: toEtag(version) });
 
 /** A pet as callers see it. */
 export const shown = (doc: PetDoc): Pet => toPet(doc._id, doc);

@@ -4,7 +4,7 @@ import type { Reason } from "#errors";
 export type { Reason } from "#errors";
 
 /**
- * Something that a caller has to know, said by a rule or a service. It knows nothing of transports: the dispatcher makes
+ * An error that a caller has to know, thrown by a rule or a handler. It knows nothing of transports: the dispatcher makes
  * an RPC error of it, the gateway an HTTP one.
  */
 export class DomainError extends rpc.DomainError<Reason> {}

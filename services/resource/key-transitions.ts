@@ -12,7 +12,7 @@
 import { type Decide, type DocumentSchema, type Infer, keep, put, schema } from "@petstore/store/port";
 import * as z from "zod";
 
-const keyShape = z.object({
+const keySchema = z.object({
   _id: z.string(),
   rev: z.int(),
   /** The record that the key names while it is CLAIMED. Absent: it is FREE. */
@@ -25,8 +25,8 @@ const keyShape = z.object({
   /** The period, an hour, in which the key was last claimed or its epoch raised. */
   hour: z.int(),
 });
-export type KeyDoc = Infer<typeof keyShape>;
-export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] }, keyShape);
+export type KeyDoc = Infer<typeof keySchema>;
+export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] }, keySchema);
 
 /** One call of a create under a key. */
 export interface Attempt<P> {

@@ -1,5 +1,5 @@
 /**
- * What clients say about a record, member by member: the one list from which its stored shape, its way in and out, the
+ * What clients send about a record, member by member: the one list from which its stored fields, their conversions, the
  * fingerprint of its creation and the changes of an update follow.
  */
 import {
@@ -15,8 +15,8 @@ import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import type * as z from "zod";
 
-/** `id` and `etag` are the petstore's to give. */
-type Said<M> = Omit<M, keyof Message | "id" | "etag">;
+/** `id` and `etag` are assigned by the petstore. */
+type Input<M> = Omit<M, keyof Message | "id" | "etag">;
 type Given<T> = NonNullable<T>;
 
 /** For a member that is stored as another type than that of its message. */
@@ -26,12 +26,12 @@ export interface Conversion<M, S> {
 }
 
 /** A schema for each member, and for nothing else. */
-type Fields<M> = { readonly [K in keyof Said<M>]-?: z.ZodType };
-type Unknown<M, F> = { readonly [K in Exclude<keyof F, keyof Said<M>>]: never };
+type Fields<M> = { readonly [K in keyof Input<M>]-?: z.ZodType };
+type Unknown<M, F> = { readonly [K in Exclude<keyof F, keyof Input<M>>]: never };
 
 type StoredMembers<F extends z.ZodRawShape> = Readonly<z.output<z.ZodObject<F>>>;
 
-/** The members that are not stored as they are said. */
+/** The members that are stored as another type than that of the message. */
 type Conversions<M, F extends z.ZodRawShape> = {
   readonly [K in keyof M & keyof F as [Given<M[K]>, Given<z.output<F[K]>>] extends [Given<z.output<F[K]>>, Given<M[K]>]
     ? never
@@ -55,27 +55,27 @@ export function members<D extends DescMessage, const F extends z.ZodRawShape & F
   });
   type Values = Readonly<Record<string, unknown>>;
 
-  const stored = (said: object = {}, { name, conversion }: (typeof all)[number]) => {
-    const value = (said as Values)[name];
+  const stored = (input: object = {}, { name, conversion }: (typeof all)[number]) => {
+    const value = (input as Values)[name];
     return value === undefined || !conversion ? value : conversion.fromMessage(value);
   };
 
   return {
     fields: fields as F,
 
-    /** All that a new record is made from: each member in its place, undefined when it was not said. */
-    fromMessage(said: Said<M> | undefined): StoredMembers<F> {
+    /** All that a new record is made from: each member in its place, undefined when it was not sent. */
+    fromMessage(input: Input<M> | undefined): StoredMembers<F> {
       const values: Record<string, unknown> = {};
-      for (const member of all) values[member.name] = stored(said, member);
+      for (const member of all) values[member.name] = stored(input, member);
       return values as StoredMembers<F>;
     },
 
     /** What an update changes: all that it gives, or what its mask names. A member to be removed is there, and undefined. */
-    changeOf(said: Said<M> | undefined, mask: FieldMask | undefined): Partial<StoredMembers<F>> {
+    changeOf(input: Input<M> | undefined, mask: FieldMask | undefined): Partial<StoredMembers<F>> {
       const values: Record<string, unknown> = {};
       for (const member of all) {
         if (mask && !mask.paths.includes(member.path)) continue;
-        const value = stored(said, member);
+        const value = stored(input, member);
         if (value !== undefined || member.isClearable) values[member.name] = value;
       }
       return values as Partial<StoredMembers<F>>;
@@ -95,7 +95,7 @@ export function members<D extends DescMessage, const F extends z.ZodRawShape & F
       return message;
     },
 
-    /** Every member as what it is when nothing was said: what a tombstone is left with. */
-    unsaid: Object.fromEntries(all.map(({ name }) => [name, undefined])) as { readonly [K in keyof F]: undefined },
+    /** Every member as undefined: what a tombstone is left with. */
+    empty: Object.fromEntries(all.map(({ name }) => [name, undefined])) as { readonly [K in keyof F]: undefined },
   };
 }

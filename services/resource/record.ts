@@ -9,7 +9,7 @@ import { DomainError } from "./errors.ts";
 export const FORMAT = 2;
 
 /** What every stored record has, whatever it is about. Members that it does not know are those of a newer petstore, and stay. */
-export const storedShape = z.object({
+export const recordSchema = z.object({
   _id: z.int(),
   rev: z.int(),
   /** The entity tag: it goes up if and only if what callers see changes. `rev` goes up on every change. */
@@ -25,11 +25,11 @@ export const storedShape = z.object({
   /** Version of the stored fields. It goes up when an older petstore would misunderstand what a newer one stores. */
   format: z.int().max(FORMAT),
 });
-export type StoredRecord = Infer<typeof storedShape>;
+export type StoredRecord = Infer<typeof recordSchema>;
 
 /** A pet's status as it is stored. */
-export const statusShape = z.literal(["available", "pending", "sold"]);
-export type Status = z.output<typeof statusShape>;
+export const statusSchema = z.literal(["available", "pending", "sold"]);
+export type Status = z.output<typeof statusSchema>;
 
 const statuses = {
   available: PetStatus.AVAILABLE,

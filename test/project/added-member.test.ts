@@ -30,8 +30,8 @@ const FIELD = "colour: z.string().optional()";
 
 const records = {
   category: { messages: { NewCategory: SAID, Category: SHOWN }, after: "description: z.string().optional()" },
-  pet: { messages: { NewPet: SAID, Pet: SHOWN }, after: "factsShape = z.object({ name: z.string()" },
-  order: { messages: { Order: SAID }, after: "shipDate: momentShape.optional()" },
+  pet: { messages: { NewPet: SAID, Pet: SHOWN }, after: "factsSchema = z.object({ name: z.string()" },
+  order: { messages: { Order: SAID }, after: "shipDate: momentSchema.optional()" },
   inventory: { messages: { InventoryUpdate: SAID, InventoryItem: SHOWN }, after: "{ quantity: z.int()" },
 };
 
