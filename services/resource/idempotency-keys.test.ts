@@ -1,5 +1,5 @@
 import { CALLER_HEADER, type Call } from "@petstore/rpc/call";
-import { SEEN_HEADER } from "@petstore/rpc/client/keyed-retry";
+import { SEEN_EPOCH_HEADER } from "@petstore/rpc/client/keyed-retry";
 import { describe, expect, test } from "vitest";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { DomainError } from "./errors.ts";
@@ -71,7 +71,7 @@ async function setUp() {
     const create = keys.create(call as Call, { rpc, requestId: "k", params: body }, run);
     return create.then(
       (answer) => ({ answer, replayed: call.responseHeaders.get(REPLAYED_HEADER) === "true" }),
-      (error: DomainError) => ({ error: error.reason ?? error.message, floor: error.metadata?.floor }),
+      (error: DomainError) => ({ error: error.reason ?? error.message, epoch: error.metadata?.epoch }),
     );
   }
   const advance = (ms: number) => {
@@ -178,21 +178,21 @@ test("keys belong to a caller", async () => {
 describe("a refusal", () => {
   test("sends an attempt back that began before it, with the epoch to ask again with", async () => {
     const { attempt, decide } = await setUp();
-    await attempt(body, decide("refused"), { [SEEN_HEADER]: "0" });
-    const late = await attempt(body, decide("accepted"), { [SEEN_HEADER]: "0" });
-    expect(late).toEqual({ error: "IDEMPOTENCY_IN_PROGRESS", floor: "2" });
-    expect(await attempt(body, decide("accepted"), { [SEEN_HEADER]: "2" })).toMatchObject({ replayed: false });
+    await attempt(body, decide("refused"), { [SEEN_EPOCH_HEADER]: "0" });
+    const late = await attempt(body, decide("accepted"), { [SEEN_EPOCH_HEADER]: "0" });
+    expect(late).toEqual({ error: "IDEMPOTENCY_IN_PROGRESS", epoch: "2" });
+    expect(await attempt(body, decide("accepted"), { [SEEN_EPOCH_HEADER]: "2" })).toMatchObject({ replayed: false });
   });
 
   test("still sends it back when the key was claimed meanwhile and its record abandoned", async () => {
     const { attempt, decide, points, resolutions } = await setUp();
-    await attempt(body, decide("refused"), { [SEEN_HEADER]: "0" });
+    await attempt(body, decide("refused"), { [SEEN_EPOCH_HEADER]: "0" });
     points["key.claimed"] = () => Promise.reject(new Error("crash"));
-    await attempt(body, decide("accepted"), { [SEEN_HEADER]: "2" });
+    await attempt(body, decide("accepted"), { [SEEN_EPOCH_HEADER]: "2" });
     points["key.claimed"] = undefined;
     resolutions.set(3, "abandoned");
-    const late = await attempt(body, decide("accepted"), { [SEEN_HEADER]: "0" });
-    expect(late).toEqual({ error: "IDEMPOTENCY_IN_PROGRESS", floor: "2" });
+    const late = await attempt(body, decide("accepted"), { [SEEN_EPOCH_HEADER]: "0" });
+    expect(late).toEqual({ error: "IDEMPOTENCY_IN_PROGRESS", epoch: "2" });
   });
 
   test("fences an attempt that took its id before and was delayed", async () => {
@@ -245,7 +245,7 @@ describe("a refusal", () => {
     "fences an attempt that read the free key before and was delayed (seen: %s)",
     async (seen) => {
       const { attempt, decide, delayAfterRead, resolutions } = await setUp();
-      const headers: Record<string, string> = seen === undefined ? {} : { [SEEN_HEADER]: seen };
+      const headers: Record<string, string> = seen === undefined ? {} : { [SEEN_EPOCH_HEADER]: seen };
       const resume = delayAfterRead();
       const late = attempt(body, decide("accepted"), headers);
       await new Promise((resolve) => setImmediate(resolve));
@@ -259,7 +259,7 @@ describe("a refusal", () => {
   test("for another body fences what was sent before it, also when the key is free later", async () => {
     const { attempt, decide, resolutions } = await setUp();
     await attempt(body, decide("crash"));
-    const seen = { [SEEN_HEADER]: "0" };
+    const seen = { [SEEN_EPOCH_HEADER]: "0" };
     expect(await attempt(other, decide("accepted"), seen)).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
     resolutions.set(1, "abandoned");
     expect(await attempt(other, decide("accepted"), seen)).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });

@@ -8,7 +8,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Budget, Call } from "@petstore/rpc/call";
-import { FLOOR, SEEN_HEADER } from "@petstore/rpc/client/keyed-retry";
+import { EPOCH, SEEN_EPOCH_HEADER } from "@petstore/rpc/client/keyed-retry";
 import type { Collection } from "@petstore/store/port";
 import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
@@ -191,7 +191,7 @@ export function createKeys(
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
 
 function attemptOf<P extends object>(call: Call, rpc: string, requestId: string, params: P): Attempt<P> {
-  const seen = call.headers.get(SEEN_HEADER);
+  const seen = call.headers.get(SEEN_EPOCH_HEADER);
   return {
     key: sha256(JSON.stringify([call.caller, rpc, requestId])),
     fingerprint: sha256(JSON.stringify(params)),
@@ -200,10 +200,10 @@ function attemptOf<P extends object>(call: Call, rpc: string, requestId: string,
   };
 }
 
-/** Throws when the attempt began before the key's last refusal; with the present epoch, if its caller knows what to do with it. */
+/** Throws when the attempt began before the key's last refusal; with the present epoch, if its caller sends epochs. */
 function checkFence(attempt: Attempt<object>, epoch: number, id: number): void {
   if (!isFenced(attempt, epoch, id)) return;
-  const metadata = attempt.seenEpoch === undefined ? undefined : { [FLOOR]: String(epoch) };
+  const metadata = attempt.seenEpoch === undefined ? undefined : { [EPOCH]: String(epoch) };
   throw inProgress("by an attempt that ended meanwhile", metadata);
 }
 

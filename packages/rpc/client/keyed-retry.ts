@@ -5,16 +5,17 @@ import { deadlineAfter } from "../deadline.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { isKeyed } from "./retry.ts";
 
-/** Tells a create with a key how much of the key's history its caller has seen; see `keys.ts`. */
-export const SEEN_HEADER = "x-petstore-key-seen";
-/** In the error's metadata: what to see before asking again. */
-export const FLOOR = "floor";
+/** With a create under an idempotency key: the fencing epoch of the key that the caller has seen. */
+export const SEEN_EPOCH_HEADER = "x-petstore-key-seen";
+/** In the metadata of an error that sends an attempt back: the key's fencing epoch, to ask again with. */
+export const EPOCH = "epoch";
 
 const MAX_ATTEMPTS = 4;
 
 /**
- * A message can arrive after its caller gave up. So a create with a key starts by having seen nothing; where the key has
- * been freed by a refusal meanwhile, it is sent back without effect, and only a caller that still waits asks again.
+ * The client's half of idempotency keys; `docs/reliability.md` explains both halves. A message can arrive after its caller
+ * gave up. So a create under a key is sent with epoch 0 at first. Where a refusal has raised the key's epoch meanwhile, the
+ * attempt is sent back without effect, and only a caller that still waits asks again.
  */
 export function withKeyedRetry(
   next: Transport,
@@ -26,14 +27,14 @@ export function withKeyedRetry(
       if (!isKeyed(method, input)) return next.unary(method, signal, timeoutMs, init, input, contextValues);
       const deadline = deadlineAfter(clock, timeoutMs);
       const headers = new Headers(init);
-      headers.set(SEEN_HEADER, "0");
+      headers.set(SEEN_EPOCH_HEADER, "0");
       for (let attempt = 1; ; attempt++) {
         try {
           return await next.unary(method, signal, deadline.timeoutMs(), headers, input, contextValues);
         } catch (error) {
-          const floor = error instanceof ConnectError ? errors.reasonOf(error)?.metadata[FLOOR] : undefined;
-          if (floor === undefined || attempt === MAX_ATTEMPTS || signal?.aborted) throw error;
-          headers.set(SEEN_HEADER, floor);
+          const epoch = error instanceof ConnectError ? errors.reasonOf(error)?.metadata[EPOCH] : undefined;
+          if (epoch === undefined || attempt === MAX_ATTEMPTS || signal?.aborted) throw error;
+          headers.set(SEEN_EPOCH_HEADER, epoch);
         }
       }
     },

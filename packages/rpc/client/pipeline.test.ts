@@ -6,7 +6,7 @@ import { errors, reasonOf, rpcError } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { AmbiguousFailure, withAmbiguousFailures } from "./ambiguous-failure.ts";
-import { SEEN_HEADER } from "./keyed-retry.ts";
+import { SEEN_EPOCH_HEADER } from "./keyed-retry.ts";
 import { pipeline } from "./pipeline.ts";
 
 const { getCategory, createCategory, deleteCategory } = CategoryService.method;
@@ -128,11 +128,11 @@ describe("retries", () => {
 });
 
 describe("a create with a key", () => {
-  const sentBack = (floor: string) => rpcError("IDEMPOTENCY_IN_PROGRESS", "late", undefined, { floor });
+  const sentBack = (epoch: string) => rpcError("IDEMPOTENCY_IN_PROGRESS", "late", undefined, { epoch });
   test("has seen nothing at first, and asks again with what it was told", async () => {
     const { transport, calls } = scripted(sentBack("41"), sentBack("42"));
     expect(await call(stack(transport), createCategory, { requestId: "k" })).toBeUndefined();
-    expect(calls.map(({ headers }) => headers.get(SEEN_HEADER))).toEqual(["0", "41", "42"]);
+    expect(calls.map(({ headers }) => headers.get(SEEN_EPOCH_HEADER))).toEqual(["0", "41", "42"]);
   });
   test("gives up when it is sent back again and again", async () => {
     const { transport, calls } = scripted(...Array.from({ length: 9 }, (_, i) => sentBack(String(i))));
@@ -154,6 +154,6 @@ describe("a create with a key", () => {
   test("one without a key says nothing of keys", async () => {
     const { transport, calls } = scripted();
     await call(stack(transport), createCategory);
-    expect(calls[0]?.headers.has(SEEN_HEADER)).toBe(false);
+    expect(calls[0]?.headers.has(SEEN_EPOCH_HEADER)).toBe(false);
   });
 });
