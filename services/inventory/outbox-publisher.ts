@@ -32,11 +32,11 @@ export interface Publisher {
 }
 
 /** Pets, each with the promise of its publication. */
-type Batch = Map<number, PromiseWithResolvers<void>>;
+type PublicationBatch = Map<number, PromiseWithResolvers<void>>;
 
 export function createPublisher(context: PublisherContext): Publisher {
   const { clock, log, failpoint, entries, pets } = context;
-  const waiting: Batch = new Map();
+  const waiting: PublicationBatch = new Map();
   const underWay = new Set<number>();
   let calls = 0;
 
@@ -75,8 +75,8 @@ export function createPublisher(context: PublisherContext): Publisher {
     }
   }
 
-  function takeBatch(): Batch {
-    const batch: Batch = new Map();
+  function takeBatch(): PublicationBatch {
+    const batch: PublicationBatch = new Map();
     for (const [petId, publication] of waiting) {
       if (batch.size === MAX_BATCH) break;
       // The call that is under way may have read the entry before this change: it is read again after that call.
@@ -88,7 +88,7 @@ export function createPublisher(context: PublisherContext): Publisher {
     return batch;
   }
 
-  async function call(batch: Batch): Promise<void> {
+  async function call(batch: PublicationBatch): Promise<void> {
     calls++;
     try {
       const failed = await send([...batch.keys()], background(context, "publisher"));

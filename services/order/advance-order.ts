@@ -8,13 +8,13 @@
 import type { Budget } from "@petstore/rpc/call";
 import { onBehalfOf } from "../resource/on-behalf.ts";
 import { releaseUnits } from "./cancel-order.ts";
-import { type OrderContext, type Step, unfinished } from "./context.ts";
+import { type OrderContext, type OrderStep, unfinished } from "./context.ts";
 import { commitUnits } from "./fulfil-order.ts";
 import type { OrderDoc, PendingState } from "./model.ts";
 import { reserveUnits } from "./place-order.ts";
 import { isPending, timeOut } from "./rules.ts";
 
-const steps: Record<PendingState, Step> = {
+const steps: Record<PendingState, OrderStep> = {
   PLACED: reserveUnits,
   COMMITTING: commitUnits,
   ABORTING: releaseUnits,

@@ -3,11 +3,11 @@
  * a Reserve of the order that is still on its way, which could take the units after the refusal was answered otherwise.
  */
 import { onward } from "@petstore/rpc/call";
-import { operationOf, type Step } from "./context.ts";
+import { type OrderStep, operationOf } from "./context.ts";
 import { release } from "./rules.ts";
 
 /** CANCELLING -> CANCELLED, ABORTING -> ABORTED. */
-export const releaseUnits: Step = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
+export const releaseUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
   await failpoint("order.releasing");
   await inventory.release(operationOf(doc), onward(clock, budget));
   await failpoint("order.released-stock");

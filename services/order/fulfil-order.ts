@@ -1,10 +1,10 @@
 /** Fulfilling an order: it was completed, so Inventory turns its reservation into a sale. */
 import { onward } from "@petstore/rpc/call";
-import { operationOf, type Step } from "./context.ts";
+import { type OrderStep, operationOf } from "./context.ts";
 import { commit } from "./rules.ts";
 
 /** COMMITTING -> COMPLETE. */
-export const commitUnits: Step = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
+export const commitUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
   await failpoint("order.committing");
   await inventory.commit(operationOf(doc), onward(clock, budget));
   await failpoint("order.committed-stock");

@@ -4,7 +4,7 @@
  */
 import { type Budget, onward } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { type OrderContext, operationOf, type Step, unfinished } from "./context.ts";
+import { type OrderContext, type OrderStep, operationOf, unfinished } from "./context.ts";
 import { NO_PET, type OrderDoc, type OrderParams, type OrderRefusal } from "./model.ts";
 import { abort, insert, insertAborted, reserve } from "./rules.ts";
 
@@ -43,7 +43,7 @@ export async function writeOrder(
 }
 
 /** PLACED -> RESERVED, COMMITTING or ABORTING. */
-export const reserveUnits: Step = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
+export const reserveUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
   await failpoint("order.placed");
   const reservation = { ...operationOf(doc), quantity: doc.quantity ?? 1 };
   const { outcome } = await inventory.reserve(reservation, onward(clock, budget));

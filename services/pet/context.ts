@@ -12,7 +12,7 @@ import type { createKeys, Resolution } from "../resource/idempotency-keys.ts";
 import { fromPetStatus } from "../resource/record.ts";
 import type { DeletionGuard } from "./deletion-guard.ts";
 import type { PetDoc, Pets } from "./model.ts";
-import type { Stock } from "./rules.ts";
+import type { NumberedStatus } from "./rules.ts";
 
 export interface PetPeers {
   readonly inventory: Client<typeof InventoryInternalService>;
@@ -29,7 +29,7 @@ export interface PetContext extends Deps, PetPeers {
 /** Steps that one call takes in a saga before it leaves the rest to others. */
 export const MAX_STEPS = 4;
 
-export const toStock = (stock: StockStatus | undefined): Stock | undefined =>
+export const toNumberedStatus = (stock: StockStatus | undefined): NumberedStatus | undefined =>
   stock && { status: fromPetStatus(stock.status), statusRev: Number(stock.statusRev) };
 
 /** What has become of a pet, for the key that it was created under. */

@@ -4,7 +4,7 @@ import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_
 import { abandoned, accepted, type Resolved, refused } from "../resource/idempotency-keys.ts";
 import { onBehalfOf } from "../resource/on-behalf.ts";
 import { toPetStatus } from "../resource/record.ts";
-import { MAX_STEPS, type PetContext, toStock, unfinished } from "./context.ts";
+import { MAX_STEPS, type PetContext, toNumberedStatus, unfinished } from "./context.ts";
 import { NO_CATEGORY, type PetDoc, type PetParams, type PetRefusal } from "./model.ts";
 import { abort, activate, insert, insertAborted, refusalError } from "./rules.ts";
 
@@ -54,7 +54,7 @@ export async function advanceCreation(context: PetContext, id: number, budget: B
     const entry = { petId: BigInt(id), listing: toPetStatus(doc.listing) };
     const { outcome, stock } = await inventory.open(entry, onward(clock, call));
     await failpoint("pet.opened-inventory");
-    const opened = toStock(stock);
+    const opened = toNumberedStatus(stock);
     if (outcome === Outcome.OK && opened) await pets.update(id, activate(opened), call);
   }
   throw unfinished();

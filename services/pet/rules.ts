@@ -18,7 +18,7 @@ import {
 type Rule<R> = (doc: PetDoc | undefined) => Decision<PetDoc, R>;
 
 /** The status that follows from stock and listing, from Inventory. */
-export interface Stock {
+export interface NumberedStatus {
   readonly status: Status;
   readonly statusRev: number;
 }
@@ -48,7 +48,7 @@ export const refusalError = (refusal: PetRefusal) =>
   new DomainError(refusal, messages[refusal], refusal === "CATEGORY_NOT_FOUND" ? { path: "pet.category_id" } : {});
 
 /** The status, if it is newer than that of the pet. */
-const newer = (doc: PetDoc, stock: Stock | undefined): Partial<Stock> =>
+const newer = (doc: PetDoc, stock: NumberedStatus | undefined): Partial<NumberedStatus> =>
   stock && stock.statusRev > doc.statusRev ? { status: stock.status, statusRev: stock.statusRev } : {};
 
 /** Writes a pet that is to be created, unless its id is already written. */
@@ -78,7 +78,7 @@ export const abort: Rule<void> = (doc) =>
 
 /** The entry at Inventory is open: the pet exists. */
 export const activate =
-  (stock: Stock): Rule<void> =>
+  (stock: NumberedStatus): Rule<void> =>
   (doc) => {
     if (doc?.state !== "CREATING") return keep(undefined);
     const newStatus = newer(doc, stock);
@@ -127,7 +127,7 @@ function putIntent(doc: PetDoc, change: Omit<Intent, "op">, joining: number | un
 
 /** Applies an intent: all that it changes, and the status that Inventory answered, in one write. */
 export const applyIntent =
-  (op: number, stock: Stock | undefined): Rule<void> =>
+  (op: number, stock: NumberedStatus | undefined): Rule<void> =>
   (doc) => {
     if (doc?.intent?.op !== op) return keep(undefined);
     const { facts = doc.facts, categoryId = doc.categoryId } = doc.intent;
@@ -150,7 +150,7 @@ const withoutIntent = { intent: undefined, joining: undefined, pending: undefine
 
 /** Stores a status that Inventory publishes, if it is newer. A tombstone is left as it is. */
 export const applyStatus =
-  (id: bigint, stock: Stock): Rule<void> =>
+  (id: bigint, stock: NumberedStatus): Rule<void> =>
   (doc) => {
     if (!doc) throw petNotFound(id);
     const newStatus = newer(doc, stock);

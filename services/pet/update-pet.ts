@@ -2,7 +2,7 @@
 import { type Budget, onward } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { toPetStatus } from "../resource/record.ts";
-import { type PetContext, toStock, unfinished } from "./context.ts";
+import { type PetContext, toNumberedStatus, unfinished } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
 import { applyIntent, dropIntent } from "./rules.ts";
 
@@ -20,6 +20,6 @@ export async function carryOutUpdate(context: PetContext, doc: PetDoc, { op, lis
   const { outcome, stock } = await inventory.setListing(operation, onward(clock, budget));
   await failpoint("pet.set-listing");
   if (outcome === Outcome.INSUFFICIENT_STOCK) return pets.update(id, dropIntent(op, "INSUFFICIENT_STOCK"), budget);
-  if (outcome === Outcome.OK) return pets.update(id, applyIntent(op, toStock(stock)), budget);
+  if (outcome === Outcome.OK) return pets.update(id, applyIntent(op, toNumberedStatus(stock)), budget);
   // STALE or NOT_FOUND: this intent has ended already. The next read of the pet shows how.
 }

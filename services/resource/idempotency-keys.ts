@@ -14,7 +14,6 @@ import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
 import { createExpiry, removeExpired } from "./expiry.ts";
 import {
-  type Attempt,
   claim,
   epochOf,
   fence,
@@ -22,6 +21,7 @@ import {
   isFenced,
   type KEYS,
   type KeyDoc,
+  type KeyedAttempt,
   replace,
 } from "./key-transitions.ts";
 
@@ -81,7 +81,7 @@ export function createKeys(
   const isExpired = ({ hour }: KeyDoc) => expiry.isExpired(hour);
 
   /** Must succeed before a refusal is answered. False when another attempt has replaced the record under the key. */
-  async function freeKey(attempt: Attempt<object>, refusedId: number, budget: Budget): Promise<boolean> {
+  async function freeKey(attempt: KeyedAttempt<object>, refusedId: number, budget: Budget): Promise<boolean> {
     // Taken now: the refused id is too low, as other attempts have taken theirs since.
     const epoch = await records.nextId(budget);
     const hour = expiry.period();
@@ -89,13 +89,17 @@ export function createKeys(
     return keys.update(attempt.key, free(attempt, refusedId, epoch, hour), budget);
   }
 
-  async function fenceKey({ key }: Attempt<object>, budget: Budget): Promise<void> {
+  async function fenceKey({ key }: KeyedAttempt<object>, budget: Budget): Promise<void> {
     const epoch = await records.nextId(budget);
     await keys.update(key, fence(epoch, expiry.period()), budget);
   }
 
   /** Claims the key for `id`, or finds the record that it names and that this attempt has to advance. */
-  async function claimOrJoin<P extends object>(attempt: Attempt<P>, id: number, budget: Budget): Promise<Claimed<P>> {
+  async function claimOrJoin<P extends object>(
+    attempt: KeyedAttempt<P>,
+    id: number,
+    budget: Budget,
+  ): Promise<Claimed<P>> {
     const { key, params } = attempt;
     const own = { id, params, isReplay: false };
     for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -125,7 +129,12 @@ export function createKeys(
   }
 
   /** Throws, unless the record was never written: then it is abandoned, so that its attempt can't write it any more. */
-  async function refuseOtherBody(attempt: Attempt<object>, recordId: number, resolution: Resolution, budget: Budget) {
+  async function refuseOtherBody(
+    attempt: KeyedAttempt<object>,
+    recordId: number,
+    resolution: Resolution,
+    budget: Budget,
+  ) {
     if (resolution === "unwritten") return records.abandon(recordId, budget);
     if (resolution === "accepted") throw reused();
     // This body is refused here: a copy of its message that is still on its way must not claim the key once it is free.
@@ -190,7 +199,7 @@ export function createKeys(
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
 
-function attemptOf<P extends object>(call: Call, rpc: string, requestId: string, params: P): Attempt<P> {
+function attemptOf<P extends object>(call: Call, rpc: string, requestId: string, params: P): KeyedAttempt<P> {
   const seen = call.headers.get(SEEN_EPOCH_HEADER);
   return {
     key: sha256(JSON.stringify([call.caller, rpc, requestId])),
@@ -201,7 +210,7 @@ function attemptOf<P extends object>(call: Call, rpc: string, requestId: string,
 }
 
 /** Throws when the attempt began before the key's last refusal; with the present epoch, if its caller sends epochs. */
-function checkFence(attempt: Attempt<object>, epoch: number, id: number): void {
+function checkFence(attempt: KeyedAttempt<object>, epoch: number, id: number): void {
   if (!isFenced(attempt, epoch, id)) return;
   const metadata = attempt.seenEpoch === undefined ? undefined : { [EPOCH]: String(epoch) };
   throw inProgress("by an attempt that ended meanwhile", metadata);

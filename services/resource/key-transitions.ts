@@ -29,7 +29,7 @@ export type KeyDoc = Infer<typeof keySchema>;
 export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] }, keySchema);
 
 /** One call of a create under a key. */
-export interface Attempt<P> {
+export interface KeyedAttempt<P> {
   readonly key: string;
   readonly fingerprint: string;
   readonly params: P;
@@ -46,12 +46,12 @@ export const epochOf = (doc: KeyDoc | undefined): number => doc?.fencingEpoch ??
  * Whether the attempt began before the key's last refusal. A caller that sends the epoch it has seen is told the present
  * one and asks again; of any other it is only known that it took its id, `id`, before or after.
  */
-export const isFenced = ({ seenEpoch }: Attempt<object>, epoch: number, id: number): boolean =>
+export const isFenced = ({ seenEpoch }: KeyedAttempt<object>, epoch: number, id: number): boolean =>
   seenEpoch === undefined ? id <= epoch : seenEpoch < epoch;
 
 /** FREE -> CLAIMED, unless the epoch is another than the one that the attempt was judged by. */
 export const claim =
-  (attempt: Attempt<object>, id: number, epoch: number, hour: number): Transition =>
+  (attempt: KeyedAttempt<object>, id: number, epoch: number, hour: number): Transition =>
   (doc) =>
     doc?.recordId === undefined && epochOf(doc) === epoch
       ? put({ ...doc, ...claimed(attempt, id), fencingEpoch: epoch, hour }, true)
@@ -62,7 +62,7 @@ export const claim =
  * still the one that the attempt was judged by.
  */
 export const replace =
-  (attempt: Attempt<object>, abandonedId: number, id: number, hour: number, epoch?: number): Transition =>
+  (attempt: KeyedAttempt<object>, abandonedId: number, id: number, hour: number, epoch?: number): Transition =>
   (doc) => {
     if (doc?.recordId !== abandonedId || (epoch ?? doc.fencingEpoch) !== doc.fencingEpoch) return keep(false);
     const fencingEpoch = Math.max(doc.fencingEpoch, abandonedId);
@@ -74,7 +74,7 @@ export const replace =
  * or has expired meanwhile, is written too: the epoch has to fence off all attempts that began before the refusal.
  */
 export const free =
-  ({ key, fingerprint, params }: Attempt<object>, refusedId: number, epoch: number, hour: number): Transition =>
+  ({ key, fingerprint, params }: KeyedAttempt<object>, refusedId: number, epoch: number, hour: number): Transition =>
   (doc) => {
     if (doc?.recordId !== undefined && doc.recordId !== refusedId) return keep(false);
     const fencingEpoch = Math.max(epochOf(doc), epoch);
@@ -87,5 +87,5 @@ export const fence =
   (doc) =>
     doc ? put({ ...doc, fencingEpoch: Math.max(doc.fencingEpoch, epoch), hour }, true) : keep(false);
 
-const claimed = ({ key, fingerprint, params }: Attempt<object>, recordId: number) =>
+const claimed = ({ key, fingerprint, params }: KeyedAttempt<object>, recordId: number) =>
   ({ _id: key, recordId, fingerprint, params }) as const;

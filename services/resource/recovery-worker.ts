@@ -8,7 +8,7 @@ const CONCURRENCY = 8;
 const MAX_MESSAGES = 3;
 
 /** Where a batch begins and how far it goes. */
-interface Batch {
+interface RecoveryBatch {
   readonly after: number | undefined;
   readonly limit: number;
   readonly order: "asc" | "desc";
@@ -21,7 +21,7 @@ interface Recovery<T> {
   /** Documents to work on at the same time. */
   readonly concurrency?: number;
   /** Reads, by an index, documents that have something unfinished. */
-  readonly list: (batch: Batch, budget: Budget) => Promise<readonly T[]>;
+  readonly list: (batch: RecoveryBatch, budget: Budget) => Promise<readonly T[]>;
   /** Takes one as far as it will go now. */
   readonly advance: (doc: T, budget: Budget) => Promise<unknown>;
 }
