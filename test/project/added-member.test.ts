@@ -20,11 +20,13 @@ const GENERATE = {
         "import_extension=ts",
         "erasable_syntax=true",
         "map_imports=buf/validate/:@bufbuild/protovalidate/gen",
+        "map_imports=google/api/:connect-transcoder/gen",
+        "map_imports=transcoder/:connect-transcoder/gen",
       ],
     },
   ],
 };
-const SAID = "optional string colour = 100 [(petstore.common.v1.field).clearable = true];";
+const SAID = "optional string colour = 100 [(transcoder.v1.field).clearable = true];";
 const SHOWN = "optional string colour = 100;";
 const FIELD = "colour: z.string().optional()";
 
@@ -50,7 +52,7 @@ function edit(file: string, place: string, added: string): void {
 
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), "petstore-"));
-  for (const name of ["package.json", "buf.yaml", "config.ts", "packages", "proto", "services", "test"])
+  for (const name of ["package.json", "buf.yaml", "config.ts", "errors.ts", "packages", "proto", "services", "test"])
     cpSync(join(root, name), join(copy, name), { recursive: true });
   // What is installed, but the copy's own packages.
   mkdirSync(join(copy, "node_modules"));
