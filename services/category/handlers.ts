@@ -1,10 +1,10 @@
 /** The RPCs of categories. */
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
-import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { CategoryService, ListCategoriesRequestSchema } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { abandoned, accepted } from "../resource/idempotency-keys.ts";
-import { readPage } from "../resource/page.ts";
+import { maxPageSize, readPage } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
 import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
@@ -26,6 +26,7 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
   const publicService = implement(CategoryService, {
     async listCategories(request, call) {
       const { docs, nextPageToken } = await readPage<CategoryDoc>(request, {
+        maxSize: maxPageSize(ListCategoriesRequestSchema),
         filter: [],
         ids: request.id,
         getMany: (ids) => categories.getMany(ids, call),

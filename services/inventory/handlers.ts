@@ -1,8 +1,8 @@
 /** The RPCs of the stock. */
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { readPage } from "../resource/page.ts";
+import { InventoryService, ListInventoryRequestSchema } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { maxPageSize, readPage } from "../resource/page.ts";
 import { fromPetStatus, storedId, toPetStatus } from "../resource/record.ts";
 import type { InventoryContext } from "./context.ts";
 import { type InventoryDoc, input, toInventoryItem } from "./model.ts";
@@ -25,6 +25,7 @@ export function createInventoryHandlers({ entries, change, releaseOrder }: Inven
       const status = request.status.map(fromPetStatus);
       const where = status.length === 0 ? { visible: true as const } : { visible: true as const, status };
       const { docs, nextPageToken } = await readPage<InventoryDoc>(request, {
+        maxSize: maxPageSize(ListInventoryRequestSchema),
         filter: [[...status].sort()],
         ids: request.petId,
         getMany: (ids) => entries.getMany(ids, call),

@@ -1,10 +1,14 @@
 /** The RPCs of orders. */
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
 import { OrderInternalService, OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import { type ListOrdersRequest, OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
+import {
+  type ListOrdersRequest,
+  ListOrdersRequestSchema,
+  OrderService,
+} from "#proto/petstore/order/v1/order_service_pb.ts";
 import { finishOnRead } from "../resource/finish-on-read.ts";
 import { abandoned, accepted, refused } from "../resource/idempotency-keys.ts";
-import { readPage } from "../resource/page.ts";
+import { maxPageSize, readPage } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
 import { advanceOrder } from "./advance-order.ts";
 import { type OrderContext, resolutionOf } from "./context.ts";
@@ -25,6 +29,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
   const publicService = implement(OrderService, {
     async listOrders(request, call) {
       const { docs, nextPageToken } = await readPage<OrderDoc>(request, {
+        maxSize: maxPageSize(ListOrdersRequestSchema),
         filter: [request.petId, request.complete],
         ids: request.id,
         getMany: (ids) => orders.getMany(ids, call),

@@ -3,11 +3,11 @@ import type { Call } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
 import type { Decide } from "@petstore/store/port";
 import { PetInternalService, type StatusUpdate } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { type ListPetsRequest, PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { type ListPetsRequest, ListPetsRequestSchema, PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { finishOnRead } from "../resource/finish-on-read.ts";
 import { accepted } from "../resource/idempotency-keys.ts";
-import { readPage } from "../resource/page.ts";
+import { maxPageSize, readPage } from "../resource/page.ts";
 import { fromPetStatus, storedId } from "../resource/record.ts";
 import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./advance-intent.ts";
 import { type PetContext, unfinished } from "./context.ts";
@@ -61,6 +61,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
   const publicService = implement(PetService, {
     async listPets(request, call) {
       const { docs, nextPageToken } = await readPage<PetDoc>(request, {
+        maxSize: maxPageSize(ListPetsRequestSchema),
         filter: [request.categoryId, [...request.status].sort()],
         ids: request.id,
         getMany: (ids) => pets.getMany(ids, call),

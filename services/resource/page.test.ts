@@ -18,6 +18,7 @@ function shelf(initial: readonly number[]) {
     readPage<StoredRecord>(
       { pageToken: "", ...request },
       {
+        maxSize: 100,
         filter: request.filter ?? [],
         ids: request.ids ?? [],
         getMany: async (ids) => ids.filter((id) => present.has(id)).map(doc),

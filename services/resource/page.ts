@@ -1,9 +1,9 @@
 /** One page of a list (AIP-158). It starts after the last id of the page before, so a deep page costs as much as the first. */
 import { createHash } from "node:crypto";
+import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
 import { DomainError } from "./errors.ts";
 import { type StoredRecord, storedId } from "./record.ts";
-
-const MAX_PAGE_SIZE = 100;
 
 interface PageRequest {
   readonly limit?: number | undefined;
@@ -18,7 +18,14 @@ interface PageStart {
   readonly order: "asc" | "desc";
 }
 
+/** The most records that a page of a list holds, as the request for it says. */
+export function maxPageSize(request: DescMessage & { readonly field: { readonly limit: DescField } }): number {
+  return getOption(request.field.limit, max_page_size);
+}
+
 interface Source<T> {
+  /** Most records of the page. */
+  readonly maxSize: number;
   /** Everything that the caller filters by, so that a token can be bound to it. */
   readonly filter: readonly unknown[];
   /** Only these; empty means all. */
@@ -34,10 +41,10 @@ interface Source<T> {
 
 /** Reads one page. `nextPageToken` is empty unless another record follows. */
 export async function readPage<T extends StoredRecord>(
-  { limit = MAX_PAGE_SIZE, pageToken, orderBy }: PageRequest,
-  { filter, ids, getMany, list, matches, finish = async (docs) => [...docs] }: Source<T>,
+  { limit, pageToken, orderBy }: PageRequest,
+  { maxSize, filter, ids, getMany, list, matches, finish = async (docs) => [...docs] }: Source<T>,
 ): Promise<{ docs: T[]; nextPageToken: string }> {
-  const size = Math.min(limit, MAX_PAGE_SIZE);
+  const size = Math.min(limit ?? maxSize, maxSize);
   const order = orderBy && !orderBy.startsWith("-") ? "asc" : "desc";
   const bound = fingerprint([order, ids.map(String).sort(), ...filter]);
   const after = pageToken === "" ? undefined : readToken(pageToken, bound);

@@ -230,7 +230,7 @@ const keyed = (headers: Record<string, string>) =>
 const pageOf = (pageToken: string) =>
   readPage(
     { pageToken },
-    { filter: [], ids: [], getMany: async () => [], list: async () => [], matches: () => true },
+    { maxSize: 100, filter: [], ids: [], getMany: async () => [], list: async () => [], matches: () => true },
   ).catch(() => {});
 
 test.each(readers)("%s: the steps grow no faster than the text", (_, read) => {

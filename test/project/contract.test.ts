@@ -1,14 +1,17 @@
 /** What no linter says of the contract: that it agrees with itself. */
-import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { http } from "connect-transcoder/gen/google/api/annotations_pb.js";
 import { error, operation } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { describe, expect, test } from "vitest";
+import { docs } from "#proto/docs.ts";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { limitOf } from "../../packages/transcoder/validation/field-limits.ts";
 
 const services = [PetService, CategoryService, OrderService, InventoryService];
 const methods = services.flatMap((service): DescMethod[] => service.methods);
@@ -34,6 +37,23 @@ describe.each(methods.map((method) => [method.name, method] as const))("%s", (na
   test("is not gone before it is deprecated", () => {
     if (deprecation) expect(Date.parse(deprecation.sunsetAt)).toBeGreaterThan(Date.parse(deprecation.deprecatedAt));
     expect(deprecation !== undefined).toBe(name === "GetPet");
+  });
+});
+
+describe("a comment that tells a limit tells the one that is in force", () => {
+  const inputs = methods.flatMap(({ input }) => [input, ...input.fields.flatMap(({ message }) => message ?? [])]);
+  const fields = [...new Set(inputs)].flatMap(({ fields }) => fields);
+  const commentOf = ({ parent, name }: DescField) => docs[`${parent.typeName}.${name}`] ?? "";
+
+  test.each(fields.filter((field) => limitOf(field).size < Number.POSITIVE_INFINITY))("%s", (field) => {
+    const told = /At most ([\d,]+)/.exec(commentOf(field))?.[1]?.replaceAll(",", "");
+    if (told !== undefined) expect(Number(told)).toBe(limitOf(field).size);
+  });
+
+  test.each(fields.filter(({ name }) => name === "limit"))("%s", (field) => {
+    const size = getOption(field, max_page_size);
+    expect(size).toBeGreaterThan(0);
+    expect(commentOf(field)).toContain(`1 to ${size}. Absent means ${size}; more is read as ${size}.`);
   });
 });
 
