@@ -1,6 +1,6 @@
 /** What no linter says of the contract: that it agrees with itself. */
 import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf";
-import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { FieldMaskSchema, MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { http } from "connect-transcoder/gen/google/api/annotations_pb.js";
 import { error, operation } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { describe, expect, test } from "vitest";
@@ -11,7 +11,7 @@ import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { limitOf } from "../../packages/transcoder/validation/field-limits.ts";
+import { limitOf, MAX_PATHS } from "../../packages/transcoder/validation/field-limits.ts";
 
 const services = [PetService, CategoryService, OrderService, InventoryService];
 const methods = services.flatMap((service): DescMethod[] => service.methods);
@@ -48,6 +48,10 @@ describe("a comment that tells a limit tells the one that is in force", () => {
   test.each(fields.filter((field) => limitOf(field).size < Number.POSITIVE_INFINITY))("%s", (field) => {
     const told = /At most ([\d,]+)/.exec(commentOf(field))?.[1]?.replaceAll(",", "");
     if (told !== undefined) expect(Number(told)).toBe(limitOf(field).size);
+  });
+
+  test.each(fields.filter(({ message }) => message?.typeName === FieldMaskSchema.typeName))("%s", (field) => {
+    expect(commentOf(field)).toContain(`At most ${MAX_PATHS}.`);
   });
 
   test.each(fields.filter(({ name }) => name === "limit"))("%s", (field) => {
