@@ -15,19 +15,19 @@ test("on a terminal they log warnings and worse, unless told otherwise", () => {
   expect([level(undefined, true), level(undefined, false), level("debug", true)]).toEqual(["warn", undefined, "debug"]);
 });
 
-test("what is for one process alone is not handed on", () => {
+test("PORT and the services' addresses, which are for one process alone, are not handed on", () => {
   const { environment } = launcherConfig({ PORT: "1", PET_URL: "http://a", PORT_BASE: "9080", PATH: "/bin" }, false);
   expect(environment).toMatchObject({ PORT_BASE: "9080", PATH: "/bin" });
   expect(Object.keys(environment)).not.toContain("PORT");
   expect(Object.keys(environment)).not.toContain("PET_URL");
 });
 
-test("the data directory is of no concern with MongoDB", () => {
+test("DATA_DIR is of no concern with MONGODB_URI", () => {
   expect(launcherConfig({ DATA_DIR: "here" }, false).dataDir).toBe("here");
   expect(launcherConfig({ MONGODB_URI: "mongodb://localhost" }, false).dataDir).toBeUndefined();
 });
 
-test("the gateway's time to go on serving is known", () => {
+test("LAME_DUCK is known, for the stop waits as much longer", () => {
   expect([launcherConfig({}, false).lameDuckMs, launcherConfig({ LAME_DUCK: "5s" }, false).lameDuckMs]).toEqual([
     500, 5000,
   ]);

@@ -42,7 +42,7 @@ describe("a start", () => {
     expect(it.output()).not.toContain("\u001b");
   });
 
-  test("that one process refuses is one line, ends the others and exits 1", { timeout }, async () => {
+  test("a process that refuses to start is told in one line, ends the others and exits 1", { timeout }, async () => {
     await using it = launched(["gateway:well", "pet:refuse"]);
     expect(await it.ended).toBe(1);
     expect(it.output()).toMatch(/^The petstore can't start\. pet: the cellar is flooded$/m);
@@ -50,7 +50,7 @@ describe("a start", () => {
     expect(it.output()).not.toContain("    at ");
   });
 
-  test("tells what it waits for", { timeout }, async () => {
+  test("tells which processes it waits for", { timeout }, async () => {
     await using it = launched(["gateway:well", "pet:slow"]);
     await it.printed(/^waiting for pet \.\.\.$/m);
   });
@@ -60,7 +60,7 @@ describe("a start", () => {
     await it.printed(/^waiting for pet, order \.\.\. \(the tide\)$/m);
   });
 
-  test("names every wrong variable at once, before anything runs", { timeout }, async () => {
+  test("names every wrong environment variable at once, before anything runs", { timeout }, async () => {
     await using it = launched(["gateway:well"], { PORT_BASE: "eighty", LOG_LEVEL: "loud" });
     expect(await it.ended).toBe(1);
     expect(it.output()).toMatch(/PORT_BASE=eighty is wrong[\s\S]*LOG_LEVEL=loud is wrong/);
@@ -78,7 +78,7 @@ describe("a start", () => {
 });
 
 describe("while it runs", () => {
-  test("a crashed process is started again, and people are told", { timeout }, async () => {
+  test("a crashed process is restarted, and people are told", { timeout }, async () => {
     await using it = launched(["gateway:well", "pet:well"]);
     await it.printed(/is ready/);
     process.kill(await pidOf(it, "pet"), "SIGKILL");
@@ -102,7 +102,7 @@ describe("the end", () => {
     );
   });
 
-  test("Ctrl-C while a crashed process waits for its turn", { timeout }, async () => {
+  test("Ctrl-C while a crashed process waits to be restarted", { timeout }, async () => {
     await using it = launched(["gateway:well"]);
     await it.printed(/is ready/);
     process.kill(await pidOf(it, "gateway"), "SIGKILL");
@@ -112,7 +112,7 @@ describe("the end", () => {
     expect(it.output()).not.toContain("is back");
   });
 
-  test("what doesn't stop is killed", { timeout }, async () => {
+  test("a process that doesn't stop in time is killed", { timeout }, async () => {
     await using it = launched(["pet:stubborn"]);
     await it.printed(/is ready/);
     process.kill(await pidOf(it, "pet"), "SIGSTOP");
@@ -121,7 +121,7 @@ describe("the end", () => {
     expect(it.output()).toContain("not ended within 10 s: killing");
   });
 
-  test("asked twice, it kills", { timeout }, async () => {
+  test("a second signal kills", { timeout }, async () => {
     await using it = launched(["pet:stubborn"]);
     await it.printed(/is ready/);
     it.process.kill("SIGINT");

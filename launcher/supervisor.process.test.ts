@@ -4,7 +4,7 @@ import { ChildDied, supervise } from "./supervisor.ts";
 
 const script = join(import.meta.dirname, "../packages/runtime/fixtures/child.ts");
 
-function supervised(behaviour: string, pauses = { firstMs: 10, longestMs: 40 }) {
+function supervised(behaviour: string, backoff = { firstMs: 10, longestMs: 40 }) {
   const said: string[] = [];
   let told = Promise.withResolvers<void>();
   const say = (line: string) => {
@@ -12,7 +12,7 @@ function supervised(behaviour: string, pauses = { firstMs: 10, longestMs: 40 }) 
     told.resolve();
     told = Promise.withResolvers();
   };
-  const child = supervise({ name: "quiet", args: [script, "quiet", behaviour] }, { environment: {}, say, pauses });
+  const child = supervise({ name: "quiet", args: [script, "quiet", behaviour] }, { environment: {}, say, backoff });
   onTestFinished(async () => {
     child.kill();
     await child.stop();
@@ -25,14 +25,14 @@ function supervised(behaviour: string, pauses = { firstMs: 10, longestMs: 40 }) 
   return { child, lines };
 }
 
-test("a child that dies at start says why, and is not started again", async () => {
+test("a child that dies at start says why, and is not restarted", async () => {
   const { child, lines } = supervised("refuse");
   await expect(child.ready).rejects.toThrow(new ChildDied("quiet: the cellar is flooded"));
   await child.stop();
   expect(await lines(0)).toEqual([]);
 });
 
-test("pauses grow up to a limit while a child keeps crashing", async () => {
+test("the backoff grows up to a limit while a child keeps crashing", async () => {
   const { child, lines } = supervised("throw"); // is ready, then crashes
   expect(await child.ready).toBe("http://127.0.0.1/quiet");
   const pauses = (await lines(9)).filter((line) => line.includes("ended"));
@@ -41,7 +41,7 @@ test("pauses grow up to a limit while a child keeps crashing", async () => {
   );
 });
 
-test("a stop does not wait for a pause to end", async () => {
+test("a stop does not wait for the backoff to end", async () => {
   const long = 2 ** 30;
   const { child, lines } = supervised("throw", { firstMs: long, longestMs: long });
   await lines(1);

@@ -5,7 +5,7 @@ import type { Environment } from "@petstore/runtime/environment";
 import type { Command, Report } from "@petstore/runtime/lifecycle";
 
 /** Before a crashed child is started again; doubles with each crash. */
-const defaultPauses = { firstMs: 500, longestMs: 10_000 };
+const defaultBackoff = { firstMs: 500, longestMs: 10_000 };
 
 /** A child that was ready for so long gets a short pause again when it crashes. */
 const STEADY_MS = 30_000;
@@ -39,12 +39,12 @@ export interface Surroundings {
   readonly environment: Environment;
   /** Tells people, in one line. */
   readonly say: (line: string) => void;
-  readonly pauses?: typeof defaultPauses;
+  readonly backoff?: typeof defaultBackoff;
 }
 
 /** Starts a program, and starts it again whenever it ends after it was ready once. */
 export function supervise(program: Program, surroundings: Surroundings): Child {
-  const { say, pauses = defaultPauses } = surroundings;
+  const { say, backoff = defaultBackoff } = surroundings;
   const firstReady = Promise.withResolvers<string>();
   const stopping = new AbortController();
   let current: ChildProcess | undefined;
@@ -75,7 +75,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
   }
 
   async function run(): Promise<void> {
-    let pauseMs = pauses.firstMs;
+    let backoffMs = backoff.firstMs;
     let wasReady = false;
     firstReady.promise.then(
       () => (wasReady = true),
@@ -85,10 +85,10 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
       const { why, steady } = await runOnce(again);
       if (stopping.signal.aborted) return;
       if (!wasReady) return firstReady.reject(new ChildDied(`${program.name}: ${why}`));
-      if (steady) pauseMs = pauses.firstMs;
-      say(`${program.name} ended (${why}); starting it again in ${pauseMs / 1000} s`);
-      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {});
-      pauseMs = Math.min(pauseMs * 2, pauses.longestMs);
+      if (steady) backoffMs = backoff.firstMs;
+      say(`${program.name} ended (${why}); starting it again in ${backoffMs / 1000} s`);
+      await sleep(backoffMs, undefined, { signal: stopping.signal }).catch(() => {});
+      backoffMs = Math.min(backoffMs * 2, backoff.longestMs);
     }
   }
 
