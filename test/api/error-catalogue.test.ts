@@ -74,6 +74,12 @@ const rpc = async (transport: Transport, one: ReturnType<typeof call>) => {
 
 /** What takes more than a call to provoke. In this order: each leaves the petstore as it found it. */
 const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
+  // An internal RPC, of which the gateway knows nothing.
+  ROUTE_NOT_FOUND: async () => ({
+    http: await http("GET", "/nowhere"),
+    rpc: await rpc(petstore.endpoint, call(InventoryInternalService.method.open, { petId: 1n, listing: 1 })),
+  }),
+
   PERMISSION_DENIED: async () => ({
     rpc: await rpc(
       petstore.transport(InventoryInternalService),
