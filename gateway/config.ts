@@ -18,7 +18,7 @@ import {
   url,
   withDefault,
 } from "@petstore/runtime/environment";
-import { type DeprecationPolicy } from "connect-transcoder";
+import type { DeprecationPolicy } from "connect-transcoder";
 import * as z from "zod";
 import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../config.ts";
 
