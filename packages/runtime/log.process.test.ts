@@ -37,7 +37,7 @@ describe("JSON", () => {
     expect(JSON.parse(line).err).toEqual({
       type: "Error",
       message: "down",
-      stack: expect.stringContaining("log.test.ts"),
+      stack: expect.stringContaining("log.process.test.ts"),
       cause: { type: "Error", message: "refused", code: "ECONNREFUSED", stack: expect.any(String) },
     });
   });
@@ -57,9 +57,9 @@ test.each(["json", "pretty"] as const)("what passes by itself is one line withou
   log.child({}).info({ err: cause }, "UNAVAILABLE");
   expect(lines()).toHaveLength(2);
   expect(lines()[0]).toMatch(/PetService did not answer.*connect ECONNREFUSED/);
-  expect(lines().join()).not.toContain("log.test.ts");
+  expect(lines().join()).not.toContain("log.process.test.ts");
   log.error({ err: new Error("boom") }, "INTERNAL");
-  expect(lines().join()).toContain("log.test.ts");
+  expect(lines().join()).toContain("log.process.test.ts");
 });
 
 test("for people it is one line too", () => {
