@@ -1,5 +1,6 @@
+import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
 import { expect, test } from "vitest";
-import { CALLER_HEADER, onward, REQUEST_ID_HEADER } from "./call.ts";
+import { CALLER_HEADER, onward } from "./call.ts";
 import { DeadlineExpired } from "./errors/translate.ts";
 
 const budget = { deadline: 5_000, requestId: "r-1", caller: "ann" };

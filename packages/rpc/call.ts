@@ -1,11 +1,11 @@
 import type { Runtime } from "@petstore/runtime/clock";
+import { isRequestId, newRequestId, REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
 import { deadlineAt } from "./deadline.ts";
 import { DeadlineExpired } from "./errors/translate.ts";
 
 /** Headers that only the system's own processes may set: what lets calls in from outside sends its own, whatever its callers send. */
 export const SECRET_HEADER = "x-petstore-secret";
 export const CALLER_HEADER = "x-petstore-caller";
-export const REQUEST_ID_HEADER = "x-request-id";
 
 /** Who calls: what authentication finds out. */
 export interface Principal {
@@ -39,17 +39,6 @@ export interface Call extends Budget {
   /** Sent with the answer, not with an error. */
   readonly responseHeaders: Headers;
 }
-
-/** What a caller's own identifier for a request looks like, so that it can stand in any log. */
-export const REQUEST_ID_PATTERN = "^[A-Za-z0-9._:/+=-]{1,128}$";
-const requestIds = new RegExp(REQUEST_ID_PATTERN);
-export const isRequestId = (text: string): boolean => requestIds.test(text);
-
-/** An identifier for a request that came without one, or for work that no request asked for. */
-export const newRequestId = (random: Runtime["random"], kind = "r"): string =>
-  `${kind}-${Math.floor(random() * 2 ** 52)
-    .toString(36)
-    .padStart(11, "0")}`;
 
 interface Incoming {
   readonly headers: Headers;
