@@ -13,7 +13,7 @@ afterEach(() => gateway?.app.close());
 let callers: (string | null)[] = [];
 const implementation = {
   getPet(request: { petId: bigint }, context: { requestHeader: Headers }) {
-    callers.push(context.requestHeader.get("x-petstore-caller"));
+    callers.push(context.requestHeader.get("x-internal-caller"));
     return { pet: { id: request.petId, name: "Rex", etag: '"1"' } };
   },
 };
@@ -32,7 +32,7 @@ async function start(options: Partial<GatewayOptions>) {
 
 test("by default the caller is anonymous, whatever the request says", async () => {
   const call = await start({});
-  await call("/pets/1", { headers: { "x-petstore-caller": "root", "x-petstore-secret": "x" } });
+  await call("/pets/1", { headers: { "x-internal-caller": "root", "x-internal-secret": "x" } });
   expect(callers).toEqual(["anonymous"]);
 });
 

@@ -49,14 +49,14 @@ describe.each([
       .watch(
         {},
         {
-          headers: { "x-petstore-caller": "root" },
+          headers: { "x-internal-caller": "root" },
           onHeader: (headers) => Object.assign(metadata, { before: headers.get("x-before") }),
           onTrailer: (trailers) => Object.assign(metadata, { after: trailers.get("x-after") }),
         },
       )
       [Symbol.asyncIterator]();
     expect((await answers.next()).value?.status).toBe(Status.SERVING);
-    expect([seen.get("x-petstore-caller"), metadata]).toEqual(["anonymous", { before: "the first" }]);
+    expect([seen.get("x-internal-caller"), metadata]).toEqual(["anonymous", { before: "the first" }]);
     goOn();
     expect((await answers.next()).value?.status).toBe(Status.NOT_SERVING);
     expect((await answers.next()).done).toBe(true);

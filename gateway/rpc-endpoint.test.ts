@@ -136,10 +136,10 @@ test("takes over a sane request id, and answers with it and the version of the i
 });
 
 test("headers that only the petstore may set are its own", async () => {
-  const forged = { "x-petstore-secret": "guess", "x-petstore-caller": "admin", "x-petstore-key-seen": "9" };
+  const forged = { "x-internal-secret": "guess", "x-internal-caller": "admin", "x-internal-key-seen": "9" };
   await gateway.call(GET_PET, post(undefined, forged));
-  expect(seen).toMatchObject({ "x-petstore-secret": SECRET, "x-petstore-caller": "anonymous" });
-  expect(seen).not.toHaveProperty("x-petstore-key-seen");
+  expect(seen).toMatchObject({ "x-internal-secret": SECRET, "x-internal-caller": "anonymous" });
+  expect(seen).not.toHaveProperty("x-internal-key-seen");
 });
 
 test("a caller that is known is told to the service, and one that is refused never reaches it", async () => {
@@ -156,7 +156,7 @@ test("a caller that is known is told to the service, and one that is refused nev
   const known = await start(url, {}, { auth });
   try {
     await known.call(GET_PET, post(undefined, { "x-test-user": "ada" }));
-    expect(seen["x-petstore-caller"]).toBe("ada");
+    expect(seen["x-internal-caller"]).toBe("ada");
     seen = {};
     expect((await known.call(GET_PET, post())).status).toBe(401);
     expect((await known.call(GET_PET, post(undefined, { "x-test-user": "bob" }))).status).toBe(403);

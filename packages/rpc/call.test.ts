@@ -1,6 +1,6 @@
 import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
 import { expect, test } from "vitest";
-import { CALLER_HEADER, onward } from "./call.ts";
+import { CALLER_HEADER, outgoing } from "./call.ts";
 import { DeadlineExpired } from "./errors/translate.ts";
 
 const budget = { deadline: 5_000, requestId: "r-1", caller: "ann" };
@@ -10,12 +10,12 @@ test.each([
   [4_200, 800],
   [4_999, 1],
 ])("a call to another service at %i ms may take %i ms", (now, timeoutMs) => {
-  expect(onward(() => now, budget)).toEqual({
+  expect(outgoing(() => now, budget)).toEqual({
     timeoutMs,
     headers: { [REQUEST_ID_HEADER]: "r-1", [CALLER_HEADER]: "ann" },
   });
 });
 
 test.each([5_000, 5_000 + 7 * 24 * 3_600_000])("at %i ms nobody is called any more", (now) => {
-  expect(() => onward(() => now, budget)).toThrow(DeadlineExpired);
+  expect(() => outgoing(() => now, budget)).toThrow(DeadlineExpired);
 });

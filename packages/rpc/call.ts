@@ -1,11 +1,12 @@
+/** What a call is done under: until when, for which request and in whose name; and how that travels on. */
 import type { Runtime } from "@petstore/runtime/clock";
 import { isRequestId, newRequestId, REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
 import { deadlineAt } from "./deadline.ts";
 import { DeadlineExpired } from "./errors/translate.ts";
 
 /** Headers that only the system's own processes may set: what lets calls in from outside sends its own, whatever its callers send. */
-export const SECRET_HEADER = "x-petstore-secret";
-export const CALLER_HEADER = "x-petstore-caller";
+export const SECRET_HEADER = "x-internal-secret";
+export const CALLER_HEADER = "x-internal-caller";
 
 /** Who calls: what authentication finds out. */
 export interface Principal {
@@ -15,8 +16,8 @@ export interface Principal {
 
 /** The caller where no credentials are asked for. */
 export const ANONYMOUS: Principal = { id: "anonymous" };
-/** The petstore itself, in work that nobody asked for. */
-export const SYSTEM: Principal = { id: "petstore" };
+/** The system itself, in work that nobody asked for. */
+export const SYSTEM: Principal = { id: "system" };
 
 /** Headers of a call that is made in the name of whoever made a request. */
 export const callHeaders = ({ id, caller }: { readonly id: string; readonly caller: string }) => ({
@@ -25,7 +26,7 @@ export const callHeaders = ({ id, caller }: { readonly id: string; readonly call
 });
 
 /** What work is done under: how long it may take, for which request, and in whose name. */
-export interface Budget {
+export interface CallContext {
   /** When the caller gives up, on the process's clock (milliseconds). */
   readonly deadline: number;
   readonly requestId: string;
@@ -34,7 +35,7 @@ export interface Budget {
 }
 
 /** One RPC as its handler sees it. */
-export interface Call extends Budget {
+export interface Call extends CallContext {
   readonly headers: Headers;
   /** Sent with the answer, not with an error. */
   readonly responseHeaders: Headers;
@@ -64,22 +65,22 @@ export function openCall(
   };
 }
 
-/** A budget for work that no request asked for. */
+/** For work that no request asked for. */
 export const background = (
   { clock, random }: Pick<Runtime, "clock" | "random">,
   kind: string,
   ms = 10_000,
-): Budget => ({
+): CallContext => ({
   deadline: clock() + ms,
   requestId: newRequestId(random, kind),
   caller: SYSTEM.id,
 });
 
 /**
- * Options for a call to another service: what remains of the budget, `limitMs` at most, the same request id and caller.
+ * Options for a call to another service: what remains of its time, `limitMs` at most, the same request id and caller.
  * Throws when nothing remains, as the store does: a process that slept must not send what it meant to send before.
  */
-export function onward(clock: Runtime["clock"], { deadline, requestId: id, caller }: Budget, limitMs = 1000) {
+export function outgoing(clock: Runtime["clock"], { deadline, requestId: id, caller }: CallContext, limitMs = 1000) {
   const left = deadlineAt(clock, deadline).remaining();
   if (left <= 0) throw new DeadlineExpired("the deadline had passed before another service was asked");
   return { timeoutMs: Math.min(limitMs, left), headers: callHeaders({ id, caller }) };

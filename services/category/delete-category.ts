@@ -5,7 +5,7 @@
  * the category deleted. Otherwise the category becomes ACTIVE first and the guard is opened afterwards, by the one whose
  * step back was stored: in the other order the guard of a later deletion could be opened.
  */
-import { type Budget, onward } from "@petstore/rpc/call";
+import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { onBehalfOf } from "../resource/on-behalf.ts";
 import type { CategoryContext } from "./context.ts";
@@ -15,7 +15,7 @@ import { endDeletion } from "./rules.ts";
 export async function advanceDeletion(
   { clock, failpoint, categories, pets }: CategoryContext,
   id: number,
-  budget: Budget,
+  budget: CallContext,
 ): Promise<void> {
   const doc = await categories.get(id, budget);
   if (doc?.state !== "DELETING") return;
@@ -23,11 +23,11 @@ export async function advanceDeletion(
   const call = onBehalfOf(doc, budget);
   const deletion = { categoryId: BigInt(id), op: BigInt(op) };
   await failpoint("category.deleting");
-  const { membership } = await pets.closeCategory(deletion, onward(clock, call));
+  const { membership } = await pets.closeCategory(deletion, outgoing(clock, call));
   await failpoint("category.closed");
   if (membership === Membership.NONE) await categories.update(id, endDeletion(op, "DELETED"), call);
   if (membership !== Membership.SOME) return;
   const steppedBack = await categories.update(id, endDeletion(op, "ACTIVE"), call);
   await failpoint("category.active-again");
-  if (steppedBack) await pets.openCategory(deletion, onward(clock, call));
+  if (steppedBack) await pets.openCategory(deletion, outgoing(clock, call));
 }

@@ -1,6 +1,6 @@
 /** What the handlers and workers of the stock work with. */
 import type { Client } from "@connectrpc/connect";
-import type { Budget } from "@petstore/rpc/call";
+import type { CallContext } from "@petstore/rpc/call";
 import type { Decide } from "@petstore/store/port";
 import type { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
@@ -24,8 +24,8 @@ export interface InventoryContext extends Deps, InventoryPeers {
     id: number,
     decide: Decide<InventoryDoc, R>,
     failpoint: `inventory.${string}`,
-    budget: Budget,
+    budget: CallContext,
   ): Promise<R>;
   /** Releases an order's reservation. */
-  releaseOrder(id: number, order: number, budget: Budget): Promise<OperationResult>;
+  releaseOrder(id: number, order: number, budget: CallContext): Promise<OperationResult>;
 }

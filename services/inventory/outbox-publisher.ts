@@ -4,7 +4,7 @@
  * While Pet is slow, several changes of one pet become one, and many pets share a call.
  */
 import type { Client } from "@connectrpc/connect";
-import { type Budget, background, onward } from "@petstore/rpc/call";
+import { background, type CallContext, outgoing } from "@petstore/rpc/call";
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import type { Worker } from "../resource/module.ts";
@@ -41,7 +41,7 @@ export function createPublisher(context: PublisherContext): Publisher {
   let calls = 0;
 
   /** Sends the newest status of the pets. Resolves to those that Pet could not change. */
-  async function send(petIds: readonly number[], budget: Budget): Promise<Set<number>> {
+  async function send(petIds: readonly number[], budget: CallContext): Promise<Set<number>> {
     const due = (await entries.getMany(petIds, budget)).filter(({ pending }) => pending);
     if (due.length === 0) return new Set();
     await failpoint("inventory.status-due");
@@ -50,7 +50,7 @@ export function createPublisher(context: PublisherContext): Publisher {
       status: toPetStatus(status),
       statusRev: BigInt(statusRev),
     }));
-    const { petId } = await pets.applyStatuses({ statuses }, onward(clock, budget));
+    const { petId } = await pets.applyStatuses({ statuses }, outgoing(clock, budget));
     await failpoint("inventory.status-applied");
     const applied = new Set(petId.map(Number));
     const published = due.filter(({ _id }) => applied.has(_id));

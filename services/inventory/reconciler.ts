@@ -3,7 +3,7 @@
  * check, and the repair. It acts only on an order that was refused or cancelled for good: one that Order doesn't know may
  * still be written, so its reservation is left alone.
  */
-import { type Budget, onward } from "@petstore/rpc/call";
+import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import type { Worker } from "../resource/module.ts";
 import { recoveryWorker } from "../resource/recovery-worker.ts";
@@ -14,8 +14,8 @@ export function createReconciler(context: InventoryContext): Worker {
   const { clock, log, failpoint, entries, orders, releaseOrder } = context;
 
   /** The orders among these that have ended. */
-  async function endedAmong(held: readonly number[], budget: Budget): Promise<number[]> {
-    const { states } = await orders.getOrderStates({ orderId: held.map(BigInt) }, onward(clock, budget));
+  async function endedAmong(held: readonly number[], budget: CallContext): Promise<number[]> {
+    const { states } = await orders.getOrderStates({ orderId: held.map(BigInt) }, outgoing(clock, budget));
     return held.filter((_, index) => states[index] === OrderState.ENDED);
   }
 

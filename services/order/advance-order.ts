@@ -5,7 +5,7 @@
  * order pending and the recovery worker may all advance it, concurrently too: Inventory gives every repeat of an order's
  * operation the same answer.
  */
-import type { Budget } from "@petstore/rpc/call";
+import type { CallContext } from "@petstore/rpc/call";
 import { onBehalfOf } from "../resource/on-behalf.ts";
 import { releaseUnits } from "./cancel-order.ts";
 import { type OrderContext, type OrderStep, unfinished } from "./context.ts";
@@ -22,7 +22,7 @@ const steps: Record<PendingState, OrderStep> = {
 };
 
 /** Resolves to the order when nothing is pending. It ends: every step leaves its state, and none leads back. */
-export async function advanceOrder(context: OrderContext, order: OrderDoc, budget: Budget): Promise<OrderDoc> {
+export async function advanceOrder(context: OrderContext, order: OrderDoc, budget: CallContext): Promise<OrderDoc> {
   const call = onBehalfOf(order, budget);
   let doc = order;
   while (isPending(doc.state)) {
@@ -35,7 +35,7 @@ export async function advanceOrder(context: OrderContext, order: OrderDoc, budge
 }
 
 /** For the recovery worker: aborts an order that has been PLACED for too long, and advances one that is decided. */
-export async function recoverOrder(context: OrderContext, { _id }: OrderDoc, budget: Budget): Promise<void> {
+export async function recoverOrder(context: OrderContext, { _id }: OrderDoc, budget: CallContext): Promise<void> {
   const doc = await context.orders.update(_id, timeOut(context.clock()), budget);
   if (doc && doc.state !== "PLACED") await advanceOrder(context, doc, budget);
 }

@@ -2,14 +2,14 @@
  * Cancelling an order, and aborting one that was never accepted: Inventory takes the units back. Its Release also fences off
  * a Reserve of the order that is still on its way, which could take the units after the refusal was answered otherwise.
  */
-import { onward } from "@petstore/rpc/call";
+import { outgoing } from "@petstore/rpc/call";
 import { type OrderStep, operationOf } from "./context.ts";
 import { release } from "./rules.ts";
 
 /** CANCELLING -> CANCELLED, ABORTING -> ABORTED. */
 export const releaseUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
   await failpoint("order.releasing");
-  await inventory.release(operationOf(doc), onward(clock, budget));
+  await inventory.release(operationOf(doc), outgoing(clock, budget));
   await failpoint("order.released-stock");
   return orders.update(doc._id, release, budget);
 };

@@ -1,6 +1,6 @@
 /** What the handlers, sagas and workers of orders work with. */
 import type { Client } from "@connectrpc/connect";
-import type { Budget } from "@petstore/rpc/call";
+import type { CallContext } from "@petstore/rpc/call";
 import type { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
@@ -27,7 +27,7 @@ export function resolutionOf(doc: OrderDoc | undefined): Resolution {
 }
 
 /** One step of a saga: takes a pending order out of its state and resolves to what is stored then. */
-export type OrderStep = (context: OrderContext, doc: OrderDoc, budget: Budget) => Promise<OrderDoc | undefined>;
+export type OrderStep = (context: OrderContext, doc: OrderDoc, budget: CallContext) => Promise<OrderDoc | undefined>;
 
 /** The order and its pet, as Inventory's operations name them. Only orders for a pet have steps to take. */
 export const operationOf = ({ _id, petId = 0 }: OrderDoc) => ({ orderId: BigInt(_id), petId: BigInt(petId) });

@@ -2,7 +2,7 @@
  * Placing an order: write it down as PLACED, reserve its units at Inventory, then RESERVED; or COMMITTING when it was placed
  * as complete (`fulfil-order.ts`), or ABORTING when Inventory refuses (`cancel-order.ts` returns the units).
  */
-import { type Budget, onward } from "@petstore/rpc/call";
+import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { type OrderContext, type OrderStep, operationOf, unfinished } from "./context.ts";
 import { NO_PET, type OrderDoc, type OrderParams, type OrderRefusal } from "./model.ts";
@@ -19,11 +19,11 @@ const refusals: Partial<Record<Outcome, OrderRefusal>> = {
 export async function checkRefusal(
   { clock, inventory }: OrderContext,
   { petId, quantity = 1 }: OrderParams,
-  budget: Budget,
+  budget: CallContext,
 ): Promise<OrderRefusal | undefined> {
   if (petId === undefined) return undefined;
   if (petId === NO_PET) return "PET_NOT_FOUND";
-  const { outcome } = await inventory.checkReserve({ petId: BigInt(petId), quantity }, onward(clock, budget));
+  const { outcome } = await inventory.checkReserve({ petId: BigInt(petId), quantity }, outgoing(clock, budget));
   return refusals[outcome];
 }
 
@@ -34,7 +34,7 @@ export async function checkRefusal(
 export async function writeOrder(
   context: OrderContext,
   { id, params, isKeyed }: { readonly id: number; readonly params: OrderParams; readonly isKeyed: boolean },
-  budget: Budget,
+  budget: CallContext,
 ): Promise<OrderDoc> {
   const { clock, orders } = context;
   const isFirst = isKeyed && !(await orders.get(id, budget));
@@ -46,7 +46,7 @@ export async function writeOrder(
 export const reserveUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
   await failpoint("order.placed");
   const reservation = { ...operationOf(doc), quantity: doc.quantity ?? 1 };
-  const { outcome } = await inventory.reserve(reservation, onward(clock, budget));
+  const { outcome } = await inventory.reserve(reservation, outgoing(clock, budget));
   await failpoint("order.reserved-stock");
   return orders.update(doc._id, ruleFor(outcome), budget);
 };

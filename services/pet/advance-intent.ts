@@ -2,7 +2,7 @@
  * Advancing an intent: a change or a deletion of a pet that other services have a say in, and that is written down in the
  * pet before it is carried out. The request, the next write to the pet and the recovery worker all advance it.
  */
-import type { Budget } from "@petstore/rpc/call";
+import type { CallContext } from "@petstore/rpc/call";
 import { onBehalfOf } from "../resource/on-behalf.ts";
 import { MAX_STEPS, type PetContext, unfinished } from "./context.ts";
 import { carryOutDeletion } from "./delete-pet.ts";
@@ -17,7 +17,7 @@ export async function advanceIntent(
   context: PetContext,
   id: number,
   op: number,
-  budget: Budget,
+  budget: CallContext,
 ): Promise<IntentEnd | undefined> {
   for (let step = 0; step < MAX_STEPS; step++) {
     const doc = await context.pets.get(id, budget);
@@ -33,7 +33,7 @@ export async function advanceIntent(
 export const isDeletionUnderWay = ({ intent }: PetDoc): boolean => intent?.delete === true;
 
 /** Takes the deletion of a pet to its end and resolves to the pet then: deleted, or as it was when that was refused. */
-export async function finishDeletion(context: PetContext, { _id, intent }: PetDoc, budget: Budget) {
+export async function finishDeletion(context: PetContext, { _id, intent }: PetDoc, budget: CallContext) {
   if (intent) await advanceIntent(context, _id, intent.op, budget);
   return context.pets.get(_id, { deadline: budget.deadline, latest: true });
 }

@@ -1,5 +1,5 @@
 /** Creating a pet: write it down as CREATING, check the deletion guard of its category, open its inventory entry, ACTIVE. */
-import { type Budget, onward } from "@petstore/rpc/call";
+import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { abandoned, accepted, type Resolved, refused } from "../resource/idempotency-keys.ts";
 import { onBehalfOf } from "../resource/on-behalf.ts";
@@ -12,7 +12,7 @@ import { abort, activate, insert, insertAborted, refusalError } from "./rules.ts
 export async function checkCategory(
   { deletionGuard }: PetContext,
   categoryId: number,
-  budget: Budget,
+  budget: CallContext,
 ): Promise<PetRefusal | undefined> {
   const verdict = categoryId === NO_CATEGORY ? "deleted" : await deletionGuard.checkBeforeClaim(categoryId, budget);
   if (verdict === "open") return undefined;
@@ -26,7 +26,7 @@ export async function checkCategory(
 export async function writePet(
   context: PetContext,
   { id, params, isKeyed }: { readonly id: number; readonly params: PetParams; readonly isKeyed: boolean },
-  budget: Budget,
+  budget: CallContext,
 ): Promise<void> {
   if (await context.pets.get(id, budget)) return;
   const refusal = isKeyed ? await checkCategory(context, params.categoryId, budget) : undefined;
@@ -34,7 +34,7 @@ export async function writePet(
 }
 
 /** CREATING -> ACTIVE or ABORTED. The next step follows from what is stored, never from what a caller sent. */
-export async function advanceCreation(context: PetContext, id: number, budget: Budget): Promise<Resolved<PetDoc>> {
+export async function advanceCreation(context: PetContext, id: number, budget: CallContext): Promise<Resolved<PetDoc>> {
   const { clock, failpoint, pets, deletionGuard, inventory } = context;
   for (let step = 0; step < MAX_STEPS; step++) {
     const doc = await pets.get(id, budget);
@@ -52,7 +52,7 @@ export async function advanceCreation(context: PetContext, id: number, budget: B
       continue;
     }
     const entry = { petId: BigInt(id), listing: toPetStatus(doc.listing) };
-    const { outcome, stock } = await inventory.open(entry, onward(clock, call));
+    const { outcome, stock } = await inventory.open(entry, outgoing(clock, call));
     await failpoint("pet.opened-inventory");
     const opened = toNumberedStatus(stock);
     if (outcome === Outcome.OK && opened) await pets.update(id, activate(opened), call);

@@ -1,13 +1,13 @@
 /** Deleting a pet: its inventory entry is retired first, which is refused while open orders hold units of it. */
-import { type Budget, onward } from "@petstore/rpc/call";
+import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { PetContext } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
 import { applyDeletion, dropIntent } from "./rules.ts";
 
-export async function carryOutDeletion(context: PetContext, { _id }: PetDoc, { op }: Intent, budget: Budget) {
+export async function carryOutDeletion(context: PetContext, { _id }: PetDoc, { op }: Intent, budget: CallContext) {
   const { pets, inventory, clock, failpoint } = context;
-  const { outcome } = await inventory.retire({ petId: BigInt(_id), op: BigInt(op) }, onward(clock, budget));
+  const { outcome } = await inventory.retire({ petId: BigInt(_id), op: BigInt(op) }, outgoing(clock, budget));
   await failpoint("pet.retired-inventory");
   if (outcome === Outcome.OPEN_ORDERS) await pets.update(_id, dropIntent(op, "PET_HAS_OPEN_ORDERS"), budget);
   // NOT_FOUND: without an entry there is nothing to retire, and its loss must not keep the pet from being deleted.

@@ -5,7 +5,7 @@
  * always sees the other.
  */
 import type { Client } from "@connectrpc/connect";
-import { type Budget, onward } from "@petstore/rpc/call";
+import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Corrupt, keep, put } from "@petstore/store/port";
 import {
   type CategoryInternalService,
@@ -31,7 +31,7 @@ interface GuardContext extends Pick<Deps, "clock" | "sleep" | "failpoint" | "ret
   readonly guards: DeletionGuards;
   readonly categories: Client<typeof CategoryInternalService>;
   /** Takes the deletion of a pet to its end. */
-  readonly finishDeletion: (doc: PetDoc, budget: Budget) => Promise<unknown>;
+  readonly finishDeletion: (doc: PetDoc, budget: CallContext) => Promise<unknown>;
 }
 
 export function createDeletionGuard(context: GuardContext) {
@@ -53,13 +53,13 @@ export function createDeletionGuard(context: GuardContext) {
   }
   const remembers = (id: number) => now() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
 
-  const stateOf = async (id: number, budget: Budget) => {
-    const { state, op } = await categories.getCategoryState({ categoryId: BigInt(id) }, onward(clock, budget));
+  const stateOf = async (id: number, budget: CallContext) => {
+    const { state, op } = await categories.getCategoryState({ categoryId: BigInt(id) }, outgoing(clock, budget));
     return { state, op: Number(op) };
   };
 
   /** Reads the guard, and asks Category when it is closed. */
-  async function check(id: number, budget: Budget): Promise<GuardVerdict> {
+  async function check(id: number, budget: CallContext): Promise<GuardVerdict> {
     const guard = await guards.get(id, budget);
     if (!guard?.closed) return "open";
     const { state, op } = await stateOf(id, budget);
@@ -71,7 +71,7 @@ export function createDeletionGuard(context: GuardContext) {
     return "open";
   }
 
-  const open = (id: number, op: number, budget: Budget) =>
+  const open = (id: number, op: number, budget: CallContext) =>
     guards.update(
       id,
       (guard) => (guard?.closed && guard.op === op ? put({ ...guard, closed: false }, undefined) : keep(undefined)),
@@ -82,7 +82,7 @@ export function createDeletionGuard(context: GuardContext) {
    * Whether there is a member. A corrupt pet counts: its category must still exist when the pet can be read again. A pet
    * that is being deleted may be gone for callers already, so its deletion is finished; it counts if that fails.
    */
-  async function isAny(where: { joining: number } | { member: number }, budget: Budget): Promise<boolean> {
+  async function isAny(where: { joining: number } | { member: number }, budget: CallContext): Promise<boolean> {
     let failed: number | undefined;
     try {
       for (;;) {
@@ -98,11 +98,11 @@ export function createDeletionGuard(context: GuardContext) {
   }
 
   /** First those that are joining, then the members: a pet that joins in between is found by the second look. */
-  const hasMembers = async (id: number, budget: Budget): Promise<boolean> =>
+  const hasMembers = async (id: number, budget: CallContext): Promise<boolean> =>
     (await isAny({ joining: id }, budget)) || (await isAny({ member: id }, budget));
 
   /** Asks again until the deletion is decided or the time is up. */
-  async function untilDecided(ask: () => Promise<GuardVerdict>, { deadline }: Budget): Promise<GuardVerdict> {
+  async function untilDecided(ask: () => Promise<GuardVerdict>, { deadline }: CallContext): Promise<GuardVerdict> {
     const until = Math.min(clock() + WAIT_TIMEOUT_MS, deadline - POLL_INTERVAL_MS);
     for (;;) {
       const verdict = await ask();
@@ -113,7 +113,7 @@ export function createDeletionGuard(context: GuardContext) {
 
   return {
     /** Before anything is written: does the category exist, and does it stay? */
-    checkBeforeClaim: (id: number, budget: Budget): Promise<GuardVerdict> =>
+    checkBeforeClaim: (id: number, budget: CallContext): Promise<GuardVerdict> =>
       untilDecided(async () => {
         if (remembers(id) || (await guards.get(id, budget))) return check(id, budget);
         const asked = now();
@@ -124,14 +124,14 @@ export function createDeletionGuard(context: GuardContext) {
       }, budget),
 
     /** After the pet has claimed its place: from here on only the guard decides. */
-    checkAfterClaim: (id: number, budget: Budget): Promise<GuardVerdict> =>
+    checkAfterClaim: (id: number, budget: CallContext): Promise<GuardVerdict> =>
       untilDecided(() => check(id, budget), budget),
 
     /** Lets pets join again, unless a later deletion than `op` has closed the guard. */
     open,
 
     /** Closes the guard for deletion `op` and says whether the category has members. */
-    async close(id: number, op: number, budget: Budget): Promise<Membership> {
+    async close(id: number, op: number, budget: CallContext): Promise<Membership> {
       const closed = await guards.update(
         id,
         (guard) => {
@@ -149,7 +149,7 @@ export function createDeletionGuard(context: GuardContext) {
      * Removes guards that were closed long ago for a category that is deleted, `limit` at most, and opens those that were
      * left closed. Resolves to how many were removed.
      */
-    removeExpired(limit: number, budget: Budget): Promise<number> {
+    removeExpired(limit: number, budget: CallContext): Promise<number> {
       now();
       return removeExpired(
         expiry,

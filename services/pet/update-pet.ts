@@ -1,12 +1,12 @@
 /** Updating a pet where other services have a say: Category in a move, Inventory in the listing. */
-import { type Budget, onward } from "@petstore/rpc/call";
+import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { toPetStatus } from "../resource/record.ts";
 import { type PetContext, toNumberedStatus, unfinished } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
 import { applyIntent, dropIntent } from "./rules.ts";
 
-export async function carryOutUpdate(context: PetContext, doc: PetDoc, { op, listing }: Intent, budget: Budget) {
+export async function carryOutUpdate(context: PetContext, doc: PetDoc, { op, listing }: Intent, budget: CallContext) {
   const { pets, deletionGuard, inventory, clock, failpoint } = context;
   const id = doc._id;
   if (doc.joining !== undefined) {
@@ -17,7 +17,7 @@ export async function carryOutUpdate(context: PetContext, doc: PetDoc, { op, lis
   }
   if (listing === undefined) return pets.update(id, applyIntent(op, undefined), budget);
   const operation = { petId: BigInt(id), op: BigInt(op), listing: toPetStatus(listing) };
-  const { outcome, stock } = await inventory.setListing(operation, onward(clock, budget));
+  const { outcome, stock } = await inventory.setListing(operation, outgoing(clock, budget));
   await failpoint("pet.set-listing");
   if (outcome === Outcome.INSUFFICIENT_STOCK) return pets.update(id, dropIntent(op, "INSUFFICIENT_STOCK"), budget);
   if (outcome === Outcome.OK) return pets.update(id, applyIntent(op, toNumberedStatus(stock)), budget);

@@ -4,7 +4,7 @@
  * Lists by index find values, not ranges, so time is counted in periods (hours, days) that can be asked for one by one.
  */
 
-import { type Budget, background } from "@petstore/rpc/call";
+import { background, type CallContext } from "@petstore/rpc/call";
 import type { Clock } from "@petstore/runtime/clock";
 import { type Collection, type Decide, type Doc, type Draft, type Indexes, put } from "@petstore/store/port";
 import type { Deps } from "./deps.ts";
@@ -64,9 +64,9 @@ export function createExpiry({ ageMs, periodMs }: Age, clock: Clock): Expiry {
 
 interface Expiring<T> {
   /** Those that ended in one of the periods. */
-  readonly list: (periods: readonly number[], limit: number, budget: Budget) => Promise<readonly T[]>;
+  readonly list: (periods: readonly number[], limit: number, budget: CallContext) => Promise<readonly T[]>;
   /** Removes one; false when it has to stay for now. */
-  readonly remove: (doc: T, budget: Budget) => Promise<boolean>;
+  readonly remove: (doc: T, budget: CallContext) => Promise<boolean>;
 }
 
 /** Removes what is old enough, `limit` at most. Resolves to how many. */
@@ -74,7 +74,7 @@ export async function removeExpired<T>(
   expiry: Expiry,
   { list, remove }: Expiring<T>,
   limit: number,
-  budget: Budget,
+  budget: CallContext,
 ): Promise<number> {
   let removed = 0;
   for (const periods of expiry.expiredPeriods()) {
@@ -115,7 +115,7 @@ export const removeTombstones = (
   collection: ExpiringDocs,
   expiry: Expiry,
   limit: number,
-  budget: Budget,
+  budget: CallContext,
 ): Promise<number> =>
   removeExpired(
     expiry,
@@ -133,7 +133,7 @@ export const removeTombstones = (
 /** A worker that removes what has expired, until there is no more of it. */
 export const expiryWorker = (
   name: string,
-  remove: (limit: number, budget: Budget) => Promise<number>,
+  remove: (limit: number, budget: CallContext) => Promise<number>,
   deps: Pick<Deps, "clock" | "random">,
 ): Worker => ({
   name,

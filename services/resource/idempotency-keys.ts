@@ -7,7 +7,7 @@
  * that began before the refusal can succeed after it.
  */
 import { createHash } from "node:crypto";
-import type { Budget, Call } from "@petstore/rpc/call";
+import type { Call, CallContext } from "@petstore/rpc/call";
 import { EPOCH, SEEN_EPOCH_HEADER } from "@petstore/rpc/client/keyed-retry";
 import type { Collection } from "@petstore/store/port";
 import type { Deps } from "./deps.ts";
@@ -39,10 +39,10 @@ export type Resolution = "unwritten" | "undecided" | "accepted" | "refused" | "a
 
 /** What keys must know of the records that they name. */
 export interface KeyedRecords {
-  nextId(budget: Budget): Promise<number>;
-  resolutionOf(id: number, budget: Budget): Promise<Resolution>;
+  nextId(budget: CallContext): Promise<number>;
+  resolutionOf(id: number, budget: CallContext): Promise<Resolution>;
   /** Writes a record that is unwritten as an abandoned one. */
-  abandon(id: number, budget: Budget): Promise<void>;
+  abandon(id: number, budget: CallContext): Promise<void>;
 }
 
 /** How the saga of a record ended. */
@@ -81,7 +81,7 @@ export function createKeys(
   const isExpired = ({ hour }: KeyDoc) => expiry.isExpired(hour);
 
   /** Must succeed before a refusal is answered. False when another attempt has replaced the record under the key. */
-  async function freeKey(attempt: KeyedAttempt<object>, refusedId: number, budget: Budget): Promise<boolean> {
+  async function freeKey(attempt: KeyedAttempt<object>, refusedId: number, budget: CallContext): Promise<boolean> {
     // Taken now: the refused id is too low, as other attempts have taken theirs since.
     const epoch = await records.nextId(budget);
     const hour = expiry.period();
@@ -89,7 +89,7 @@ export function createKeys(
     return keys.update(attempt.key, free(attempt, refusedId, epoch, hour), budget);
   }
 
-  async function fenceKey({ key }: KeyedAttempt<object>, budget: Budget): Promise<void> {
+  async function fenceKey({ key }: KeyedAttempt<object>, budget: CallContext): Promise<void> {
     const epoch = await records.nextId(budget);
     await keys.update(key, fence(epoch, expiry.period()), budget);
   }
@@ -98,7 +98,7 @@ export function createKeys(
   async function claimOrJoin<P extends object>(
     attempt: KeyedAttempt<P>,
     id: number,
-    budget: Budget,
+    budget: CallContext,
   ): Promise<Claimed<P>> {
     const { key, params } = attempt;
     const own = { id, params, isReplay: false };
@@ -133,7 +133,7 @@ export function createKeys(
     attempt: KeyedAttempt<object>,
     recordId: number,
     resolution: Resolution,
-    budget: Budget,
+    budget: CallContext,
   ) {
     if (resolution === "unwritten") return records.abandon(recordId, budget);
     if (resolution === "accepted") throw reused();
@@ -181,7 +181,7 @@ export function createKeys(
     },
 
     /** Removes keys that have been kept long enough, `limit` at most. Resolves to how many. */
-    removeExpired: (limit: number, budget: Budget): Promise<number> =>
+    removeExpired: (limit: number, budget: CallContext): Promise<number> =>
       removeExpired(
         expiry,
         {

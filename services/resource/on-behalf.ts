@@ -3,7 +3,7 @@
  * later request that finds the saga pending and the recovery worker all advance it on behalf of that caller, at the other
  * services and in the logs.
  */
-import type { Budget } from "@petstore/rpc/call";
+import type { CallContext } from "@petstore/rpc/call";
 import { type Collection, type Decide, type Doc, type Id, type Indexes, put } from "@petstore/store/port";
 
 interface Saga extends Doc {
@@ -14,13 +14,13 @@ interface Saga extends Doc {
 
 /** A collection of documents that hold the caller that began what is pending in them. */
 export interface Sagas<T extends Saga, I extends Indexes<T>> extends Omit<Collection<T, I>, "update"> {
-  update<R>(id: Id, decide: Decide<T, R>, budget: Budget): Promise<R>;
+  update<R>(id: Id, decide: Decide<T, R>, budget: CallContext): Promise<R>;
 }
 
 /** The same collection. The caller whose write makes a document pending is stored in it until nothing is pending. */
 export function withCaller<T extends Saga, I extends Indexes<T>>(collection: Collection<T, I>): Sagas<T, I> {
   const signed =
-    <R>(decide: Decide<T, R>, { caller }: Budget): Decide<T, R> =>
+    <R>(decide: Decide<T, R>, { caller }: CallContext): Decide<T, R> =>
     (doc, rev) => {
       const decision = decide(doc, rev);
       if (decision.action === "keep") return decision;
@@ -31,5 +31,5 @@ export function withCaller<T extends Saga, I extends Indexes<T>>(collection: Col
 }
 
 /** The same budget on behalf of the caller that began what is pending in the document. */
-export const onBehalfOf = <B extends Budget>({ caller }: Saga, budget: B): B =>
+export const onBehalfOf = <B extends CallContext>({ caller }: Saga, budget: B): B =>
   caller === undefined ? budget : { ...budget, caller };

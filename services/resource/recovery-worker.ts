@@ -1,4 +1,4 @@
-import { type Budget, background } from "@petstore/rpc/call";
+import { background, type CallContext } from "@petstore/rpc/call";
 import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
 
@@ -21,9 +21,9 @@ interface Recovery<T> {
   /** Documents to work on at the same time. */
   readonly concurrency?: number;
   /** Reads, by an index, documents that have something unfinished. */
-  readonly list: (batch: RecoveryBatch, budget: Budget) => Promise<readonly T[]>;
+  readonly list: (batch: RecoveryBatch, budget: CallContext) => Promise<readonly T[]>;
   /** Takes one as far as it will go now. */
-  readonly advance: (doc: T, budget: Budget) => Promise<unknown>;
+  readonly advance: (doc: T, budget: CallContext) => Promise<unknown>;
 }
 
 /**

@@ -183,7 +183,7 @@ describe("injection", () => {
   });
 
   test("headers that only the petstore's processes may set are not believed", async () => {
-    const head = "x-petstore-secret: guess\r\nx-petstore-caller: admin\r\nx-petstore-key-seen: 99\r\n";
+    const head = "x-internal-secret: guess\r\nx-internal-caller: admin\r\nx-internal-key-seen: 99\r\n";
     const answer = await send(request("POST", "/petstore.internal.v1.InventoryInternalService/Open", "{}", head));
     expect(recordOf(answer)).toBe("404 ROUTE_NOT_FOUND");
   });

@@ -15,7 +15,7 @@ import { openPlace } from "./mongodb.ts";
 
 type Env = Readonly<Record<string, string>>;
 
-/** What internal RPCs ask for in the header x-petstore-secret. */
+/** What internal RPCs ask for in the header x-internal-secret. */
 export const SECRET = "the-secret-of-a-petstore-under-test";
 
 /** A start or a stop that takes longer has failed; generous, for the machine may be busy with other tests. */

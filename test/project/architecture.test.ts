@@ -77,6 +77,13 @@ describe("layers", () => {
     // Still to be parted from the contract of the petstore.
     expect(found.filter((border) => !/common\/v1\/http_pb|validate\.ts/.test(border))).toEqual([]);
   });
+  test("the RPC package has no word of pets", () => {
+    const found = sources.filter(({ text }) => /pet/i.test(text.replaceAll("@petstore/", "")));
+    expect(found.map(({ path }) => path).filter((path) => path.startsWith("packages/rpc/"))).toEqual([
+      // Still to be parted.
+      "packages/rpc/server/connections.ts",
+    ]);
+  });
   test("packages know each other in one direction", () => {
     const packageOf = (path: string) => /^packages\/(\w+)\//.exec(path)?.[1];
     const known: Record<string, readonly string[]> = { rpc: ["runtime", "transcoder"] };

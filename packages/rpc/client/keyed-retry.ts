@@ -6,7 +6,7 @@ import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { isKeyed } from "./retry.ts";
 
 /** With a create under an idempotency key: the fencing epoch of the key that the caller has seen. */
-export const SEEN_EPOCH_HEADER = "x-petstore-key-seen";
+export const SEEN_EPOCH_HEADER = "x-internal-key-seen";
 /** In the metadata of an error that sends an attempt back: the key's fencing epoch, to ask again with. */
 export const EPOCH = "epoch";
 
