@@ -334,7 +334,7 @@ describe("a saga is finished in the name of the caller that began it", () => {
 test("what nobody asked for is done in the petstore's own name", async () => {
   await http("ann", "PUT", `/store/inventory/${petId}`, { quantity: 0 });
   await expect.poll(() => seen.filter((line) => /ApplyStatuses/.test(line))).not.toEqual([]);
-  expect(seen).toContain("PetInternalService/ApplyStatuses by petstore");
+  expect(seen).toContain("PetInternalService/ApplyStatuses by system");
 });
 
 describe("a stranger can't name another caller", () => {
