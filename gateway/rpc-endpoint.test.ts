@@ -135,6 +135,14 @@ test("takes over a sane request id, and answers with it and the version of the i
   expect(seen["x-request-id"]).toBe("abc-1");
 });
 
+test("JSON that is not UTF-8 never reaches a service", async () => {
+  const body = Buffer.concat([Buffer.from('{"pet":{"name":"'), Buffer.from([0xff]), Buffer.from('"}}')]);
+  seen = {};
+  const answer = await gateway.call("/api/petstore.pet.v1.PetService/CreatePet", { ...post(), body });
+  expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, { code: "invalid_argument" }]);
+  expect(seen).toEqual({});
+});
+
 test("headers that only the petstore may set are its own", async () => {
   const forged = { "x-internal-secret": "guess", "x-internal-caller": "admin", "x-internal-key-seen": "9" };
   await gateway.call(GET_PET, post(undefined, forged));

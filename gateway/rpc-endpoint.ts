@@ -15,6 +15,7 @@ import { ensureHost } from "@petstore/rpc/server/host";
 import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
+import { strictJson } from "@petstore/rpc/server/strict-json";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
@@ -52,6 +53,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
     grpc: false,
     readMaxBytes: limits.rpcBytes,
     acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked(errors)),
+    jsonOptions: strictJson,
     contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
     requestGate: async (context) => {
       context.signal.addEventListener("abort", () => explain(context));

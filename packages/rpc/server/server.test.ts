@@ -39,6 +39,12 @@ const routes = (router: ConnectRouter) =>
     createCategory: async ({ category }) => ({ category: { id: 1n, name: await handle(category?.name ?? "") } }),
   });
 
+function enveloped(message: Uint8Array): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
 async function started() {
   const health = createHealth([CategoryService.typeName]);
   const log = silent;
@@ -139,6 +145,29 @@ test.each([
   expect(answer).toMatch(/^HTTP\/1.1 429 /);
   expect(answer).toContain(`"message":"The message is larger than ${LIMIT} bytes."`);
   expect(answer).toContain('"reason":"PAYLOAD_TOO_LARGE"');
+});
+
+test.each([
+  ["Connect", "application/json", (message: Buffer) => message],
+  ["gRPC-Web", "application/grpc-web+json", enveloped],
+])("JSON that is not UTF-8 reaches no handler: %s", async (_, type, form) => {
+  const { url } = await started();
+  const names: string[] = [];
+  handle = async (name) => {
+    names.push(name);
+    return name;
+  };
+  const ask = async (...name: number[]) => {
+    const json = [Buffer.from('{"category":{"name":"'), Buffer.from(name), Buffer.from('"}}')];
+    const body = new Uint8Array(form(Buffer.concat(json)));
+    const path = `/${CategoryService.typeName}/CreateCategory`;
+    return (await fetch(url + path, { method: "POST", headers: { "content-type": type }, body })).text();
+  };
+  // A byte that no character has, a character cut off, a surrogate, a longer form of "/".
+  for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]])
+    expect(await ask(0x61, ...bytes)).toMatch(/invalid_argument|grpc-status: 3/);
+  await ask(0xc3, 0xa4);
+  expect(names).toEqual(["ä"]);
 });
 
 test("a packed message is not unpacked beyond the limit", async () => {

@@ -21,6 +21,7 @@ import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } 
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
+import { strictJson } from "./strict-json.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
 
 /** How long requests that run may go on once the server closes. */
@@ -54,6 +55,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked(errors)),
+    jsonOptions: strictJson,
   });
   dispatcher.routes(router);
   batchRoutes(router, dispatcher);
