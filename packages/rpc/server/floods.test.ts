@@ -64,9 +64,12 @@ describe("rapid reset", () => {
       response.end(PAGE);
     });
     const hostile = rawHttp2(port);
-    hostile.send(...streams(900).flatMap((stream) => [headers(stream), reset(stream)]), ping());
-    await hostile.received(({ type, flags }) => type === FrameType.PING && flags === ACK);
-    await othersAreServed();
+    // Node reads the first packet of a connection in another way than those that follow.
+    for (const from of [0, 300, 600]) {
+      hostile.send(...streams(300, from).flatMap((stream) => [headers(stream), reset(stream)]), ping());
+      await hostile.received(({ type, flags }) => type === FrameType.PING && flags === ACK);
+      await othersAreServed();
+    }
     expect(begun).toBe(0);
   });
 

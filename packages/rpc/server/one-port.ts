@@ -10,6 +10,7 @@ import {
   type GuardOptions,
   guardConnections,
 } from "./connections.ts";
+import { createTurns, inTurns, type Turns } from "./turns.ts";
 
 export interface OnePortLimits extends ConnectionLimits {
   /** Until a connection has sent the bytes that tell its protocol. */
@@ -52,7 +53,7 @@ export function createOnePortServer(
   limits: OnePortLimits = defaultLimits,
   options: GuardOptions = {},
 ): Server {
-  const addressed = forHost(handler);
+  const turns = createTurns();
   const http1 = createHttp1(
     {
       maxHeaderSize: limits.headerBytes,
@@ -61,25 +62,30 @@ export function createOnePortServer(
       connectionsCheckingInterval: Math.min(1000, limits.requestMs),
       requireHostHeader: false, // judged with the rest of the Host
     },
-    addressed,
+    forHost(inTurns(turns, handler)),
   );
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
 
-  const { http2, closeSessions } = createLimitedHttp2(addressed, limits, () => connections);
+  const { http2, closeSessions } = createLimitedHttp2(forHost(handler), limits, turns, () => connections);
   const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
+  const serveHttp2 = (socket: Socket) => {
+    if (socket.destroyed) return;
+    // Node hands over what was read already piece by piece, and throws when one ends the connection that is not the last.
+    const head: Buffer | null = socket.read(socket.readableLength);
+    if (head !== null) socket.unshift(head);
+    // An HTTP/1.1 client that has ended its side still gets its answer; an HTTP/2 connection is over then.
+    socket.allowHalfOpen = false;
+    http2.emit("connection", socket);
+  };
   http1.removeAllListeners("connection");
   http1.on("connection", (socket: Socket) => {
     for (const set of [sockets, undecided]) set.add(socket);
     socket.once("close", () => sockets.delete(socket) && undecided.delete(socket));
     sniff(socket, limits.sniffMs, (isHttp2) => {
+      if (isHttp2) return turns(socket.remoteAddress, () => undecided.delete(socket) && serveHttp2(socket));
       undecided.delete(socket);
-      if (!isHttp2) for (const serve of serveHttp1) serve.call(http1, socket);
-      else {
-        // An HTTP/1.1 client that has ended its side still gets its answer; an HTTP/2 connection is over then.
-        socket.allowHalfOpen = false;
-        http2.emit("connection", socket);
-      }
+      for (const serve of serveHttp1) serve.call(http1, socket);
     });
   });
 
@@ -134,10 +140,10 @@ function forHost(handler: Handler): Handler {
   };
 }
 
-function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections: () => Connections) {
+function createLimitedHttp2(handler: Handler, limits: OnePortLimits, turns: Turns, connections: () => Connections) {
   const settings = { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes };
   // The compatibility API: its requests and responses stand in for those of HTTP/1.1.
-  const serve = limitWork(limitHeaders(handler, limits.headerBytes), limits, connections);
+  const serve = limitWork(limitHeaders(handler, limits.headerBytes), limits, turns, connections);
   const http2 = createHttp2({ settings, ...floodLimits }, serve as never);
   const sessions = new Set<Http2Session>();
   http2.on("session", (session) => {
@@ -176,10 +182,11 @@ const floodLimits = {
 /**
  * Bounds what runs for one HTTP/2 connection. A stream that its client has reset is none any more to HTTP/2, but its
  * handler runs to its end; so handlers are counted, and where twice as many run as there may be streams, new streams are
- * refused (RFC 9113 section 8.7: they may be sent again). Node tells of a request when what came together with it was read:
- * if that has reset it, nothing is done.
+ * refused (RFC 9113 section 8.7: they may be sent again). Strangers' requests take turns: when one is begun, what came together
+ * with it was read, and if that has reset it, nothing is done.
  */
-function limitWork(handler: Handler, limits: OnePortLimits, connections: () => Connections) {
+function limitWork(handler: Handler, limits: OnePortLimits, turns: Turns, connections: () => Connections) {
+  const serveStranger = inTurns(turns, handler);
   const running = new WeakMap<Http2Session, number>();
   const trusted = new WeakSet<Http2Session>();
   return async (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse) => {
@@ -197,7 +204,7 @@ function limitWork(handler: Handler, limits: OnePortLimits, connections: () => C
       return stream.close(constants.NGHTTP2_REFUSED_STREAM);
     running.set(session, others + 1);
     try {
-      await handler(request, response);
+      await (isPeer ? handler : serveStranger)(request, response);
     } finally {
       running.set(session, (running.get(session) ?? 1) - 1);
     }
