@@ -26,6 +26,7 @@ import { type Handlers, implement } from "../server/handlers.ts";
 import { createHealth } from "../server/health.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { startRpcServer } from "../server/server.ts";
+import { createTurns, type Turns, WORK_PER_TURN } from "../server/turns.ts";
 import { withBatching } from "./client.ts";
 import { batchRoutes } from "./server.ts";
 
@@ -34,7 +35,7 @@ const echo: Handle = ({ categoryId }) => ({ state: CategoryState.ACTIVE, op: cat
 const secret = "a secret that is long enough";
 
 /** A service behind its dispatcher, and what arrived at it: the paths of HTTP requests, not of batched calls. */
-function serve(handle: Handle = echo, options: { batches?: boolean; sent?: string } = {}) {
+function serve(handle: Handle = echo, options: { batches?: boolean; sent?: string; turns?: Turns } = {}) {
   const deps = { ...realTime, log: pino({ level: "silent" }) };
   const dispatcher = createDispatcher([implement(CategoryInternalService, { getCategoryState: handle })], {
     deps,
@@ -45,7 +46,7 @@ function serve(handle: Handle = echo, options: { batches?: boolean; sent?: strin
   const transport = createRouterTransport(
     (router) => {
       dispatcher.routes(router);
-      if (options.batches !== false) batchRoutes(router, dispatcher);
+      if (options.batches !== false) batchRoutes(router, dispatcher, options.turns);
     },
     {
       transport: {
@@ -72,6 +73,25 @@ const ask = (client: ReturnType<typeof serve>["client"], count: number, options 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 const failures = (results: PromiseSettledResult<unknown>[]) =>
   results.flatMap((result) => (result.status === "rejected" ? [ConnectError.from(result.reason)] : []));
+
+test("the calls of a batch are begun in turns", async () => {
+  let begun = 0;
+  const inEachTurn: number[] = [];
+  const turns = createTurns((turn) =>
+    setImmediate(() => {
+      begun = 0;
+      turn();
+      inEachTurn.push(begun);
+    }),
+  );
+  const handle: Handle = (request, call) => {
+    begun++;
+    return echo(request, call);
+  };
+  const results = await ask(serve(handle, { turns }).client, 2 * WORK_PER_TURN + 1);
+  expect(failures(results)).toEqual([]);
+  expect(inEachTurn).toEqual([WORK_PER_TURN, WORK_PER_TURN, 1]);
+});
 
 describe("calls of one tick", () => {
   test("travel in one batch, and each gets its own answer", async () => {

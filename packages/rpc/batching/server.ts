@@ -7,6 +7,7 @@ import { SECRET_HEADER } from "../call.ts";
 import { type BatchedCall, BatchService, type CallRequest } from "../gen/batching/v1/batch_service_pb.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
+import { createTurns } from "../server/turns.ts";
 import { bytesOfFields, bytesOfText, MAX_BATCH_BYTES, MAX_BATCH_CALLS, parts, TAG_BYTES } from "./parts.ts";
 
 interface Result {
@@ -22,10 +23,10 @@ interface Result {
 const fields = (headers: Headers) => [...headers].map(([name, value]) => ({ name, value }));
 
 /**
- * Serves batches: every call in one runs through the dispatcher exactly as if it had come alone, at once with the
- * others, and is answered as soon as it is ready.
+ * Serves batches: every call in one runs through the dispatcher exactly as if it had come alone, together with the
+ * others, and is answered as soon as it is ready. Batches take turns, so that none keeps the process busy for long.
  */
-export function batchRoutes(router: ConnectRouter, dispatcher: Dispatcher): void {
+export function batchRoutes(router: ConnectRouter, dispatcher: Dispatcher, turns = createTurns()): void {
   const { rpcError, system } = dispatcher.errors;
   async function* call({ calls }: CallRequest, context: HandlerContext) {
     if (!dispatcher.isTrusted(context.requestHeader))
@@ -37,11 +38,13 @@ export function batchRoutes(router: ConnectRouter, dispatcher: Dispatcher): void
     let wake = () => {};
     let left = calls.length;
     for (const [index, call] of calls.entries())
-      void run(dispatcher, call, secret).then((result) => {
-        ready.push({ ...result, index });
-        left--;
-        wake();
-      });
+      turns(calls, () =>
+        run(dispatcher, call, secret).then((result) => {
+          ready.push({ ...result, index });
+          left--;
+          wake();
+        }),
+      );
     while (left > 0 || ready.length > 0) {
       // What becomes ready in the same tick is sent together.
       if (ready.length === 0) await new Promise<void>((resolve) => (wake = () => setImmediate(resolve)));

@@ -87,3 +87,16 @@ test("a stream on which nothing more is asked ends", async () => {
   expect((await answers.next()).value?.messageResponse.case).toBe("listServicesResponse");
   await expect(answers.next()).rejects.toMatchObject({ code: Code.DeadlineExceeded });
 });
+
+test("many questions at once leave time for others between them", async () => {
+  let turns = 0;
+  let counts = true;
+  const count = () => {
+    turns++;
+    if (counts) setImmediate(count);
+  };
+  setImmediate(count);
+  await ask(...Array.from({ length: 50 }, () => ({ case: "listServices", value: "" }) as const));
+  counts = false;
+  expect(turns).toBeGreaterThanOrEqual(50);
+});
