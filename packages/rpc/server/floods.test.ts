@@ -228,3 +228,42 @@ describe("answers that nobody takes", () => {
     await othersAreServed();
   });
 });
+
+describe("requests that never end", () => {
+  const KIB = 1024;
+  const part = (stream: number) => frame({ type: FrameType.DATA, stream, payload: Buffer.alloc(10 * KIB) });
+  /** So many requests whose bodies have begun. */
+  const begun = (count: number) =>
+    streams(count).flatMap((stream) => [headers(stream, undefined, END_HEADERS), part(stream)]);
+  const read: Handler = (request, response) => void (other(request, response) || request.resume());
+
+  test("are bounded in all: the connection with the most of them is closed", async () => {
+    const { port, othersAreServed } = await started(read, { requestBytes: 100 * KIB });
+    const [modest, hostile] = [rawHttp2(port), rawHttp2(port)];
+    modest.send(...begun(2), ping());
+    await modest.received(({ type, flags }) => type === FrameType.PING && flags === ACK);
+    hostile.send(...begun(6));
+    await hostile.closed;
+    await othersAreServed();
+    expect(modest.socket.destroyed).toBe(false);
+  });
+
+  test("count without bodies, too", async () => {
+    const { port, othersAreServed } = await started(read, { requestBytes: 100 * KIB });
+    const hostile = rawHttp2(port);
+    hostile.send(...streams(50).map((stream) => headers(stream, undefined, END_HEADERS)));
+    await hostile.closed;
+    await othersAreServed();
+  });
+
+  test("count until they are answered", async () => {
+    const { port } = await started(
+      (request, response) => void request.resume().once("end", () => response.end("answer")),
+      { requestBytes: 30 * KIB },
+    );
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    onTestFinished(() => session.destroy());
+    for (let i = 0; i < 10; i++)
+      expect(await text(session.request({ ":method": "POST" }).end(Buffer.alloc(10 * KIB)))).toBe("answer");
+  });
+});

@@ -10,6 +10,7 @@ import {
   type GuardOptions,
   guardConnections,
 } from "./connections.ts";
+import { limitRequestMemory } from "./request-memory.ts";
 import { createTurns, inTurns, type Turns } from "./turns.ts";
 
 export interface OnePortLimits extends ConnectionLimits {
@@ -25,6 +26,8 @@ export interface OnePortLimits extends ConnectionLimits {
   readonly concurrentStreams: number;
   /** The same for a peer, which uses one connection and may have many calls in flight. */
   readonly peerStreams: number;
+  /** Bytes of strangers' HTTP/2 requests that are not answered, in all. */
+  readonly requestBytes: number;
 }
 
 export const defaultLimits: OnePortLimits = {
@@ -35,6 +38,7 @@ export const defaultLimits: OnePortLimits = {
   headerBytes: 16 * 1024,
   concurrentStreams: 100,
   peerStreams: 1000,
+  requestBytes: 64 * 1024 * 1024,
 };
 
 /** Resolves, if it gives a promise, when nothing is done for the request any more, whatever became of its connection. */
@@ -187,6 +191,7 @@ const floodLimits = {
  */
 function limitWork(handler: Handler, limits: OnePortLimits, turns: Turns, connections: () => Connections) {
   const serveStranger = inTurns(turns, handler);
+  const memory = limitRequestMemory(limits.requestBytes);
   const running = new WeakMap<Http2Session, number>();
   const trusted = new WeakSet<Http2Session>();
   return async (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse) => {
@@ -203,6 +208,7 @@ function limitWork(handler: Handler, limits: OnePortLimits, turns: Turns, connec
     if (others >= 2 * (isPeer ? limits.peerStreams : limits.concurrentStreams))
       return stream.close(constants.NGHTTP2_REFUSED_STREAM);
     running.set(session, others + 1);
+    if (!isPeer) memory.hold(session, request, response);
     try {
       await (isPeer ? handler : serveStranger)(request, response);
     } finally {
