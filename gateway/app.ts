@@ -3,7 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { callHeaders } from "@petstore/rpc/call";
 import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "@petstore/rpc/server/connections";
-import { beginInTurns } from "@petstore/rpc/server/turns";
+import { readInTurns } from "@petstore/rpc/server/read-in-turns";
 import {
   type DeprecationPolicy,
   type ErrorOptions,
@@ -64,7 +64,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     // One line for each request, when its answer is out.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
   });
-  beginInTurns(app.server);
+  readInTurns(app.server);
   guardConnections(app.server, options.connections ?? defaultConnectionLimits, { log });
   addAuth(app, options.auth);
   app.addHook("onResponse", async ({ method, originalUrl, caller, log: line }, reply) =>

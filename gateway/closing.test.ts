@@ -1,4 +1,5 @@
 /** Clients that keep their connections, across a stop: every request gets its answer. */
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
@@ -127,4 +128,19 @@ test("requests that run at the stop, and those that came behind them, are answer
   await closed;
   expect((await alone.answers(2)).map((answer) => CLOSE.test(answer))).toEqual([true]);
   expect((await pipelined.answers(4)).map((answer) => CLOSE.test(answer))).toEqual([false, false, true]);
+});
+
+test("of many pipelined requests that arrived before the stop each is answered, and the last one ends the connection", async () => {
+  const { app, port, gate, closing, endLameDuck } = await start();
+  const slow = Promise.withResolvers<void>();
+  gate.wait = slow.promise;
+  const { socket, answers } = open(port);
+  const running = once(app.server, "request");
+  socket.write(GET.repeat(300));
+  await running;
+  const closed = closing.close();
+  endLameDuck();
+  slow.resolve();
+  await closed;
+  expect((await answers(301)).map((answer) => CLOSE.test(answer))).toEqual([...Array(299).fill(false), true]);
 });

@@ -48,28 +48,36 @@ export function createClosing(app: FastifyInstance, { lameDuckMs, sleep }: Closi
   return { isAccepting: () => accepting, close };
 }
 
-/** The newest answer of each connection that has an unfinished one. */
+/** Nothing has arrived behind the requests that were read: of many pipelined ones the last are read later. */
+const isReadToEnd = (socket: Socket) => socket.readableLength === 0;
+
+/** The newest answer of each connection that has an unfinished one, or requests that are not read yet. */
 function watchAnswers(server: Server) {
   const newest = new Map<Socket, ServerResponse>();
   let announcing = false;
   let written: (() => void) | undefined;
+  const done = (socket: Socket) => {
+    newest.delete(socket);
+    if (newest.size === 0) written?.();
+  };
+  server.on("connection", (socket: Socket) => socket.once("close", () => done(socket)));
   server.prependListener("request", ({ socket }, response) => {
     const before = newest.get(socket);
     newest.set(socket, response);
     response.once("close", () => {
-      if (newest.get(socket) === response) newest.delete(socket);
-      if (newest.size === 0) written?.();
+      if (newest.get(socket) === response && isReadToEnd(socket)) done(socket);
     });
     if (!announcing) return;
     // Pipelined: the connection has to outlive the answer before.
     if (before && !before.headersSent) before.shouldKeepAlive = true;
-    response.shouldKeepAlive = false;
+    if (isReadToEnd(socket)) response.shouldKeepAlive = false;
   });
   return {
     /** From now on each connection ends with the answer to the last request that has arrived on it. */
     announceClose() {
       announcing = true;
-      for (const response of newest.values()) if (!response.headersSent) response.shouldKeepAlive = false;
+      for (const [socket, response] of newest)
+        if (!response.headersSent && isReadToEnd(socket)) response.shouldKeepAlive = false;
     },
     /** Resolves when no answer is unfinished. */
     allWritten(): Promise<void> {

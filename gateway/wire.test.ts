@@ -135,6 +135,26 @@ test("a client that doesn't read its answer is given up", async () => {
   await app.close();
 });
 
+test("of many pipelined requests few are read while the first runs, and others are served", async () => {
+  const [first, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const listPets = async () => {
+    first.resolve();
+    await end.promise;
+    return {};
+  };
+  const { app, port, call } = await startGateway(PetService, { listPets });
+  let read = 0;
+  app.server.prependListener("request", () => read++);
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  socket.write("GET /pets HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2000));
+  await first.promise;
+  for (let i = 0; i < 20; i++) expect((await call("/nowhere")).status).toBe(404);
+  expect(read).toBeLessThan(100);
+  socket.destroy();
+  end.resolve();
+  await app.close();
+});
+
 test("connections beyond the bound take the place of idle ones", async () => {
   const limits = { ...defaultConnectionLimits, connectionsPerAddress: 1 };
   const { app, port, call } = await startGateway(PetService, {}, { connections: limits });

@@ -24,7 +24,6 @@ test("everything but the secret has a default", () => {
     connections: {
       connections: 1000,
       connectionsPerAddress: 500,
-      pipelinedRequests: 100,
       writeMs: 30_000,
       waitingBytes: 64 * 1024 * 1024,
     },

@@ -136,49 +136,13 @@ test("an error that nobody else listens to is none of the process", () => {
   for (const emitter of [socket, incoming, response, refused]) emitter.emit("error", new Error("reset"));
 });
 
-test("more pipelined requests than allowed end the connection", () => {
-  const { connect, request } = guarded({ pipelinedRequests: 2 });
-  const socket = connect();
-  const { response } = request(socket);
-  request(socket);
-  response.close();
-  request(socket);
-  expect(socket.destroyed).toBe(false);
-  request(socket);
-  expect(socket.destroyed).toBe(true);
-});
-
-describe("pipelined requests", () => {
-  test("are begun one after the other, when the answer before was taken", () => {
-    const { connect, request, begun } = guarded({});
-    const socket = connect();
-    const [first, second, third] = [request(socket), request(socket), request(socket)];
-    request(connect());
-    expect(begun).toHaveBeenCalledTimes(2);
-    first.response.end(10);
-    expect(begun).toHaveBeenCalledTimes(2);
-    first.response.close();
-    expect(begun.mock.lastCall).toEqual([second.response]);
-    second.response.close();
-    expect(begun.mock.lastCall).toEqual([third.response]);
-    third.response.close();
-    const { response } = request(socket);
-    expect(begun.mock.lastCall).toEqual([response]);
-  });
-
-  test("behind the limit, or behind an answer that ends the connection, are never begun", () => {
-    const { connect, request, begun } = guarded({ pipelinedRequests: 2 });
-    const [greedy, last] = [connect(), connect()];
-    for (let i = 0; i < 10; i++) request(greedy);
-    const { response } = request(last);
-    const behind = request(last);
-    const ended = vi.fn();
-    behind.response.once("close", ended);
-    last.destroy();
-    response.close();
-    expect(begun).toHaveBeenCalledTimes(2);
-    expect(ended).toHaveBeenCalledTimes(1);
-  });
+test("a request that arrives on a connection that was given up is not begun", () => {
+  const { connect, request, begun } = guarded({ connectionsPerAddress: 1 });
+  const [givenUp, other] = [connect(), connect()];
+  request(givenUp);
+  expect(begun).not.toHaveBeenCalled();
+  request(other);
+  expect(begun).toHaveBeenCalledTimes(1);
 });
 
 describe("answers that wait", () => {

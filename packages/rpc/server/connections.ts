@@ -9,14 +9,11 @@ export interface ConnectionLimits extends AnswerLimits {
   readonly connections: number;
   /** Of these, from one address, without those of the petstore's own processes. */
   readonly connectionsPerAddress: number;
-  /** Unanswered requests of one HTTP/1.1 connection: more in a row are pipelined by nobody who reads the answers. */
-  readonly pipelinedRequests: number;
 }
 
 export const defaultConnectionLimits: ConnectionLimits = {
   connections: 1000,
   connectionsPerAddress: 500,
-  pipelinedRequests: 100,
   writeMs: 30_000,
   waitingBytes: 64 * 1024 * 1024,
 };
@@ -39,12 +36,8 @@ export interface Connections {
 interface Connection extends Taker {
   readonly address: string;
   isPeer: boolean;
-  /** Requests without an answer. */
-  open: number;
-  /** Of these, those that have arrived completely: something is done for them. */
+  /** Requests without an answer that have arrived completely: something is done for them. */
   served: number;
-  /** Requests of HTTP/1.1 without an answer, the first of which is begun. */
-  readonly turns: { readonly response: ServerResponse; readonly begin: () => void }[];
 }
 
 /** Found through the sockets that HTTP/2 hands out, too, which stand in for the real ones. */
@@ -57,8 +50,6 @@ const connectionOf = (request: IncomingMessage) => (request.socket as { [KEY]?: 
  * - Their number is bounded. A new one above the bound takes the place of the one for which nothing is done for longest:
  *   idle, or with a request that still arrives. Where something is done for all, the new one is closed.
  * - Their answers are bounded, see `createAnswers`.
- * - Pipelined requests take turns: one is begun when the answer to the one before was taken, and none on a connection that
- *   is over. Node tells of all that came in one packet at once, whatever becomes of the first.
  * - What breaks off, whenever it does, is no uncaught error: sockets, requests and responses have a listener for errors
  *   from their first moment to their last. Others come and go, and node emits an error that comes in between.
  */
@@ -79,14 +70,10 @@ export function guardConnections(
   const begin = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
-    const passOn = () => {
-      for (const listener of begin) listener.call(server, request, response);
-    };
     const connection = connectionOf(request);
-    if (!connection) return passOn();
-    if (!all.has(connection)) return;
+    if (connection && !all.has(connection)) return; // it was given up
     follow(request, response);
-    takeTurns(connection, request, response, passOn);
+    for (const listener of begin) listener.call(server, request, response);
   });
   server.on("connection", (socket: Socket) => {
     socket.on("error", ignore);
@@ -109,9 +96,7 @@ export function guardConnections(
     const connection: Connection = {
       address,
       isPeer: false,
-      open: 0,
       served: 0,
-      turns: [],
       giveUp,
       taken: () => bytesTaken(socket),
     };
@@ -153,18 +138,6 @@ export function guardConnections(
     if (--same.count === 0) strangers.delete(connection.address);
   }
 
-  function takeTurns({ turns }: Connection, { socket }: IncomingMessage, response: ServerResponse, begin: () => void) {
-    turns.push({ response, begin });
-    response.once("close", () => {
-      turns.shift();
-      const [next] = turns;
-      // The answer said that it was the last one, or the client has gone. Node tells nobody who waits behind it.
-      if (socket.destroyed || socket.writableEnded) next?.response.emit("close");
-      else next?.begin();
-    });
-    if (turns.length === 1) begin();
-  }
-
   function follow(request: IncomingMessage, response: ServerResponse): void {
     request.on("error", ignore);
     response.on("error", ignore);
@@ -181,20 +154,16 @@ export function guardConnections(
       connection.served++;
       work(connection);
     };
-    connection.open++;
     if (hasBody(request)) {
       rest(connection);
       request.once("end", arrive);
     } else arrive();
     response.once("close", () => {
       request.off("end", arrive);
-      connection.open--;
       if (arrived) connection.served--;
       rest(connection);
     });
     answers.follow(connection, response);
-    if (request.httpVersionMajor === 1 && connection.open > limits.pipelinedRequests)
-      connection.giveUp(`more than ${limits.pipelinedRequests} requests wait for their answers`);
   }
 
   return {

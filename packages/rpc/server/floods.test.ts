@@ -40,7 +40,7 @@ async function started(handler: Handler, limits: Partial<OnePortLimits> = {}) {
     session.destroy();
     expect(answer).toBe("other");
   }
-  return { port, othersAreServed };
+  return { server, port, othersAreServed };
 }
 
 const other = ({ url }: IncomingMessage, response: ServerResponse) => {
@@ -123,6 +123,21 @@ test("more requests at a time than allowed are refused", async () => {
   await hostile.received(({ type, stream }) => type === FrameType.RST_STREAM && stream === last);
   await othersAreServed();
   expect(begun).toBe(100);
+});
+
+test("of many pipelined HTTP/1.1 requests few are read while the first runs", async () => {
+  const first = Promise.withResolvers<void>();
+  const { server, port, othersAreServed } = await started((request, response) => {
+    if (!other(request, response)) first.resolve();
+  });
+  let read = 0;
+  server.prependListener("request", () => read++);
+  const hostile = connect(port, "127.0.0.1").on("error", () => {});
+  onTestFinished(() => void hostile.destroy());
+  hostile.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(2000));
+  await first.promise;
+  for (let i = 0; i < 20; i++) await othersAreServed();
+  expect(read).toBeLessThan(100);
 });
 
 describe("frames without end", () => {

@@ -10,6 +10,7 @@ import {
   type GuardOptions,
   guardConnections,
 } from "./connections.ts";
+import { readInTurns } from "./read-in-turns.ts";
 import { limitRequestMemory } from "./request-memory.ts";
 import { createTurns, inTurns, type Turns } from "./turns.ts";
 
@@ -57,6 +58,7 @@ export function createOnePortServer(
   limits: OnePortLimits = defaultLimits,
   options: GuardOptions = {},
 ): Server {
+  const addressed = forHost(handler);
   const turns = createTurns();
   const http1 = createHttp1(
     {
@@ -66,12 +68,13 @@ export function createOnePortServer(
       connectionsCheckingInterval: Math.min(1000, limits.requestMs),
       requireHostHeader: false, // judged with the rest of the Host
     },
-    forHost(inTurns(turns, handler)),
+    addressed,
   );
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
 
-  const { http2, closeSessions } = createLimitedHttp2(forHost(handler), limits, turns, () => connections);
+  const { http2, closeSessions } = createLimitedHttp2(addressed, limits, turns, () => connections);
+  readInTurns(http1, turns);
   const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
   const serveHttp2 = (socket: Socket) => {
     if (socket.destroyed) return;

@@ -1,6 +1,5 @@
-import { type IncomingMessage, Server, ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { beginInTurns, createTurns, WORK_PER_TURN } from "./turns.ts";
+import { createTurns, WORK_PER_TURN } from "./turns.ts";
 
 /** Turns that are taken by hand. */
 function byHand() {
@@ -42,30 +41,38 @@ test("of more callers than there is time for, those who waited come first in the
   expect(turn()).toEqual([...callers.slice(8).map((c) => `${c}0`), ...callers.slice(0, 4).map((c) => `${c}1`)]);
 });
 
-test("what is asked for while others begin gets a turn of its own", () => {
-  const { turns, turn, due } = byHand();
-  const begun: string[] = [];
-  turns("a", () => turns("a", () => void begun.push("later")));
-  turn();
-  expect([begun, due.length]).toEqual([[], 1]);
-  turn();
-  expect([begun, due.length]).toEqual([["later"], 0]);
+test("what is asked for while others begin comes last, in the same turn if there is room", () => {
+  const { turns, ask, turn, due } = byHand();
+  turns("a", () => ask("a", 1));
+  ask("b", 2);
+  expect(turn()).toEqual(["b0", "a0", "b1"]);
+  expect(due).toEqual([]);
 });
 
-test("a server's requests are begun in turns, and not when their client has gone", async () => {
-  const begun: IncomingMessage[] = [];
-  const server = new Server((request) => void begun.push(request));
-  beginInTurns(server);
-  const requests = Array.from({ length: 2 * WORK_PER_TURN }, () => {
-    const request = { socket: { remoteAddress: "192.0.2.1" }, method: "GET" } as IncomingMessage;
-    const response = new ServerResponse(request);
-    server.emit("request", request, response);
-    return { request, response };
-  });
-  expect(begun).toEqual([]);
-  requests[0]?.response.destroy();
-  await new Promise(setImmediate);
-  expect(begun).toEqual(requests.slice(1, WORK_PER_TURN).map(({ request }) => request));
-  await new Promise(setImmediate);
-  expect(begun).toHaveLength(requests.length - 1);
+test("what asks for itself again and again leaves the turn to others", () => {
+  const { turns, turn, due } = byHand();
+  let times = 0;
+  const again = () => {
+    times++;
+    turns("a", again);
+  };
+  again();
+  turn();
+  expect([times, due.length]).toEqual([1 + WORK_PER_TURN, 1]);
+});
+
+test("what waits already is not begun twice, and what fails keeps nobody from their turn", () => {
+  const { turns, turn } = byHand();
+  let begun = 0;
+  const begin = () => void begun++;
+  const fail = () => {
+    throw new Error("no");
+  };
+  for (const each of [begin, fail, begin]) turns("a", each);
+  turns("b", begin);
+  expect(turn).toThrow("no");
+  expect(begun).toBe(2);
+  turns("a", begin);
+  turn();
+  expect(begun).toBe(3);
 });

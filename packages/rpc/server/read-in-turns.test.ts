@@ -1,0 +1,197 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { buffer, text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { readInTurns } from "./read-in-turns.ts";
+import { createTurns, WORK_PER_TURN } from "./turns.ts";
+
+const get = (path: string | number) => `GET /${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
+const many = (count: number) => Array.from({ length: count }, (_, i) => get(i)).join("");
+const STOP = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+const url = (request: IncomingMessage) => request.url?.slice(1) ?? "";
+
+async function started(handler: (request: IncomingMessage, response: ServerResponse) => void, turns = createTurns()) {
+  const server = createServer((request, response) => {
+    if (request.url === "/other") response.end("other");
+    else handler(request, response);
+  });
+  readInTurns(server, turns);
+  let read = 0;
+  const closed: string[] = [];
+  server.prependListener("request", (request, response) => {
+    read++;
+    response.once("close", () => closed.push(url(request)));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const open = (localAddress?: string) => {
+    const socket = connect({ port, host: "127.0.0.1", localAddress }).on("error", () => {});
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  };
+  onTestFinished(() => void server.close());
+  return {
+    open,
+    /** How many requests node's parser has told of. */
+    read: () => read,
+    /** Those whose responses are over. */
+    closed,
+    async othersAreServed() {
+      for (let i = 0; i < 20; i++) expect(await (await fetch(`http://127.0.0.1:${port}/other`)).text()).toBe("other");
+    },
+  };
+}
+
+/** Counts what is done until the event loop turns. */
+function perTurn() {
+  let [count, most] = [0, 0];
+  return {
+    count() {
+      if (count === 0) setImmediate(() => (count = 0));
+      most = Math.max(most, ++count);
+    },
+    most: () => most,
+  };
+}
+
+test("of many pipelined requests few are read while the first runs; each is answered, in order", async () => {
+  const running: ServerResponse[] = [];
+  const first = Promise.withResolvers<void>();
+  let isHeld = true;
+  const { open, read, othersAreServed } = await started((request, response) => {
+    response.setHeader("x", url(request));
+    if (!isHeld) return void response.end();
+    running.push(response);
+    first.resolve();
+  });
+  const socket = open();
+  socket.write(many(2000) + STOP);
+  await first.promise;
+  await othersAreServed();
+  expect(running).toHaveLength(1);
+  expect(read()).toBeLessThan(100);
+  isHeld = false;
+  for (const response of running) response.end();
+  const order = [...(await text(socket)).matchAll(/^x: (\d*)/gm)].map(([, number]) => number);
+  expect(order).toEqual([...Array.from({ length: 2000 }, (_, i) => String(i)), ""]);
+});
+
+test("a client that reads nothing is not read either", async () => {
+  const { open, read, othersAreServed } = await started((_, response) => {
+    response.end(Buffer.alloc(8 * 1024 * 1024)); // more than the system keeps for a connection
+  });
+  open().pause().write(many(2000));
+  await othersAreServed();
+  expect(read()).toBeLessThan(100);
+});
+
+test("others have their turn after each request of a connection, and after some of many connections", async () => {
+  const [ofOne, ofAll] = [perTurn(), perTurn()];
+  const { open } = await started((request, response) => {
+    ofAll.count();
+    if (request.headers.from === "one") ofOne.count();
+    response.end();
+  });
+  const from = many(100).replaceAll("host: a", "host: a\r\nfrom: one");
+  const sockets = Array.from({ length: 100 }, (_, i) => {
+    const socket = open();
+    socket.write((i === 0 ? from : many(100)) + STOP);
+    return text(socket);
+  });
+  await Promise.all(sockets);
+  expect(ofOne.most()).toBeLessThanOrEqual(2);
+  expect(ofAll.most()).toBeLessThanOrEqual(2 * WORK_PER_TURN);
+});
+
+test("addresses take turns", async () => {
+  const callers = new Set<unknown>();
+  const turns = createTurns();
+  const { open } = await started(
+    (_, response) => void response.end(),
+    (caller, begin) => {
+      callers.add(caller);
+      turns(caller, begin);
+    },
+  );
+  for (const localAddress of ["127.0.0.1", "127.0.0.2"]) await text(open(localAddress).end(STOP));
+  expect([...callers]).toEqual(["127.0.0.1", "127.0.0.2"]);
+});
+
+test("the parser is given little at a time", async () => {
+  const sizes: number[] = [];
+  const whole = Promise.withResolvers<void>();
+  const { open } = await started((request, response) => {
+    request.on("data", (part: Buffer) => sizes.push(part.length)).on("end", () => whole.resolve());
+    response.end();
+  });
+  const body = "x".repeat(100_000);
+  open().write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  await whole.promise;
+  expect(sizes.reduce((a, b) => a + b)).toBe(body.length);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(1024);
+});
+
+test("a body that nobody reads yet is not read, and arrives whole", async () => {
+  const came = Promise.withResolvers<[IncomingMessage, ServerResponse]>();
+  const { open, othersAreServed } = await started((...both) => came.resolve(both));
+  const body = Buffer.alloc(16 * 1024 * 1024, "x");
+  const socket = open();
+  socket.write(`POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n`);
+  socket.write(body);
+  const [request, response] = await came.promise;
+  await othersAreServed();
+  expect(request.readableLength).toBeLessThan(128 * 1024);
+  expect((await buffer(request)).equals(body)).toBe(true);
+  response.end("thanks");
+  expect(await text(socket)).toMatch(/thanks$/);
+});
+
+test("an upload that is refused at once does not hold up the request behind it", async () => {
+  const { open } = await started((request, response) => void response.end(`answer to ${url(request)}`));
+  const socket = open();
+  const body = "x".repeat(1_000_000);
+  socket.write(`POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}${STOP}`);
+  expect((await text(socket)).match(/answer to (upload)?/g)).toEqual(["answer to upload", "answer to "]);
+});
+
+test.each(["an answer that ends the connection", "a client that has gone"])(
+  "requests behind %s are never begun, and end",
+  async (what) => {
+    const begun: string[] = [];
+    const came = Promise.withResolvers<ServerResponse>();
+    const { open, closed, othersAreServed } = await started((request, response) => {
+      begun.push(url(request));
+      came.resolve(response);
+    });
+    const socket = open();
+    socket.write(get("first") + get("second"));
+    const response = await came.promise;
+    const over = once(response, "close");
+    if (what.startsWith("an answer")) response.setHeader("connection", "close").end();
+    else socket.resetAndDestroy();
+    await over;
+    await othersAreServed();
+    expect(begun).toEqual(["first"]);
+    expect(closed.slice(0, 2)).toEqual(["first", "second"]);
+  },
+);
+
+test("several requests of a client that has ended its side are all answered", async () => {
+  const begun: ServerResponse[] = [];
+  let came = Promise.withResolvers<void>();
+  const { open } = await started((_, response) => {
+    begun.push(response);
+    came.resolve();
+  });
+  const socket = open();
+  socket.end(many(3));
+  const answers = text(socket);
+  for (let i = 0; i < 3; i++) {
+    await came.promise;
+    came = Promise.withResolvers();
+    begun[i]?.end();
+  }
+  expect((await answers).match(/^HTTP/gm)).toHaveLength(3);
+});

@@ -1,0 +1,131 @@
+/** How HTTP/1.1 connections take turns, so that none of them makes the others wait for what it has sent. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { createTurns, type Turns } from "./turns.ts";
+
+/** Bytes that node's parser is given at a time. It tells of all requests in them at once, about 60 of the smallest. */
+const SLICE_BYTES = 1024;
+
+/** Unanswered requests of one connection with which nothing more is read. */
+const PIPELINED_REQUESTS = 10;
+
+/** Slices that are kept of header fields that are not complete. */
+const HEAD_SLICES = 64;
+
+/**
+ * Lets the connections of a server take turns, address by address. Each in its turn takes one step: it begins the next
+ * request that was read, or reads a slice of what has arrived. With some requests that wait for their answers it reads no
+ * further, so what is kept for pipelined requests is bounded: the rest waits as bytes, with the client in the end. They
+ * are begun one after the other (RFC 9112, 9.3.2), each when the answer to the one before was taken, and none on a
+ * connection that is over.
+ *
+ * Without it node parses all that one read of the socket has brought, 64 KiB with some thousand requests, or ten thousand
+ * chunks of a body, and goes on when the first request has ended the connection.
+ *
+ * To be called before other listeners take the place of the server's own.
+ */
+export function readInTurns(server: Server, turns: Turns = createTurns()): void {
+  const connections = new WeakMap<object, Connection>();
+  server.on("connection", (socket: Socket) => connections.set(socket, readInSlices(socket, turns)));
+  const listeners = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
+  server.removeAllListeners("request");
+  server.on("request", (request, response) => {
+    const begin = () => {
+      for (const listener of listeners) listener.call(server, request, response);
+    };
+    connections.get(request.socket)?.add({ request, response, begin, begun: false });
+  });
+  // Node answers by itself where nobody listens.
+  if (server.listenerCount("clientError") > 0)
+    server.prependListener("clientError", (error: Error & { rawPacket?: Buffer }, socket) => {
+      const head = connections.get(socket)?.head();
+      if (error.rawPacket && head) error.rawPacket = head;
+    });
+}
+
+/** A request that waits for its answer. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly begin: () => void;
+  begun: boolean;
+}
+
+interface Connection {
+  /** A request was read. */
+  add(exchange: Exchange): void;
+  /** What was read of the request whose header fields are being read. */
+  head(): Buffer;
+}
+
+/** Takes over the reading of a socket that node's HTTP server has begun to listen to. */
+function readInSlices(socket: Socket, turns: Turns): Connection {
+  const { remoteAddress } = socket;
+  const unanswered: Exchange[] = [];
+  let newest: IncomingMessage | undefined;
+  let head: Buffer[] = [];
+  let paused = false;
+  let isPipelined = false;
+  let endWaits = false;
+
+  const queue = () => turns(remoteAddress, step);
+  const isOver = () => socket.destroyed || socket.writableEnded;
+
+  function step(): void {
+    const [first] = unanswered;
+    if (first && !first.begun) begin(first);
+    else if (!paused && !isOver() && unanswered.length < PIPELINED_REQUESTS && socket.readableLength > 0) {
+      socket.read(Math.min(SLICE_BYTES, socket.readableLength));
+      queue();
+    } else if (socket.readableLength === 0) socket.read(); // for the event "end"
+  }
+
+  function begin(exchange: Exchange): void {
+    exchange.begun = true;
+    // The answer before said that it was the last one, or the client has gone. Node tells nobody who waits behind it.
+    if (isOver()) exchange.response.emit("close");
+    else exchange.begin();
+  }
+
+  // As long as a stream has a listener to "readable", it emits "data" for what is read, as much as is asked for. Node's HTTP
+  // server reads from the handle, past the stream, but gives that up for such a listener. That much is not documented.
+  socket.on("readable", queue);
+  socket.prependListener("data", (slice: Buffer) => {
+    if (newest?.complete === false) head = []; // the body of the newest still arrives
+    if (head.length < HEAD_SLICES) head.push(slice);
+  });
+  // At the end node gives up what is unanswered: the client of a request has probably gone. One that has sent several may
+  // have ended its side only, and they are answered first.
+  const listeners = socket.listeners("end") as (() => void)[];
+  const end = () => {
+    endWaits = isPipelined && unanswered.length > 0;
+    if (!endWaits) for (const listener of listeners) listener.call(socket);
+  };
+  socket.removeAllListeners("end").on("end", end);
+  const { pause, resume } = socket;
+  socket.pause = () => {
+    paused = true;
+    return pause.call(socket);
+  };
+  socket.resume = () => {
+    if (paused) queue();
+    paused = false;
+    return resume.call(socket);
+  };
+
+  return {
+    add(exchange) {
+      newest = exchange.request;
+      isPipelined = unanswered.length > 0;
+      head = head.slice(-1);
+      unanswered.push(exchange);
+      exchange.response.once("close", () => {
+        unanswered.splice(unanswered.indexOf(exchange), 1);
+        if (endWaits) end();
+        queue();
+      });
+      if (unanswered.length === 1) begin(exchange);
+    },
+    head: () => Buffer.concat(head),
+  };
+}
