@@ -64,9 +64,12 @@ function watchAnswers(server: Server) {
   server.prependListener("request", ({ socket }, response) => {
     const before = newest.get(socket);
     newest.set(socket, response);
-    response.once("close", () => {
-      if (newest.get(socket) === response && isReadToEnd(socket)) done(socket);
-    });
+    const settle = () => {
+      if (newest.get(socket) !== response) return;
+      if (isReadToEnd(socket)) done(socket);
+      else socket.once("data", settle); // the next request, or the rest of one that was answered early
+    };
+    response.once("close", settle);
     if (!announcing) return;
     // Pipelined: the connection has to outlive the answer before.
     if (before && !before.headersSent) before.shouldKeepAlive = true;

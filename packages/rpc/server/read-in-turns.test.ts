@@ -33,6 +33,7 @@ async function started(handler: (request: IncomingMessage, response: ServerRespo
   };
   onTestFinished(() => void server.close());
   return {
+    server,
     open,
     /** How many requests node's parser has told of. */
     read: () => read,
@@ -154,6 +155,15 @@ test("an upload that is refused at once does not hold up the request behind it",
   const body = "x".repeat(1_000_000);
   socket.write(`POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}${STOP}`);
   expect((await text(socket)).match(/answer to (upload)?/g)).toEqual(["answer to upload", "answer to "]);
+});
+
+test("a connection whose upload is read to its end after the server was closed ends", async () => {
+  const { server, open } = await started((_, response) => void response.end("no"));
+  const body = "x".repeat(100_000);
+  const socket = open();
+  socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  await once(socket, "data");
+  await new Promise((resolve) => server.close(resolve));
 });
 
 test.each(["an answer that ends the connection", "a client that has gone"])(

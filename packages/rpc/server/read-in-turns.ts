@@ -26,7 +26,11 @@ const HEAD_SLICES = 64;
  */
 export function readInTurns(server: Server, turns: Turns = createTurns()): void {
   const connections = new WeakMap<object, Connection>();
-  server.on("connection", (socket: Socket) => connections.set(socket, readInSlices(socket, turns)));
+  // Node closes idle connections once when a server closes: what is read later makes others idle.
+  const isIdle = () => {
+    if (!server.listening) server.closeIdleConnections();
+  };
+  server.on("connection", (socket: Socket) => connections.set(socket, readInSlices(socket, turns, isIdle)));
   const listeners = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
@@ -59,7 +63,7 @@ interface Connection {
 }
 
 /** Takes over the reading of a socket that node's HTTP server has begun to listen to. */
-function readInSlices(socket: Socket, turns: Turns): Connection {
+function readInSlices(socket: Socket, turns: Turns, isIdle: () => void): Connection {
   const { remoteAddress } = socket;
   const unanswered: Exchange[] = [];
   let newest: IncomingMessage | undefined;
@@ -77,7 +81,10 @@ function readInSlices(socket: Socket, turns: Turns): Connection {
     else if (!paused && !isOver() && unanswered.length < PIPELINED_REQUESTS && socket.readableLength > 0) {
       socket.read(Math.min(SLICE_BYTES, socket.readableLength));
       queue();
-    } else if (socket.readableLength === 0) socket.read(); // for the event "end"
+    } else if (socket.readableLength === 0) {
+      socket.read(); // for the event "end"
+      if (unanswered.length === 0) isIdle();
+    }
   }
 
   function begin(exchange: Exchange): void {
