@@ -102,10 +102,10 @@ function readInSlices(socket: Socket, turns: Turns, isIdle: () => void): Connect
     if (head.length < HEAD_SLICES) head.push(slice);
   });
   // At the end node gives up what is unanswered: the client of a request has probably gone. One that has sent several may
-  // have ended its side only, and they are answered first.
+  // have ended its side only, and those that are complete are answered first.
   const listeners = socket.listeners("end") as (() => void)[];
   const end = () => {
-    endWaits = isPipelined && unanswered.length > 0;
+    endWaits = isPipelined && unanswered.some(({ request }) => request.complete);
     if (!endWaits) for (const listener of listeners) listener.call(socket);
   };
   socket.removeAllListeners("end").on("end", end);
