@@ -143,6 +143,14 @@ test("JSON that is not UTF-8 never reaches a service", async () => {
   expect(seen).toEqual({});
 });
 
+test("a Connect GET whose message is no base64 is the caller's mistake, and never reaches a service", async () => {
+  seen = {};
+  const answer = await gateway.call(`${GET_PET}?connect=v1&encoding=proto&base64=1&message=%25%25`);
+  const wrong = { code: "invalid_argument", details: [{ debug: { reason: "VALIDATION_FAILED" } }] };
+  expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, wrong]);
+  expect(seen).toEqual({});
+});
+
 test("headers that only the petstore may set are its own", async () => {
   const forged = { "x-internal-secret": "guess", "x-internal-caller": "admin", "x-internal-key-seen": "9" };
   await gateway.call(GET_PET, post(undefined, forged));

@@ -16,6 +16,7 @@ import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import { strictJson } from "@petstore/rpc/server/strict-json";
+import { ensureBase64 } from "@petstore/rpc/server/unreadable-message";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
@@ -62,6 +63,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
       } catch (thrown) {
         throw toRpcError(thrown, context);
       }
+      ensureBase64(context, errors);
     },
     routes: (router) => {
       for (const service of services) forward(router, service, { clock, requestMs: limits.requestMs, maxBytesOf });

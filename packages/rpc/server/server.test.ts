@@ -170,6 +170,34 @@ test.each([
   expect(names).toEqual(["ä"]);
 });
 
+describe("a message that can't be decoded is the caller's mistake", () => {
+  const GARBAGE = Buffer.from([0x0a, 0xff]); // a field that is longer than what comes
+  const path = `/${CategoryService.typeName}`;
+  const wrong = { code: "invalid_argument", details: [{ debug: { reason: "VALIDATION_FAILED" } }] };
+
+  test.each([
+    ["no base64", "base64=1&encoding=proto&message=%25%25"],
+    ["no message", "base64=1&encoding=proto&message=Cv8"],
+    ["no JSON", "encoding=json&message=%7B"],
+  ])("in the query of a Connect GET: %s", async (_, query) => {
+    const answer = await fetch(`${(await started()).url}${path}/GetCategory?connect=v1&${query}`);
+    expect([answer.status, await answer.json()]).toMatchObject([400, wrong]);
+  });
+
+  test("in the body of Connect", async () => {
+    const init = { method: "POST", headers: { "content-type": "application/proto" }, body: GARBAGE };
+    const answer = await fetch(`${(await started()).url}${path}/CreateCategory`, init);
+    expect([answer.status, await answer.json()]).toMatchObject([400, wrong]);
+  });
+
+  test("in a message of gRPC-Web", async () => {
+    const body = new Uint8Array(enveloped(GARBAGE));
+    const init = { method: "POST", headers: { "content-type": "application/grpc-web+proto" }, body };
+    const answer = await fetch(`${(await started()).url}${path}/CreateCategory`, init);
+    expect(answer.headers.get("grpc-status") ?? (await answer.text())).toMatch(/^3$|grpc-status: 3/);
+  });
+});
+
 test("a packed message is not unpacked beyond the limit", async () => {
   const transport = createGrpcTransport({ baseUrl: (await started()).url, sendCompression: compressionGzip });
   const name = "x".repeat(3 * MAX_MESSAGE_BYTES);

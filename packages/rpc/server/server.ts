@@ -23,6 +23,7 @@ import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 import { strictJson } from "./strict-json.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
+import { explainUnreadable } from "./unreadable-message.ts";
 
 /** How long requests that run may go on once the server closes. */
 const GRACE_MS = 8000;
@@ -56,6 +57,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked(errors)),
     jsonOptions: strictJson,
+    ...explainUnreadable(errors),
   });
   dispatcher.routes(router);
   batchRoutes(router, dispatcher);

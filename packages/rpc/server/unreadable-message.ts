@@ -1,0 +1,44 @@
+/** The answer to a message that can't be decoded. Connect tells of some as errors of the server, and of all without a reason. */
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
+
+/** Whether the message of a call was decoded: what goes wrong later is not about it. */
+const decodedKey = createContextKey(false);
+
+/** Codes of Connect's errors about a message. A call is also aborted because its time is over, or because its caller is gone. */
+const aboutTheMessage = new Set([Code.InvalidArgument, Code.Internal]);
+
+/** A gate of a Connect router and the interceptor that belongs to it: what can't be decoded is VALIDATION_FAILED. */
+export function explainUnreadable(errors: ErrorCatalogue) {
+  const { rpcError, reasonOf } = errors;
+  /** Connect aborts a call with its error before it writes it down. */
+  const explain = ({ signal, values }: HandlerContext) => {
+    const error: unknown = signal.reason;
+    if (values.get(decodedKey) || !(error instanceof ConnectError) || reasonOf(error)) return;
+    if (!aboutTheMessage.has(error.code)) return;
+    const { code, rawMessage, details } = rpcError("VALIDATION_FAILED", error.rawMessage);
+    Object.assign(error, { code, rawMessage, details });
+  };
+  const requestGate = async (context: HandlerContext) => {
+    context.signal.addEventListener("abort", () => explain(context), { once: true });
+    ensureBase64(context, errors);
+  };
+  const interceptor: Interceptor = (next) => (request) => {
+    request.contextValues.set(decodedKey, true);
+    return next(request);
+  };
+  return { requestGate, interceptors: [interceptor] };
+}
+
+/** Throws VALIDATION_FAILED for the message of a Connect GET that says it is base64 and is not. */
+export function ensureBase64({ requestMethod, url }: HandlerContext, { rpcError }: ErrorCatalogue): void {
+  if (requestMethod !== "GET") return;
+  const query = new URL(url).searchParams;
+  if (query.get("base64") !== "1") return;
+  try {
+    base64Decode(query.get("message") ?? "");
+  } catch (cause) {
+    throw rpcError("VALIDATION_FAILED", "message: must be base64, for the query says base64=1", cause);
+  }
+}
