@@ -56,6 +56,13 @@ describe("what a gateway answers is what the document says", () => {
     const { request, response } = await ask(method, path, init);
     expect(() => checkAgainstDocument(document, request, response)).not.toThrow();
   });
+
+  test("a path without parameters goes before one that has them", async () => {
+    const added = { ...document, paths: { ...document.paths, "/pets/newest": document.paths["/pets"] } };
+    const { response } = await ask("GET", "/pets");
+    const request = { method: "GET", target: "/api/pets/newest" };
+    expect(() => checkAgainstDocument(added, request, response)).not.toThrow();
+  });
 });
 
 /** Without a value the header is taken away. */

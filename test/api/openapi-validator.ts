@@ -34,7 +34,8 @@ export function checkAgainstDocument(document: Document, request: SeenRequest, r
 function* judge(document: Document, request: SeenRequest, response: SeenResponse): Iterable<string> {
   const path = pathWithin(document, request.target);
   if (path === undefined || isBeside(path)) return;
-  const template = Object.keys(document.paths).find((candidate) => matches(candidate, path));
+  // A path without parameters goes before one that has them, as in OpenAPI.
+  const template = document.paths[path] ? path : Object.keys(document.paths).find((one) => matches(one, path));
   if (template === undefined) return yield* judgeRecord(document, response, 404, "ROUTE_NOT_FOUND");
   const item = document.paths[template];
   const isHead = request.method === "HEAD" && item.get !== undefined;
