@@ -60,7 +60,7 @@ export const storeSettings = {
 export const processSettings = {
   HOST: withDefault(host, "127.0.0.1"),
   PORT: optional(integer(0, 65_535)),
-  PORT_BASE: withDefault(integer(1024, 65_531), 8080),
+  PORT_BASE: withDefault(integer(1024, 65_536 - processNames.length), 8080),
   PET_URL: optional(urls),
   CATEGORY_URL: optional(urls),
   ORDER_URL: optional(urls),

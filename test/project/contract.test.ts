@@ -5,16 +5,20 @@ import { http } from "connect-transcoder/gen/google/api/annotations_pb.js";
 import { error, operation } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { describe, expect, test } from "vitest";
 import { docs } from "#proto/docs.ts";
-import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
-import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
-import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { publicServices } from "../../gateway/services.ts";
 import { limitOf, MAX_PATHS } from "../../packages/transcoder/validation/field-limits.ts";
+import { contractServices } from "./contract-services.ts";
 
-const services = [PetService, CategoryService, OrderService, InventoryService];
+const services = contractServices.filter(({ typeName }) => !typeName.startsWith("petstore.internal."));
 const methods = services.flatMap((service): DescMethod[] => service.methods);
+
+test("the gateway serves every service that is not internal", () => {
+  const served = publicServices.map(({ desc }) => desc.typeName);
+  expect(served.toSorted()).toEqual(services.map(({ typeName }) => typeName));
+  expect(services.length).toBeGreaterThanOrEqual(4);
+});
 
 describe.each(methods.map((method) => [method.name, method] as const))("%s", (name, method) => {
   const rule = getOption(method, http);

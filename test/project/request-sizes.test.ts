@@ -15,26 +15,14 @@ import { limitOf, MAX_PATHS } from "connect-transcoder/validation/field-limits";
 import { describe, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
-import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { BatchService } from "../../packages/rpc/gen/batching/v1/batch_service_pb.ts";
+import { contractServices } from "./contract-services.ts";
 
 /** What callers, or the petstore's own processes, can call; an envelope holds calls that are judged one by one. */
-const methods: readonly DescMethod[] = [
-  PetService,
-  CategoryService,
-  OrderService,
-  InventoryService,
-  PetInternalService,
-  CategoryInternalService,
-  OrderInternalService,
-  InventoryInternalService,
-].flatMap((service): readonly DescMethod[] => service.methods);
+const methods = contractServices.flatMap((service): readonly DescMethod[] => service.methods);
 
 /** Every field of a message and of those within it. */
 function fieldsWithin(desc: DescMessage, seen = new Set<DescMessage>()): readonly DescField[] {

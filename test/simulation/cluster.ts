@@ -29,8 +29,6 @@ import { createDisk, inSteps, type Stored } from "./disk.ts";
 import { type FaultInjector, noFaults } from "./fault-injector.ts";
 import { createScheduler, type Owner } from "./scheduler.ts";
 
-export const serviceNames = ["category", "pet", "inventory", "order"] as const satisfies ServiceName[];
-
 /** Called after every stored write, before anything else happens. It must not throw: the petstore would take it for a fault. */
 export type OnlineChecker = (collection: string, after: Stored, before: Stored | undefined) => void;
 
@@ -51,13 +49,14 @@ const creators: Record<ServiceName, Create> = {
       inventory: createClient(InventoryInternalService, to("inventory")),
       categories: createClient(CategoryInternalService, to("category")),
     }),
-  order: (deps, to) => createOrderService(deps, { inventory: createClient(InventoryInternalService, to("inventory")) }),
   inventory: (deps, to) =>
     createInventoryService(deps, {
       pets: createClient(PetInternalService, to("pet")),
       orders: createClient(OrderInternalService, to("order")),
     }),
+  order: (deps, to) => createOrderService(deps, { inventory: createClient(InventoryInternalService, to("inventory")) }),
 };
+export const serviceNames = Object.keys(creators) as readonly ServiceName[];
 
 const secret = "a secret for tests only";
 const log = pino({ level: "silent" });
