@@ -46,7 +46,7 @@ export function inTurn<T>(all: readonly T[]): () => T {
 /** The first of as many free ports in a row as there are processes, below those that systems give to outgoing connections. */
 export async function freePorts(replicas = 1): Promise<number> {
   for (;;) {
-    const base = 10_000 + 5 * Math.floor(Math.random() * 4000);
+    const base = 10_000 + processNames.length * Math.floor(Math.random() * (20_000 / processNames.length));
     const free = await Promise.all(instancesOf(base, replicas).map(({ port }) => isFree(port)));
     if (free.every(Boolean)) return base;
   }
