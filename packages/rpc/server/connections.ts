@@ -7,7 +7,7 @@ import { type AnswerLimits, createAnswers, type Taker } from "./answers.ts";
 export interface ConnectionLimits extends AnswerLimits {
   /** Connections at a time. */
   readonly connections: number;
-  /** Of these, from one address, without those of the petstore's own processes. */
+  /** Of these, from one address, without those of the system's own processes. */
   readonly connectionsPerAddress: number;
 }
 
@@ -19,7 +19,7 @@ export const defaultConnectionLimits: ConnectionLimits = {
 };
 
 export interface GuardOptions {
-  /** Whether a request comes from one of the petstore's own processes, and its connection with it. By default none does. */
+  /** Whether a request comes from one of the system's own processes, and its connection with it. By default none does. */
   readonly knowsPeer?: ((request: IncomingMessage) => boolean) | undefined;
   readonly log?: Logger | undefined;
 }
@@ -27,7 +27,7 @@ export interface GuardOptions {
 export interface Connections {
   /** To be called first with every request that does not come through the server's event "request". */
   follow(request: IncomingMessage, response: ServerResponse): void;
-  /** The connection of a request is one of the petstore's own processes. */
+  /** The connection of a request is one of the system's own processes. */
   isPeer(request: IncomingMessage): boolean;
   /** Bytes of answers that wait to be taken. */
   waiting(): number;

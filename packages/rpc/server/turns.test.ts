@@ -19,7 +19,7 @@ function byHand() {
 
 test("nothing is begun at once, and so much in one turn", () => {
   const { ask, turn, due } = byHand();
-  ask("a", 20);
+  ask("a", 2 * WORK_PER_TURN + 4);
   expect(due).toHaveLength(1);
   expect([turn().length, turn().length, turn().length, turn().length]).toEqual([WORK_PER_TURN, WORK_PER_TURN, 4, 0]);
   expect(due).toEqual([]);
@@ -30,15 +30,18 @@ test("who asks for little waits for none of what others have asked for before", 
   ask("a", 10_000);
   turn();
   ask("b", 2);
-  expect(turn().slice(0, 4)).toEqual(["a8", "b0", "a9", "b1"]);
+  expect(turn().slice(0, 4)).toEqual([`a${WORK_PER_TURN}`, "b0", `a${WORK_PER_TURN + 1}`, "b1"]);
 });
 
 test("of more callers than there is time for, those who waited come first in the next turn", () => {
   const { ask, turn } = byHand();
-  const callers = Array.from({ length: 12 }, (_, i) => `${i}-`);
+  const callers = Array.from({ length: WORK_PER_TURN + 4 }, (_, i) => `${i}-`);
   for (const caller of callers) ask(caller, 2);
-  expect(turn()).toEqual(callers.slice(0, 8).map((caller) => `${caller}0`));
-  expect(turn()).toEqual([...callers.slice(8).map((c) => `${c}0`), ...callers.slice(0, 4).map((c) => `${c}1`)]);
+  expect(turn()).toEqual(callers.slice(0, WORK_PER_TURN).map((caller) => `${caller}0`));
+  expect(turn()).toEqual([
+    ...callers.slice(WORK_PER_TURN).map((caller) => `${caller}0`),
+    ...callers.slice(0, WORK_PER_TURN - 4).map((caller) => `${caller}1`),
+  ]);
 });
 
 test("what is asked for while others begin comes last, in the same turn if there is room", () => {

@@ -8,8 +8,12 @@ import type { Http2Stream } from "node:http2";
  */
 export type Turns = (caller: unknown, begin: () => unknown) => void;
 
-/** Pieces of work in one turn of the event loop, which reads what has come meanwhile before the next one. */
-export const WORK_PER_TURN = 8;
+/**
+ * Pieces of work in one turn of the event loop, which reads what has come meanwhile before the next one. With 8 a call cost
+ * twice the processor time at 50 callers, for what is begun in one turn goes on in one batch; with 64 it costs the same as
+ * without turns.
+ */
+export const WORK_PER_TURN = 64;
 
 /** Callers take turns; what one caller asks for is begun in its order. */
 export function createTurns(nextTurn: (turn: () => void) => void = setImmediate): Turns {
