@@ -1,4 +1,7 @@
-/** The answer to a message that can't be decoded. Connect tells of some as errors of the server, and of all without a reason. */
+/**
+ * The answer to a message of unary Connect that can't be decoded, which would be an error of the server, without a reason.
+ * In gRPC, gRPC-Web and streams it stays INTERNAL, as gRPC has it ("Status codes and their use in gRPC").
+ */
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
@@ -13,7 +16,8 @@ const aboutTheMessage = new Set([Code.InvalidArgument, Code.Internal]);
 export function explainUnreadable(errors: ErrorCatalogue) {
   const { rpcError, reasonOf } = errors;
   /** Connect aborts a call with its error before it writes it down. */
-  const explain = ({ signal, values }: HandlerContext) => {
+  const explain = ({ signal, values, protocolName, method }: HandlerContext) => {
+    if (protocolName !== "connect" || method.methodKind !== "unary") return;
     const error: unknown = signal.reason;
     if (values.get(decodedKey) || !(error instanceof ConnectError) || reasonOf(error)) return;
     if (!aboutTheMessage.has(error.code)) return;
