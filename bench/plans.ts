@@ -19,7 +19,7 @@ interface Plan {
 
 /** A page of 100 and one more, which tells whether another follows. */
 const PAGE = 101;
-/** What a sweeper takes at a time. */
+/** What a recovery worker takes at a time. */
 const BATCH = 100;
 
 function all(pets: number, now: number): Asked[] {

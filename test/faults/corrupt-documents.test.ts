@@ -188,7 +188,7 @@ test("an order for a pet whose stock can't be read is not placed, and others are
 test("workers finish what they can read, and say what they can't", async () => {
   const [category, pet] = [await shop.category(), await shop.pet()];
   const order = await shop.order({ quantity: 1 });
-  const poisoned = { pending: true, hasReservations: true, ...corruptDocuments["an unknown state"] };
+  const corrupt = { pending: true, hasReservations: true, ...corruptDocuments["an unknown state"] };
   const spoiled = [
     ["category", CATEGORIES, category.id],
     ["pet", PETS, pet.id],
@@ -197,7 +197,7 @@ test("workers finish what they can read, and say what they can't", async () => {
   ] as const;
   const repairs = [];
   for (const [service, schema, id] of spoiled)
-    repairs.push(await spoil(petstore, service, schema, new Map([[Number(id), poisoned]])));
+    repairs.push(await spoil(petstore, service, schema, new Map([[Number(id), corrupt]])));
 
   const sold = await shop.pet();
   const { id: orderId } = await shop.order({ petId: sold.id });

@@ -158,7 +158,7 @@ describe.skipIf(mongodbMissing)("two replicas of every process", () => {
   test("workers of both replicas finish what was left undone", { timeout }, async () => {
     const pets: number[] = [];
     for (let mark = 80; mark < 100; mark++) pets.push(await makePet(mark));
-    // Nobody can be told the status now; each replica of the other side sweeps what is left to tell.
+    // Nobody can be told the status now; each replica of the other side publishes what is pending.
     await petstore.kill("pet", "SIGKILL");
     for (const pet of pets) await make({ do: "stock", id: pet, quantity: 0, mark: pet });
     await petstore.start("pet");

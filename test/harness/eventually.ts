@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 
-/** Longest that anything may be unfinished. Sweepers run every two seconds; the machine may be busy with other tests. */
+/** Longest that anything may be unfinished. Recovery workers run every two seconds; the machine may be busy with other tests. */
 const PATIENCE_MS = 60_000;
 
 /** Reads again until it finds what is wanted, or fails showing what it found instead. */

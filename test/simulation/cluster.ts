@@ -152,7 +152,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
 
   const transport = (from: Caller, to: ServiceName) => pipeline(wire(from, to), { ...time(from), errors });
 
-  async function sweep(name: ServiceName): Promise<void> {
+  async function runWorkers(name: ServiceName): Promise<void> {
     const process = processes.get(name);
     for (const worker of process?.module?.workers ?? [])
       await Promise.race([worker.run(100), process?.died.promise]).catch(() => {});
@@ -173,7 +173,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     stored: (collection: string): number =>
       [...disks.values()].reduce((all, { collections }) => all + (collections.get(collection)?.size ?? 0), 0),
     /** Runs the service's workers once. */
-    sweep,
+    runWorkers,
     /** Lets the cluster go on until the work is done. */
     until: turns.until,
     /** Lets the cluster go on until nobody has anything to do. */
@@ -185,7 +185,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
       for (let round = 0; round < ROUNDS; round++) {
         const before = writes;
         turns.advance(OLD_MS);
-        for (const name of serviceNames) await turns.until(sweep(name));
+        for (const name of serviceNames) await turns.until(runWorkers(name));
         await turns.untilIdle();
         if (writes === before) return;
       }

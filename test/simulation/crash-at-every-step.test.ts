@@ -38,7 +38,7 @@ describe.each(scenarios)("$name", (scenario) => {
   });
 });
 
-/** When late calls arrive, when clients go on meanwhile, and when all is over: sweepers have given up all by then. */
+/** When late calls arrive, when clients go on meanwhile, and when all is over: recovery workers have given up all by then. */
 const [MEANWHILE_S, LATE_S, OVER_S] = [10, 15, 20];
 
 describe.each([...scenarios, tooEarly])("$name", (scenario) => {
@@ -58,7 +58,7 @@ describe.each([...scenarios, tooEarly])("$name", (scenario) => {
       await cluster.until(client.once(scenario.act));
       for (let second = 0; second < OVER_S; second++) {
         cluster.advance(1_000);
-        for (const name of serviceNames) await cluster.until(cluster.sweep(name));
+        for (const name of serviceNames) await cluster.until(cluster.runWorkers(name));
         if (second === MEANWHILE_S) for (const operation of meanwhile) await cluster.until(client.once(operation));
       }
       await cluster.settle();

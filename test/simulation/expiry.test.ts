@@ -27,7 +27,7 @@ async function start(tombstones: Age = RETENTION.tombstones) {
   const cluster = await createCluster(checker.written, retention);
   const client = createClient((operation) => checker.follow(operation, () => perform(cluster, operation)));
   const runAllWorkers = async () => {
-    for (const name of serviceNames) await cluster.until(cluster.sweep(name));
+    for (const name of serviceNames) await cluster.until(cluster.runWorkers(name));
   };
   const run = async (...operations: Operation[]) => {
     for (const operation of operations) await cluster.until(client.do(operation));

@@ -36,12 +36,12 @@ async function history(clients: Operation[][], seed: number, rates: FaultRates) 
   const live = async (program: Operation[]) => {
     for (const operation of program) await client.do(operation);
   };
-  /** Sweepers and time go on beside the clients. */
+  /** Recovery workers and time go on beside the clients. */
   async function workers(busy: () => boolean, roll: Random): Promise<void> {
     while (busy()) {
       await cluster.turn();
       cluster.advance(Math.floor(roll() * 20));
-      if (roll() < 0.1) await cluster.sweep(serviceNames[Math.floor(roll() * serviceNames.length)] ?? "pet");
+      if (roll() < 0.1) await cluster.runWorkers(serviceNames[Math.floor(roll() * serviceNames.length)] ?? "pet");
       if (roll() < 0.01) cluster.advance(7_000);
     }
   }
@@ -53,10 +53,10 @@ async function history(clients: Operation[][], seed: number, rates: FaultRates) 
     busy = false;
   });
   await cluster.until(Promise.all([all, workers(() => busy, seededRandom(seed + 1))]));
-  // Late calls arrive while sweepers give up what they take for abandoned.
+  // Late calls arrive while recovery workers give up what they take for abandoned.
   for (let second = 0; second < AFTERMATH_S; second++) {
     cluster.advance(1_000);
-    for (const name of serviceNames) await cluster.until(cluster.sweep(name));
+    for (const name of serviceNames) await cluster.until(cluster.runWorkers(name));
   }
   await cluster.settle();
   return checker.verdict();

@@ -34,7 +34,7 @@ test("orders that are refused under keys leave what expires, and nothing at Inve
   expect(left).toEqual({ orders: ORDERS, keys: ORDERS });
   const stored = async (days: number) => {
     cluster.advance(days * 24 * 3_600_000);
-    await cluster.until(cluster.sweep("order"));
+    await cluster.until(cluster.runWorkers("order"));
     return { orders: cluster.stored("orders"), keys: cluster.stored("keys") };
   };
   // With the one that was not refused.

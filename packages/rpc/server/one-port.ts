@@ -106,9 +106,9 @@ export function createOnePortServer(
     closeSessions();
     for (const socket of undecided) socket.destroy();
     // A kept-alive connection that is busy now falls idle later.
-    const sweep = setInterval(() => http1.closeIdleConnections(), 50);
+    const closing = setInterval(() => http1.closeIdleConnections(), 50);
     return close((error) => {
-      clearInterval(sweep);
+      clearInterval(closing);
       callback?.(error);
     });
   };

@@ -28,7 +28,7 @@ async function withPoison(bench: Bench, count: number, ids: readonly number[], c
   return (await bench.reopen()).collection(JUDGED);
 }
 
-export function poison(open: OpenSubject): void {
+export function corruptDocuments(open: OpenSubject): void {
   for (const [what, change] of spoiled) {
     it(open, `a document with ${what} is refused by name to whoever asks for it`, async (bench) => {
       const pets = await withPoison(bench, 3, [2], change);

@@ -1,7 +1,7 @@
 /** The promises of `port.ts` as tests. Every engine runs all of them, each on a store of its own. */
 import { describe } from "vitest";
 import { concurrency } from "./concurrency.ts";
-import { poison } from "./corrupt-documents.ts";
+import { corruptDocuments } from "./corrupt-documents.ts";
 import { documents } from "./documents.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { lists } from "./lists.ts";
@@ -17,7 +17,7 @@ export function conformance(engine: string, open: OpenSubject): void {
     describe("updates", () => updates(open));
     describe("lists", () => lists(open));
     describe("concurrency", () => concurrency(open));
-    describe("poison", () => poison(open));
+    describe("corrupt", () => corruptDocuments(open));
     describe("lifecycle", () => lifecycle(open));
   });
 }

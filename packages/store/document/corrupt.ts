@@ -1,6 +1,6 @@
 /**
- * Poison harms only itself. A document that can't be read is refused to whoever asks for it by `_id`; everything else goes
- * on without it, and the operator is told.
+ * A corrupt document harms only itself: it is refused to whoever asks for it by `_id`, everything else goes on without it,
+ * and the operator is told.
  */
 
 import type { Clock, EngineContext } from "../engine/context.ts";
@@ -10,7 +10,7 @@ import { Corrupt } from "../port.ts";
 const REPORT_INTERVAL_MS = 3_600_000;
 const MAX_REPORTED = 1_000;
 
-/** Documents that a list may leave out. More of them are no poison, but the work of another version. */
+/** Documents that a list may leave out. More of them are no accident, but the work of another version. */
 const MAX_LEFT_OUT = 1_000;
 
 export type Report = (error: Corrupt) => void;

@@ -15,7 +15,7 @@ interface Counter extends Doc {
 
 interface Step {
   /** What the next read sees: a count and who made it, no document, or one that can't be read. */
-  readonly sees: number | "nothing" | "poison";
+  readonly sees: number | "nothing" | "corrupt";
   readonly by?: "us" | "another";
   readonly reading?: () => void;
   /** What becomes of the write that follows; none may follow when absent. */
@@ -59,7 +59,7 @@ function bench(steps: Step[], members: "one" | "several" = "several", clock = ()
         step.reading?.();
         log.push(latest ? "read latest" : "read");
         if (step.sees === "nothing") return undefined;
-        return serialize(step.sees === "poison" ? { _id: 1 } : stored(step.sees, step.by));
+        return serialize(step.sees === "corrupt" ? { _id: 1 } : stored(step.sees, step.by));
       },
     },
     timing: { clock, random: () => 0, sleep: async () => {} },
@@ -139,7 +139,7 @@ test("deciding stops when others must get their turn: the rest waits, and the at
 
 test("what can't be read is refused to all, whoever's turn it is", async () => {
   const { all, results } = updates(add, add);
-  expect(await bench([{ sees: "poison" }]).change(1, all)).toEqual([]);
+  expect(await bench([{ sees: "corrupt" }]).change(1, all)).toEqual([]);
   expect(results).toEqual([expect.any(Corrupt), expect.any(Corrupt)]);
 });
 
@@ -226,11 +226,11 @@ test.each(["unsure", "failed"] as const)(
   "what may have been made (%s) is in doubt when it can't be read",
   async (write) => {
     const { all, results } = updates(add);
-    await bench([{ sees: 1, write }, { sees: "poison" }]).change(1, all);
+    await bench([{ sees: 1, write }, { sees: "corrupt" }]).change(1, all);
     expect(results).toEqual([expect.objectContaining({ name: "Unavailable", inDoubt: true })]);
 
     const unsent = updates(add);
-    await bench([{ sees: "poison" }]).change(1, unsent.all);
+    await bench([{ sees: "corrupt" }]).change(1, unsent.all);
     expect(unsent.results).toEqual([expect.any(Corrupt)]);
   },
 );

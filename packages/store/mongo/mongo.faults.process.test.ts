@@ -1,4 +1,4 @@
-/** Answers that are lost, writes that come late, documents that are poison: what the engine makes of them. */
+/** Answers that are lost, writes that come late, corrupt documents: what the engine makes of them. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { deserialize, serialize } from "bson";
@@ -184,7 +184,7 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     expect(ids.at(-1)).toBeGreaterThan(100);
   });
 
-  test("a poison document harms only itself", async () => {
+  test("a corrupt document harms only itself", async () => {
     await Promise.all(range(6, 1).map((id) => counters.update(id, () => put({ _id: id, count: 1, even: true }, 0))));
     await inDatabase(async (db) => {
       const raw = db.collection<{ _id: number; rev?: unknown; even: boolean }>("counters");
