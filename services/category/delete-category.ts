@@ -15,12 +15,12 @@ import { endDeletion } from "./rules.ts";
 export async function advanceDeletion(
   { clock, failpoint, categories, pets }: CategoryContext,
   id: number,
-  budget: CallContext,
+  callContext: CallContext,
 ): Promise<void> {
-  const doc = await categories.get(id, budget);
+  const doc = await categories.get(id, callContext);
   if (doc?.state !== "DELETING") return;
   const { op } = doc;
-  const call = onBehalfOf(doc, budget);
+  const call = onBehalfOf(doc, callContext);
   const deletion = { categoryId: BigInt(id), op: BigInt(op) };
   await failpoint("category.deleting");
   const { membership } = await pets.closeCategory(deletion, outgoing(clock, call));

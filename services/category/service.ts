@@ -17,9 +17,9 @@ export async function createCategoryService(deps: Deps, peers: CategoryPeers): P
   const keys = createKeys(
     await store.collection(KEYS),
     {
-      nextId: (budget) => store.nextId("category", budget),
-      resolutionOf: async (id, budget) => resolutionOf(await categories.get(id, budget)),
-      abandon: (id, budget) => categories.update(id, insertAborted(id), budget),
+      nextId: (callContext) => store.nextId("category", callContext),
+      resolutionOf: async (id, callContext) => resolutionOf(await categories.get(id, callContext)),
+      abandon: (id, callContext) => categories.update(id, insertAborted(id), callContext),
     },
     deps,
   );

@@ -11,15 +11,15 @@ export function createCategoryWorkers(context: CategoryContext): Worker[] {
       {
         name: "category.recovery",
         everyMs: 2_000,
-        list: (batch, budget) => categories.list({ ...batch, where: { pending: true } }, budget),
-        advance: ({ _id }, budget) => advanceDeletion(context, _id, budget),
+        list: (batch, callContext) => categories.list({ ...batch, where: { pending: true } }, callContext),
+        advance: ({ _id }, callContext) => advanceDeletion(context, _id, callContext),
       },
       context,
     ),
     expiryWorker("category.keys", keys.removeExpired, context),
     expiryWorker(
       "category.tombstones",
-      (limit, budget) => removeTombstones(categories, expiry, limit, budget),
+      (limit, callContext) => removeTombstones(categories, expiry, limit, callContext),
       context,
     ),
   ];

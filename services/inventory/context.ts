@@ -24,8 +24,8 @@ export interface InventoryContext extends Deps, InventoryPeers {
     id: number,
     decide: Decide<InventoryDoc, R>,
     failpoint: `inventory.${string}`,
-    budget: CallContext,
+    callContext: CallContext,
   ): Promise<R>;
   /** Releases an order's reservation. */
-  releaseOrder(id: number, order: number, budget: CallContext): Promise<OperationResult>;
+  releaseOrder(id: number, order: number, callContext: CallContext): Promise<OperationResult>;
 }

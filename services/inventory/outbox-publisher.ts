@@ -41,8 +41,8 @@ export function createPublisher(context: PublisherContext): Publisher {
   let calls = 0;
 
   /** Sends the newest status of the pets. Resolves to those that Pet could not change. */
-  async function send(petIds: readonly number[], budget: CallContext): Promise<Set<number>> {
-    const due = (await entries.getMany(petIds, budget)).filter(({ pending }) => pending);
+  async function send(petIds: readonly number[], callContext: CallContext): Promise<Set<number>> {
+    const due = (await entries.getMany(petIds, callContext)).filter(({ pending }) => pending);
     if (due.length === 0) return new Set();
     await failpoint("inventory.status-due");
     const statuses = due.map(({ _id, status, statusRev }) => ({
@@ -50,11 +50,13 @@ export function createPublisher(context: PublisherContext): Publisher {
       status: toPetStatus(status),
       statusRev: BigInt(statusRev),
     }));
-    const { petId } = await pets.applyStatuses({ statuses }, outgoing(clock, budget));
+    const { petId } = await pets.applyStatuses({ statuses }, outgoing(clock, callContext));
     await failpoint("inventory.status-applied");
     const applied = new Set(petId.map(Number));
     const published = due.filter(({ _id }) => applied.has(_id));
-    await Promise.all(published.map(({ _id, statusRev }) => entries.update(_id, markPublished(statusRev), budget)));
+    await Promise.all(
+      published.map(({ _id, statusRev }) => entries.update(_id, markPublished(statusRev), callContext)),
+    );
     return new Set(due.map(({ _id }) => _id)).difference(applied);
   }
 
@@ -108,7 +110,7 @@ export function createPublisher(context: PublisherContext): Publisher {
       name: "inventory.outbox",
       everyMs: 1_000,
       concurrency: MAX_BATCH,
-      list: (batch, budget) => entries.list({ ...batch, where: { pending: true } }, budget),
+      list: (batch, callContext) => entries.list({ ...batch, where: { pending: true } }, callContext),
       advance: ({ _id }) => publish(_id),
     },
     context,

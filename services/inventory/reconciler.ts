@@ -14,8 +14,8 @@ export function createReconciler(context: InventoryContext): Worker {
   const { clock, log, failpoint, entries, orders, releaseOrder } = context;
 
   /** The orders among these that have ended. */
-  async function endedAmong(held: readonly number[], budget: CallContext): Promise<number[]> {
-    const { states } = await orders.getOrderStates({ orderId: held.map(BigInt) }, outgoing(clock, budget));
+  async function endedAmong(held: readonly number[], callContext: CallContext): Promise<number[]> {
+    const { states } = await orders.getOrderStates({ orderId: held.map(BigInt) }, outgoing(clock, callContext));
     return held.filter((_, index) => states[index] === OrderState.ENDED);
   }
 
@@ -23,12 +23,12 @@ export function createReconciler(context: InventoryContext): Worker {
     {
       name: "inventory.orphans",
       everyMs: 30_000,
-      list: (batch, budget) => entries.list({ ...batch, where: { hasReservations: true } }, budget),
-      async advance({ _id, reservations }, budget) {
-        for (const order of await endedAmong(ordersIn(reservations), budget)) {
+      list: (batch, callContext) => entries.list({ ...batch, where: { hasReservations: true } }, callContext),
+      async advance({ _id, reservations }, callContext) {
+        for (const order of await endedAmong(ordersIn(reservations), callContext)) {
           log.warn({ petId: _id, order }, "an order that has ended still held units: releasing them");
           await failpoint("inventory.orphan-found");
-          await releaseOrder(_id, order, budget);
+          await releaseOrder(_id, order, callContext);
         }
       },
     },

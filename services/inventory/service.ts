@@ -14,14 +14,14 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
   const entries = withExpiry(await deps.store.collection(INVENTORY), isTombstone, expiry);
   const publisher = createPublisher({ ...deps, ...peers, entries });
 
-  const change: InventoryContext["change"] = async (id, decide, failpoint, budget) => {
-    const result = await entries.update(id, decide, budget);
+  const change: InventoryContext["change"] = async (id, decide, failpoint, callContext) => {
+    const result = await entries.update(id, decide, callContext);
     await deps.failpoint(failpoint);
     if (result.entry?.pending) publisher.notify(id);
     return result;
   };
-  const releaseOrder: InventoryContext["releaseOrder"] = (id, order, budget) =>
-    change(id, release(id, order), "inventory.released", budget);
+  const releaseOrder: InventoryContext["releaseOrder"] = (id, order, callContext) =>
+    change(id, release(id, order), "inventory.released", callContext);
 
   const context = { ...deps, ...peers, entries, expiry, publisher, change, releaseOrder };
   return { implementations: createInventoryHandlers(context), workers: createInventoryWorkers(context) };

@@ -8,6 +8,10 @@ export function createInventoryWorkers(context: InventoryContext): Worker[] {
   return [
     publisher.worker,
     createReconciler(context),
-    expiryWorker("inventory.tombstones", (limit, budget) => removeTombstones(entries, expiry, limit, budget), context),
+    expiryWorker(
+      "inventory.tombstones",
+      (limit, callContext) => removeTombstones(entries, expiry, limit, callContext),
+      context,
+    ),
   ];
 }

@@ -22,8 +22,12 @@ const steps: Record<PendingState, OrderStep> = {
 };
 
 /** Resolves to the order when nothing is pending. It ends: every step leaves its state, and none leads back. */
-export async function advanceOrder(context: OrderContext, order: OrderDoc, budget: CallContext): Promise<OrderDoc> {
-  const call = onBehalfOf(order, budget);
+export async function advanceOrder(
+  context: OrderContext,
+  order: OrderDoc,
+  callContext: CallContext,
+): Promise<OrderDoc> {
+  const call = onBehalfOf(order, callContext);
   let doc = order;
   while (isPending(doc.state)) {
     const next = await steps[doc.state](context, doc, call);
@@ -35,7 +39,7 @@ export async function advanceOrder(context: OrderContext, order: OrderDoc, budge
 }
 
 /** For the recovery worker: aborts an order that has been PLACED for too long, and advances one that is decided. */
-export async function recoverOrder(context: OrderContext, { _id }: OrderDoc, budget: CallContext): Promise<void> {
-  const doc = await context.orders.update(_id, timeOut(context.clock()), budget);
-  if (doc && doc.state !== "PLACED") await advanceOrder(context, doc, budget);
+export async function recoverOrder(context: OrderContext, { _id }: OrderDoc, callContext: CallContext): Promise<void> {
+  const doc = await context.orders.update(_id, timeOut(context.clock()), callContext);
+  if (doc && doc.state !== "PLACED") await advanceOrder(context, doc, callContext);
 }

@@ -7,9 +7,9 @@ import { type OrderStep, operationOf } from "./context.ts";
 import { release } from "./rules.ts";
 
 /** CANCELLING -> CANCELLED, ABORTING -> ABORTED. */
-export const releaseUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
+export const releaseUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, callContext) => {
   await failpoint("order.releasing");
-  await inventory.release(operationOf(doc), outgoing(clock, budget));
+  await inventory.release(operationOf(doc), outgoing(clock, callContext));
   await failpoint("order.released-stock");
-  return orders.update(doc._id, release, budget);
+  return orders.update(doc._id, release, callContext);
 };

@@ -27,7 +27,11 @@ export function resolutionOf(doc: OrderDoc | undefined): Resolution {
 }
 
 /** One step of a saga: takes a pending order out of its state and resolves to what is stored then. */
-export type OrderStep = (context: OrderContext, doc: OrderDoc, budget: CallContext) => Promise<OrderDoc | undefined>;
+export type OrderStep = (
+  context: OrderContext,
+  doc: OrderDoc,
+  callContext: CallContext,
+) => Promise<OrderDoc | undefined>;
 
 /** The order and its pet, as Inventory's operations name them. Only orders for a pet have steps to take. */
 export const operationOf = ({ _id, petId = 0 }: OrderDoc) => ({ orderId: BigInt(_id), petId: BigInt(petId) });

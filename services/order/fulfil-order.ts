@@ -4,9 +4,9 @@ import { type OrderStep, operationOf } from "./context.ts";
 import { commit } from "./rules.ts";
 
 /** COMMITTING -> COMPLETE. */
-export const commitUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
+export const commitUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, callContext) => {
   await failpoint("order.committing");
-  await inventory.commit(operationOf(doc), outgoing(clock, budget));
+  await inventory.commit(operationOf(doc), outgoing(clock, callContext));
   await failpoint("order.committed-stock");
-  return orders.update(doc._id, commit, budget);
+  return orders.update(doc._id, commit, callContext);
 };

@@ -23,7 +23,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
   const { orders, keys, clock } = context;
   const finished = finishOnRead<OrderDoc>({
     isUnderWay: isCancelling,
-    finish: (doc, budget) => advanceOrder(context, doc, budget),
+    finish: (doc, callContext) => advanceOrder(context, doc, callContext),
   });
 
   const publicService = implement(OrderService, {

@@ -19,11 +19,11 @@ const refusals: Partial<Record<Outcome, OrderRefusal>> = {
 export async function checkRefusal(
   { clock, inventory }: OrderContext,
   { petId, quantity = 1 }: OrderParams,
-  budget: CallContext,
+  callContext: CallContext,
 ): Promise<OrderRefusal | undefined> {
   if (petId === undefined) return undefined;
   if (petId === NO_PET) return "PET_NOT_FOUND";
-  const { outcome } = await inventory.checkReserve({ petId: BigInt(petId), quantity }, outgoing(clock, budget));
+  const { outcome } = await inventory.checkReserve({ petId: BigInt(petId), quantity }, outgoing(clock, callContext));
   return refusals[outcome];
 }
 
@@ -34,21 +34,21 @@ export async function checkRefusal(
 export async function writeOrder(
   context: OrderContext,
   { id, params, isKeyed }: { readonly id: number; readonly params: OrderParams; readonly isKeyed: boolean },
-  budget: CallContext,
+  callContext: CallContext,
 ): Promise<OrderDoc> {
   const { clock, orders } = context;
-  const isFirst = isKeyed && !(await orders.get(id, budget));
-  const refusal = isFirst ? await checkRefusal(context, params, budget) : undefined;
-  return orders.update(id, refusal ? insertAborted(id, refusal) : insert(id, params, clock()), budget);
+  const isFirst = isKeyed && !(await orders.get(id, callContext));
+  const refusal = isFirst ? await checkRefusal(context, params, callContext) : undefined;
+  return orders.update(id, refusal ? insertAborted(id, refusal) : insert(id, params, clock()), callContext);
 }
 
 /** PLACED -> RESERVED, COMMITTING or ABORTING. */
-export const reserveUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, budget) => {
+export const reserveUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, callContext) => {
   await failpoint("order.placed");
   const reservation = { ...operationOf(doc), quantity: doc.quantity ?? 1 };
-  const { outcome } = await inventory.reserve(reservation, outgoing(clock, budget));
+  const { outcome } = await inventory.reserve(reservation, outgoing(clock, callContext));
   await failpoint("order.reserved-stock");
-  return orders.update(doc._id, ruleFor(outcome), budget);
+  return orders.update(doc._id, ruleFor(outcome), callContext);
 };
 
 function ruleFor(outcome: Outcome): typeof reserve {

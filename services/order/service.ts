@@ -17,9 +17,9 @@ export async function createOrderService(deps: Deps, peers: OrderPeers): Promise
   const keys = createKeys(
     await store.collection(KEYS),
     {
-      nextId: (budget) => store.nextId("order", budget),
-      resolutionOf: async (id, budget) => resolutionOf(await orders.get(id, budget)),
-      abandon: async (id, budget) => void (await orders.update(id, insertAborted(id), budget)),
+      nextId: (callContext) => store.nextId("order", callContext),
+      resolutionOf: async (id, callContext) => resolutionOf(await orders.get(id, callContext)),
+      abandon: async (id, callContext) => void (await orders.update(id, insertAborted(id), callContext)),
     },
     deps,
   );

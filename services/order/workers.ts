@@ -11,12 +11,16 @@ export function createOrderWorkers(context: OrderContext): Worker[] {
       {
         name: "order.recovery",
         everyMs: 2_000,
-        list: (batch, budget) => orders.list({ ...batch, where: { pending: true } }, budget),
-        advance: (doc, budget) => recoverOrder(context, doc, budget),
+        list: (batch, callContext) => orders.list({ ...batch, where: { pending: true } }, callContext),
+        advance: (doc, callContext) => recoverOrder(context, doc, callContext),
       },
       context,
     ),
     expiryWorker("order.keys", keys.removeExpired, context),
-    expiryWorker("order.tombstones", (limit, budget) => removeTombstones(orders, expiry, limit, budget), context),
+    expiryWorker(
+      "order.tombstones",
+      (limit, callContext) => removeTombstones(orders, expiry, limit, callContext),
+      context,
+    ),
   ];
 }

@@ -17,14 +17,14 @@ export async function advanceIntent(
   context: PetContext,
   id: number,
   op: number,
-  budget: CallContext,
+  callContext: CallContext,
 ): Promise<IntentEnd | undefined> {
   for (let step = 0; step < MAX_STEPS; step++) {
-    const doc = await context.pets.get(id, budget);
+    const doc = await context.pets.get(id, callContext);
     if (doc?.intent?.op !== op) return doc?.last?.op === op ? doc.last : undefined;
     await context.failpoint("pet.intent");
     const carryOut = doc.intent.delete ? carryOutDeletion : carryOutUpdate;
-    await carryOut(context, doc, doc.intent, onBehalfOf(doc, budget));
+    await carryOut(context, doc, doc.intent, onBehalfOf(doc, callContext));
   }
   throw unfinished();
 }
@@ -33,7 +33,7 @@ export async function advanceIntent(
 export const isDeletionUnderWay = ({ intent }: PetDoc): boolean => intent?.delete === true;
 
 /** Takes the deletion of a pet to its end and resolves to the pet then: deleted, or as it was when that was refused. */
-export async function finishDeletion(context: PetContext, { _id, intent }: PetDoc, budget: CallContext) {
-  if (intent) await advanceIntent(context, _id, intent.op, budget);
-  return context.pets.get(_id, { deadline: budget.deadline, latest: true });
+export async function finishDeletion(context: PetContext, { _id, intent }: PetDoc, callContext: CallContext) {
+  if (intent) await advanceIntent(context, _id, intent.op, callContext);
+  return context.pets.get(_id, { deadline: callContext.deadline, latest: true });
 }

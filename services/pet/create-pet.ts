@@ -12,9 +12,10 @@ import { abort, activate, insert, insertAborted, refusalError } from "./rules.ts
 export async function checkCategory(
   { deletionGuard }: PetContext,
   categoryId: number,
-  budget: CallContext,
+  callContext: CallContext,
 ): Promise<PetRefusal | undefined> {
-  const verdict = categoryId === NO_CATEGORY ? "deleted" : await deletionGuard.checkBeforeClaim(categoryId, budget);
+  const verdict =
+    categoryId === NO_CATEGORY ? "deleted" : await deletionGuard.checkBeforeClaim(categoryId, callContext);
   if (verdict === "open") return undefined;
   return verdict === "deleted" ? "CATEGORY_NOT_FOUND" : "CONCURRENT_UPDATE";
 }
@@ -26,22 +27,26 @@ export async function checkCategory(
 export async function writePet(
   context: PetContext,
   { id, params, isKeyed }: { readonly id: number; readonly params: PetParams; readonly isKeyed: boolean },
-  budget: CallContext,
+  callContext: CallContext,
 ): Promise<void> {
-  if (await context.pets.get(id, budget)) return;
-  const refusal = isKeyed ? await checkCategory(context, params.categoryId, budget) : undefined;
-  await context.pets.update(id, refusal ? insertAborted(id, refusal) : insert(id, params), budget);
+  if (await context.pets.get(id, callContext)) return;
+  const refusal = isKeyed ? await checkCategory(context, params.categoryId, callContext) : undefined;
+  await context.pets.update(id, refusal ? insertAborted(id, refusal) : insert(id, params), callContext);
 }
 
 /** CREATING -> ACTIVE or ABORTED. The next step follows from what is stored, never from what a caller sent. */
-export async function advanceCreation(context: PetContext, id: number, budget: CallContext): Promise<Resolved<PetDoc>> {
+export async function advanceCreation(
+  context: PetContext,
+  id: number,
+  callContext: CallContext,
+): Promise<Resolved<PetDoc>> {
   const { clock, failpoint, pets, deletionGuard, inventory } = context;
   for (let step = 0; step < MAX_STEPS; step++) {
-    const doc = await pets.get(id, budget);
+    const doc = await pets.get(id, callContext);
     if (!doc) throw unfinished();
     if (doc.state === "ABORTED") return doc.refusal ? refused(refusalError(doc.refusal)) : abandoned;
     if (doc.state !== "CREATING") return accepted(doc);
-    const call = onBehalfOf(doc, budget);
+    const call = onBehalfOf(doc, callContext);
     await failpoint("pet.creating");
     const verdict = await deletionGuard.checkAfterClaim(doc.categoryId, call);
     // Not a refusal: the category may become ACTIVE again, and the pet with it.

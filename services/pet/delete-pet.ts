@@ -5,11 +5,11 @@ import type { PetContext } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
 import { applyDeletion, dropIntent } from "./rules.ts";
 
-export async function carryOutDeletion(context: PetContext, { _id }: PetDoc, { op }: Intent, budget: CallContext) {
+export async function carryOutDeletion(context: PetContext, { _id }: PetDoc, { op }: Intent, callContext: CallContext) {
   const { pets, inventory, clock, failpoint } = context;
-  const { outcome } = await inventory.retire({ petId: BigInt(_id), op: BigInt(op) }, outgoing(clock, budget));
+  const { outcome } = await inventory.retire({ petId: BigInt(_id), op: BigInt(op) }, outgoing(clock, callContext));
   await failpoint("pet.retired-inventory");
-  if (outcome === Outcome.OPEN_ORDERS) await pets.update(_id, dropIntent(op, "PET_HAS_OPEN_ORDERS"), budget);
+  if (outcome === Outcome.OPEN_ORDERS) await pets.update(_id, dropIntent(op, "PET_HAS_OPEN_ORDERS"), callContext);
   // NOT_FOUND: without an entry there is nothing to retire, and its loss must not keep the pet from being deleted.
-  if (outcome === Outcome.OK || outcome === Outcome.NOT_FOUND) await pets.update(_id, applyDeletion(op), budget);
+  if (outcome === Outcome.OK || outcome === Outcome.NOT_FOUND) await pets.update(_id, applyDeletion(op), callContext);
 }

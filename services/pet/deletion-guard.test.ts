@@ -28,10 +28,10 @@ beforeEach(async () => {
   const finishDeletion = async () => {};
   const context = { clock, sleep, failpoint: () => {}, retention: RETENTION, pets, guards, categories, finishDeletion };
   deletionGuard = createDeletionGuard(context);
-  await deletionGuard.close(CATEGORY, 1, budget());
+  await deletionGuard.close(CATEGORY, 1, callContext());
 });
-const budget = () => ({ deadline: time.clock() + 1_000, requestId: "r", caller: "ann" });
-const removeExpired = (limit = 100) => deletionGuard.removeExpired(limit, budget());
+const callContext = () => ({ deadline: time.clock() + 1_000, requestId: "r", caller: "ann" });
+const removeExpired = (limit = 100) => deletionGuard.removeExpired(limit, callContext());
 
 test("a guard is removed a week after it was closed for a category that is deleted", async () => {
   state = CategoryState.DELETED;
@@ -45,7 +45,7 @@ test("a guard is removed a week after it was closed for a category that is delet
 test("a guard stays as long as the deletion is undecided, and when it is open", async () => {
   time.advance(9 * DAY_MS);
   expect(await removeExpired()).toBe(0);
-  await deletionGuard.open(CATEGORY, 1, budget());
+  await deletionGuard.open(CATEGORY, 1, callContext());
   state = CategoryState.DELETED;
   expect(await removeExpired()).toBe(0);
   expect(await guards.get(CATEGORY)).toMatchObject({ closed: false });
@@ -53,16 +53,16 @@ test("a guard stays as long as the deletion is undecided, and when it is open", 
 
 test("a guard stays as long as a pet must find it closed", async () => {
   state = CategoryState.DELETED;
-  await pets.update(1, insert(1, { facts: { name: "Rex" }, categoryId: CATEGORY }), budget());
+  await pets.update(1, insert(1, { facts: { name: "Rex" }, categoryId: CATEGORY }), callContext());
   time.advance(9 * DAY_MS);
   expect(await removeExpired()).toBe(0);
-  await pets.update(1, abort, budget());
+  await pets.update(1, abort, callContext());
   expect(await removeExpired()).toBe(1);
 });
 
 test("guards that a deletion left closed are opened, and don't keep others from being removed", async () => {
   [state, ofOther] = [CategoryState.ACTIVE, CategoryState.DELETED];
-  await deletionGuard.close(OTHER, 1, budget());
+  await deletionGuard.close(OTHER, 1, callContext());
   time.advance(9 * DAY_MS);
   await removeExpired(1);
   await removeExpired(1);
@@ -72,12 +72,12 @@ test("guards that a deletion left closed are opened, and don't keep others from 
 
 test("a category that was seen before the clock was set back is asked for again", async () => {
   ofOther = CategoryState.ACTIVE;
-  expect(await deletionGuard.checkBeforeClaim(OTHER, budget())).toBe("open");
-  await deletionGuard.close(OTHER, 1, budget());
+  expect(await deletionGuard.checkBeforeClaim(OTHER, callContext())).toBe("open");
+  await deletionGuard.close(OTHER, 1, callContext());
   ofOther = CategoryState.DELETED;
   time.advance(9 * DAY_MS);
   expect(await removeExpired()).toBe(1);
   time.advance(-9 * DAY_MS);
   expect(await guards.get(OTHER)).toBeUndefined();
-  expect(await deletionGuard.checkBeforeClaim(OTHER, budget())).toBe("deleted");
+  expect(await deletionGuard.checkBeforeClaim(OTHER, callContext())).toBe("deleted");
 });

@@ -31,7 +31,7 @@ interface GuardContext extends Pick<Deps, "clock" | "sleep" | "failpoint" | "ret
   readonly guards: DeletionGuards;
   readonly categories: Client<typeof CategoryInternalService>;
   /** Takes the deletion of a pet to its end. */
-  readonly finishDeletion: (doc: PetDoc, budget: CallContext) => Promise<unknown>;
+  readonly finishDeletion: (doc: PetDoc, callContext: CallContext) => Promise<unknown>;
 }
 
 export function createDeletionGuard(context: GuardContext) {
@@ -53,43 +53,43 @@ export function createDeletionGuard(context: GuardContext) {
   }
   const remembers = (id: number) => now() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
 
-  const stateOf = async (id: number, budget: CallContext) => {
-    const { state, op } = await categories.getCategoryState({ categoryId: BigInt(id) }, outgoing(clock, budget));
+  const stateOf = async (id: number, callContext: CallContext) => {
+    const { state, op } = await categories.getCategoryState({ categoryId: BigInt(id) }, outgoing(clock, callContext));
     return { state, op: Number(op) };
   };
 
   /** Reads the guard, and asks Category when it is closed. */
-  async function check(id: number, budget: CallContext): Promise<GuardVerdict> {
-    const guard = await guards.get(id, budget);
+  async function check(id: number, callContext: CallContext): Promise<GuardVerdict> {
+    const guard = await guards.get(id, callContext);
     if (!guard?.closed) return "open";
-    const { state, op } = await stateOf(id, budget);
+    const { state, op } = await stateOf(id, callContext);
     if (state === CategoryState.DELETED) return "deleted";
     if (state === CategoryState.DELETING || op !== guard.op) return "deleting";
     // The deletion that closed the guard stepped back, and crashed before it opened the guard.
     await failpoint("guard.left-closed");
-    await open(id, op, budget);
+    await open(id, op, callContext);
     return "open";
   }
 
-  const open = (id: number, op: number, budget: CallContext) =>
+  const open = (id: number, op: number, callContext: CallContext) =>
     guards.update(
       id,
       (guard) => (guard?.closed && guard.op === op ? put({ ...guard, closed: false }, undefined) : keep(undefined)),
-      budget,
+      callContext,
     );
 
   /**
    * Whether there is a member. A corrupt pet counts: its category must still exist when the pet can be read again. A pet
    * that is being deleted may be gone for callers already, so its deletion is finished; it counts if that fails.
    */
-  async function isAny(where: { joining: number } | { member: number }, budget: CallContext): Promise<boolean> {
+  async function isAny(where: { joining: number } | { member: number }, callContext: CallContext): Promise<boolean> {
     let failed: number | undefined;
     try {
       for (;;) {
-        const [first] = await pets.list({ where, limit: 1, order: "asc", strict: true }, budget);
+        const [first] = await pets.list({ where, limit: 1, order: "asc", strict: true }, callContext);
         if (!first || !isDeletionUnderWay(first) || first._id === failed) return first !== undefined;
         failed = first._id;
-        await finishDeletion(first, budget).catch(() => {});
+        await finishDeletion(first, callContext).catch(() => {});
       }
     } catch (error) {
       if (error instanceof Corrupt) return true;
@@ -98,8 +98,8 @@ export function createDeletionGuard(context: GuardContext) {
   }
 
   /** First those that are joining, then the members: a pet that joins in between is found by the second look. */
-  const hasMembers = async (id: number, budget: CallContext): Promise<boolean> =>
-    (await isAny({ joining: id }, budget)) || (await isAny({ member: id }, budget));
+  const hasMembers = async (id: number, callContext: CallContext): Promise<boolean> =>
+    (await isAny({ joining: id }, callContext)) || (await isAny({ member: id }, callContext));
 
   /** Asks again until the deletion is decided or the time is up. */
   async function untilDecided(ask: () => Promise<GuardVerdict>, { deadline }: CallContext): Promise<GuardVerdict> {
@@ -113,43 +113,43 @@ export function createDeletionGuard(context: GuardContext) {
 
   return {
     /** Before anything is written: does the category exist, and does it stay? */
-    checkBeforeClaim: (id: number, budget: CallContext): Promise<GuardVerdict> =>
+    checkBeforeClaim: (id: number, callContext: CallContext): Promise<GuardVerdict> =>
       untilDecided(async () => {
-        if (remembers(id) || (await guards.get(id, budget))) return check(id, budget);
+        if (remembers(id) || (await guards.get(id, callContext))) return check(id, callContext);
         const asked = now();
-        if ((await stateOf(id, budget)).state === CategoryState.DELETED) return "deleted";
+        if ((await stateOf(id, callContext)).state === CategoryState.DELETED) return "deleted";
         if (seenAt.size >= MAX_REMEMBERED) seenAt.clear();
         if (asked <= now()) seenAt.set(id, asked);
         return "open";
-      }, budget),
+      }, callContext),
 
     /** After the pet has claimed its place: from here on only the guard decides. */
-    checkAfterClaim: (id: number, budget: CallContext): Promise<GuardVerdict> =>
-      untilDecided(() => check(id, budget), budget),
+    checkAfterClaim: (id: number, callContext: CallContext): Promise<GuardVerdict> =>
+      untilDecided(() => check(id, callContext), callContext),
 
     /** Lets pets join again, unless a later deletion than `op` has closed the guard. */
     open,
 
     /** Closes the guard for deletion `op` and says whether the category has members. */
-    async close(id: number, op: number, budget: CallContext): Promise<Membership> {
+    async close(id: number, op: number, callContext: CallContext): Promise<Membership> {
       const closed = await guards.update(
         id,
         (guard) => {
           if (!guard) return put({ _id: id, closed: true, op }, true);
           return op > guard.op ? put({ ...guard, closed: true, op }, true) : keep(op === guard.op && guard.closed);
         },
-        budget,
+        callContext,
       );
       if (!closed) return Membership.STALE;
       await failpoint("guard.closed");
-      return (await hasMembers(id, budget)) ? Membership.SOME : Membership.NONE;
+      return (await hasMembers(id, callContext)) ? Membership.SOME : Membership.NONE;
     },
 
     /**
      * Removes guards that were closed long ago for a category that is deleted, `limit` at most, and opens those that were
      * left closed. Resolves to how many were removed.
      */
-    removeExpired(limit: number, budget: CallContext): Promise<number> {
+    removeExpired(limit: number, callContext: CallContext): Promise<number> {
       now();
       return removeExpired(
         expiry,
@@ -164,7 +164,7 @@ export function createDeletionGuard(context: GuardContext) {
           },
         },
         limit,
-        budget,
+        callContext,
       );
     },
   };

@@ -33,7 +33,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
   const { pets, keys, deletionGuard, clock } = context;
   const finished = finishOnRead<PetDoc>({
     isUnderWay: isDeletionUnderWay,
-    finish: (doc, budget) => finishDeletion(context, doc, budget),
+    finish: (doc, callContext) => finishDeletion(context, doc, callContext),
   });
 
   /** Begins a write, after it has checked the category and finished the intent before it, and takes it to its end. */

@@ -22,14 +22,14 @@ export async function createPetService(deps: Deps, peers: PetPeers): Promise<Ser
     ...peers,
     pets,
     guards,
-    finishDeletion: (doc, budget) => finishDeletion(context, doc, budget),
+    finishDeletion: (doc, callContext) => finishDeletion(context, doc, callContext),
   });
   const keys = createKeys(
     await store.collection(KEYS),
     {
-      nextId: (budget) => store.nextId("pet", budget),
-      resolutionOf: async (id, budget) => resolutionOf(await pets.get(id, budget)),
-      abandon: (id, budget) => pets.update(id, insertAborted(id), budget),
+      nextId: (callContext) => store.nextId("pet", callContext),
+      resolutionOf: async (id, callContext) => resolutionOf(await pets.get(id, callContext)),
+      abandon: (id, callContext) => pets.update(id, insertAborted(id), callContext),
     },
     deps,
   );

@@ -12,14 +12,14 @@ export function createPetWorkers(context: PetContext): Worker[] {
       {
         name: "pet.recovery",
         everyMs: 2_000,
-        list: (batch, budget) => pets.list({ ...batch, where: { pending: true } }, budget),
-        advance: ({ _id, intent }, budget) =>
-          intent ? advanceIntent(context, _id, intent.op, budget) : advanceCreation(context, _id, budget),
+        list: (batch, callContext) => pets.list({ ...batch, where: { pending: true } }, callContext),
+        advance: ({ _id, intent }, callContext) =>
+          intent ? advanceIntent(context, _id, intent.op, callContext) : advanceCreation(context, _id, callContext),
       },
       context,
     ),
     expiryWorker("pet.keys", keys.removeExpired, context),
-    expiryWorker("pet.tombstones", (limit, budget) => removeTombstones(pets, expiry, limit, budget), context),
+    expiryWorker("pet.tombstones", (limit, callContext) => removeTombstones(pets, expiry, limit, callContext), context),
     expiryWorker("pet.deletion-guards", deletionGuard.removeExpired, context),
   ];
 }

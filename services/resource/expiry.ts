@@ -64,9 +64,9 @@ export function createExpiry({ ageMs, periodMs }: Age, clock: Clock): Expiry {
 
 interface Expiring<T> {
   /** Those that ended in one of the periods. */
-  readonly list: (periods: readonly number[], limit: number, budget: CallContext) => Promise<readonly T[]>;
+  readonly list: (periods: readonly number[], limit: number, callContext: CallContext) => Promise<readonly T[]>;
   /** Removes one; false when it has to stay for now. */
-  readonly remove: (doc: T, budget: CallContext) => Promise<boolean>;
+  readonly remove: (doc: T, callContext: CallContext) => Promise<boolean>;
 }
 
 /** Removes what is old enough, `limit` at most. Resolves to how many. */
@@ -74,13 +74,13 @@ export async function removeExpired<T>(
   expiry: Expiry,
   { list, remove }: Expiring<T>,
   limit: number,
-  budget: CallContext,
+  callContext: CallContext,
 ): Promise<number> {
   let removed = 0;
   for (const periods of expiry.expiredPeriods()) {
     if (removed >= limit) break;
-    const old = await list(periods, limit - removed, budget);
-    const gone = await Promise.all(old.map((doc) => remove(doc, budget)));
+    const old = await list(periods, limit - removed, callContext);
+    const gone = await Promise.all(old.map((doc) => remove(doc, callContext)));
     removed += gone.filter(Boolean).length;
   }
   return removed;
@@ -115,7 +115,7 @@ export const removeTombstones = (
   collection: ExpiringDocs,
   expiry: Expiry,
   limit: number,
-  budget: CallContext,
+  callContext: CallContext,
 ): Promise<number> =>
   removeExpired(
     expiry,
@@ -127,13 +127,13 @@ export const removeTombstones = (
       },
     },
     limit,
-    budget,
+    callContext,
   );
 
 /** A worker that removes what has expired, until there is no more of it. */
 export const expiryWorker = (
   name: string,
-  remove: (limit: number, budget: CallContext) => Promise<number>,
+  remove: (limit: number, callContext: CallContext) => Promise<number>,
   deps: Pick<Deps, "clock" | "random">,
 ): Worker => ({
   name,

@@ -12,7 +12,7 @@ interface Deletion<T> {
   /** True for a record whose deletion has begun: another service may already have carried out its part. */
   readonly isUnderWay: (doc: T) => boolean;
   /** Takes the deletion to its end and resolves to what is stored then. */
-  readonly finish: (doc: T, budget: CallContext) => Promise<T | undefined>;
+  readonly finish: (doc: T, callContext: CallContext) => Promise<T | undefined>;
 }
 
 /**
@@ -21,16 +21,16 @@ interface Deletion<T> {
  * show the record and to leave it out may both be wrong.
  */
 export function finishOnRead<T extends StoredRecord>({ isUnderWay, finish }: Deletion<T>) {
-  const finishOne = (doc: T, budget: CallContext) =>
-    finish(doc, budget).catch((cause: unknown) => {
+  const finishOne = (doc: T, callContext: CallContext) =>
+    finish(doc, callContext).catch((cause: unknown) => {
       const message = "A record is just being deleted, and it could not be found out in time whether it is gone.";
       throw new DomainError("UNAVAILABLE", `${message} Try again.`, { cause });
     });
   const isVisible = (doc: T | undefined): doc is T => doc?.visible === true;
 
   return {
-    async one(doc: T | undefined, budget: CallContext): Promise<T | undefined> {
-      const finished = doc && isUnderWay(doc) ? await finishOne(doc, budget) : doc;
+    async one(doc: T | undefined, callContext: CallContext): Promise<T | undefined> {
+      const finished = doc && isUnderWay(doc) ? await finishOne(doc, callContext) : doc;
       return isVisible(finished) ? finished : undefined;
     },
 
@@ -38,10 +38,11 @@ export function finishOnRead<T extends StoredRecord>({ isUnderWay, finish }: Del
      * In the same order. Leaves out a record whose deletion fails on a corrupt document of another service, as lists leave
      * out corrupt documents of their own: one damaged document must not take the list away.
      */
-    async many(docs: readonly T[], budget: CallContext): Promise<T[]> {
+    async many(docs: readonly T[], callContext: CallContext): Promise<T[]> {
       const underWay = docs.filter(isUnderWay);
       const finished = new Map<T, T | undefined>();
-      const finishAndKeep = async (doc: T) => finished.set(doc, await finishOne(doc, budget).catch(undefinedIfCorrupt));
+      const finishAndKeep = async (doc: T) =>
+        finished.set(doc, await finishOne(doc, callContext).catch(undefinedIfCorrupt));
       for (let next = 0; next < underWay.length; next += CONCURRENCY)
         await Promise.all(underWay.slice(next, next + CONCURRENCY).map(finishAndKeep));
       return docs.map((doc) => (finished.has(doc) ? finished.get(doc) : doc)).filter(isVisible);

@@ -332,13 +332,13 @@ test("a key that has expired counts no more, also when the expiry worker has not
 test("keys are kept for 24 hours and then removed", async () => {
   const { keys, attempt, decide, advance } = await setUp();
   await attempt(body, decide("accepted"));
-  const budget = { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" };
+  const callContext = { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" };
   advance(24 * HOUR);
-  expect(await keys.removeExpired(100, budget)).toBe(0);
+  expect(await keys.removeExpired(100, callContext)).toBe(0);
   expect(await attempt(body, decide("accepted"))).toMatchObject({ replayed: true });
   advance(2 * HOUR);
-  expect(await keys.removeExpired(100, budget)).toBe(1);
+  expect(await keys.removeExpired(100, callContext)).toBe(1);
   expect(await attempt(other, decide("accepted"))).toMatchObject({ replayed: false });
   advance(1000 * HOUR);
-  expect(await keys.removeExpired(100, budget)).toBe(1);
+  expect(await keys.removeExpired(100, callContext)).toBe(1);
 });

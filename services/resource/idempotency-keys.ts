@@ -39,10 +39,10 @@ export type Resolution = "unwritten" | "undecided" | "accepted" | "refused" | "a
 
 /** What keys must know of the records that they name. */
 export interface KeyedRecords {
-  nextId(budget: CallContext): Promise<number>;
-  resolutionOf(id: number, budget: CallContext): Promise<Resolution>;
+  nextId(callContext: CallContext): Promise<number>;
+  resolutionOf(id: number, callContext: CallContext): Promise<Resolution>;
   /** Writes a record that is unwritten as an abandoned one. */
-  abandon(id: number, budget: CallContext): Promise<void>;
+  abandon(id: number, callContext: CallContext): Promise<void>;
 }
 
 /** How the saga of a record ended. */
@@ -81,49 +81,49 @@ export function createKeys(
   const isExpired = ({ hour }: KeyDoc) => expiry.isExpired(hour);
 
   /** Must succeed before a refusal is answered. False when another attempt has replaced the record under the key. */
-  async function freeKey(attempt: KeyedAttempt<object>, refusedId: number, budget: CallContext): Promise<boolean> {
+  async function freeKey(attempt: KeyedAttempt<object>, refusedId: number, callContext: CallContext): Promise<boolean> {
     // Taken now: the refused id is too low, as other attempts have taken theirs since.
-    const epoch = await records.nextId(budget);
+    const epoch = await records.nextId(callContext);
     const hour = expiry.period();
     await failpoint("key.freeing");
-    return keys.update(attempt.key, free(attempt, refusedId, epoch, hour), budget);
+    return keys.update(attempt.key, free(attempt, refusedId, epoch, hour), callContext);
   }
 
-  async function fenceKey({ key }: KeyedAttempt<object>, budget: CallContext): Promise<void> {
-    const epoch = await records.nextId(budget);
-    await keys.update(key, fence(epoch, expiry.period()), budget);
+  async function fenceKey({ key }: KeyedAttempt<object>, callContext: CallContext): Promise<void> {
+    const epoch = await records.nextId(callContext);
+    await keys.update(key, fence(epoch, expiry.period()), callContext);
   }
 
   /** Claims the key for `id`, or finds the record that it names and that this attempt has to advance. */
   async function claimOrJoin<P extends object>(
     attempt: KeyedAttempt<P>,
     id: number,
-    budget: CallContext,
+    callContext: CallContext,
   ): Promise<Claimed<P>> {
     const { key, params } = attempt;
     const own = { id, params, isReplay: false };
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const doc = await keys.get(key, { deadline: budget.deadline, latest: true });
+      const doc = await keys.get(key, { deadline: callContext.deadline, latest: true });
       // The expiry worker may be late, and nothing may be left of the record: the key must not name it any more.
       if (doc && isExpired(doc)) {
-        await keys.remove(key, isExpired, budget);
+        await keys.remove(key, isExpired, callContext);
         continue;
       }
       const epoch = epochOf(doc);
       if (doc?.recordId === undefined) {
         checkFence(attempt, epoch, id);
-        if (await keys.update(key, claim(attempt, id, epoch, expiry.period()), budget)) return own;
+        if (await keys.update(key, claim(attempt, id, epoch, expiry.period()), callContext)) return own;
         continue;
       }
-      const resolution = await records.resolutionOf(doc.recordId, budget);
+      const resolution = await records.resolutionOf(doc.recordId, callContext);
       // Its attempt crashed before it freed the key.
-      if (resolution === "refused") await freeKey(attempt, doc.recordId, budget);
+      if (resolution === "refused") await freeKey(attempt, doc.recordId, callContext);
       else if (resolution === "abandoned") {
         checkFence(attempt, epoch, id);
-        if (await keys.update(key, replace(attempt, doc.recordId, id, expiry.period(), epoch), budget)) return own;
+        if (await keys.update(key, replace(attempt, doc.recordId, id, expiry.period(), epoch), callContext)) return own;
       } else if (doc.fingerprint === attempt.fingerprint)
         return { id: doc.recordId, params: doc.params as P, isReplay: true };
-      else await refuseOtherBody(attempt, doc.recordId, resolution, budget);
+      else await refuseOtherBody(attempt, doc.recordId, resolution, callContext);
     }
     throw unfinished();
   }
@@ -133,12 +133,12 @@ export function createKeys(
     attempt: KeyedAttempt<object>,
     recordId: number,
     resolution: Resolution,
-    budget: CallContext,
+    callContext: CallContext,
   ) {
-    if (resolution === "unwritten") return records.abandon(recordId, budget);
+    if (resolution === "unwritten") return records.abandon(recordId, callContext);
     if (resolution === "accepted") throw reused();
     // This body is refused here: a copy of its message that is still on its way must not claim the key once it is free.
-    await fenceKey(attempt, budget);
+    await fenceKey(attempt, callContext);
     throw inProgress("with another body");
   }
 
@@ -181,7 +181,7 @@ export function createKeys(
     },
 
     /** Removes keys that have been kept long enough, `limit` at most. Resolves to how many. */
-    removeExpired: (limit: number, budget: CallContext): Promise<number> =>
+    removeExpired: (limit: number, callContext: CallContext): Promise<number> =>
       removeExpired(
         expiry,
         {
@@ -192,7 +192,7 @@ export function createKeys(
           },
         },
         limit,
-        budget,
+        callContext,
       ),
   };
 }

@@ -14,7 +14,7 @@ interface Saga extends Doc {
 
 /** A collection of documents that hold the caller that began what is pending in them. */
 export interface Sagas<T extends Saga, I extends Indexes<T>> extends Omit<Collection<T, I>, "update"> {
-  update<R>(id: Id, decide: Decide<T, R>, budget: CallContext): Promise<R>;
+  update<R>(id: Id, decide: Decide<T, R>, callContext: CallContext): Promise<R>;
 }
 
 /** The same collection. The caller whose write makes a document pending is stored in it until nothing is pending. */
@@ -27,9 +27,12 @@ export function withCaller<T extends Saga, I extends Indexes<T>>(collection: Col
       const began = doc?.pending ? doc.caller : caller;
       return put({ ...decision.doc, caller: decision.doc.pending ? began : undefined }, decision.result);
     };
-  return { ...collection, update: (id, decide, budget) => collection.update(id, signed(decide, budget), budget) };
+  return {
+    ...collection,
+    update: (id, decide, callContext) => collection.update(id, signed(decide, callContext), callContext),
+  };
 }
 
-/** The same budget on behalf of the caller that began what is pending in the document. */
-export const onBehalfOf = <B extends CallContext>({ caller }: Saga, budget: B): B =>
-  caller === undefined ? budget : { ...budget, caller };
+/** The same call, on behalf of the caller that began what is pending in the document. */
+export const onBehalfOf = <B extends CallContext>({ caller }: Saga, callContext: B): B =>
+  caller === undefined ? callContext : { ...callContext, caller };

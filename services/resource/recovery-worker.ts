@@ -21,9 +21,9 @@ interface Recovery<T> {
   /** Documents to work on at the same time. */
   readonly concurrency?: number;
   /** Reads, by an index, documents that have something unfinished. */
-  readonly list: (batch: RecoveryBatch, budget: CallContext) => Promise<readonly T[]>;
+  readonly list: (batch: RecoveryBatch, callContext: CallContext) => Promise<readonly T[]>;
   /** Takes one as far as it will go now. */
-  readonly advance: (doc: T, budget: CallContext) => Promise<unknown>;
+  readonly advance: (doc: T, callContext: CallContext) => Promise<unknown>;
 }
 
 /**
@@ -40,16 +40,16 @@ export function recoveryWorker<T extends { readonly _id: number }>(
   let cursor: number | undefined;
 
   async function nextBatch(limit: number): Promise<readonly T[]> {
-    const budget = background(deps, "recovery");
+    const callContext = background(deps, "recovery");
     if (cursor === undefined) {
-      const [newest] = await list({ after: undefined, limit: 1, order: "desc" }, budget);
+      const [newest] = await list({ after: undefined, limit: 1, order: "desc" }, callContext);
       if (!newest) return [];
       cursor = Math.floor(deps.random() * newest._id);
     }
     const after = cursor;
-    const above = await list({ after, limit, order: "asc" }, budget);
+    const above = await list({ after, limit, order: "asc" }, callContext);
     const room = limit - above.length;
-    const below = room > 0 ? await list({ after: undefined, limit: room, order: "asc" }, budget) : [];
+    const below = room > 0 ? await list({ after: undefined, limit: room, order: "asc" }, callContext) : [];
     const batch = [...above, ...below.filter(({ _id }) => _id <= after)];
     cursor = batch.at(-1)?._id;
     return batch;

@@ -143,10 +143,10 @@ test("a deletion guard keeps them, closed and open", async () => {
     clock: () => 0,
     retention: RETENTION,
   } as never);
-  const budget = { deadline: Number.POSITIVE_INFINITY, requestId: "r-1", caller: "ann" };
-  await deletionGuard.close(1, 2, budget);
+  const callContext = { deadline: Number.POSITIVE_INFINITY, requestId: "r-1", caller: "ann" };
+  await deletionGuard.close(1, 2, callContext);
   await expectKept();
-  await deletionGuard.open(1, 2, budget);
+  await deletionGuard.open(1, 2, callContext);
   expect(await collection.get(1)).toMatchObject({ closed: false, op: 2 });
   await expectKept();
 });
