@@ -7,9 +7,11 @@ import { type ErrorReason, ErrorReasonSchema } from "#proto/petstore/common/v1/e
 /** A reason from the catalogue in `proto/petstore/common/v1/error_reason.proto`. */
 export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">;
 
+/** Who names the reasons in an ErrorInfo, and what messages call the whole. */
+export const errorSource = { domain: "petstore", system: "the petstore" } as const;
+
 export const errors = createErrorCatalogue<Reason>(ErrorReasonSchema, {
-  domain: "petstore",
-  system: "the petstore",
+  ...errorSource,
   grpcCode: (value) => getOption(value, error).grpcCode,
 });
 export const { rpcError, reasonOf } = errors;

@@ -1,8 +1,9 @@
-/** The petstore's catalogue of errors, and where what goes wrong in it is said to have gone wrong. */
+/** The petstore's errors as HTTP carries them. */
 import type { ErrorOptions } from "connect-transcoder";
+import { errorSource } from "#errors";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 
 export const errorOptions: ErrorOptions = {
-  catalogue: { reasons: ErrorReasonSchema, domain: "petstore" },
-  system: "the petstore",
+  catalogue: { reasons: ErrorReasonSchema, domain: errorSource.domain },
+  system: errorSource.system,
 };

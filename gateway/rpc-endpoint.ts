@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { Code, ConnectError, createContextValues, type HandlerContext, type Transport } from "@connectrpc/connect";
+import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
@@ -16,11 +16,11 @@ import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import { strictJson } from "@petstore/rpc/server/strict-json";
-import { ensureBase64 } from "@petstore/rpc/server/unreadable-message";
+import { ensureBase64, explainDecoding } from "@petstore/rpc/server/unreadable-message";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
-import { errors, reasonOf, rpcError } from "#errors";
+import { errors } from "#errors";
 import type { GatewayPlugin } from "./app.ts";
 import type { Limits } from "./config.ts";
 import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, toRpcError } from "./rpc-proxy.ts";
@@ -57,7 +57,10 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
     jsonOptions: strictJson,
     contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
     requestGate: async (context) => {
-      context.signal.addEventListener("abort", () => explain(context));
+      // The plugin aborts a call with its error before it writes it down.
+      context.signal.addEventListener("abort", () => {
+        if (!exchangeOf(context).decoded) explainDecoding(context.signal.reason, errors, [Code.Unimplemented]);
+      });
       try {
         await app.admit(exchangeOf(context).request, context.method);
       } catch (thrown) {
@@ -98,21 +101,6 @@ function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions
       },
     });
   return Object.create(app, { all: { value: all } });
-}
-
-/** A call is also aborted because its time is over, or because its caller is gone. */
-const aboutTheMessage = new Set([Code.InvalidArgument, Code.Internal, Code.Unimplemented]);
-
-/**
- * An error in the message itself never reaches a handler, and the plugin tells it without a reason, some as "internal".
- * It aborts the call with that error before it writes it down.
- */
-function explain(context: HandlerContext): void {
-  const error: unknown = context.signal.reason;
-  if (exchangeOf(context).decoded || !(error instanceof ConnectError) || reasonOf(error)) return;
-  if (!aboutTheMessage.has(error.code)) return;
-  const { code, rawMessage, details } = rpcError("VALIDATION_FAILED", error.rawMessage);
-  Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
 }
 
 /** The plugin sets a timer to whatever a caller asks for, and Node rings at once where that is longer. */

@@ -1,6 +1,7 @@
 /** Shares out the turns of the event loop, so that nobody waits for all that somebody else has asked for. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Stream } from "node:http2";
+import type { Handler } from "./one-port.ts";
 
 /**
  * Begins a piece of work when it is its turn: soon, but never at once. `caller` is for whom it is done. What waits already
@@ -50,8 +51,6 @@ export function createTurns(nextTurn: (turn: () => void) => void = setImmediate)
     schedule();
   };
 }
-
-type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 /** Handles each HTTP/2 request when it is its address' turn, or never if it was reset by then. */
 export const inTurns =

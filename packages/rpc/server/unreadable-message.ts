@@ -10,19 +10,29 @@ import type { ErrorCatalogue } from "../errors/catalogue.ts";
 const decodedKey = createContextKey(false);
 
 /** Codes of Connect's errors about a message. A call is also aborted because its time is over, or because its caller is gone. */
-const aboutTheMessage = new Set([Code.InvalidArgument, Code.Internal]);
+const aboutTheMessage: readonly Code[] = [Code.InvalidArgument, Code.Internal];
+
+/**
+ * Gives the reason VALIDATION_FAILED to an error of Connect's about a message that it could not decode, in place. Where
+ * Connect calls it an error of the server, its code becomes INVALID_ARGUMENT. `others` are more codes to explain.
+ */
+export function explainDecoding(
+  error: unknown,
+  { rpcError, reasonOf }: ErrorCatalogue,
+  others: readonly Code[] = [],
+): void {
+  if (!(error instanceof ConnectError) || reasonOf(error) || ![...aboutTheMessage, ...others].includes(error.code))
+    return;
+  const { code, rawMessage, details } = rpcError("VALIDATION_FAILED", error.rawMessage);
+  Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
+}
 
 /** A gate of a Connect router and the interceptor that belongs to it: what can't be decoded is VALIDATION_FAILED. */
 export function explainUnreadable(errors: ErrorCatalogue) {
-  const { rpcError, reasonOf } = errors;
   /** Connect aborts a call with its error before it writes it down. */
   const explain = ({ signal, values, protocolName, method }: HandlerContext) => {
-    if (protocolName !== "connect" || method.methodKind !== "unary") return;
-    const error: unknown = signal.reason;
-    if (values.get(decodedKey) || !(error instanceof ConnectError) || reasonOf(error)) return;
-    if (!aboutTheMessage.has(error.code)) return;
-    const { code, rawMessage, details } = rpcError("VALIDATION_FAILED", error.rawMessage);
-    Object.assign(error, { code, rawMessage, details });
+    if (protocolName !== "connect" || method.methodKind !== "unary" || values.get(decodedKey)) return;
+    explainDecoding(signal.reason, errors);
   };
   const requestGate = async (context: HandlerContext) => {
     context.signal.addEventListener("abort", () => explain(context), { once: true });
