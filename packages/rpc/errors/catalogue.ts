@@ -1,6 +1,7 @@
 /** The errors of one system: their reasons, the gRPC code of each, and who names them (google.rpc.ErrorInfo, AIP-193). */
 import type { DescEnum, DescEnumValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { codeNamed } from "connect-transcoder/errors/reasons";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
 
@@ -44,12 +45,6 @@ export interface CatalogueOptions {
   readonly grpcCode: (value: DescEnumValue) => string;
 }
 
-const codeByName = new Map(
-  Object.entries(Code)
-    .filter(([, value]) => typeof value === "number")
-    .map(([name, value]) => [name.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase(), value as Code]),
-);
-
 /** Reads the reasons from an enum, where their names share a prefix. Throws when one is missing that this package gives. */
 export function createErrorCatalogue<R extends string>(
   reasons: DescEnum,
@@ -57,7 +52,7 @@ export function createErrorCatalogue<R extends string>(
 ): ErrorCatalogue<R | OwnReason> {
   const prefix = reasons.sharedPrefix?.length ?? 0;
   const codes = new Map(
-    reasons.values.map((value) => [value.name.slice(prefix), codeByName.get(grpcCode(value)) ?? Code.Unknown]),
+    reasons.values.map((value) => [value.name.slice(prefix), codeNamed.get(grpcCode(value)) ?? Code.Unknown]),
   );
   const missing = ownReasons.filter((reason) => !codes.has(reason));
   if (missing.length > 0) throw new Error(`${reasons.typeName} lacks ${missing.join(", ")}.`);

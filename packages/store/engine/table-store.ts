@@ -2,7 +2,6 @@
  * A store over an engine that lives in this process and does each step at once. All that such engines have in common is
  * here: they only keep bytes by `_id` and find them by index.
  */
-import { isDeepStrictEqual } from "node:util";
 import { checkId, decode, encode, type Fields } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import { type Fold, type FoldOptions, fold } from "../document/fold.ts";
@@ -15,12 +14,12 @@ import {
   type Id,
   type Indexes,
   type ListQuery,
-  type Schema,
   type Store,
   Unavailable,
   type Where,
 } from "../port.ts";
 import { type Admission, createAdmission, type Queues } from "./admission.ts";
+import { createCollections } from "./collections.ts";
 import type { Clock } from "./context.ts";
 import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./indexes.ts";
 
@@ -65,8 +64,6 @@ interface Runs {
 }
 
 export function tableStore(engine: TableEngine, clock: Clock, report: Report): Store {
-  const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
-
   const admission = createAdmission();
   const checkDeadline = (options: CallOptions | undefined) => {
     if (options?.deadline === undefined || clock() < options.deadline) return;
@@ -98,13 +95,7 @@ export function tableStore(engine: TableEngine, clock: Clock, report: Report): S
   };
 
   return {
-    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, document }: Schema<T, I>) {
-      const declaration: Declaration = { name, indexes, document };
-      const known = opened.get(name) ?? { declaration, collection: openCollection(declaration) };
-      opened.set(name, known);
-      if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;
-      return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
-    },
+    collection: createCollections(openCollection),
     nextId: (sequence, options) =>
       admission.read(options, () =>
         runs.write(options, (batch) => {

@@ -3,22 +3,14 @@
  * of the replica set.
  */
 import { randomBytes } from "node:crypto";
-import { isDeepStrictEqual } from "node:util";
 import type { MongoClient, TopologyDescription } from "mongodb";
 import { checkId } from "../document/codec.ts";
 import { reporting } from "../document/corrupt.ts";
 import { createAdmission } from "../engine/admission.ts";
+import { createCollections } from "../engine/collections.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { checkDeclaration, type Declaration } from "../engine/indexes.ts";
-import {
-  type Collection,
-  type Doc,
-  type Indexes,
-  type Schema,
-  type Store,
-  Unavailable,
-  UnsupportedFormat,
-} from "../port.ts";
+import { type Store, Unavailable, UnsupportedFormat } from "../port.ts";
 import { indexDescriptions, mongoCollection, type Run } from "./collection.ts";
 import { connect, createClient } from "./connect.ts";
 import { openDatabase } from "./database.ts";
@@ -81,7 +73,6 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   const admission = createAdmission();
   const process = randomBytes(9).toString("base64url");
   let changes = 0;
-  const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
   const nextId = createSequences(database, options);
 
   async function openCollection(declaration: Declaration): Promise<unknown> {
@@ -98,15 +89,10 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     });
   }
 
+  const collection = createCollections(openCollection);
   return {
-    collection<T extends Doc, const I extends Indexes<T>>({ name, indexes, document }: Schema<T, I>) {
-      if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
-      const declaration: Declaration = { name, indexes, document };
-      const known = opened.get(name) ?? { declaration, collection: openCollection(declaration) };
-      opened.set(name, known);
-      if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;
-      return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
-    },
+    collection: (schema) =>
+      closed ? Promise.reject(new Unavailable(false, new Error("the store is closed"))) : collection(schema),
     nextId: (sequence, callOptions) =>
       admission.read(callOptions, () =>
         run(callOptions, async (call) => {

@@ -81,8 +81,10 @@ const byGrpcCode: readonly Reason[] = Object.entries(GRPC).map(([code, [status, 
   meaning,
 }));
 
-/** The names of all codes of gRPC. */
-export const grpcNames: readonly string[] = byGrpcCode.map(({ code }) => code);
+/** All codes of gRPC, by name. */
+export const codeNamed: ReadonlyMap<string, Code> = new Map(
+  Object.keys(GRPC).map((code) => [nameOf(Number(code)), Number(code)]),
+);
 
 /**
  * What can go wrong: the values of an enum, or, without one, the codes of gRPC; and beside them what the transcoder itself

@@ -1,6 +1,6 @@
 /** Which errors an operation can answer with: its own, and those that follow from what it takes. */
 import type { Operation } from "../contract/operations.ts";
-import { grpcNames, type Reason, reasonsOf } from "../errors/reasons.ts";
+import { codeNamed, type Reason, reasonsOf } from "../errors/reasons.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { groupBy } from "./group-by.ts";
 import type { Sources } from "./sources.ts";
@@ -49,7 +49,7 @@ export function failuresOf(
   const codes = new Set([
     ...ANYWHERE,
     ...errors,
-    ...when(!areAll, ...grpcNames),
+    ...when(!areAll, ...codeNamed.keys()),
     ...when(params.length > 0, "INVALID_ID"),
     ...when(paging, "INVALID_PAGE_TOKEN"),
     ...when(body, "MALFORMED_JSON", "VALIDATION_FAILED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),

@@ -1,0 +1,15 @@
+/** The collections of a store: each is opened once, whoever asks for it, and with one schema. */
+import { isDeepStrictEqual } from "node:util";
+import type { Collection, Doc, Indexes, Schema } from "../port.ts";
+import type { Declaration } from "./indexes.ts";
+
+export function createCollections(open: (declaration: Declaration) => Promise<unknown>) {
+  const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
+  return <T extends Doc, const I extends Indexes<T>>({ name, indexes, document }: Schema<T, I>) => {
+    const declaration: Declaration = { name, indexes, document };
+    const known = opened.get(name) ?? { declaration, collection: open(declaration) };
+    opened.set(name, known);
+    if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;
+    return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
+  };
+}
