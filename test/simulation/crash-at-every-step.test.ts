@@ -7,7 +7,7 @@ import type { Outcome } from "../workload/perform.ts";
 import { prepare, record } from "../workload/recording.ts";
 import { meanwhile, scenarios, tooEarly } from "../workload/scenarios.ts";
 import { serviceNames } from "./cluster.ts";
-import { noFaults } from "./fault-injector.ts";
+import { noFaults, oneLateCall } from "./fault-injector.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -45,16 +45,8 @@ describe.each([...scenarios, tooEarly])("$name", (scenario) => {
   test("with a call that arrives long after its caller died, leaves nothing lost, doubled or stuck", async () => {
     for (let late = 0, sent = late + 1; sent > late; late++) {
       const { cluster, checker, client } = await prepare(scenario);
-      sent = 0;
-      cluster.injectFaults({
-        ...noFaults,
-        lateness: () => LATE_S * 1_000,
-        deliver({ from }) {
-          if (sent++ !== late) return "once";
-          if (from !== "client") cluster.kill(from);
-          return "late";
-        },
-      });
+      const call = oneLateCall(late, LATE_S * 1_000, cluster.kill);
+      cluster.injectFaults(call.faults);
       await cluster.until(client.once(scenario.act));
       for (let second = 0; second < OVER_S; second++) {
         cluster.advance(1_000);
@@ -63,6 +55,7 @@ describe.each([...scenarios, tooEarly])("$name", (scenario) => {
       }
       await cluster.settle();
       expect([late, ...checker.verdict()]).toEqual([late]);
+      sent = call.sent();
     }
   });
 });

@@ -12,7 +12,7 @@ import { type Operation, prelude, programs } from "../workload/operations.ts";
 import { perform } from "../workload/perform.ts";
 import { historyRuns, historySeed } from "../workload/runs.ts";
 import { createCluster, serviceNames } from "./cluster.ts";
-import { noFaults, randomFaults } from "./fault-injector.ts";
+import { oneLateCall, randomFaults } from "./fault-injector.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -107,16 +107,8 @@ describe("a call of a creation that arrives 15 seconds later, when the pet has b
     for (let late = 0, sent = late + 1; sent > late; late++) {
       const { cluster, checker, client, run, runAllWorkers } = await start(tombstones);
       await run({ do: "create category", mark: 1 });
-      sent = 0;
-      cluster.injectFaults({
-        ...noFaults,
-        lateness: () => LATE_S * 1_000,
-        deliver({ from }) {
-          if (sent++ !== late) return "once";
-          if (from !== "client") cluster.kill(from);
-          return "late";
-        },
-      });
+      const call = oneLateCall(late, LATE_S * 1_000, cluster.kill);
+      cluster.injectFaults(call.faults);
       await cluster.until(client.once({ do: "create pet", category: 0, mark: 2 }));
       for (let second = 0; second < OVER_S; second++) {
         cluster.advance(1_000);
@@ -125,6 +117,7 @@ describe("a call of a creation that arrives 15 seconds later, when the pet has b
       }
       await cluster.settle();
       found.push(...checker.verdict());
+      sent = call.sent();
     }
     return found;
   }

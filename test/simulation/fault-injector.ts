@@ -37,6 +37,21 @@ export const noFaults: FaultInjector = {
   random: () => 0.5,
 };
 
+/** One call of all, the `nth` from 0, arrives only `lateMs` later, and whoever sent it dies; `sent` counts the calls. */
+export function oneLateCall(nth: number, lateMs: number, kill: (service: ServiceName) => void) {
+  let sent = 0;
+  const faults: FaultInjector = {
+    ...noFaults,
+    lateness: () => lateMs,
+    deliver({ from }) {
+      if (sent++ !== nth) return "once";
+      if (from !== "client") kill(from);
+      return "late";
+    },
+  };
+  return { faults, sent: () => sent };
+}
+
 export type Random = () => number;
 
 /** Mulberry32: small, fast, and the same for the same seed everywhere. Uniform in [0, 1). */

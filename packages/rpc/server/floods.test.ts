@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -20,22 +20,17 @@ import {
   settings,
   streams,
 } from "../fixtures/frames.ts";
-import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
+import { startOnePort } from "../fixtures/one-port.ts";
+import type { Handler, OnePortLimits } from "./one-port.ts";
 
 const PAGE = Buffer.alloc(86 * 1024);
 const INITIAL_WINDOW_SIZE = 4;
 
 async function started(handler: Handler, limits: Partial<OnePortLimits> = {}) {
-  const server = createOnePortServer(handler, { ...defaultLimits, ...limits }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
+  const { server, port, url } = await startOnePort(handler, limits);
   /** Asks on a connection of its own; what came before is dealt with then. */
   async function othersAreServed() {
-    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    const session = connectHttp2(url);
     const answer = await text(session.request({ ":path": "/other" }));
     session.destroy();
     expect(answer).toBe("other");

@@ -8,11 +8,12 @@ import {
   type ServerResponse,
 } from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
-import { type AddressInfo, connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTcp, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createOnePortServer, defaultLimits } from "./one-port.ts";
+import { startOnePort } from "../fixtures/one-port.ts";
+import type { Handler, OnePortLimits } from "./one-port.ts";
 
 const echo: RequestListener = async (request, response) => {
   const body = await text(request).catch(() => undefined);
@@ -22,16 +23,7 @@ const echo: RequestListener = async (request, response) => {
 /** Milliseconds: longer than any test. */
 const never = 2 ** 30;
 
-async function started(handler: RequestListener = echo, limits: Partial<typeof defaultLimits> = {}) {
-  const server = createOnePortServer(handler, { ...defaultLimits, ...limits }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
-  return { server, port, url: `http://127.0.0.1:${port}` };
-}
+const started = (handler: Handler = echo, limits?: Partial<OnePortLimits>) => startOnePort(handler, limits);
 
 function http2(url: string): ClientHttp2Session {
   const session = connectHttp2(url).on("error", () => {});
