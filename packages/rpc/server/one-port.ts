@@ -105,12 +105,8 @@ export function createOnePortServer(
   http1.close = (callback) => {
     closeSessions();
     for (const socket of undecided) socket.destroy();
-    // A kept-alive connection that is busy now falls idle later.
-    const closing = setInterval(() => http1.closeIdleConnections(), 50);
-    return close((error) => {
-      clearInterval(closing);
-      callback?.(error);
-    });
+    // A kept-alive connection that is busy now is closed when it falls idle (`readInTurns`).
+    return close(callback);
   };
   http1.closeAllConnections = () => {
     for (const socket of sockets) socket.destroy();
