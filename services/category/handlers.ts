@@ -22,11 +22,12 @@ const isVisible = (doc: CategoryDoc | undefined): doc is CategoryDoc => doc?.vis
 
 export function createCategoryHandlers(context: CategoryContext): Implementation[] {
   const { categories, keys, clock, sleep } = context;
+  const maxSize = maxPageSize(ListCategoriesRequestSchema);
 
   const publicService = implement(CategoryService, {
     async listCategories(request, call) {
       const { docs, nextPageToken } = await readPage<CategoryDoc>(request, {
-        maxSize: maxPageSize(ListCategoriesRequestSchema),
+        maxSize,
         filter: [],
         ids: request.id,
         getMany: (ids) => categories.getMany(ids, call),

@@ -20,12 +20,13 @@ import {
 } from "./rules.ts";
 
 export function createInventoryHandlers({ entries, change, releaseOrder }: InventoryContext): Implementation[] {
+  const maxSize = maxPageSize(ListInventoryRequestSchema);
   const publicService = implement(InventoryService, {
     async listInventory(request, call) {
       const status = request.status.map(fromPetStatus);
       const where = status.length === 0 ? { visible: true as const } : { visible: true as const, status };
       const { docs, nextPageToken } = await readPage<InventoryDoc>(request, {
-        maxSize: maxPageSize(ListInventoryRequestSchema),
+        maxSize,
         filter: [[...status].sort()],
         ids: request.petId,
         getMany: (ids) => entries.getMany(ids, call),

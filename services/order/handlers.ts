@@ -21,6 +21,7 @@ const PLACING_TIMEOUT_MS = 3_000;
 
 export function createOrderHandlers(context: OrderContext): Implementation[] {
   const { orders, keys, clock } = context;
+  const maxSize = maxPageSize(ListOrdersRequestSchema);
   const finished = finishOnRead<OrderDoc>({
     isUnderWay: isCancelling,
     finish: (doc, callContext) => advanceOrder(context, doc, callContext),
@@ -29,7 +30,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
   const publicService = implement(OrderService, {
     async listOrders(request, call) {
       const { docs, nextPageToken } = await readPage<OrderDoc>(request, {
-        maxSize: maxPageSize(ListOrdersRequestSchema),
+        maxSize,
         filter: [request.petId, request.complete],
         ids: request.id,
         getMany: (ids) => orders.getMany(ids, call),

@@ -31,6 +31,7 @@ type Begin = (category: CategoryCheck | undefined) => Decide<PetDoc, Begun>;
 
 export function createPetHandlers(context: PetContext): Implementation[] {
   const { pets, keys, deletionGuard, clock } = context;
+  const maxSize = maxPageSize(ListPetsRequestSchema);
   const finished = finishOnRead<PetDoc>({
     isUnderWay: isDeletionUnderWay,
     finish: (doc, callContext) => finishDeletion(context, doc, callContext),
@@ -61,7 +62,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
   const publicService = implement(PetService, {
     async listPets(request, call) {
       const { docs, nextPageToken } = await readPage<PetDoc>(request, {
-        maxSize: maxPageSize(ListPetsRequestSchema),
+        maxSize,
         filter: [request.categoryId, [...request.status].sort()],
         ids: request.id,
         getMany: (ids) => pets.getMany(ids, call),

@@ -34,6 +34,18 @@ export function masksOut({ resource, paths }: Masked): (path: Path) => boolean {
   return ([outer, inner]) => outer === resource && inner?.kind === "field" && !named.has(inner.name);
 }
 
+const settable = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
+
+/** What a mask may name. Options are read once: to decode them takes longer than the rest of the check. */
+function settableFields(desc: DescMessage): ReadonlyMap<string, DescField> {
+  let fields = settable.get(desc);
+  if (!fields) {
+    fields = new Map(desc.fields.filter((f) => !getOption(f, fieldOption).outputOnly).map((f) => [f.name, f]));
+    settable.set(desc, fields);
+  }
+  return fields;
+}
+
 /**
  * What is wrong with the mask itself: too many paths, one that names no field, or one that would remove what can't be
  * removed. Paths that are wrong in the same way are reported once.
@@ -41,9 +53,7 @@ export function masksOut({ resource, paths }: Masked): (path: Path) => boolean {
 export function maskViolations({ maskField, paths, resource }: Masked, request: Message): Violation[] {
   const wrong = (problem: string, rule: string) => new Violation(problem, rule, [maskField], [], false);
   if (paths.length > MAX_PATHS) return [wrong(`must contain no more than ${MAX_PATHS} paths`, "field_mask.max_paths")];
-  const fields = new Map(
-    resource.message.fields.filter((f) => !getOption(f, fieldOption).outputOnly).map((f) => [f.name, f]),
-  );
+  const fields = settableFields(resource.message);
   const named = [...new Set(paths)];
   const value = (request as unknown as Record<string, Message>)[resource.localName];
   const isMissing = (field: DescField) =>
