@@ -1,6 +1,7 @@
 /** The RPC server over real ports, with every protocol. */
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
@@ -235,6 +236,15 @@ describe("HTTP", () => {
       expect(answer.status).toBe(200);
       expect(Object.fromEntries(answer.headers)).toMatchObject({ "content-type": type, "grpc-status": "12" });
       expect(body).toHaveLength(0);
+    });
+
+    test("gRPC gets it in one frame over HTTP/2, or clients such as grpc-go look for trailers in vain", async () => {
+      const session = connectHttp2((await started()).url);
+      onTestFinished(() => session.destroy());
+      const request = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+      request.end("\0\0\0\0\0");
+      const [headers, flags] = await once(request, "response");
+      expect([headers["grpc-status"], flags & END_STREAM]).toEqual(["12", END_STREAM]);
     });
 
     test.each(["application/proto", "application/json", "Application/JSON; charset=utf-8"])(

@@ -121,7 +121,10 @@ function answerUnknown(
     },
     errors,
   ) ?? { status: 404, headers: { "content-type": "text/plain" }, body: `${NO_SUCH_RPC}\n` };
-  response.writeHead(status, headers).end(body);
+  response.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  // Trailers-Only is one frame: gRPC's own clients see no status when an empty one follows to end the stream.
+  response.end(body.length > 0 ? body : undefined);
 }
 
 async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncIterable<T> {
