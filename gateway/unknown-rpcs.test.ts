@@ -67,7 +67,7 @@ test("Connect is answered in its own form", async () => {
     await gateway.call(`${UNKNOWN}?connect=v1&encoding=json&message=%7B%7D`),
   ];
   for (const { status, headers, text } of answers) {
-    expect([status, JSON.parse(text).code, headers.get("api-version")]).toEqual([501, "unimplemented", "1.0.0"]);
+    expect([status, JSON.parse(text).code, headers.get("api-version")]).toEqual([404, "unimplemented", "1.0.0"]);
   }
 });
 

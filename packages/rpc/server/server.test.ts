@@ -251,7 +251,7 @@ describe("HTTP", () => {
       "%s gets an error of Connect",
       async (type) => {
         const { answer, body } = await ask(type);
-        expect([answer.status, answer.headers.get("content-type")]).toEqual([501, "application/json"]);
+        expect([answer.status, answer.headers.get("content-type")]).toEqual([404, "application/json"]);
         expect(JSON.parse(`${body}`)).toEqual(error);
       },
     );
@@ -259,7 +259,7 @@ describe("HTTP", () => {
     test("so does a GET of Connect", async () => {
       const { url } = await started();
       const answer = await fetch(`${url}${path}?connect=v1&encoding=json&message=%7B%7D`);
-      expect([answer.status, await answer.json()]).toEqual([501, error]);
+      expect([answer.status, await answer.json()]).toEqual([404, error]);
     });
 
     test.each(["application/connect+json", "application/connect+proto"])(

@@ -1,12 +1,7 @@
 /** The answer to an RPC that is not served, in the words of the protocol that asks. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
-import {
-  codeToHttpStatus,
-  createEndStreamSerialization,
-  endStreamFlag,
-  errorToJsonBytes,
-} from "@connectrpc/connect/protocol-connect";
+import { createEndStreamSerialization, endStreamFlag, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 
@@ -28,7 +23,10 @@ export interface PlainAnswer {
 
 const endStream = createEndStreamSerialization(undefined);
 
-/** UNIMPLEMENTED, with a reason. Undefined for what is no call of gRPC, gRPC-Web or Connect. */
+/**
+ * UNIMPLEMENTED, with a reason. Undefined for what is no call of gRPC, gRPC-Web or Connect. To Connect a path that does not
+ * exist is 404 (its 501 is for what exists and is not implemented), for proxies and clients that look no further.
+ */
 export function unknownRpcAnswer(
   { method, query, contentType = "" }: CallForm,
   { rpcError }: ErrorCatalogue,
@@ -52,5 +50,5 @@ export function unknownRpcAnswer(
     method === "POST" ? /^application\/(proto|json)$/.test(type) : new URLSearchParams(query).get("connect") === "v1";
   if (!isUnary) return undefined;
   const headers = { "content-type": "application/json" };
-  return { status: codeToHttpStatus(error.code), headers, body: errorToJsonBytes(error, {}) };
+  return { status: 404, headers, body: errorToJsonBytes(error, {}) };
 }
