@@ -1,0 +1,103 @@
+/**
+ * A process for the Connect conformance suite: this package's server with the service that the suite calls. The suite says
+ * on standard input what server it wants, and is told on standard output where it is. It takes one argument, the image
+ * that `buf build` makes of the suite's protos.
+ *
+ * Unary and server-streaming RPCs pass through the dispatcher, as those of any service do; what the suite wants besides,
+ * trailers and what a GET looked like, is handed past it. The dispatcher takes no stream of requests: those RPCs are the
+ * router's own, on the same server.
+ */
+import { buffer } from "node:stream/consumers";
+import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import { realTime } from "@petstore/runtime/clock";
+import { pino } from "pino";
+import { errors as petstore } from "../../../errors.ts";
+import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
+import { createDispatcher } from "../server/dispatcher.ts";
+import type { Implementation } from "../server/handlers.ts";
+import { createHealth, healthService } from "../server/health.ts";
+import { startRpcServer } from "../server/server.ts";
+import { strictJson } from "../server/strict-json.ts";
+import { createAnswers } from "./answers.ts";
+import { readContract } from "./contract.ts";
+
+type Handle = (request: Message, context: HandlerContext) => unknown;
+
+/** Each message on the standard streams follows four bytes with its length. */
+const PREFIX_BYTES = 4;
+
+const contract = readContract(process.argv[2] ?? "");
+const { service, registry } = contract;
+const { unary, idempotentUnary, serverStream, clientStream, bidiStream } = service.method;
+const { answerOnce, answerMany } = createAnswers(contract);
+
+const wanted = fromBinary(contract.serverRequest, (await buffer(process.stdin)).subarray(PREFIX_BYTES));
+const contexts = new WeakMap<Message, HandlerContext>();
+const contextOf = (request: Message) => contexts.get(request) as HandlerContext;
+
+const dispatched: Implementation = {
+  desc: { ...service, methods: [unary, idempotentUnary, serverStream] },
+  handlers: {
+    unary: (request: Message) => answerOnce(unary, [request], contextOf(request)),
+    idempotentUnary: (request: Message) => answerOnce(idempotentUnary, [request], contextOf(request)),
+    serverStream: (request: Message) => answerMany(serverStream, [request], contextOf(request)),
+  },
+  isDiagnostic: false,
+};
+
+/** The petstore's codes without their reasons: where the server itself fails a call, the suite wants no details. */
+const errors: ErrorCatalogue = {
+  ...petstore,
+  rpcError: (reason, message, cause) => new RpcError(message, petstore.rpcError(reason, "").code, undefined, [], cause),
+};
+
+const log = pino({ level: "error" }, pino.destination(2));
+const health = createHealth([service.typeName]);
+const dispatcher = createDispatcher([dispatched, healthService(health)], {
+  deps: { ...realTime, log },
+  secret: "",
+  errors,
+});
+
+/**
+ * A router that remembers what it knows of each call. It can write the suite's messages within `Any` as JSON, and limits
+ * requests as the suite wants, where a service's are limited by what their fields can hold.
+ */
+function observed(router: ConnectRouter): ConnectRouter {
+  const limit = wanted.messageReceiveLimit;
+  const rpc = (method: DescMethod, handle: Handle, given?: object) =>
+    router.rpc(
+      method,
+      ((request, context) => {
+        contexts.set(request, context);
+        return handle(request, context);
+      }) as Handle as never,
+      { ...given, jsonOptions: { ...strictJson, registry }, ...(limit > 0 && { readMaxBytes: limit }) },
+    );
+  return { ...router, rpc: rpc as ConnectRouter["rpc"] };
+}
+
+const server = await startRpcServer({
+  host: "127.0.0.1",
+  port: 0,
+  log,
+  health,
+  dispatcher: {
+    ...dispatcher,
+    routes(router) {
+      const all = observed(router);
+      dispatcher.routes(all);
+      all.rpc(clientStream, (requests, context) => answerOnce(clientStream, requests, context));
+      all.rpc(bidiStream, (requests, context) => answerMany(bidiStream, requests, context));
+    },
+  },
+});
+
+const answer = toBinary(
+  contract.serverResponse,
+  create(contract.serverResponse, { host: "127.0.0.1", port: server.port }),
+);
+const length = Buffer.alloc(PREFIX_BYTES);
+length.writeUInt32BE(answer.length);
+process.stdout.write(Buffer.concat([length, answer]));
