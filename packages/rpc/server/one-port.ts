@@ -10,6 +10,7 @@ import {
   type GuardOptions,
   guardConnections,
 } from "./connections.ts";
+import { isKeptOpen } from "./kept-open.ts";
 import { readInTurns } from "./read-in-turns.ts";
 import { limitRequestMemory } from "./request-memory.ts";
 import { createTurns, inTurns, type Turns } from "./turns.ts";
@@ -158,7 +159,8 @@ function createLimitedHttp2(handler: Handler, limits: OnePortLimits, turns: Turn
     });
   });
   http2.on("stream", (stream) => {
-    const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), limits.requestMs);
+    const late = () => isKeptOpen(stream) || stream.close(constants.NGHTTP2_CANCEL);
+    const timer = setTimeout(late, limits.requestMs);
     const arrived = () => clearTimeout(timer);
     stream.once("end", arrived).once("close", arrived);
   });
