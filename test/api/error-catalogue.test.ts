@@ -12,8 +12,7 @@ import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts"
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { startGateway } from "../../gateway/testing.ts";
-import { withBatching } from "../../packages/rpc/batching/client.ts";
-import { limitCalls } from "../../packages/rpc/client/call-limit.ts";
+import { limitCalls, withCallLimit } from "../../packages/rpc/client/call-limit.ts";
 import type { Reason } from "../../services/resource/errors.ts";
 import { arm } from "../faults/crash-at-failpoint.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
@@ -176,7 +175,7 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
 
   async OVERLOADED() {
     const never = { unary: () => new Promise<never>(() => {}), stream: () => new Promise<never>(() => {}) };
-    const transport = withBatching(never as Transport, limitCalls(errors));
+    const transport = withCallLimit(never as Transport, limitCalls(errors));
     const gateway = await startGateway(PetService, {}, { services: [{ desc: PetService, transport }] });
     const waiting = Array.from({ length: 10_000 }, () =>
       transport.unary(PetService.method.getPet, undefined, undefined, undefined, { petId: 1n }),

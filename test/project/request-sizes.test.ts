@@ -18,10 +18,10 @@ import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { BatchService } from "../../packages/rpc/gen/batching/v1/batch_service_pb.ts";
+import { LinkService } from "../../packages/rpc/gen/link/internal/v1/link_service_pb.ts";
 import { contractServices } from "./contract-services.ts";
 
-/** What callers, or the petstore's own processes, can call; an envelope holds calls that are judged one by one. */
+/** What callers, or the petstore's own processes, can call; a link carries calls that are judged one by one. */
 const methods = contractServices.flatMap((service): readonly DescMethod[] => service.methods);
 
 /** Every field of a message and of those within it. */
@@ -50,9 +50,9 @@ describe("the contract", () => {
   });
 
   test("what is not bounded is found", () => {
-    const fields = fieldsWithin(BatchService.method.call.input).filter(isUnbounded).map(String);
-    expect(fields).toContain("field batching.v1.CallRequest.calls");
-    expect(fields).toContain("field batching.v1.BatchedCall.message");
+    const fields = fieldsWithin(LinkService.method.link.input).filter(isUnbounded).map(String);
+    expect(fields).toContain("field link.internal.v1.LinkRequest.calls");
+    expect(fields).toContain("field link.internal.v1.Call.message");
   });
 });
 
@@ -62,7 +62,7 @@ describe("maxRequestBytes", () => {
       expect(maxRequestBytes(method)).toBeGreaterThan(SLACK_BYTES);
       expect(maxRequestBytes(method), `${method}`).toBeLessThan(MAX_MESSAGE_BYTES / 4);
     }
-    expect(maxRequestBytes(BatchService.method.call)).toBe(MAX_MESSAGE_BYTES);
+    expect(maxRequestBytes(LinkService.method.link)).toBe(MAX_MESSAGE_BYTES);
   });
 
   // As some writers of JSON do with all that is not ASCII.

@@ -5,11 +5,10 @@ import { errors, reasonOf, rpcError } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { createBalancer } from "./balancer.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
-import * as replicas from "./replica.ts";
+import { markNeverRan } from "./never-ran.ts";
+import type { Replica } from "./replica.ts";
 
-// Which errors these are is the replica's knowledge, and tested there.
-vi.mock("./replica.ts");
-const unsent = () => new ConnectError("connection refused", Code.Unavailable);
+const unsent = () => markNeverRan(new ConnectError("connection refused", Code.Unavailable));
 const lost = () => new ConnectError("socket hang up", Code.Aborted);
 
 let now: number;
@@ -31,10 +30,9 @@ beforeEach(() => {
   failing = new Map();
   asked = [];
   serving = new Set();
-  vi.mocked(replicas.neverRan).mockImplementation(({ code }) => code === Code.Unavailable);
 });
 
-const replica = (url: string): replicas.Replica => ({
+const replica = (url: string): Replica => ({
   url,
   transport: {
     unary: async (method: DescMethodUnary) => {
@@ -131,7 +129,7 @@ describe("a call that surely never ran", () => {
 
   test("has what remains of the time", async () => {
     const left: unknown[] = [];
-    const slow = (url: string): replicas.Replica => {
+    const slow = (url: string): Replica => {
       const { transport, ...rest } = replica(url);
       const unary: Transport["unary"] = (method, signal, timeoutMs, ...others) => {
         left.push(timeoutMs);

@@ -1,4 +1,6 @@
 /** How many calls may wait for one service. */
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { notMade } from "./ambiguous-failure.ts";
 
@@ -29,3 +31,13 @@ export function limitCalls(errors: ErrorCatalogue, maxCalls = MAX_CALLS, maxByte
     },
   };
 }
+
+/** Lets the unary calls of a transport count. */
+export const withCallLimit = (next: Transport, limit: CallLimit): Transport => ({
+  ...next,
+  async unary(method, signal, timeoutMs, headers, input, contextValues) {
+    const message = ("$typeName" in input ? input : create(method.input, input)) as Message;
+    const leave = limit.enter(toBinary(method.input, message as never).length);
+    return next.unary(method, signal, timeoutMs, headers, input, contextValues).finally(leave);
+  },
+});

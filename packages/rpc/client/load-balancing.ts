@@ -6,7 +6,8 @@ import { deadlineAfter } from "../deadline.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { isBroken, notMade } from "./ambiguous-failure.ts";
 import type { Balancer } from "./balancer.ts";
-import { neverRan, type Replica } from "./replica.ts";
+import { neverRan } from "./never-ran.ts";
+import type { Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
 
 /**

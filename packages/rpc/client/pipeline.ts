@@ -1,7 +1,7 @@
 /**
  * A client's path to a service, as one list. From the caller inwards: keyed retry, retry, ambiguous failures, load
- * balancing over the replicas of the service, and to each of them one connection, on which calls of one tick travel
- * together.
+ * balancing over the replicas of the service, and to each of them one connection with one link, on which calls of one
+ * tick travel together.
  */
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
@@ -32,6 +32,8 @@ export interface ServiceTransportOptions extends PipelineDeps {
   readonly urls: readonly string[];
   /** Lets the call through to internal services, and its caller header be believed. */
   readonly secret: string;
+  /** Whether unary calls go over links, where the replicas have them. True by default. */
+  readonly link?: boolean;
 }
 
 export interface ServiceTransport extends Transport {
@@ -40,9 +42,14 @@ export interface ServiceTransport extends Transport {
 }
 
 /** A transport to one service. It connects when it is first used. */
-export function createServiceTransport({ urls, secret, ...deps }: ServiceTransportOptions): ServiceTransport {
+export function createServiceTransport({
+  urls,
+  secret,
+  link = true,
+  ...deps
+}: ServiceTransportOptions): ServiceTransport {
   const limit = limitCalls(deps.errors);
-  const replicas = urls.map((url) => openReplica(url, secret, limit));
+  const replicas = urls.map((url) => openReplica(url, { secret, limit, link, clock: deps.clock }));
   const balanced = withLoadBalancing(createBalancer(replicas, deps), deps);
   const close = () => {
     for (const replica of replicas) replica.close();

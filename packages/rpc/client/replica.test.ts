@@ -14,8 +14,9 @@ import { afterEach, expect, test } from "vitest";
 import { errors } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { limitCalls } from "./call-limit.ts";
+import { neverRan } from "./never-ran.ts";
 import { createServiceTransport } from "./pipeline.ts";
-import { neverRan, openReplica } from "./replica.ts";
+import { openReplica } from "./replica.ts";
 
 const stack: (() => unknown)[] = [];
 afterEach(async () => {
@@ -37,13 +38,18 @@ async function before(serve: (stream: ServerHttp2Stream, session: ServerHttp2Ses
   stack.push(() => server.close());
   return open(port);
 }
-function open(port: number) {
-  const replica = openReplica(`http://127.0.0.1:${port}`, "a secret that nobody asks for", limitCalls(errors));
+function open(port: number, link = false) {
+  const replica = openReplica(`http://127.0.0.1:${port}`, {
+    secret: "a secret that nobody asks for",
+    limit: limitCalls(errors),
+    ...realTime,
+    link,
+  });
   stack.push(() => replica.close());
   return replica;
 }
 
-/** Two calls of one tick, which travel in a batch, and then one by itself. */
+/** Two calls of one tick, and then one by itself. */
 async function failures({ transport }: ReturnType<typeof open>): Promise<ConnectError[]> {
   const client = createClient(CategoryService, transport);
   const call = () =>

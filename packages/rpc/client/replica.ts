@@ -2,12 +2,14 @@
 import { constants, type Http2Session } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
-import { withBatching } from "../batching/client.ts";
-import { MAX_BATCH_BYTES } from "../batching/parts.ts";
+import type { Clock } from "@petstore/runtime/clock";
 import { SECRET_HEADER } from "../call.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
+import { withLink } from "../link/client.ts";
+import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_PATH, STREAM_WINDOW_BYTES } from "../link/version.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
-import type { CallLimit } from "./call-limit.ts";
+import { type CallLimit, withCallLimit } from "./call-limit.ts";
+import { markNeverRan } from "./never-ran.ts";
 
 /** Time to answer whether it serves. */
 const CHECK_MS = 1000;
@@ -15,7 +17,6 @@ const CHECK_MS = 1000;
 export interface Replica {
   /** Where it is, such as "http://127.0.0.1:8081". */
   readonly url: string;
-  /** Calls of one tick travel together. */
   readonly transport: Transport;
   /** Whether it says that it takes calls; false, too, when it does not answer within a second. Never rejects. */
   isServing(): Promise<boolean>;
@@ -24,18 +25,27 @@ export interface Replica {
   close(): void;
 }
 
-/**
- * Connects when it is first called. `secret` lets calls through to internal services, and their caller be believed. The
- * limit may be one for several replicas.
- */
-export function openReplica(url: string, secret: string, limit: CallLimit): Replica {
+export interface ReplicaOptions {
+  /** Lets calls through to internal services, and their caller be believed. */
+  readonly secret: string;
+  /** It may be one for several replicas. */
+  readonly limit: CallLimit;
+  readonly clock: Clock;
+  /** Whether unary calls go over a link, where the replica has one. True by default. */
+  readonly link?: boolean;
+}
+
+/** Connects when it is first called. */
+export function openReplica(url: string, { secret, limit, clock, link = true }: ReplicaOptions): Replica {
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
+  const settings = { initialWindowSize: STREAM_WINDOW_BYTES };
   // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
-  const sessions = new Http2SessionManager(url, pings, { rejectUnauthorized: true });
+  const connections = new Http2SessionManager(url, pings, { settings, rejectUnauthorized: true });
+  const sessions = watched(connections);
   const transport = createGrpcTransport({
     baseUrl: url,
-    sessionManager: watched(sessions),
-    readMaxBytes: MAX_BATCH_BYTES,
+    sessionManager: sessions,
+    readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     interceptors: [
       (next) => (request) => {
@@ -44,10 +54,12 @@ export function openReplica(url: string, secret: string, limit: CallLimit): Repl
       },
     ],
   });
+  const linkHeaders = { "content-type": LINK_CONTENT_TYPE, te: "trailers", [SECRET_HEADER]: secret };
+  const connect = () => sessions.request("POST", LINK_PATH, linkHeaders, {});
   const health = createClient(Health, transport);
   return {
     url,
-    transport: withBatching(transport, limit),
+    transport: link ? withLink(transport, { connect, clock, limit }) : withCallLimit(transport, limit),
     isServing: () =>
       health.check({}, { timeoutMs: CHECK_MS }).then(
         ({ status }) => status === Status.SERVING,
@@ -58,18 +70,9 @@ export function openReplica(url: string, secret: string, limit: CallLimit): Repl
         () => false,
         (error) => ConnectError.from(error).code === Code.DeadlineExceeded,
       ),
-    close: () => sessions.abort(),
+    close: () => connections.abort(),
   };
 }
-
-const unsent = new WeakSet<object>();
-
-/**
- * True when the call surely never ran: there was no connection to send it on, or the server said that it left the stream
- * alone (RFC 9113 section 8.7), as one does that is shutting down and had sent its GOAWAY.
- */
-export const neverRan = (error: ConnectError): boolean =>
-  unsent.has(error) || (error.cause instanceof Error && unsent.has(error.cause));
 
 const guarded = new WeakSet<Http2Session>();
 
@@ -84,18 +87,17 @@ function watched(sessions: Http2SessionManager): NonNullable<GrpcTransportOption
     async request(method, path, headers, options) {
       try {
         const stream = await sessions.request(method, path, headers, options);
-        stream.once("error", (error) => stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && unsent.add(error));
+        stream.once("error", (error) => stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && markNeverRan(error));
         if (stream.session && !guarded.has(stream.session)) {
           guarded.add(stream.session);
           stream.session.on("error", () => {});
+          stream.session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
         }
         return stream;
       } catch (thrown) {
         const { rawMessage } = ConnectError.from(thrown);
         const words = `no connection to ${sessions.authority}: ${rawMessage}`;
-        const error = new ConnectError(words, Code.Unavailable, undefined, undefined, thrown);
-        unsent.add(error);
-        throw error;
+        throw markNeverRan(new ConnectError(words, Code.Unavailable, undefined, undefined, thrown));
       }
     },
     notifyResponseByteRead: (stream) => sessions.notifyResponseByteRead(stream),

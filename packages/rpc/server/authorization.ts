@@ -29,8 +29,8 @@ export function createAuthorization(secret: string, { rpcError, system }: ErrorC
   };
   return {
     isTrusted,
-    authenticate(headers: Headers): ServicePrincipal {
-      const isPeer = isTrusted(headers);
+    /** `isPeer` where it is known already. */
+    authenticate(headers: Headers, isPeer = isTrusted(headers)): ServicePrincipal {
       return { id: (isPeer && headers.get(CALLER_HEADER)) || ANONYMOUS.id, isPeer };
     },
     /** Throws PERMISSION_DENIED. */

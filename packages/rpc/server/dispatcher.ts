@@ -1,6 +1,6 @@
 /**
- * Every RPC of a service passes through here, unary or server-streaming, whichever way it came: alone, in a batch, or from
- * a simulation. Each goes through the same admission, authorization, validation, log and mapping of errors.
+ * Every RPC of a service passes through here, unary or server-streaming, whichever way it came: by itself, over a link, or
+ * from a simulation. Each goes through the same admission, authorization, validation, log and mapping of errors.
  */
 import {
   create,
@@ -28,6 +28,8 @@ export interface Incoming {
   readonly headers: Headers;
   /** Milliseconds until the caller gives up; undefined when it set no limit. */
   readonly timeoutMs: number | undefined;
+  /** It came from a process of the system, which has shown it already. By default the headers have to. */
+  readonly isPeer?: boolean;
 }
 
 export interface IncomingStream extends Incoming {
@@ -107,7 +109,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     if (limited && underWay[method.methodKind] >= most[method.methodKind])
       throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
     const started = deps.clock();
-    const principal = authenticate(incoming.headers);
+    const principal = authenticate(incoming.headers, incoming.isPeer);
     const call = openCall(incoming, { ...deps, maxTimeoutMs: maxMs, principal });
     const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
     return {

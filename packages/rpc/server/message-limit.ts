@@ -64,7 +64,8 @@ export const limitUnpacked =
     },
   });
 
-const tooLarge = ({ rpcError }: ErrorCatalogue, maxBytes: number) =>
+/** What a caller is told whose message is larger than that. */
+export const tooLarge = ({ rpcError }: ErrorCatalogue, maxBytes: number) =>
   rpcError("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
 
 /** Bytes seen so far. */

@@ -9,9 +9,9 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
-import { batchRoutes } from "../batching/server.ts";
 import { SECRET_HEADER } from "../call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import { createLinkServer, type LinkServer } from "../link/server.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { HealthState } from "./health.ts";
 import { ensureHost } from "./host.ts";
@@ -59,25 +59,33 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     jsonOptions: strictJson,
     ...explainUnreadable(errors),
   });
+  const links = createLinkServer({ dispatcher, log });
   dispatcher.routes(router);
-  batchRoutes(router, dispatcher);
+  links.routes(router);
   serveReflection(router, dispatcher.services);
 
   const knowsPeer = ({ headers: { [SECRET_HEADER]: secret } }: IncomingMessage) =>
     typeof secret === "string" && dispatcher.isTrusted(new Headers({ [SECRET_HEADER]: secret }));
-  const server = createOnePortServer(createListener(router.handlers, log, errors), limits, { knowsPeer, log });
+  const server = createOnePortServer(createListener(router.handlers, { links, log, errors }), limits, {
+    knowsPeer,
+    log,
+  });
   const port = await listen(server, host, options.port, options.listenAdvice);
   health.set(true);
   let closed: Promise<void> | undefined;
   const close = (graceMs = GRACE_MS) => {
     health.drain();
+    links.drain();
     closed ??= closeServer(server, graceMs);
     return closed;
   };
   return { url: origin(host, port), port, close, [Symbol.asyncDispose]: () => close() };
 }
 
-function createListener(handlers: readonly UniversalHandler[], log: Logger, errors: ErrorCatalogue): Handler {
+function createListener(
+  handlers: readonly UniversalHandler[],
+  { links, log, errors }: { links: LinkServer; log: Logger; errors: ErrorCatalogue },
+): Handler {
   const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
   return async (request, response) => {
     const [path = "", query = ""] = (request.url ?? "").split("?", 2);
@@ -87,6 +95,8 @@ function createListener(handlers: readonly UniversalHandler[], log: Logger, erro
       log.debug({ err, path }, "no answer could be sent");
       response.destroy();
     };
+    const link = links.serve(request, response);
+    if (link) return link;
     try {
       if (!handler) return answerUnknown(request, response, query, errors);
       ensureHost(request);

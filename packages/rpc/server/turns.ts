@@ -11,7 +11,7 @@ export type Turns = (caller: unknown, begin: () => unknown) => void;
 
 /**
  * Pieces of work in one turn of the event loop, which reads what has come meanwhile before the next one. With 8 a call cost
- * twice the processor time at 50 callers, for what is begun in one turn goes on in one batch; with 64 it costs the same as
+ * twice the processor time at 50 callers, for what is begun in one turn is sent on together; with 64 it costs the same as
  * without turns.
  */
 export const WORK_PER_TURN = 64;

@@ -23,18 +23,24 @@ export interface PlainAnswer {
 
 const endStream = createEndStreamSerialization(undefined);
 
-/**
- * UNIMPLEMENTED, with a reason. Undefined for what is no call of gRPC, gRPC-Web or Connect. To Connect a path that does not
- * exist is 404 (its 501 is for what exists and is not implemented), for proxies and clients that look no further.
- */
-export function unknownRpcAnswer(
-  { method, query, contentType = "" }: CallForm,
-  { rpcError }: ErrorCatalogue,
-): PlainAnswer | undefined {
-  const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+/** UNIMPLEMENTED, with a reason. */
+export function noSuchRpc({ rpcError }: ErrorCatalogue): ConnectError {
   const { rawMessage, details } = rpcError("ROUTE_NOT_FOUND", NO_SUCH_RPC);
   const error = new ConnectError(rawMessage, Code.Unimplemented);
   error.details = details;
+  return error;
+}
+
+/**
+ * Undefined for what is no call of gRPC, gRPC-Web or Connect. To Connect a path that does not exist is 404 (its 501 is for
+ * what exists and is not implemented), for proxies and clients that look no further.
+ */
+export function unknownRpcAnswer(
+  { method, query, contentType = "" }: CallForm,
+  errors: ErrorCatalogue,
+): PlainAnswer | undefined {
+  const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  const error = noSuchRpc(errors);
   if (method === "POST" && /^application\/grpc(-web(-text)?)?(\+[\w.-]+)?$/.test(type)) {
     // Trailers-Only: gRPC's "Responses" allows the status among the headers when there is no message.
     const trailers = new Headers();

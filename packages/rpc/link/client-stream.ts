@@ -1,0 +1,178 @@
+/** The caller's end of one link: calls as frames to the service, answers from it, and what is known when it ends. */
+import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
+import { CALLER_HEADER } from "../call.ts";
+import { markNeverRan } from "../client/never-ran.ts";
+import {
+  type CallSchema,
+  LinkRequestSchema,
+  type LinkResponse,
+  LinkResponseSchema,
+} from "../gen/link/internal/v1/link_service_pb.ts";
+import type { ClientCall } from "./client-call.ts";
+import { toFields } from "./failure.ts";
+import { LinkViolation, readFrames, toFrame } from "./frames.ts";
+import { bytesOfCall, parts } from "./parts.ts";
+import { LINK_VERSION } from "./version.ts";
+
+type CallInit = MessageInitShape<typeof CallSchema>;
+
+export interface ClientStream {
+  /** False while what was sent has to be taken first. */
+  canSend(): boolean;
+  /** Sends calls together. */
+  send(calls: readonly ClientCall[]): void;
+}
+
+export interface ClientStreamOptions {
+  /** More can be sent. */
+  readonly onReady: () => void;
+  /** It takes no more calls: the service stops, or the stream is lost. Those that were sent may still be answered. */
+  readonly onOver: () => void;
+}
+
+/**
+ * Opens a link on a fresh stream. Gives undefined when the other side has none, or another version. Rejects when the
+ * stream was lost before: as nothing was sent on it, whatever was to be sent surely never ran.
+ */
+export function openStream(
+  stream: ClientHttp2Stream,
+  { onReady, onOver }: ClientStreamOptions,
+): Promise<ClientStream | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<ClientStream | undefined>();
+  /** Sent and not answered, given up or not: the service answers each of them. */
+  const unanswered = new Map<number, ClientCall>();
+  const numbers = new Map<DescMethodUnary, number>();
+  const reader = readFrames(LinkResponseSchema, take);
+  let state: "new" | "open" | "draining" | "over" = "new";
+  let lastId = 0;
+  let cancels: number[] = [];
+  let isBlocked = false;
+  let refusal = "";
+
+  function take({ hello, answers, drain }: LinkResponse): void {
+    if (state === "new") greet(hello);
+    else if (hello) throw new LinkViolation("it says hello twice");
+    if (state === "over") return;
+    for (const answer of answers) {
+      const call = unanswered.get(answer.id);
+      if (!call) throw new LinkViolation(`it answers call ${answer.id}, which it was not sent`);
+      unanswered.delete(answer.id);
+      call.answer(answer);
+    }
+    if (drain && state === "open") {
+      state = "draining";
+      onOver();
+      stream.end();
+    }
+  }
+
+  function greet(hello: LinkResponse["hello"]): void {
+    if (!hello) throw new LinkViolation("it does not say hello");
+    if (hello.version === LINK_VERSION) {
+      state = "open";
+      resolve({ canSend: () => !isBlocked, send });
+    } else refuse();
+  }
+
+  function send(calls: readonly ClientCall[]): void {
+    const methods: { number: number; name: string }[] = [];
+    const numberOf = (method: DescMethodUnary): number => {
+      let number = numbers.get(method);
+      if (number === undefined) {
+        number = numbers.size + 1;
+        numbers.set(method, number);
+        methods.push({ number, name: `${method.parent.typeName}/${method.name}` });
+      }
+      return number;
+    };
+    const inits = calls.map((call): CallInit => {
+      const id = freeId();
+      unanswered.set(id, call);
+      call.onGiveUp = () => cancel(id);
+      return { id, method: numberOf(call.made.method), ...contentOf(call) };
+    });
+    for (const part of parts(inits, bytesOfCall)) write({ methods: methods.splice(0), calls: part });
+  }
+
+  function write(message: MessageInitShape<typeof LinkRequestSchema>): void {
+    isBlocked = !stream.write(toFrame(LinkRequestSchema, message));
+  }
+
+  function freeId(): number {
+    do lastId = lastId === 0xffff_ffff ? 1 : lastId + 1;
+    while (unanswered.has(lastId));
+    return lastId;
+  }
+
+  /** Those of one turn of the event loop are told together. */
+  function cancel(id: number): void {
+    if (cancels.push(id) > 1) return;
+    setImmediate(() => {
+      if (state === "open") write({ cancels });
+      cancels = [];
+    });
+  }
+
+  /** The other side has no link for us, and has done nothing. */
+  function refuse(): void {
+    state = "over";
+    resolve(undefined);
+    stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  function lose(cause?: unknown): void {
+    const before = state;
+    if (before === "over") return;
+    state = "over";
+    const why = refusal || (cause instanceof Error ? cause.message : "its stream was closed");
+    const error = new ConnectError(`the link is lost: ${why}`, Code.Unavailable, undefined, undefined, cause);
+    if (before === "new") reject(markNeverRan(error));
+    for (const call of unanswered.values()) call.fail(error);
+    unanswered.clear();
+    if (before === "open") onOver();
+  }
+
+  function respond(headers: IncomingHttpHeaders & { readonly ":status"?: number }): void {
+    // A status of gRPC among the headers is an answer without messages ("Trailers-Only").
+    if (state === "new" && (headers[":status"] !== 200 || headers["grpc-status"] !== undefined)) refuse();
+  }
+
+  function read(chunk: Buffer): void {
+    if (state === "over") return;
+    try {
+      reader.read(chunk);
+    } catch (error) {
+      lose(error);
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+  }
+
+  stream.on("response", respond);
+  stream.on("data", read);
+  stream.on("trailers", (trailers) => {
+    if (state === "new") refuse();
+    refusal = decodeURIComponent(`${trailers["grpc-message"] ?? ""}`);
+  });
+  stream.on("drain", () => {
+    isBlocked = false;
+    if (state === "open") onReady();
+  });
+  stream.on("error", lose);
+  stream.once("close", () => lose());
+  stream.once("end", () => {
+    lose();
+    stream.close();
+  });
+  stream.write(toFrame(LinkRequestSchema, { hello: { version: LINK_VERSION } }));
+  return promise;
+}
+
+function contentOf({ made: { headers, bytes, deadline } }: ClientCall): CallInit {
+  const requestId = headers.get(REQUEST_ID_HEADER) ?? "";
+  const caller = headers.get(CALLER_HEADER) ?? "";
+  const others = toFields(headers).filter(({ name }) => name !== REQUEST_ID_HEADER && name !== CALLER_HEADER);
+  return { timeoutMs: Math.ceil(deadline.timeoutMs() ?? 0), requestId, caller, headers: others, message: bytes };
+}

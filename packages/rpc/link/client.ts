@@ -1,0 +1,137 @@
+/** A client's calls to one replica: over its link, as long as there is one. */
+import type { ClientHttp2Stream } from "node:http2";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
+import type { Clock } from "@petstore/runtime/clock";
+import type { CallLimit } from "../client/call-limit.ts";
+import { deadlineAfter } from "../deadline.ts";
+import { ClientCall } from "./client-call.ts";
+import { type ClientStream, openStream } from "./client-stream.ts";
+
+/** A larger message goes by itself: on a link the calls behind it would wait for it. */
+const BIG = 32 * 1024;
+/** How long the calls to a replica that has no link are plain before it is asked for one again. */
+const PLAIN_MS = 60_000;
+/** How often it is looked for calls whose time is over. The service, too, ends them by itself. */
+const SWEEP_MS = 20;
+
+export interface LinkOptions {
+  /** Opens a stream for a link, on the connection that plain RPCs use. */
+  readonly connect: () => Promise<ClientHttp2Stream>;
+  readonly clock: Clock;
+  readonly limit: CallLimit;
+}
+
+/**
+ * Wraps a transport so that unary calls go over one long-lived stream: those of one tick together, each with its own
+ * headers and time limit, each answered as soon as it is ready. Streaming RPCs are plain, and so are big calls, and all
+ * to a replica that has no link. All unary ones count towards the limit.
+ */
+export function withLink(plain: Transport, { connect, clock, limit }: LinkOptions): Transport {
+  const endLate = sweepDeadlines(clock);
+  /** Not sent yet. */
+  const queue = new Set<ClientCall>();
+  let stream: ClientStream | undefined;
+  let isOpening = false;
+  let isFlushDue = false;
+  let plainUntil = Number.NEGATIVE_INFINITY;
+
+  function flushSoon(): void {
+    if (isFlushDue) return;
+    isFlushDue = true;
+    setImmediate(flush);
+  }
+
+  function flush(): void {
+    isFlushDue = false;
+    if (clock() < plainUntil) for (const call of takeQueue()) sendPlainly(call);
+    else if (!stream) void open();
+    else if (stream.canSend() && queue.size > 0) stream.send(takeQueue());
+  }
+
+  function takeQueue(): readonly ClientCall[] {
+    const taken = [...queue];
+    queue.clear();
+    return taken;
+  }
+
+  async function open(): Promise<void> {
+    if (isOpening || queue.size === 0) return;
+    isOpening = true;
+    try {
+      let isOver = false;
+      const onOver = () => {
+        isOver = true;
+        stream = undefined;
+        flushSoon();
+      };
+      const opened = await openStream(await connect(), { onReady: flush, onOver });
+      if (!opened) plainUntil = clock() + PLAIN_MS;
+      else if (!isOver) stream = opened;
+    } catch (error) {
+      for (const call of takeQueue()) call.fail(error);
+    } finally {
+      isOpening = false;
+      flushSoon();
+    }
+  }
+
+  function sendPlainly(call: ClientCall): void {
+    const { method, input, headers, deadline, signal } = call.made;
+    plain.unary(method, signal, deadline.timeoutMs(), headers, input).then(
+      (response) => call.succeed(response),
+      (error) => call.fail(error),
+    );
+  }
+
+  return {
+    stream: plain.stream,
+    async unary(method, signal, timeoutMs, init, input, contextValues) {
+      const message = ("$typeName" in input ? input : create(method.input, input)) as Message;
+      const bytes = toBinary(method.input, message as never);
+      const leave = limit.enter(bytes.length);
+      if (bytes.length > BIG || clock() < plainUntil)
+        return plain.unary(method, signal, timeoutMs, init, input, contextValues).finally(leave);
+      const made = {
+        method,
+        input: message,
+        bytes,
+        headers: new Headers(init),
+        signal,
+        deadline: deadlineAfter(clock, timeoutMs),
+      };
+      const call = new ClientCall(made, () => {
+        leave();
+        queue.delete(call);
+      });
+      if (signal?.aborted) call.handleEvent();
+      else {
+        endLate(call);
+        queue.add(call);
+        flushSoon();
+      }
+      return call.answered as Promise<UnaryResponse<never, never>>;
+    },
+  };
+}
+
+/** One timer for all calls of a client: each with a timer of its own would cost more than it is worth to be exact. */
+function sweepDeadlines(clock: Clock): (call: ClientCall) => void {
+  const calls = new Set<ClientCall>();
+  let timer: NodeJS.Timeout | undefined;
+  const sweep = () => {
+    const now = clock();
+    for (const call of calls) {
+      if (call.made.deadline.at <= now) call.giveUp(new ConnectError("the operation timed out", Code.DeadlineExceeded));
+      if (call.isSettled) calls.delete(call);
+    }
+    if (calls.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+  return (call) => {
+    if (call.made.deadline.at === Number.POSITIVE_INFINITY) return;
+    calls.add(call);
+    timer ??= setInterval(sweep, SWEEP_MS);
+  };
+}

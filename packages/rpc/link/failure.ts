@@ -1,0 +1,39 @@
+/** The failure of a call as a link carries it: what a plain RPC has in its trailers, no more and no less. */
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { ConnectError } from "@connectrpc/connect";
+import type { Answer, AnswerSchema, Failure, Header } from "../gen/link/internal/v1/link_service_pb.ts";
+
+type AnswerInit = MessageInitShape<typeof AnswerSchema>;
+
+export const toFields = (headers: Headers) => [...headers].map(([name, value]) => ({ name, value }));
+
+export function toHeaders(fields: readonly Header[]): Headers {
+  const headers = new Headers();
+  for (const { name, value } of fields) headers.append(name, value);
+  return headers;
+}
+
+export const failedAnswer = (id: number, { code, rawMessage: message, details, metadata }: ConnectError) =>
+  ({
+    id,
+    outcome: { case: "failure", value: { code, message, details: details.map(pack) } },
+    headers: toFields(metadata),
+  }) satisfies AnswerInit;
+
+export function toError({ code, message, details }: Failure, headers: Answer["headers"]): ConnectError {
+  const error = new ConnectError(message, code, toHeaders(headers));
+  error.details = details.map((bytes) => {
+    const { typeUrl, value } = fromBinary(AnySchema, bytes);
+    return { type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1), value };
+  });
+  return error;
+}
+
+function pack(detail: ConnectError["details"][number]): Uint8Array {
+  const any =
+    "desc" in detail
+      ? { typeUrl: detail.desc.typeName, value: toBinary(detail.desc, create(detail.desc, detail.value)) }
+      : { typeUrl: detail.type, value: detail.value };
+  return toBinary(AnySchema, create(AnySchema, { ...any, typeUrl: `type.googleapis.com/${any.typeUrl}` }));
+}

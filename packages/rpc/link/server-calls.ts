@@ -1,0 +1,118 @@
+/** The calls of one link at the service: each through the dispatcher, in its turn, to one answer. */
+import { type DescMethodUnary, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
+import { CALLER_HEADER } from "../call.ts";
+import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
+import type { Dispatcher } from "../server/dispatcher.ts";
+import { MAX_MESSAGE_BYTES, tooLarge } from "../server/message-limit.ts";
+import { maxRequestBytes } from "../server/request-limit.ts";
+import type { Turns } from "../server/turns.ts";
+import { noSuchRpc } from "../server/unknown-rpc.ts";
+import { failedAnswer, toFields, toHeaders } from "./failure.ts";
+import { LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";
+import { bytesOfAnswer } from "./parts.ts";
+
+export type AnswerInit = MessageInitShape<typeof AnswerSchema> & { readonly id: number };
+
+/** Methods that may have a number on one link. */
+const MAX_METHODS = 1000;
+
+export interface ServerCalls {
+  /** Begins the calls of a message, each in its turn. Throws LinkViolation. */
+  take(request: LinkRequest): void;
+  /** Calls that are not answered, and the bytes of their requests. */
+  underWay(): { readonly calls: number; readonly bytes: number };
+  /** Nobody can be answered any more: what has not begun never begins. */
+  abandon(): void;
+}
+
+export interface ServerCallsDeps {
+  readonly dispatcher: Dispatcher;
+  readonly turns: Turns;
+  /** Takes the answer of each call; undefined for one whose answer nobody can be told. */
+  readonly onEnd: (answer: AnswerInit | undefined) => void;
+}
+
+/** The link was opened by a process that knows the secret, so its calls need not say it again. */
+export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps): ServerCalls {
+  const methods = new Map<number, DescMethodUnary | undefined>();
+  const running = new Map<number, { isCancelled: boolean }>();
+  /** Whose turn it is. */
+  const caller = {};
+  let bytes = 0;
+  let isAbandoned = false;
+
+  function define(number: number, name: string): void {
+    if (methods.has(number)) throw new LinkViolation(`method ${number} has two names`);
+    if (methods.size === MAX_METHODS) throw new LinkViolation(`more than ${MAX_METHODS} methods have a number`);
+    methods.set(number, dispatcher.find(name));
+  }
+
+  function begin(call: Call): void {
+    const { id } = call;
+    if (!methods.has(call.method)) throw new LinkViolation(`no method has the number ${call.method}`);
+    if (running.has(id)) throw new LinkViolation(`two calls under way have the id ${id}`);
+    const entry = { isCancelled: false };
+    const isWanted = () => !entry.isCancelled && !isAbandoned;
+    running.set(id, entry);
+    bytes += call.message.length;
+    turns(caller, async () => {
+      const answer = isWanted() ? await run(dispatcher, methods.get(call.method), call) : undefined;
+      running.delete(id);
+      bytes -= call.message.length;
+      onEnd(isAbandoned ? undefined : isWanted() && answer ? answer : failedAnswer(id, cancelled()));
+    });
+  }
+
+  return {
+    take({ methods, calls, cancels }) {
+      for (const { number, name } of methods) define(number, name);
+      for (const call of calls) begin(call);
+      for (const id of cancels) {
+        const entry = running.get(id); // it may have been answered meanwhile
+        if (entry) entry.isCancelled = true;
+      }
+    },
+    underWay: () => ({ calls: running.size, bytes }),
+    abandon() {
+      isAbandoned = true;
+    },
+  };
+}
+
+const cancelled = () => new ConnectError("the caller has given up", Code.Canceled);
+
+/** Runs one call as if it had come by itself. Never rejects. */
+async function run(dispatcher: Dispatcher, method: DescMethodUnary | undefined, call: Call): Promise<AnswerInit> {
+  const { id } = call;
+  try {
+    if (!method) throw noSuchRpc(dispatcher.errors);
+    if (call.message.length > maxRequestBytes(method)) throw tooLarge(dispatcher.errors, maxRequestBytes(method));
+    const { message, headers } = await dispatcher.invoke(method, fromBinary(method.input, call.message), {
+      headers: headersOf(call),
+      timeoutMs: call.timeoutMs || undefined,
+      isPeer: true,
+    });
+    const value = toBinary(method.output, message);
+    const answer: AnswerInit = { id, outcome: { case: "message", value }, headers: toFields(headers) };
+    // It would fail on its own too; here it must not fail the others.
+    if (value.length > MAX_MESSAGE_BYTES || bytesOfAnswer(answer) > MAX_FRAME_BYTES) throw answerTooLarge(value.length);
+    return answer;
+  } catch (thrown) {
+    const error = ConnectError.from(thrown);
+    const answer = failedAnswer(id, error);
+    if (bytesOfAnswer(answer) <= MAX_FRAME_BYTES) return answer;
+    return failedAnswer(id, new ConnectError("too much to tell", error.code));
+  }
+}
+
+function headersOf({ requestId, caller, headers }: Call): Headers {
+  const all = toHeaders(headers);
+  if (requestId !== "") all.set(REQUEST_ID_HEADER, requestId);
+  if (caller !== "") all.set(CALLER_HEADER, caller);
+  return all;
+}
+
+const answerTooLarge = (bytes: number) =>
+  new ConnectError(`an answer of ${bytes} bytes is larger than any message may be`, Code.ResourceExhausted);

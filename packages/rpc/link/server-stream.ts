@@ -1,0 +1,171 @@
+/** The service's end of one link: frames from its caller, answers to it, and an end in good order. */
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import { Code } from "@connectrpc/connect";
+import type { Logger } from "@petstore/runtime/log";
+import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
+import type { Dispatcher } from "../server/dispatcher.ts";
+import { keepOpen } from "../server/kept-open.ts";
+import type { Turns } from "../server/turns.ts";
+import { LinkViolation, readFrames, toFrame } from "./frames.ts";
+import { bytesOfAnswer, parts } from "./parts.ts";
+import { type AnswerInit, createServerCalls } from "./server-calls.ts";
+import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_VERSION, STREAM_WINDOW_BYTES } from "./version.ts";
+
+/** With so much under way a link is not read until half of it is done. */
+export interface LinkLimits {
+  readonly calls: number;
+  /** Of requests that run, and of answers that wait to be taken. */
+  readonly bytes: number;
+}
+
+export interface ServerStreamDeps {
+  readonly dispatcher: Dispatcher;
+  readonly turns: Turns;
+  readonly log: Logger;
+  readonly limits: LinkLimits;
+}
+
+export interface ServerStream {
+  /** Asks the caller to end the link. What it sends until then is answered. */
+  drain(): void;
+  /** Resolves when the stream is closed and no handler runs any more. */
+  readonly ended: Promise<void>;
+}
+
+/** Serves a stream that was opened by a process of the system. */
+export function serveStream(
+  request: Http2ServerRequest,
+  response: Http2ServerResponse,
+  { dispatcher, turns, log, limits }: ServerStreamDeps,
+): ServerStream {
+  const { stream } = request;
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const calls = createServerCalls({ dispatcher, turns, onEnd });
+  const reader = readFrames(LinkRequestSchema, take);
+  let state: "new" | "open" | "over" = "new";
+  let hasAllCalls = false;
+  let answers: AnswerInit[] = [];
+  let answersBytes = 0;
+  let isFlushDue = false;
+  let isBlocked = false;
+  let isClosed = false;
+
+  function take(message: LinkRequest): void {
+    if (state === "over") return;
+    if (state === "new") open(message);
+    else if (message.hello) throw new LinkViolation("it says hello twice");
+    if (state === "open") calls.take(message);
+  }
+
+  function open({ hello }: LinkRequest): void {
+    if (!hello) throw new LinkViolation("it does not say hello");
+    if (hello.version === LINK_VERSION) greet();
+    else finish(Code.Unimplemented, `Links here speak version ${LINK_VERSION}, not ${hello.version}.`);
+  }
+
+  function greet(): void {
+    state = "open";
+    keepOpen(stream);
+    stream.session?.settings({ initialWindowSize: STREAM_WINDOW_BYTES });
+    stream.session?.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    response.writeHead(200, { "content-type": LINK_CONTENT_TYPE });
+    response.write(toFrame(LinkResponseSchema, { hello: { version: LINK_VERSION } }));
+  }
+
+  function onEnd(answer: AnswerInit | undefined): void {
+    if (answer) {
+      answers.push(answer);
+      answersBytes += bytesOfAnswer(answer);
+    }
+    flushSoon();
+  }
+
+  /** What becomes ready in the same turn of the event loop is sent together. */
+  function flushSoon(): void {
+    if (isFlushDue) return;
+    isFlushDue = true;
+    setImmediate(flush);
+  }
+
+  function flush(): void {
+    isFlushDue = false;
+    settle();
+    if (state !== "open") return;
+    if (!isBlocked && answers.length > 0) {
+      const ready = answers;
+      answers = [];
+      answersBytes = 0;
+      for (const part of parts(ready, bytesOfAnswer))
+        isBlocked = !response.write(toFrame(LinkResponseSchema, { answers: part }));
+    }
+    readOrWait();
+    if (hasAllCalls && answers.length === 0 && calls.underWay().calls === 0) finish();
+  }
+
+  function readOrWait(): void {
+    const underWay = calls.underWay();
+    const bytes = underWay.bytes + answersBytes + response.writableLength;
+    if (underWay.calls > limits.calls || bytes > limits.bytes) stream.pause();
+    else if (stream.isPaused() && underWay.calls <= limits.calls / 2 && bytes <= limits.bytes / 2) stream.resume();
+  }
+
+  /** Ends the stream with a status of gRPC. */
+  function finish(status: Code | 0 = 0, message = ""): void {
+    if (state === "over") return;
+    const isNew = state === "new";
+    state = "over";
+    const trailers = { "grpc-status": `${status}`, ...(message && { "grpc-message": encodeURIComponent(message) }) };
+    // Without an answer before it, the status stands among the headers ("Trailers-Only").
+    if (isNew) response.writeHead(200, { "content-type": LINK_CONTENT_TYPE, ...trailers });
+    else response.addTrailers(trailers);
+    // The caller need send nothing more (RFC 9113 section 8.1). At once, it would take the trailers away.
+    stream.once("wantTrailers", () => setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR)));
+    response.end();
+  }
+
+  function read(chunk: Buffer): void {
+    if (state === "over") return;
+    try {
+      reader.read(chunk);
+      readOrWait();
+    } catch (error) {
+      refuse(`${error}`);
+    }
+  }
+
+  function refuse(why: string): void {
+    log.warn({ why, address: stream.session?.socket?.remoteAddress }, "a link was ended: its caller breaks the rules");
+    calls.abandon();
+    finish(Code.Internal, `The link is ended: ${why}.`);
+  }
+
+  function settle(): void {
+    if (isClosed && calls.underWay().calls === 0) resolve();
+  }
+
+  stream.on("data", read);
+  stream.once("end", () => {
+    if (state === "over") return;
+    if (state === "new" || reader.isWithinFrame()) return refuse("it ends in the middle");
+    hasAllCalls = true;
+    flush();
+  });
+  response.on("drain", () => {
+    isBlocked = false;
+    flush();
+  });
+  stream.once("close", () => {
+    isClosed = true;
+    state = "over";
+    calls.abandon();
+    settle();
+  });
+
+  return {
+    drain() {
+      if (state === "open") response.write(toFrame(LinkResponseSchema, { drain: {} }));
+      else if (state === "new") stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    },
+    ended,
+  };
+}
