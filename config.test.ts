@@ -41,6 +41,10 @@ test("connections have bounds of their own", () => {
   expect(() => config({ MAX_CONNECTIONS: "0" })).toThrow("it must be a whole number from 10 to 100000");
 });
 
+test("calls go over links unless that is switched off", () => {
+  expect([config().link, config({ LINK: "off" }).link]).toEqual([true, false]);
+});
+
 test("the log is readable on a terminal, JSON otherwise, unless told", () => {
   expect(config({}, true).logFormat).toBe("pretty");
   expect(config({ LOG_FORMAT: "json" }, true).logFormat).toBe("json");

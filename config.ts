@@ -45,6 +45,8 @@ export interface ProcessConfig {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly connections: ConnectionLimits;
+  /** Whether it calls the services over links, or each call is a plain RPC. */
+  readonly link: boolean;
 }
 
 /** Of the gateway; the launcher waits for as much longer. */
@@ -71,6 +73,7 @@ export const processSettings = {
   ALLOW_UNAUTHENTICATED: optional(oneOf("beyond-loopback")),
   MAX_CONNECTIONS: withDefault(integer(10, 100_000), defaultConnectionLimits.connections),
   MAX_CONNECTIONS_PER_ADDRESS: withDefault(integer(1, 100_000), defaultConnectionLimits.connectionsPerAddress),
+  LINK: withDefault(oneOf("on", "off"), "on"),
   WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultConnectionLimits.writeMs),
 };
 
@@ -106,6 +109,7 @@ export function processConfig(
       connectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS,
       writeMs: values.WRITE_TIMEOUT,
     },
+    link: values.LINK === "on",
   };
 }
 

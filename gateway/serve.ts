@@ -24,12 +24,13 @@ import { publicServices } from "./services.ts";
 
 /** Opens the gateway, ready to take requests; the stack closes it. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
-  const { basePath, limits, internalSecret: secret, deprecation, lameDuckMs } = config;
+  const { basePath, limits, link, deprecation, lameDuckMs } = config;
+  const secret = config.internalSecret.reveal();
   checkDeprecation(config);
   const { name, logLevel, logFormat } = config;
   const log = createLogger({ service: name, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const services = publicServices.map(({ name, desc }) => {
-    const transport = createServiceTransport({ urls: config.urls[name], secret: secret.reveal(), errors, ...realTime });
+    const transport = createServiceTransport({ urls: config.urls[name], secret, link, errors, ...realTime });
     stack.defer(() => transport.close());
     return { name, desc, transport, replicas: transport.replicas };
   });

@@ -12,6 +12,7 @@ test("everything but the secret has a default", () => {
   expect(rest).toEqual({
     name: "order",
     host: "127.0.0.1",
+    link: true,
     port: 8083,
     urls: {
       pet: ["http://127.0.0.1:8081"],

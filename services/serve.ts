@@ -32,7 +32,7 @@ const READINESS_MS = 2_000;
 
 /** Opens a service, ready to take calls; the stack closes it. */
 export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, waitsFor: WaitsFor): Promise<Running> {
-  const { name, host, port, logLevel, logFormat } = config;
+  const { name, host, port, link, logLevel, logFormat } = config;
   const secret = config.internalSecret.reveal();
   const log = createLogger({ service: name, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const onFatal = (err: unknown) => {
@@ -43,7 +43,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   stack.defer(() => store.close());
 
   const transportTo = (peer: ServiceName) => {
-    const transport = createServiceTransport({ urls: config.urls[peer], secret, errors, ...realTime });
+    const transport = createServiceTransport({ urls: config.urls[peer], secret, link, errors, ...realTime });
     stack.defer(() => transport.close());
     return transport;
   };

@@ -71,7 +71,8 @@ export interface Petstore extends AsyncDisposable {
 
 /**
  * Starts the processes on an empty store, and resolves when every gateway finds all of them ready. The store is the
- * embedded one, or with PETSTORE_TEST_STORE=mongodb a place in MongoDB that lives as long as the petstore.
+ * embedded one, or with PETSTORE_TEST_STORE=mongodb a place in MongoDB that lives as long as the petstore. With
+ * PETSTORE_TEST_LINK=off its processes call each other by plain RPCs.
  */
 export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
   const { replicas = Number(process.env.PETSTORE_TEST_REPLICAS ?? 1) } = options;
@@ -191,6 +192,7 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     LOG_LEVEL: "debug",
     LOG_FORMAT: "json",
     ...addresses(instances),
+    ...(process.env.PETSTORE_TEST_LINK === undefined ? {} : { LINK: process.env.PETSTORE_TEST_LINK }),
     ...env,
   };
 
