@@ -11,18 +11,20 @@ const RETRY_MS = 100;
 const LAST_RETRIES = 10;
 
 export interface LogOutput {
-  /** Writes whole lines. Never waits and never throws. */
-  write(lines: string): void;
+  /** Writes a whole line, at once if it is urgent. Never waits and never throws. */
+  write(line: string, urgent: boolean): void;
 }
 
 /**
- * Lines are written at once, so that they are there whatever ends the process, as long as the reader takes them; else
- * they wait. `lost` is called with the number of dropped lines as soon as lines can be written again.
+ * Lines of one turn of the event loop are written together at its end, for a write costs as much as all that made the
+ * line. An urgent one is written at once with those before it, so that it is there whatever ends the process. What the
+ * reader doesn't take waits. `lost` is called with the number of dropped lines as soon as lines can be written again.
  */
 export function standardOutput(lost: (lines: number) => void): LogOutput {
   let hasFailed = false;
   let willRetry = false;
   let dropped = 0;
+  let ofThisTurn = "";
   const output = file({
     fd: process.stdout.fd, // once Node has opened it, a full pipe refuses (EAGAIN) instead of blocking
     sync: true,
@@ -48,13 +50,26 @@ export function standardOutput(lost: (lines: number) => void): LogOutput {
     hasFailed = true;
     retry();
   });
-  output.on("drop", () => {
-    dropped++;
+  output.on("drop", (lines: string) => {
+    dropped += lines.split("\n").length - 1;
     retry();
   });
+  function pass(): void {
+    const lines = ofThisTurn;
+    ofThisTurn = "";
+    if (lines !== "") output.write(lines);
+  }
   process.once("exit", () => {
+    pass();
     const pause = new Int32Array(new SharedArrayBuffer(4));
     for (let i = 0; i < LAST_RETRIES && !flush(); i++) Atomics.wait(pause, 0, 0, RETRY_MS);
   });
-  return output;
+  return {
+    write(line, urgent) {
+      if (ofThisTurn.length + line.length > MAX_WRITE_BYTES) pass();
+      if (ofThisTurn === "") setImmediate(pass).unref();
+      ofThisTurn += line;
+      if (urgent) pass();
+    },
+  };
 }

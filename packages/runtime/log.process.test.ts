@@ -82,9 +82,13 @@ test.each(["json", "pretty"] as const)("secrets do not get into the log (%s)", (
   log.info({ headers }, "one level down");
   log.info({ request: { headers } }, "two levels down");
   log.info({ password: "hunter2", config: { internalSecret: new Secret("hunter2") } }, "configuration");
+  log.info({ call: { request: [{ headers }] } }, "deeper");
+  log.child({ cookie: "hunter2" }).info("of a child");
+  log.warn(Object.assign(new Error("boom"), headers), "an error");
+  log.info({ made: { toJSON: () => ({ headers }) } }, "for JSON");
   const text = lines().join("\n");
   expect(text).not.toContain("hunter2");
-  expect(text.match(/\[secret\]/g)).toHaveLength(14);
+  expect(text.match(/\[secret\]/g)).toHaveLength(23);
 });
 
 describe.each(["json", "pretty"] as const)("control characters (%s)", (format) => {
@@ -147,6 +151,13 @@ describe.each(["json", "pretty"] as const)("standard output (%s)", (format) => {
     const [, ending = ""] = output.split(`"line":${lines}`);
     expect(ending).toContain("the last words");
     expect(ending).toContain("boom");
+  });
+
+  test("has a warning, and what was said before it, whatever ends the process", { timeout: 60_000 }, async () => {
+    const child = talk(20, "kill");
+    const output = await readAll(child.stdout as NodeJS.ReadableStream);
+    expect(said(output)).toBe(20);
+    expect(output).toContain("the last words");
   });
 
   test("does not keep a process from ending", { timeout: 60_000 }, async () => {
