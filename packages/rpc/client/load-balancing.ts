@@ -42,8 +42,12 @@ export function withLoadBalancing(
         if (!replica) throw allSilent(errors, method);
         tried.add(replica);
         const silence = Promise.withResolvers<never>();
-        const isSilent = new ConnectError(`${replica.url} is silent`, Code.Unavailable);
-        const end = balancer.begin(replica, () => isReplayable(method, input) && silence.reject(isSilent));
+        let isSilent: ConnectError | undefined;
+        const end = balancer.begin(replica, () => {
+          if (!isReplayable(method, input)) return;
+          isSilent = new ConnectError(`${replica.url} is silent`, Code.Unavailable);
+          silence.reject(isSilent);
+        });
         try {
           const limit = deadline.timeoutMs();
           const attempt = replica.transport.unary(method, signal, limit, headers, input, contextValues);
