@@ -47,6 +47,8 @@ export function openReplica(url: string, { secret, limit, clock, link = true }: 
     sessionManager: sessions,
     readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
+    // To pack an answer costs more than to send it as it is to the next process.
+    acceptCompression: [],
     interceptors: [
       (next) => (request) => {
         request.header.set(SECRET_HEADER, secret);
