@@ -6,7 +6,8 @@
  *   those of others).
  * - `update` happens exactly once or not at all; when that can't be known it says so (`Unavailable.inDoubt`).
  * - What can't be done soon is refused at once: `Overloaded`, and then surely without effect.
- * - Documents go in and come out as copies: nobody can change a stored document by holding on to it.
+ * - Documents go in as copies and come out frozen, with copies of the dates in them: nobody can change a stored document, or
+ *   one that others have, by holding on to it.
  * - A document that can't be read harms only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany` and
  *   `list` leave it out, and it is logged.
  */

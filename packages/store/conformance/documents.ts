@@ -1,8 +1,9 @@
 /** Reading and removing single documents. */
 import { expect } from "vitest";
-import { put, Unavailable } from "../port.ts";
+import { keep, put, Unavailable } from "../port.ts";
 import { idsOf, isAt, it, type OpenSubject, range, save, wrong } from "./subject.ts";
 
+const all = { limit: 9, order: "asc" } as const;
 const tagsOf = (doc: unknown) => (doc as { extra: { tags: string[] } }).extra.tags;
 
 export function documents(open: OpenSubject): void {
@@ -35,16 +36,45 @@ export function documents(open: OpenSubject): void {
     expect(found.slice(5).every((doc) => doc === undefined)).toBe(true);
   });
 
-  it(open, "documents are copies, in and out", async ({ pets }) => {
+  it(open, "documents go in as copies, and what comes out can't be changed", async ({ pets }) => {
     const draft = { _id: 1, name: "Rex", extra: { tags: ["a"] } };
     await save(pets, draft);
     draft.extra.tags.push("in");
     expect(tagsOf(await pets.get(1))).toEqual(["a"]);
 
-    tagsOf(await pets.get(1)).push("get");
-    tagsOf((await pets.getMany([1]))[0]).push("getMany");
-    tagsOf((await pets.list({ limit: 1, order: "asc" }))[0]).push("list");
-    expect(tagsOf(await pets.get(1))).toEqual(["a"]);
+    const decided = await pets.update(1, (doc) => keep(doc));
+    const [got, [ofMany], [listed]] = [await pets.get(1), await pets.getMany([1]), await pets.list(all)];
+    for (const doc of [decided, got, ofMany, listed]) {
+      expect(() => tagsOf(doc).push("out")).toThrow(TypeError);
+      expect(() => Object.assign(doc as object, { name: "Max" })).toThrow(TypeError);
+    }
+    expect(await pets.get(1)).toEqual({ _id: 1, name: "Rex", extra: { tags: ["a"] }, rev: 1 });
+  });
+
+  it(open, "a date, which can't be kept from being changed, comes out as a copy", async ({ pets }) => {
+    const dateOf = (doc: unknown) => (doc as { extra: { on: Date } }).extra.on;
+    await save(pets, { _id: 1, name: "Rex", extra: { on: new Date(7) } });
+    const read = () =>
+      Promise.all([
+        ...[1, 1].map((id) => pets.get(id)),
+        ...[1, 1].map((id) => pets.update(id, (doc) => keep(doc))),
+        ...[1, 1].map((id) => pets.getMany([id]).then(([doc]) => doc)),
+        ...[1, 1].map(() => pets.list(all).then(([doc]) => doc)),
+      ]);
+    for (const doc of [...(await read()), ...(await read())]) {
+      expect(dateOf(doc)).toEqual(new Date(7));
+      dateOf(doc).setTime(8);
+    }
+    expect(dateOf(await pets.get(1))).toEqual(new Date(7));
+  });
+
+  it(open, "many who read the same at the same time each get all of it", async ({ pets }) => {
+    for (const id of [1, 2, 3]) await save(pets, { _id: id, name: `n${id}`, flag: true });
+    const lists = await Promise.all(range(50).map(() => pets.list({ where: { flag: true }, limit: 2, order: "desc" })));
+    expect(new Set(lists).size).toBe(50);
+    for (const list of lists) expect(idsOf(list)).toEqual([3, 2]);
+    for (const many of await Promise.all(range(50).map(() => pets.getMany([3, 1]))))
+      expect(idsOf(many)).toEqual([3, 1]);
   });
 
   it(open, "remove takes the document away, and it may come back at revision 1", async ({ pets }) => {

@@ -1,6 +1,6 @@
 /** What a document may hold comes back as it was; what it may not is refused before anything is stored. */
 import { expect } from "vitest";
-import { it, type OpenSubject, save, wrong } from "./subject.ts";
+import { it, type OpenSubject, PETS, save, wrong } from "./subject.ts";
 
 const cycle: Record<string, unknown> = {};
 cycle.self = cycle;
@@ -45,9 +45,11 @@ const illegal: readonly (readonly [string, unknown, typeof Error])[] = [
 
 export function values(open: OpenSubject): void {
   for (const [name, extra] of legal) {
-    it(open, `${name} come back`, async ({ pets }) => {
+    it(open, `${name} come back`, async ({ pets, reopen }) => {
       await save(pets, { _id: 1, name: "Rex", extra });
       expect(await pets.get(1)).toStrictEqual({ _id: 1, name: "Rex", extra, rev: 1 });
+      const again = await (await reopen()).collection(PETS);
+      expect(await again.get(1)).toStrictEqual({ _id: 1, name: "Rex", extra, rev: 1 });
     });
   }
 
@@ -60,10 +62,11 @@ export function values(open: OpenSubject): void {
     });
   }
 
-  it(open, "undefined fields are left out, undefined items become null", async ({ pets }) => {
+  it(open, "undefined fields are left out, undefined items become null", async ({ pets, reopen }) => {
     await save(pets, { _id: 1, name: "Rex", flag: wrong(undefined), extra: { a: undefined, b: null, c: [undefined] } });
-    const doc = await pets.get(1);
-    expect(doc).toStrictEqual({ _id: 1, name: "Rex", extra: { b: null, c: [null] }, rev: 1 });
+    const kept = { _id: 1, name: "Rex", extra: { b: null, c: [null] }, rev: 1 };
+    expect(await pets.get(1)).toStrictEqual(kept);
+    expect(await (await (await reopen()).collection(PETS)).get(1)).toStrictEqual(kept);
   });
 
   it(open, "an indexed field refuses null, objects and what is no value", async ({ pets }) => {

@@ -47,8 +47,14 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
   return doc as T;
 }
 
+/** How a document begins whose first field is an `_id` of 32 bits, after its length: type and name, then the value. */
+const INT_ID = Buffer.from("\x10_id\0");
+
 /** The `_id` in a document's bytes, without a look at what else is in them. */
 export function idOf(bytes: Uint8Array): unknown {
+  if (bytes.length > 13 && INT_ID.every((byte, i) => bytes[4 + i] === byte)) {
+    return new DataView(bytes.buffer, bytes.byteOffset).getInt32(9, true);
+  }
   try {
     for (const [, nameOffset, nameLength, offset, length] of onDemand.parseToElements(bytes)) {
       if (Buffer.from(bytes.buffer, bytes.byteOffset + nameOffset, nameLength).toString() !== "_id") continue;

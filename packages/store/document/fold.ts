@@ -4,6 +4,7 @@ import { checkKeys } from "../engine/indexes.ts";
 import type { Decide, Doc, Id } from "../port.ts";
 import type { Fields } from "./codec.ts";
 import { copyOf } from "./copy.ts";
+import { frozen, handedOut } from "./frozen.ts";
 
 /** Deciding goes on for so long before others get their turn. */
 export const MAX_FOLD_MS = 10;
@@ -18,30 +19,15 @@ export interface Fold<T extends Doc> {
   remove(isOver: (doc: T) => boolean): void;
 }
 
-export interface FoldOptions<T extends Doc> {
-  /** The indexed fields. */
-  readonly keys: readonly string[];
-  /** What `decide` gets to see of a document. */
-  readonly present?: ((doc: T) => T) | undefined;
-}
-
-/** `stored` must belong to nobody else. */
-export function fold<T extends Doc>(id: Id, stored: T | undefined, { keys, present }: FoldOptions<T>): Fold<T> {
+/** `stored` is frozen, and so is every successor. `keys` are the indexed fields. */
+export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonly string[]): Fold<T> {
   let doc = stored;
   let isChanged = false;
-  let isLent = false;
 
-  /** Each sees a copy of its own, for its result may be a part of what it saw. */
-  function lend(): T | undefined {
-    if (isLent && doc) doc = copyOf(doc as T & Fields);
-    isLent = true;
-    return doc && present ? present(doc) : doc;
-  }
-
+  const lend = () => doc && handedOut(doc);
   function become(next: T | undefined): void {
     doc = next;
     isChanged = true;
-    isLent = false;
   }
 
   return {
@@ -59,7 +45,7 @@ export function fold<T extends Doc>(id: Id, stored: T | undefined, { keys, prese
       const next: Fields & { readonly _id: Id } = { ...decision.doc, rev };
       if (next._id !== id) throw new TypeError(`The successor of document ${id} has the _id ${String(next._id)}.`);
       checkKeys(next, keys);
-      become(copyOf(next) as unknown as T);
+      become(frozen(copyOf(next)) as unknown as T);
       return decision.result;
     },
     remove(isOver) {

@@ -1,7 +1,7 @@
 /**
- * How the engines gather what changes something: what is asked for in one tick of the event loop is handed over at the
- * tick's end, in batches of one key. Batches of one key follow one another: what is asked for while one is under way waits
- * for the next. (Reads need not wait for one another; they go through `dataloader`.)
+ * How the engines gather what is asked of them: what is asked for in one tick of the event loop is handed over at the tick's
+ * end, in batches of one key. Batches of one key follow one another: what is asked for while one is under way waits for the
+ * next.
  */
 
 /** Does a batch, in the order asked, and returns those that did not get their turn: they begin the next. Never rejects. */

@@ -4,7 +4,9 @@
  */
 import { checkId, decode, encode, type Fields } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
-import { type Fold, type FoldOptions, fold } from "../document/fold.ts";
+import { type Fold, fold } from "../document/fold.ts";
+import { frozen, handedOut } from "../document/frozen.ts";
+import { recentDocuments } from "../document/recent.ts";
 import {
   type CallOptions,
   type Collection,
@@ -54,8 +56,6 @@ export interface TableEngine {
   /** The sequence's next number. A part of a step. */
   next(sequence: string, batch: Batch): number;
   close(): Promise<void>;
-  /** What `decide` gets to see of the stored document. */
-  present?<T extends Doc>(doc: T): T;
 }
 
 interface Runs {
@@ -90,7 +90,6 @@ export function tableStore(engine: TableEngine, clock: Clock, report: Report): S
       runs,
       admission,
       report,
-      present: engine.present,
     });
   };
 
@@ -114,7 +113,7 @@ interface Folding<T extends Doc> {
   write(): void;
 }
 
-interface Parts extends Pick<TableEngine, "present"> {
+interface Parts {
   readonly declaration: Declaration;
   readonly table: Table;
   readonly runs: Runs;
@@ -128,24 +127,25 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
   runs,
   admission,
   report,
-  present,
 }: Parts): Collection<T, I> {
-  const options: FoldOptions<T> = { keys: indexedFields(declaration), present };
+  const keys = indexedFields(declaration);
+  const recent = recentDocuments<T>();
   const queues: Queues = new Map();
   /** The documents that the steps of a batch have come to. */
   const batches = new WeakMap<object, Map<Id, Folding<T>>>();
 
-  const docOf = ({ _id, doc: bytes }: Row): T => {
-    const doc = decode<T>(bytes, declaration);
+  const decoded = (bytes: Uint8Array) => frozen(decode<T>(bytes, declaration));
+  const stored = ({ _id, doc: bytes }: Row): T => {
+    const doc = recent.read(_id, bytes, decoded);
     if (doc._id === _id) return doc;
     throw new Corrupt(`Document ${_id} of ${declaration.name} has the _id ${doc._id}: restore a backup.`);
   };
+  const docOf = (row: Row): T => handedOut(stored(row));
   const find = (_id: Id): Row[] => {
     checkId(_id);
     const doc = table.get(_id);
     return doc ? [{ _id, doc }] : [];
   };
-  const read = (id: Id): T | undefined => find(id).map(docOf)[0];
 
   function page(scan: Scan, strict = false): T[] {
     for (const limit of attemptsAt(scan.limit)) {
@@ -162,11 +162,13 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     batches.set(batch.key, documents);
     const known = documents.get(id);
     if (known) return known;
-    const folded = fold(id, read(id), options);
+    const folded = fold(id, find(id).map(stored)[0], keys);
     const write = () => {
       const { doc } = folded;
-      if (doc) table.put(id, encode(doc as T & Fields), doc as T & Fields);
-      else table.delete(id);
+      if (!doc) return table.delete(id);
+      const bytes = encode(doc as T & Fields);
+      table.put(id, bytes, doc as T & Fields);
+      recent.note(id, bytes, doc);
     };
     const opened: Folding<T> = { folded, write };
     documents.set(id, opened);
@@ -185,7 +187,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     admission.change(queues, id, options, () => runs.write(options, (batch) => change(id, batch, step)));
 
   return {
-    get: (id, options) => runs.read(options, () => read(id)),
+    get: (id, options) => runs.read(options, () => find(id).map(docOf)[0]),
     getMany: (ids, options) => runs.read(options, () => readable([...new Set(ids)].flatMap(find), docOf, report)),
     list: (query: ListQuery<Where<T, I>>, options) =>
       runs.read(options, () => page(checkQuery(declaration, query), query.strict)),

@@ -39,7 +39,6 @@ function bench(steps: Step[], members: "one" | "several" = "several", clock = ()
     return step.write ?? expect.unreachable("one write too many");
   };
   const options = {
-    kind: { name: "counters" },
     keys: [],
     database: {
       hasSeveralMembers: () => members === "several",
@@ -59,13 +58,14 @@ function bench(steps: Step[], members: "one" | "several" = "several", clock = ()
         step.reading?.();
         log.push(latest ? "read latest" : "read");
         if (step.sees === "nothing") return undefined;
-        return serialize(step.sees === "corrupt" ? { _id: 1 } : stored(step.sees, step.by));
+        const bytes = serialize(step.sees === "corrupt" ? { _id: 1 } : stored(step.sees, step.by));
+        return readStored<Counter>(bytes, { name: "counters" });
       },
     },
     timing: { clock, random: () => 0, sleep: async () => {} },
     nextOperation: () => ({ by: "us", number: 1 }),
   };
-  return { log, touched, ...createChanges<Counter>(options as unknown as ChangeOptions) };
+  return { log, touched, ...createChanges<Counter>(options as unknown as ChangeOptions<Counter>) };
 }
 
 function updates(...decides: Decide<Counter, unknown>[]) {

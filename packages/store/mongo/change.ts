@@ -3,23 +3,22 @@
  * answer of a write is lost or does not tell, the next read tells by the operation log whether it was made.
  */
 import { MongoError } from "mongodb";
-import type { Fields, Kind } from "../document/codec.ts";
+import type { Fields } from "../document/codec.ts";
 import { fold, MAX_FOLD_MS } from "../document/fold.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { backOff, type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
-import { type Operation, outcome, readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
+import { type Operation, outcome, type Stored, toStored, unchanged } from "./operation-log.ts";
 import type { Update } from "./per-key-queue.ts";
 import type { PointReads } from "./reads.ts";
 import type { Writer } from "./writes.ts";
 
-export interface ChangeOptions {
-  readonly kind: Kind;
+export interface ChangeOptions<T extends Doc> {
   /** The indexed fields. */
   readonly keys: readonly string[];
   readonly database: Database;
   readonly raw: Raw;
-  readonly reads: PointReads;
+  readonly reads: PointReads<Stored<T>>;
   readonly openWriter: () => Writer;
   readonly timing: Timing;
   readonly nextOperation: () => Operation;
@@ -34,17 +33,12 @@ interface Decided {
   settle(): void;
 }
 
-export function createChanges<T extends Doc>(options: ChangeOptions) {
-  const { kind, keys, database, raw, reads, openWriter, timing, nextOperation } = options;
-
-  async function read(id: Id, latest = false): Promise<Stored<T> | undefined> {
-    const bytes = await reads.read(id, latest);
-    return bytes && readStored<T>(bytes, kind);
-  }
+export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
+  const { keys, database, raw, reads, openWriter, timing, nextOperation } = options;
 
   /** Each update decides on what the one before it left, until `until`; the first in any case. */
   function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number): Decided {
-    const document = fold(id, stored, { keys });
+    const document = fold(id, stored, keys);
     const answers: (() => void)[] = [];
     for (const { decide, resolve, reject } of updates) {
       if (answers.length > 0 && timing.clock() >= until) break;
@@ -82,7 +76,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
     let [writing, unsure, inDoubt, latest] = [false, false, false, false];
     for (let round = 0; (taken ?? all).some(({ call }) => !call.isOver); round++) {
       try {
-        const stored = await read(id, latest);
+        const stored = await reads.read(id, latest);
         const known = sent && outcome(operation, sent.base, stored);
         if (sent && known === "made") return sent.settle;
         if ((unsure || inDoubt) && known === "unknown") throw new Unavailable(true);
@@ -142,7 +136,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions) {
     remove: (id: Id, isOver: (doc: T) => boolean, call: Call): Promise<void> =>
       database.inSession(async (session) => {
         const isSettled = async () => {
-          const stored = await read(id);
+          const stored = await reads.read(id);
           if (!stored || !isOver(stored.doc)) return true;
           call.inDoubt = true;
           const removal = withTimeout("repeatable", raw.deleteOne(unchanged(stored), { session }));

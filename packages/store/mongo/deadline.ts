@@ -20,6 +20,9 @@ const LOST_MS = 16;
  */
 const TIMEOUT_MS = { repeatable: 6_000, write: 40_000 };
 
+/** A read is waited for by other reads for so long, which is well beyond what one takes while all is well. */
+const PATIENCE_MS = 500;
+
 /** A call of the port: its time, and what can be said when that is over. */
 export interface Call {
   readonly isOver: boolean;
@@ -73,6 +76,17 @@ export async function withTimeout<R>(kind: keyof typeof TIMEOUT_MS, answer: Prom
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * Resolves when the read is over, or when it has taken so long that others must not wait for it: it may be lost, or ask a
+ * server that is.
+ */
+export async function withPatience(read: Promise<void>): Promise<void> {
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, PATIENCE_MS);
+  await Promise.race([read, over]);
+  clearTimeout(timer);
 }
 
 /** Waits a random time that grows with each round, so that racing processes separate. */

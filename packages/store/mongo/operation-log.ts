@@ -5,6 +5,7 @@
  * state, which the revision does not: that starts at 1 again when a document was removed and comes back.
  */
 import { decode, type Fields, type Kind } from "../document/codec.ts";
+import { frozen } from "../document/frozen.ts";
 import { Corrupt, type Doc } from "../port.ts";
 
 const FIELD = "_operations";
@@ -28,13 +29,13 @@ export interface Stored<T extends Doc = Doc> {
   readonly operations: readonly Entry[];
 }
 
-/** Throws `Corrupt` for bytes that this engine can't have written. */
+/** Frozen. Throws `Corrupt` for bytes that this engine can't have written. */
 export function readStored<T extends Doc>(bytes: Uint8Array, kind: Kind): Stored<T> {
   const { [FIELD]: operations, ...doc } = decode<Doc & { readonly [FIELD]?: readonly Entry[] }>(bytes, kind);
   if (!Array.isArray(operations)) {
     throw new Corrupt(`Document ${doc._id} of ${kind.name} was not written by the petstore: restore a backup.`);
   }
-  return { doc: doc as unknown as T, operations };
+  return { doc: frozen(doc as unknown as T), operations };
 }
 
 /** What is to be stored when the operation makes `doc` of what was there before. */

@@ -1,18 +1,25 @@
-import { serialize } from "bson";
-import { expect, test } from "vitest";
-import type { Id } from "../port.ts";
+import { setImmediate as tick } from "node:timers/promises";
+import { deserialize, serialize } from "bson";
+import { afterEach, expect, test, vi } from "vitest";
+import { Corrupt, type Id } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { pointReads } from "./reads.ts";
 
-/** Documents of which each holds its `_id` alone, and a record of the queries. */
-function bench(several: boolean) {
-  const queries: { ids: readonly Id[]; level: string }[] = [];
+afterEach(() => void vi.useRealTimers());
+
+/** Documents that hold their `_id` and the number of the query that found them. Queries wait for `answer` when held. */
+function bench(several: boolean, isHeld = false) {
+  const queries: { ids: readonly Id[]; level: string; answer: () => void }[] = [];
+  const decoded: Id[] = [];
   const raw = {
     find: ({ _id }: { _id: { $in: Id[] } }, options: { readConcern?: { level: string }; session?: object }) => ({
       async toArray() {
         const level = options.readConcern?.level ?? (options.session ? "in session" : "none");
-        queries.push({ ids: _id.$in, level });
-        return _id.$in.map((id) => serialize({ _id: id }));
+        const { promise, resolve } = Promise.withResolvers<void>();
+        queries.push({ ids: _id.$in, level, answer: resolve });
+        const query = queries.length;
+        if (isHeld) await promise;
+        return _id.$in.map((id) => serialize({ _id: id, query }));
       },
     }),
   };
@@ -20,40 +27,81 @@ function bench(several: boolean) {
     hasSeveralMembers: () => several,
     inSession: (calls: (session: object) => unknown) => calls({}),
   };
-  return { queries, ...pointReads(database as unknown as Database, raw as unknown as Raw) };
+  const decode = (id: Id, bytes: Uint8Array) => {
+    decoded.push(id);
+    if (id === "bad") throw new Corrupt("bad");
+    return deserialize(bytes) as { query: number };
+  };
+  return { queries, decoded, ...pointReads(database as unknown as Database, raw as unknown as Raw, decode) };
 }
+/** Until so many queries were sent. */
+async function sent(queries: readonly unknown[], count: number): Promise<void> {
+  while (queries.length < count) await tick();
+}
+const idsOf = (queries: readonly { ids: readonly Id[] }[]) => queries.map(({ ids }) => ids);
 
 test("the latest state is what a majority of several members stands for; other reads go by the session", async () => {
   const { queries, read } = bench(true);
   await Promise.all([read(1, true), read("1"), read(2, true), read(1)]);
-  expect(queries).toHaveLength(2);
-  expect(queries).toContainEqual({ ids: [1, 2], level: "linearizable" });
-  expect(queries).toContainEqual({ ids: ["1", 1], level: "in session" });
+  expect(queries).toMatchObject([
+    { ids: [1, 2], level: "linearizable" },
+    { ids: ["1", 1], level: "in session" },
+  ]);
 });
 
 test("on a single member the latest state is a read like others", async () => {
   const { queries, read } = bench(false);
   await Promise.all([read(1, true), read(2)]);
-  expect(queries).toEqual([{ ids: [1, 2], level: "in session" }]);
+  expect(queries).toMatchObject([{ ids: [1, 2], level: "in session" }]);
 });
 
-test("no read joins one that was sent before", async () => {
-  const { queries, read } = bench(false);
-  await read(1);
-  await read(1);
-  expect(queries.map(({ ids }) => ids)).toEqual([[1], [1]]);
-});
-
-test("an id that several ask for in one tick is asked for once", async () => {
-  const { queries, read } = bench(false);
+test("an id that several ask for in one tick is asked for and decoded once", async () => {
+  const { queries, decoded, read } = bench(false);
   const [one, other] = await Promise.all([read(1), read(1), read(2)]);
-  expect(one).toEqual(other);
-  expect(queries.map(({ ids }) => ids)).toEqual([[1, 2]]);
+  expect(one).toBe(other);
+  expect(idsOf(queries)).toEqual([[1, 2]]);
+  expect(decoded).toEqual([1, 2]);
 });
 
-test("more than 256 ids travel in several queries", async () => {
+test("a document that can't be decoded harms only those who ask for it", async () => {
+  const { read } = bench(false);
+  const [good, bad] = await Promise.allSettled([read("good"), read("bad"), read("bad")]);
+  expect(good.status).toBe("fulfilled");
+  expect(bad).toMatchObject({ reason: { name: "Corrupt" } });
+});
+
+test.each([true, false])("no read joins one that was sent before: it takes the next (latest: %s)", async (latest) => {
+  const { queries, read } = bench(true, true);
+  const first = read(1, latest);
+  await tick();
+  const later = Promise.all([read(1, latest), read(2, latest), read(1, latest)]);
+  await tick();
+  expect(idsOf(queries)).toEqual([[1]]);
+  queries[0]?.answer();
+  expect((await first)?.query).toBe(1);
+  await sent(queries, 2);
+  queries[1]?.answer();
+  expect((await later).map((found) => found?.query)).toEqual([2, 2, 2]);
+  expect(idsOf(queries)).toEqual([[1], [1, 2]]);
+});
+
+test("a read that may be lost is not waited for", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { queries, read } = bench(true, true);
+  void read(1, true);
+  await tick();
+  const later = read(2, true);
+  await vi.advanceTimersByTimeAsync(600);
+  await sent(queries, 2);
+  queries[1]?.answer();
+  expect((await later)?.query).toBe(2);
+});
+
+test("more than 1000 ids travel in several queries, one after the other", async () => {
   const { queries, read } = bench(false);
-  const answers = await Promise.all(Array.from({ length: 600 }, (_, id) => read(id)));
-  expect(answers.every((bytes) => bytes !== undefined)).toBe(true);
-  expect(queries.map(({ ids }) => ids.length)).toEqual([256, 256, 88]);
+  const answers = await Promise.all(Array.from({ length: 2_600 }, (_, id) => read(id)));
+  expect(answers.map((found) => found?.query)).toEqual(
+    Array.from({ length: 2_600 }, (_, id) => 1 + Math.floor(id / 1_000)),
+  );
+  expect(queries.map(({ ids }) => ids.length)).toEqual([1_000, 1_000, 600]);
 });

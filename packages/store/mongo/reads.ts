@@ -1,39 +1,76 @@
-/** Reads by `_id`: all that are asked for in one tick of the event loop travel as one query. */
-import DataLoader from "dataloader";
+/**
+ * Reads by `_id`: all that are asked for in one tick of the event loop, or while a query is under way, travel as one query,
+ * in which each document is asked for and decoded once. A query that was sent is joined by nobody, for its answer may be
+ * older than what a later caller was told.
+ */
 import { idOf } from "../document/codec.ts";
+import { createBatcher } from "../engine/batcher.ts";
 import type { Id } from "../port.ts";
 import { type Database, find, type Raw } from "./database.ts";
+import { withPatience } from "./deadline.ts";
 
 /** Reads in one query. */
-const MAX_BATCH = 256;
+const MAX_BATCH = 1_000;
 
-export interface PointReads {
-  /** The document's bytes as they are after this call. `latest`: proven to be so by a majority of the members. */
-  read(id: Id, latest?: boolean): Promise<Uint8Array | undefined>;
+export interface PointReads<S> {
+  /**
+   * The document as it is after this call; rejects with what decoding it throws. `latest`: proven to be so by a majority of
+   * the members.
+   */
+  read(id: Id, latest?: boolean): Promise<S | undefined>;
 }
 
-export function pointReads(database: Database, raw: Raw): PointReads {
-  const majority = loader((ids) =>
-    database.inSession((session) => find(raw, { _id: { $in: ids } }, { session, batchSize: ids.length + 1 })),
-  );
+type Level = "majority" | "linearizable";
 
-  /** Needs no session: it sees everything that anybody was answered before. */
-  const linearizable = loader((ids) => {
-    const readConcern = { level: "linearizable" };
-    return find(raw, { _id: { $in: ids } }, { readConcern, batchSize: ids.length + 1 });
-  });
+interface Waiting<S> {
+  readonly id: Id;
+  readonly resolve: (document: S | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function pointReads<S>(
+  { hasSeveralMembers, inSession }: Database,
+  raw: Raw,
+  decode: (id: Id, bytes: Uint8Array) => S,
+): PointReads<S> {
+  const fetch: Record<Level, (ids: readonly Id[]) => Promise<Uint8Array[]>> = {
+    majority: (ids) => inSession((session) => find(raw, { _id: { $in: ids } }, { session, batchSize: ids.length + 1 })),
+    /** Needs no session: it sees everything that anybody was answered before. */
+    linearizable: (ids) =>
+      find(raw, { _id: { $in: ids } }, { readConcern: { level: "linearizable" }, batchSize: ids.length + 1 }),
+  };
+
+  async function send(level: Level, batch: readonly Waiting<S>[]): Promise<void> {
+    const waiting = Map.groupBy(batch, ({ id }) => id);
+    try {
+      for (const bytes of await fetch[level]([...waiting.keys()])) {
+        const id = idOf(bytes) as Id;
+        const asked = waiting.get(id) ?? [];
+        waiting.delete(id);
+        try {
+          const document = decode(id, bytes);
+          for (const { resolve } of asked) resolve(document);
+        } catch (error) {
+          for (const { reject } of asked) reject(error);
+        }
+      }
+      for (const asked of waiting.values()) for (const { resolve } of asked) resolve(undefined);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  const enter = createBatcher<Level, Waiting<S>>(async (level, batch) => {
+    await withPatience(send(level, batch));
+    return [];
+  }, MAX_BATCH);
 
   // One member can't be deposed unnoticed, and there a linearizable read takes long when nothing is written.
   return {
-    read: (id, latest = false) => (latest && database.hasSeveralMembers() ? linearizable : majority).load(id),
+    read(id, latest = false) {
+      const { promise, resolve, reject } = Promise.withResolvers<S | undefined>();
+      enter(latest && hasSeveralMembers() ? "linearizable" : "majority", { id, resolve, reject });
+      return promise;
+    },
   };
-}
-
-/** Remembers nothing: what is asked for in the next tick is read anew. */
-function loader(fetch: (ids: readonly Id[]) => Promise<Uint8Array[]>): DataLoader<Id, Uint8Array | undefined> {
-  const load = async (ids: readonly Id[]) => {
-    const found = new Map((await fetch([...new Set(ids)])).map((bytes) => [idOf(bytes), bytes]));
-    return ids.map((id) => found.get(id));
-  };
-  return new DataLoader(load, { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: setImmediate });
 }

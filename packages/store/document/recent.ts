@@ -1,0 +1,53 @@
+/**
+ * The documents of a collection that were read or written last. The same bytes stand for the same document, so they are
+ * decoded once for all who read them, and a document that did not change is the same object with every read.
+ */
+import type { Id } from "../port.ts";
+
+/** What a collection remembers: so much BSON twice, of which no document may take more than this part. */
+const MAX_BYTES = 2 * 1024 * 1024;
+const MAX_BYTES_OF_ONE = 64 * 1024;
+
+interface Entry<S> {
+  readonly bytes: Uint8Array;
+  readonly document: S;
+}
+
+export interface Recent<S> {
+  /** The document that the bytes stand for. Throws what `decode` throws. */
+  read(id: Id, bytes: Uint8Array, decode: (bytes: Uint8Array) => S): S;
+  /** Remembers a document that was written. */
+  note(id: Id, bytes: Uint8Array, document: S): void;
+}
+
+/** Two generations: when the young one is full it becomes the old one, and what nobody asked for since is forgotten. */
+export function recentDocuments<S>(): Recent<S> {
+  let young = new Map<Id, Entry<S>>();
+  let old = new Map<Id, Entry<S>>();
+  let size = 0;
+
+  function note(id: Id, bytes: Uint8Array, document: S): void {
+    if (bytes.length > MAX_BYTES_OF_ONE) return;
+    size += bytes.length - (young.get(id)?.bytes.length ?? 0);
+    young.set(id, { bytes, document });
+    if (size < MAX_BYTES) return;
+    old = young;
+    young = new Map();
+    size = 0;
+  }
+
+  return {
+    note,
+    read(id, bytes, decode) {
+      const known = young.get(id) ?? old.get(id);
+      if (known && Buffer.compare(known.bytes, bytes) === 0) {
+        if (!young.has(id)) note(id, known.bytes, known.document);
+        return known.document;
+      }
+      const document = decode(bytes);
+      // A copy, for these bytes may lie in the buffer of a whole answer.
+      note(id, bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes), document);
+      return document;
+    },
+  };
+}
