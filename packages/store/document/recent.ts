@@ -40,7 +40,7 @@ export function recentDocuments<S>(): Recent<S> {
     note,
     read(id, bytes, decode) {
       const known = young.get(id) ?? old.get(id);
-      if (known && Buffer.compare(known.bytes, bytes) === 0) {
+      if (known && (known.bytes === bytes || Buffer.compare(known.bytes, bytes) === 0)) {
         if (!young.has(id)) note(id, known.bytes, known.document);
         return known.document;
       }

@@ -36,7 +36,7 @@ export interface Table {
   /** Inserts or replaces. `doc` is what the bytes stand for, for the indexes. */
   put(id: Id, bytes: Uint8Array, doc: Fields): void;
   delete(id: Id): void;
-  list(scan: Scan): Row[];
+  list(scan: Scan): readonly Row[];
 }
 
 /** Steps whose changes become certain together. */

@@ -1,19 +1,44 @@
-/** Lists, read off an index. */
+/**
+ * Lists. Those that ask the same share one query, as long as it was not sent: one that was sent is joined by nobody, for
+ * its answer may be older than what a later caller was told. That one waits for the next, which is sent when this is back.
+ */
 import type { Fields } from "../document/codec.ts";
+import { createBatcher } from "../engine/batcher.ts";
 import type { Scan } from "../engine/indexes.ts";
 import type { Id } from "../port.ts";
 import { type Database, find, type Raw } from "./database.ts";
+import { withPatience } from "./deadline.ts";
 
 /** What an index is made of, and its hint. */
 export const keyOf = (fields: readonly string[]) =>
   Object.fromEntries([...fields, "_id"].map((field) => [field, 1 as const]));
 
+/** Resolves to the same array for all that share a query. */
 export type List = (scan: Scan) => Promise<readonly Uint8Array[]>;
 
-export const createLists =
-  (database: Database, raw: Raw): List =>
-  (scan) =>
-    query(database, raw, scan);
+export function createLists(database: Database, raw: Raw): List {
+  type Asked = PromiseWithResolvers<readonly Uint8Array[]>;
+
+  async function send(question: string, asked: readonly Asked[]): Promise<void> {
+    try {
+      const found = await query(database, raw, JSON.parse(question) as Scan);
+      for (const { resolve } of asked) resolve(found);
+    } catch (error) {
+      for (const { reject } of asked) reject(error);
+    }
+  }
+
+  const ask = createBatcher<string, Asked>(async (question, asked) => {
+    await withPatience(send(question, asked));
+    return [];
+  });
+
+  return (scan) => {
+    const asked: Asked = Promise.withResolvers();
+    ask(JSON.stringify(scan), asked);
+    return asked.promise;
+  };
+}
 
 function query(database: Database, raw: Raw, { match, after, limit, order }: Scan): Promise<Uint8Array[]> {
   // A hint can't be followed by a query that nothing can match.

@@ -10,6 +10,9 @@ import type { Key } from "../port.ts";
 
 /** Index ranges that one statement merges; SQLite refuses more than 500. */
 const MAX_RANGES = 100;
+/** Pages that are remembered, and the bytes that the documents of one of them may have. */
+const MAX_PAGES = 64;
+const MAX_PAGE_BYTES = 64 * 1024;
 /** Documents that are in memory at once while a new index is filled. */
 const FILL_BATCH = 1000;
 
@@ -71,6 +74,8 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
   );
   const remove = db.prepare(`DELETE FROM ${table} WHERE _id = ?`);
   const lists = new Map<string, StatementSync>();
+  /** The rows of the pages that were read last, until something changes: this process alone has the file open. */
+  const pages = new Map<string, Row[]>();
 
   const prepared = (sql: string): StatementSync => {
     const statement = lists.get(sql) ?? db.prepare(sql);
@@ -80,24 +85,40 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
 
   return {
     get: (id) => (select.get(id) as { doc: Uint8Array } | undefined)?.doc,
-    put: (id, bytes, doc) => void upsert.run(id, bytes, ...fields.map((field) => bind(doc[field]))),
-    delete: (id) => void remove.run(id),
+    put(id, bytes, doc) {
+      pages.clear();
+      upsert.run(id, bytes, ...fields.map((field) => bind(doc[field])));
+    },
+    delete(id) {
+      pages.clear();
+      remove.run(id);
+    },
     list(scan) {
-      const rows: Row[] = [];
-      const all = ranges(scan);
-      for (let i = 0; i < all.length; i += MAX_RANGES) {
-        const some = all.slice(i, i + MAX_RANGES);
-        const bounds = scan.after === undefined ? [] : [scan.after];
-        const values = some.flatMap((range) => [...range.map(bind), ...bounds]);
-        const found = prepared(listSql(declaration.name, scan, some.length)).all(...values, scan.limit);
-        rows.push(...(found as unknown as Row[]));
-      }
-      if (all.length > MAX_RANGES) {
-        rows.sort(scan.order === "asc" ? (a, b) => compareIds(a._id, b._id) : (a, b) => compareIds(b._id, a._id));
-      }
-      return rows.slice(0, scan.limit);
+      const question = JSON.stringify(scan);
+      const known = pages.get(question);
+      if (known) return known;
+      const page = read(scan);
+      if (pages.size >= MAX_PAGES) pages.clear();
+      if (page.reduce((bytes, { doc }) => bytes + doc.length, 0) <= MAX_PAGE_BYTES) pages.set(question, page);
+      return page;
     },
   };
+
+  function read(scan: Scan): Row[] {
+    const rows: Row[] = [];
+    const all = ranges(scan);
+    for (let i = 0; i < all.length; i += MAX_RANGES) {
+      const some = all.slice(i, i + MAX_RANGES);
+      const bounds = scan.after === undefined ? [] : [scan.after];
+      const values = some.flatMap((range) => [...range.map(bind), ...bounds]);
+      const found = prepared(listSql(declaration.name, scan, some.length)).all(...values, scan.limit);
+      rows.push(...(found as unknown as Row[]));
+    }
+    if (all.length > MAX_RANGES) {
+      rows.sort(scan.order === "asc" ? (a, b) => compareIds(a._id, b._id) : (a, b) => compareIds(b._id, a._id));
+    }
+    return rows.slice(0, scan.limit);
+  }
 }
 
 /** One range of the index for each combination of the values asked for; one of everything when none are. */
