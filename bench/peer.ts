@@ -1,0 +1,70 @@
+/**
+ * What is compared: a program that serves the petstore's HTTP interface, as a team would have written it. A peer is one
+ * folder, `bench/peers/<name>/`, whose `peer.ts` exports `peer`; the runner knows nothing else of it.
+ *
+ * What every peer serves, with the bodies of the petstore's own gateway (`sameness.ts` compares them before anything is
+ * measured):
+ *
+ * - `GET /pets/{id}`: 200 and `{"id": 7, "name": "...", "categoryId": 3, "status": "available"}`, or 404.
+ * - `GET /pets?limit=20`, newest (highest id) first, and the filters `categoryId=3`, `status=available`, both, or none; with
+ *   a page that is full, where the next one is: `Link: <...>; rel="next"`.
+ * - `POST /store/orders` with `{"petId": 7, "quantity": 1}`: 201 and `{"id": 1, "petId": 7, "quantity": 1, "complete": false}`;
+ *   404 when there is no such pet, 409 when its status is not available or its stock too small. The order and the units that
+ *   it takes from the stock are stored both or neither, and no stock falls below 0.
+ *
+ * What every peer promises: writes are acknowledged by a majority and in the journal, reads are of the majority
+ * (`writeConcern {w: "majority", j: true}`, `readConcern "majority"`, from the primary), ids of orders are numbers that are
+ * never given out twice. An error is `{code, message, status}`. For each request one line of JSON goes to standard output:
+ * method, path, status, milliseconds.
+ */
+
+/** Where a peer finds its data, and where it listens. */
+export interface Place {
+  /** Of a replica set. */
+  readonly mongoUrl: string;
+  /** Filled by the runner before the start (`seed/plain.ts`): `PlainData` says with what. */
+  readonly database: string;
+  /** Of 127.0.0.1, where the HTTP interface is to be. The nine ports after it are free as well. */
+  readonly port: number;
+}
+
+export interface RunningPeer {
+  /** Without a slash at the end. */
+  readonly url: string;
+  /** Of all processes that serve requests: their processor time and memory are what is measured. */
+  readonly pids: readonly number[];
+  /** Ends all processes that were started; resolves when they have ended. */
+  stop(): Promise<void>;
+}
+
+export interface Peer {
+  /** The folder's name, by which `--peers` chooses it. */
+  readonly name: string;
+  /** For tables and charts, such as "Fastify + mongodb, one process". */
+  readonly title: string;
+  /** What it stores where: in the plain collections that the runner fills, in its own way, or nowhere. */
+  readonly data: "plain" | "petstore" | "none";
+  /** Why it can't run here, such as that a tool is missing; then it is left out, and the output says so. */
+  unavailable?(): string | undefined;
+  /** Installs or builds what it needs, once: into `node_modules/.cache/bench/<name>`. */
+  prepare?(progress: (text: string) => void): Promise<void>;
+  /** Starts all its processes; need not wait until they answer. `programs.ts` has what starts and ends one. */
+  start(place: Place): Promise<RunningPeer>;
+}
+
+/**
+ * The database of a plain peer before it starts. Integers are stored as BSON's int32, doubles as nothing. A peer may write
+ * further fields and collections, and must leave these in step: the runner counts orders and stock in the end.
+ *
+ * Indexes are there: `pets` on `{categoryId, _id}`, `{status, _id}` and `{categoryId, status, _id}`; `orders` on
+ * `{petId, _id}`.
+ */
+export interface PlainData {
+  pets: { _id: number; name: string; categoryId: number; status: "available" | "pending" | "sold" };
+  /** `_id` is the pet. */
+  inventory: { _id: number; quantity: number; status: "available" | "pending" | "sold" };
+  /** Empty at first. */
+  orders: { _id: number; petId: number; quantity: number; complete: boolean };
+  /** `{_id: "orders", last: 0}`: the last number that was given out. Taking several at a time is fine. */
+  counters: { _id: string; last: number };
+}
