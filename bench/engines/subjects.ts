@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Doc, put, type Store, schema } from "@petstore/store/port";
 import { type Collection as DriverCollection, MongoClient, ReadConcern } from "mongodb";
-import { openForTest } from "../packages/store/fixtures/mongo.ts";
-import { silent } from "../packages/store/fixtures/silent.ts";
-import { openEmbedded } from "../packages/store/sqlite/sqlite.ts";
+import { openForTest } from "../../packages/store/fixtures/mongo.ts";
+import { silent } from "../../packages/store/fixtures/silent.ts";
+import { openEmbedded } from "../../packages/store/sqlite/sqlite.ts";
 
 export interface Item extends Doc {
   readonly _id: number;

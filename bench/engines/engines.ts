@@ -2,12 +2,12 @@
  * How fast the store's engines are, and how they compare with the driver called once for every call. All of one server
  * are measured in turns of one run, so that what else the machine does hits them alike.
  *
- * `npm run bench -- [seconds of a turn]`
+ * `npm run bench -- engines [seconds of a turn]`
  */
-import { findMongod, startReplicaSet } from "../test/harness/mongod.ts";
+import { findMongod, startReplicaSet } from "../../test/harness/mongod.ts";
 import { driver, embedded, mongodb, SHELVES, type Subject } from "./subjects.ts";
 
-const TURN_MS = Number(process.argv[2] ?? 1) * 1000;
+const TURN_MS = Number(process.argv[3] ?? 1) * 1000;
 const TURNS = 3;
 /** Callers at a time, each waiting for its answer before it asks again. */
 const CALLERS = 128;

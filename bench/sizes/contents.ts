@@ -1,30 +1,15 @@
 /** What a petstore leaves behind, pet by pet: made by the rules of the services themselves, one change after the other. */
 import { createHash } from "node:crypto";
-import type { Decision, Doc } from "@petstore/store/port";
-import { CATEGORIES, type CategoryDoc } from "../services/category/model.ts";
-import * as category from "../services/category/rules.ts";
-import { INVENTORY, type InventoryDoc } from "../services/inventory/model.ts";
-import * as inventory from "../services/inventory/rules.ts";
-import { ORDERS, type OrderDoc } from "../services/order/model.ts";
-import * as order from "../services/order/rules.ts";
-import { PETS, type PetDoc } from "../services/pet/model.ts";
-import * as pet from "../services/pet/rules.ts";
-import { KEYS } from "../services/resource/idempotency-keys.ts";
-
-export const SCHEMAS = {
-  pet: { pets: PETS, keys: KEYS },
-  inventory: { inventory: INVENTORY },
-  order: { orders: ORDERS, keys: KEYS },
-  category: { categories: CATEGORIES },
-} as const;
-export type Service = keyof typeof SCHEMAS;
-
-export interface Written {
-  readonly service: Service;
-  readonly collection: string;
-  /** The document after each of its changes, the last as it stays. */
-  readonly states: readonly Doc[];
-}
+import type { Doc } from "@petstore/store/port";
+import type { CategoryDoc } from "../../services/category/model.ts";
+import * as category from "../../services/category/rules.ts";
+import type { InventoryDoc } from "../../services/inventory/model.ts";
+import * as inventory from "../../services/inventory/rules.ts";
+import type { OrderDoc } from "../../services/order/model.ts";
+import * as order from "../../services/order/rules.ts";
+import type { PetDoc } from "../../services/pet/model.ts";
+import * as pet from "../../services/pet/rules.ts";
+import { type Change, history, type Written } from "../seed/written.ts";
 
 /** Pets in a category. */
 const CATEGORY = 1000;
@@ -32,21 +17,6 @@ const CATEGORY = 1000;
 const KEYED = 10;
 /** A day in the hours of the keys, each with as many. */
 const HOURS = 24;
-
-type Change<T extends Doc> = (doc: T | undefined, rev: number) => Decision<T, unknown>;
-
-/** A document through its changes, as the store would have made them. */
-function history<T extends Doc>(...first: readonly Change<T>[]) {
-  const states: T[] = [];
-  const change = (decide: Change<T>): void => {
-    const doc = states.at(-1);
-    const rev = (doc?.rev ?? 0) + 1;
-    const decision = decide(doc, rev);
-    if (decision.action === "put") states.push({ ...decision.doc, rev } as T);
-  };
-  for (const decide of first) change(decide);
-  return { states, change, now: () => states.at(-1) as T };
-}
 
 /** All that there is of pet `id`: 1 in 20 is deleted, 7 in 10 were sold, 2 in 10 are in an open order. */
 export function contents(id: number, now: number): Written[] {

@@ -1,0 +1,5 @@
+/** `npm run bench`: chooses what is measured. */
+const [command] = process.argv.slice(2);
+
+if (command === "sizes") await import("./sizes/sizes.ts");
+else await import("./engines/engines.ts");

@@ -1,0 +1,38 @@
+/** Documents of the petstore as its services would have written them: by their rules, one change after the other. */
+import type { Decision, Doc } from "@petstore/store/port";
+import { CATEGORIES } from "../../services/category/model.ts";
+import { INVENTORY } from "../../services/inventory/model.ts";
+import { ORDERS } from "../../services/order/model.ts";
+import { PETS } from "../../services/pet/model.ts";
+import { KEYS } from "../../services/resource/idempotency-keys.ts";
+
+export const SCHEMAS = {
+  pet: { pets: PETS, keys: KEYS },
+  inventory: { inventory: INVENTORY },
+  order: { orders: ORDERS, keys: KEYS },
+  category: { categories: CATEGORIES },
+} as const;
+export type Service = keyof typeof SCHEMAS;
+export const SERVICES = Object.keys(SCHEMAS) as Service[];
+
+export interface Written {
+  readonly service: Service;
+  readonly collection: string;
+  /** The document after each of its changes, the last as it stays. */
+  readonly states: readonly Doc[];
+}
+
+export type Change<T extends Doc> = (doc: T | undefined, rev: number) => Decision<T, unknown>;
+
+/** A document through its changes, as the store would have made them. */
+export function history<T extends Doc>(...first: readonly Change<T>[]) {
+  const states: T[] = [];
+  const change = (decide: Change<T>): void => {
+    const doc = states.at(-1);
+    const rev = (doc?.rev ?? 0) + 1;
+    const decision = decide(doc, rev);
+    if (decision.action === "put") states.push({ ...decision.doc, rev } as T);
+  };
+  for (const decide of first) change(decide);
+  return { states, change, now: () => states.at(-1) as T };
+}
