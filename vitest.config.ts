@@ -12,7 +12,7 @@ const wholePetstore = () =>
     (path) => !path.endsWith("failover.test.ts") && /startPetstore\((?!\{ replicas)/.test(readFileSync(path, "utf8")),
   );
 
-const besideTheCode = ["*", "{packages,proto,services,gateway,launcher,scripts}/**/*"];
+const besideTheCode = ["*", "{packages,proto,services,gateway,launcher,scripts,bench}/**/*"];
 
 export default defineConfig({
   test: {

@@ -2,4 +2,5 @@
 const [command] = process.argv.slice(2);
 
 if (command === "sizes") await import("./sizes/sizes.ts");
-else await import("./engines/engines.ts");
+else if (command === "engines") await import("./engines/engines.ts");
+else await import("./compare/command.ts");

@@ -26,6 +26,8 @@ export interface Place {
   readonly database: string;
   /** Of 127.0.0.1, where the HTTP interface is to be. The nine ports after it are free as well. */
   readonly port: number;
+  /** For data that is in no MongoDB. */
+  readonly dataDir: string;
 }
 
 export interface RunningPeer {
@@ -42,8 +44,8 @@ export interface Peer {
   readonly name: string;
   /** For tables and charts, such as "Fastify + mongodb, one process". */
   readonly title: string;
-  /** What it stores where: in the plain collections that the runner fills, in its own way, or nowhere. */
-  readonly data: "plain" | "petstore" | "none";
+  /** What it is filled with: plain collections, or documents of the petstore in MongoDB or in its embedded store. */
+  readonly data: "plain" | "petstore" | "embedded" | "none";
   /** Why it can't run here, such as that a tool is missing; then it is left out, and the output says so. */
   unavailable?(): string | undefined;
   /** Installs or builds what it needs, once: into `node_modules/.cache/bench/<name>`. */

@@ -1,5 +1,5 @@
-/** Starts and ends the programs of a peer. Their output goes nowhere, and what they complain of to standard error. */
-import { type ChildProcess, spawn } from "node:child_process";
+/** Starts and ends the programs of a peer. Their logs go nowhere; what they complain of is shown when one dies. */
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 
 /** A program that has not ended by then is killed. */
@@ -7,7 +7,6 @@ const STOP_MS = 20_000;
 
 export interface Program {
   readonly pid: number;
-  readonly child: ChildProcess;
   /** SIGTERM, and after a while SIGKILL. */
   stop(): Promise<void>;
 }
@@ -17,15 +16,22 @@ export type Environment = Readonly<Record<string, string>>;
 /** Programs get this environment, the PATH, and nothing else of the runner's. */
 export async function startProgram(command: string, args: readonly string[], env: Environment): Promise<Program> {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(command, args, { env: { PATH, HOME, ...env }, stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(command, args, { env: { PATH, HOME, ...env }, stdio: ["ignore", "ignore", "pipe"] });
   await once(child, "spawn");
-  const ended = once(child, "exit");
+  let complaints = "";
+  child.stderr.setEncoding("utf8").on("data", (text) => {
+    complaints = (complaints + text).slice(-4000);
+  });
+  let mayEnd = false;
+  const ended = once(child, "exit").then(() => {
+    if (!mayEnd) process.stderr.write(`\n${[command, ...args].join(" ")} ended by itself:\n${complaints}\n`);
+  });
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
   return {
     pid: child.pid as number,
-    child,
     async stop() {
+      mayEnd = true;
       child.kill("SIGTERM");
       const late = setTimeout(kill, STOP_MS);
       await ended;

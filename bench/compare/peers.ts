@@ -1,0 +1,40 @@
+/** Finds the peers, chooses among them, and prepares them. */
+import { globSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { Peer } from "../peer.ts";
+
+const FOLDER = join(import.meta.dirname, "../peers");
+
+/** In the order of tables: what is compared with first, then ours, then what explains the difference. */
+const ORDER = [
+  "monolith",
+  "nest",
+  "go",
+  "petstore",
+  "petstore-embedded",
+  "petstore-link-off",
+  "monolith-coalesced",
+  "floor",
+];
+
+export function peerNames(): string[] {
+  const names = globSync("*/peer.ts", { cwd: FOLDER }).map((path) => basename(dirname(path)));
+  const place = (name: string) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+  return names.sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
+}
+
+/** Those that can run, ready to be started; and why others can't. */
+export async function preparePeers(names: readonly string[], progress: (text: string) => void) {
+  const ready: Peer[] = [];
+  const leftOut: string[] = [];
+  for (const name of names) {
+    const { peer } = (await import(join(FOLDER, name, "peer.ts"))) as { peer: Peer };
+    const reason = peer.unavailable?.();
+    if (reason !== undefined) leftOut.push(`${name}: ${reason}`);
+    else {
+      await peer.prepare?.((text) => progress(`${name}: ${text}`));
+      ready.push(peer);
+    }
+  }
+  return { ready, leftOut };
+}

@@ -1,0 +1,64 @@
+/** Peers that run: filled, started, waited for, looked at. */
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { resident } from "../measure/proc.ts";
+import type { Peer, Place, RunningPeer } from "../peer.ts";
+import { onMongodb } from "../peers/petstore/peer.ts";
+import { documentsOf } from "../seed/documents.ts";
+import { fillEmbedded, fillMongodb } from "../seed/petstore.ts";
+import { fillPlain } from "../seed/plain.ts";
+
+/** Longer than any peer takes to start on a busy machine. */
+const PATIENCE_MS = 60_000;
+/** After its first answer a process still does what it put off at its start. */
+const SETTLE_MS = 2000;
+
+/** Nobody has filled in so many. */
+const NO_PET = 999_999_999;
+
+export interface Started extends RunningPeer {
+  /** From before the start of its first process to its first answer, in milliseconds. */
+  readonly readyMs: number;
+}
+
+export async function fill({ data }: Peer, place: Place, pets: number): Promise<void> {
+  const filling = { pets, documentsOf: (id: number) => documentsOf(id), lastIds: { pet: pets, order: 0 } };
+  if (data === "plain") await fillPlain(place.mongoUrl, place.database, pets);
+  if (data === "petstore") await fillMongodb(onMongodb(place).MONGODB_URI as string, filling);
+  if (data === "embedded") await fillEmbedded(place.dataDir, filling);
+}
+
+/** Resolves when it has answered for the first time. */
+export async function start(peer: Peer, place: Place): Promise<Started> {
+  const startedAt = performance.now();
+  const running = await peer.start(place);
+  const isOver = () =>
+    performance.now() - startedAt > PATIENCE_MS || running.pids.some((pid) => !existsSync(`/proc/${pid}`));
+  while (!(await answers(running.url))) {
+    if (isOver()) {
+      await running.stop();
+      throw new Error(`${peer.name} did not start: what it said stands above. Leave it out with --peers.`);
+    }
+    await sleep(5);
+  }
+  return { ...running, readyMs: performance.now() - startedAt };
+}
+
+/** A pet is read, and an order for none is judged: both take all that the processes need, and neither writes anything. */
+async function answers(url: string): Promise<boolean> {
+  const [json, body] = [{ "content-type": "application/json" }, JSON.stringify({ petId: NO_PET, quantity: 1 })];
+  const asked = [fetch(`${url}/pets/1`), fetch(`${url}/store/orders`, { method: "POST", headers: json, body })];
+  const isThere = async (answer: Promise<Response>) => {
+    const response = await answer;
+    await response.arrayBuffer();
+    return response.status < 500;
+  };
+  const found = await Promise.allSettled(asked.map(isThere));
+  return found.every((result) => result.status === "fulfilled" && result.value);
+}
+
+/** Resident memory of all its processes at rest, in bytes. */
+export async function restingMemory({ pids }: RunningPeer): Promise<number> {
+  await sleep(SETTLE_MS);
+  return resident(pids);
+}

@@ -1,0 +1,74 @@
+/** What is asked for. Each workload is a list of requests, drawn by a seed: every peer gets the same list. */
+import { CATEGORIES, petOf } from "../seed/pets.ts";
+import { seeded, upTo } from "../seed/random.ts";
+
+export interface Request {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: string;
+}
+
+export interface Workload {
+  readonly name: string;
+  readonly title: string;
+  /** How many clients at a time, each waiting for its answer before it asks again. */
+  readonly connections: readonly number[];
+  request(pets: number, random: () => number): Request;
+}
+
+const PAGE = 20;
+const get = (id: number): Request => ({ method: "GET", path: `/pets/${id}` });
+const list: Request = { method: "GET", path: `/pets?limit=${PAGE}` };
+
+/** A pet that can be ordered. */
+function forSale(pets: number, random: () => number): number {
+  for (;;) {
+    const id = upTo(pets, random);
+    if (petOf(id).status === "available") return id;
+  }
+}
+const order = (petId: number): Request => ({
+  method: "POST",
+  path: "/store/orders",
+  body: JSON.stringify({ petId, quantity: 1 }),
+});
+
+const USUAL = [1, 16, 50];
+
+export const workloads: readonly Workload[] = [
+  {
+    name: "get",
+    title: "one pet, any of all",
+    connections: USUAL,
+    request: (pets, random) => get(upTo(pets, random)),
+  },
+  { name: "list", title: `the newest ${PAGE} pets, the same page`, connections: USUAL, request: () => list },
+  {
+    name: "list-filters",
+    title: `${PAGE} pets of a category, every other time only those for sale; ${2 * CATEGORIES} different lists`,
+    connections: USUAL,
+    request(_, random) {
+      const status = random() < 0.5 ? "&status=available" : "";
+      return { method: "GET", path: `${list.path}&categoryId=${upTo(CATEGORIES, random)}${status}` };
+    },
+  },
+  {
+    name: "mixed",
+    title: "8 of 10 get, 1 of 10 list, 1 of 10 orders one unit of a pet",
+    connections: USUAL,
+    request(pets, random) {
+      const part = random() * 10;
+      if (part < 8) return get(upTo(pets, random));
+      return part < 9 ? list : order(forSale(pets, random));
+    },
+  },
+  { name: "hot", title: "one pet, by all clients", connections: [64], request: (pets) => get(Math.ceil(pets / 2)) },
+];
+
+/** So many are asked for one after the other, then from the first again. */
+const LENGTH = 20_000;
+
+export function requestsOf(workload: Workload, pets: number, seed: number): Request[] {
+  const random = seeded(seed);
+  return Array.from({ length: LENGTH }, () => workload.request(pets, random));
+}

@@ -1,0 +1,14 @@
+/** wrk, with one thread: https://github.com/wg/wrk. Its script `wrk.lua` asks for what a file lists. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Answered, Load } from "./generator.ts";
+import { lastLine } from "./program.ts";
+
+const SCRIPT = join(import.meta.dirname, "wrk.lua");
+
+export function runWrk(wrk: string, { url, connections, seconds, requests }: Load, dir: string): Promise<Answered> {
+  const list = join(dir, "requests.tsv");
+  writeFileSync(list, requests.map(({ method, path, body = "" }) => `${method}\t${path}\t${body}\n`).join(""));
+  const args = ["--threads", "1", "--connections", `${connections}`, "--duration", `${seconds}s`, "--timeout", "10s"];
+  return lastLine(wrk, [...args, "--script", SCRIPT, url, "--", list], seconds);
+}

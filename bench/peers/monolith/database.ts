@@ -1,0 +1,28 @@
+import { type Collection, type Db, MongoClient } from "mongodb";
+import type { PlainData } from "../../peer.ts";
+
+export type Pet = PlainData["pets"];
+
+export interface Database {
+  readonly client: MongoClient;
+  readonly pets: Collection<Pet>;
+  readonly inventory: Collection<PlainData["inventory"]>;
+  readonly orders: Collection<PlainData["orders"]>;
+  readonly counters: Collection<PlainData["counters"]>;
+}
+
+/** Acknowledged is what a majority has in its journals; read is what can't be rolled back any more. */
+export async function connect(url: string, name: string): Promise<Database> {
+  const client = await new MongoClient(url, {
+    readConcern: { level: "majority" },
+    writeConcern: { w: "majority", journal: true },
+  }).connect();
+  const db: Db = client.db(name);
+  return {
+    client,
+    pets: db.collection("pets"),
+    inventory: db.collection("inventory"),
+    orders: db.collection("orders"),
+    counters: db.collection("counters"),
+  };
+}

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { processNames } from "../../../config.ts";
+import { childrenOf } from "../../measure/proc.ts";
+import type { Peer, Place } from "../../peer.ts";
+import { type Environment, startNode } from "../../programs.ts";
+
+/** This petstore, as `npm start` starts it. */
+export const peer: Peer = petstore({ name: "petstore", title: "petstore, five processes", data: "petstore" });
+
+/** The launcher only watches the five processes and is not counted: in production something else does that. */
+export function petstore(
+  about: Pick<Peer, "name" | "title" | "data">,
+  environment: (place: Place) => Environment = onMongodb,
+): Peer {
+  return {
+    ...about,
+    async start(place) {
+      const launcher = await startNode(join(import.meta.dirname, "../../../start.ts"), {
+        NODE_ENV: "production",
+        PORT_BASE: `${place.port}`,
+        LAME_DUCK: "0s",
+        ...environment(place),
+      });
+      let pids = childrenOf(launcher.pid);
+      for (; pids.length < processNames.length; pids = childrenOf(launcher.pid)) await sleep(5);
+      return { url: `http://127.0.0.1:${place.port}`, pids, stop: launcher.stop };
+    },
+  };
+}
+
+export function onMongodb({ mongoUrl, database }: Place): Environment {
+  const uri = new URL(mongoUrl);
+  uri.pathname = `/${database}`;
+  return { MONGODB_URI: uri.href };
+}

@@ -1,0 +1,35 @@
+/** Says how far a run is: bars on a terminal, and elsewhere a line now and then. All on standard error. */
+import { SingleBar } from "cli-progress";
+
+export interface Bar extends Disposable {
+  /** So many steps are done; `what` is being done now. */
+  step(done: number, what?: string): void;
+}
+
+export interface Progress {
+  say(text: string): void;
+  bar(title: string, total: number): Bar;
+}
+
+const FORMAT = "{title} |{bar}| {percentage}%, {eta_formatted} left: {what}";
+
+export function createProgress(): Progress {
+  const say = (text: string) => void process.stderr.write(`${text}\n`);
+  return {
+    say,
+    bar(title, total) {
+      const bar = new SingleBar({
+        format: FORMAT,
+        stream: process.stderr,
+        noTTYOutput: true,
+        notTTYSchedule: 30_000,
+        etaBuffer: 50,
+      });
+      bar.start(total, 0, { title, what: "" });
+      return {
+        step: (done, what) => bar.increment(done, what === undefined ? {} : { what }),
+        [Symbol.dispose]: () => bar.stop(),
+      };
+    },
+  };
+}

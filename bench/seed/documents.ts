@@ -1,0 +1,39 @@
+/** What the petstore's services store of the pets that every peer is filled with. */
+import type { CategoryDoc } from "../../services/category/model.ts";
+import * as category from "../../services/category/rules.ts";
+import type { InventoryDoc } from "../../services/inventory/model.ts";
+import * as inventory from "../../services/inventory/rules.ts";
+import type { OrderDoc } from "../../services/order/model.ts";
+import * as order from "../../services/order/rules.ts";
+import type { PetDoc } from "../../services/pet/model.ts";
+import * as pet from "../../services/pet/rules.ts";
+import { CATEGORIES, petOf } from "./pets.ts";
+import { history, type Written } from "./written.ts";
+
+/**
+ * Pet `id` with its stock, and the category of the same number as long as there is one. With `orderedAt` also a complete
+ * order of the same number, if the pet is for sale.
+ */
+export function documentsOf(id: number, orderedAt?: number): Written[] {
+  const { name, categoryId, status, quantity } = petOf(id);
+  const entry = history<InventoryDoc>(inventory.open(id, status), inventory.markPublished(1));
+  const params = { facts: { name }, categoryId, listing: status };
+  const kept = history<PetDoc>(pet.insert(id, params), pet.activate(entry.now()));
+  entry.change(inventory.update(BigInt(id), { quantity }, undefined));
+  const written: Written[] = [
+    { service: "pet", collection: "pets", states: kept.states },
+    { service: "inventory", collection: "inventory", states: entry.states },
+  ];
+  if (id <= CATEGORIES) {
+    const { states } = history<CategoryDoc>(category.insert(id, { name: `category ${id}` }));
+    written.push({ service: "category", collection: "categories", states });
+  }
+  if (orderedAt !== undefined && status === "available") {
+    entry.change(inventory.reserve(id, 1));
+    entry.change(inventory.commit(id));
+    const placed = { petId: id, quantity: 1, complete: true };
+    const { states } = history<OrderDoc>(order.insert(id, placed, orderedAt), order.reserve, order.commit);
+    written.push({ service: "order", collection: "orders", states });
+  }
+  return written;
+}

@@ -1,0 +1,31 @@
+/** The pets that every peer is filled with: each is computed from its id, so that all have the same ones. */
+import { seeded } from "./random.ts";
+
+export interface SeedPet {
+  readonly id: number;
+  readonly name: string;
+  readonly categoryId: number;
+  readonly status: "available" | "pending" | "sold";
+  /** What can be sold. */
+  readonly quantity: number;
+}
+
+/** So many have 25 pets each when there are 10,000. */
+export const CATEGORIES = 400;
+/** No run takes so many units of one pet. */
+const STOCK = 1_000_000;
+const GIVEN = ["Rex", "Bella", "Max", "Luna", "Charlie", "Daisy", "Rocky", "Molly", "Buddy", "Sadie", "Duke", "Maggie"];
+const FAMILY = ["Whiskers", "Pawson", "of Barking", "the Brave", "McFluff", "Longtail"];
+
+/** Of 20 pets 16 are for sale, 3 on hold and 1 sold. */
+export function petOf(id: number): SeedPet {
+  const random = seeded(id);
+  const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+  const name = `${pick(GIVEN)} ${pick(FAMILY)} ${id}`;
+  const part = random() * 20;
+  const categoryId = 1 + (id % CATEGORIES);
+  if (part < 16) return { id, name, categoryId, status: "available", quantity: STOCK };
+  return part < 19
+    ? { id, name, categoryId, status: "pending", quantity: 1 }
+    : { id, name, categoryId, status: "sold", quantity: 0 };
+}
