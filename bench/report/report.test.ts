@@ -79,6 +79,14 @@ describe("the page", () => {
     expect(page).toContain("25 % of its processor time (25 to 25 %)");
     expect(page).toContain("Left out: go: there is no go here");
   });
+  test("does not hide requests that failed", () => {
+    const [first, ...others] = results.samples as [Sample, ...Sample[]];
+    const failed = { ...first, answered: { ...first.answered, refused: 2, broken: 1 } };
+    expect(page).not.toContain("answered with an error");
+    expect(report({ ...results, samples: [failed, ...others] })).toContain(
+      "Of 2,000 requests of get at 50 connections to monolith in round 1, 2 were answered with an error and 1 not at all.",
+    );
+  });
   test("has a row for each peer, with its ratio", () => {
     expect(page).toContain("| five | 3,900 (2,000 to 4,100) | 4.00x | 4.00 | 9.00 | 100 (100 to 200) | 10 | 5 |");
     expect(page).toContain("| five | 1.90 (1.90 to 1.90) | 451 |");

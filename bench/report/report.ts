@@ -35,8 +35,14 @@ function about({ at, machine, settings, samples, leftOut }: Results): string[] {
       `(${others.min.toFixed(0)} to ${others.max.toFixed(0)} %) went to processes that have nothing to do with it.`,
     "",
     ...leftOut.map((reason) => `Left out: ${reason}\n`),
+    ...samples.filter(hasFailures).map((sample) => `${failures(sample)}\n`),
   ];
 }
+
+const hasFailures = ({ answered }: Sample) => answered.refused + answered.broken > 0;
+const failures = ({ peer, workload, connections, round, answered: { requests, refused, broken } }: Sample) =>
+  `Of ${count(requests)} requests of ${workload} at ${connections} connections to ${peer} in round ${round}, ${refused} were ` +
+  `answered with an error and ${broken} not at all.`;
 
 function goals(results: Results): string[] {
   return OURS.flatMap((name) => {
