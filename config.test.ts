@@ -42,7 +42,7 @@ test("connections have bounds of their own", () => {
 });
 
 test("calls go over links unless that is switched off", () => {
-  expect([config().link, config({ LINK: "off" }).link]).toEqual([true, false]);
+  expect([config({}).link, config({ LINK: "off" }).link]).toEqual([true, false]);
 });
 
 test("the log is readable on a terminal, JSON otherwise, unless told", () => {
