@@ -51,7 +51,9 @@ export function readFrames<D extends DescMessage>(desc: D, take: (message: Messa
       const left = bytes.length - at;
       needed = left < PREFIX_BYTES ? PREFIX_BYTES : PREFIX_BYTES + lengthAt(bytes, at);
       if (left < needed) break;
-      const message = decode(desc, bytes.subarray(at + PREFIX_BYTES, at + needed));
+      // A view of its own: parts of a Buffer are Buffers, and a message holds none.
+      const payload = new Uint8Array(bytes.buffer, bytes.byteOffset + at + PREFIX_BYTES, needed - PREFIX_BYTES);
+      const message = decode(desc, payload);
       at += needed;
       take(message);
     }

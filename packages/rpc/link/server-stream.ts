@@ -104,7 +104,8 @@ export function serveStream(
 
   function readOrWait(): void {
     const underWay = calls.underWay();
-    const bytes = underWay.bytes + answersBytes + response.writableLength;
+    // What is not blocked is on its way, and nobody tells when it was taken.
+    const bytes = underWay.bytes + answersBytes + (isBlocked ? response.writableLength : 0);
     if (underWay.calls > limits.calls || bytes > limits.bytes) stream.pause();
     else if (stream.isPaused() && underWay.calls <= limits.calls / 2 && bytes <= limits.bytes / 2) stream.resume();
   }
