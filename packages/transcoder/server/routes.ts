@@ -1,4 +1,5 @@
 /** Registers operations as Fastify routes: what one request goes through, from its headers to the answer. */
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operations.ts";
@@ -8,8 +9,10 @@ import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { checkAccept, checkContentType, JSON_TYPE, varyByAccept } from "../policy/media.ts";
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
+import { REQUEST_ID_HEADER } from "../request/request-id.ts";
 import { type Answer, answerer } from "../response/answer.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
+import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
 
 export interface RouteOptions extends ReturnType<typeof transcoderDefaults> {
   readonly operations: readonly Operation[];
@@ -50,19 +53,37 @@ function handlerOf(operation: Operation, options: RouteOptions) {
   const readInput = inputReader(operation, basePath, limits.jsonDepth);
   const answerOf = answerer(operation, basePath);
   const conditional = isConditional(operation);
+  const join = isRead(operation) ? shareReads<Answer>() : undefined;
+  const sentHeaders = operation.requestHeaders.map(({ name }) => name.toLowerCase());
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { headers, originalUrl: target } = request;
     const deadline = request.arrivedAt + timeoutMs(headers["x-server-timeout"], limits.requestMs);
     const conditions = conditional ? readConditions(headers) : undefined;
     const strict = prefersStrict(headers.prefer);
-    const message = readInput({ target, headers, body: request.body as Buffer | undefined, strict });
+    const ownHeaders = callHeaders(request);
+    const prepare = (): MakeCall<Answer> => {
+      const message = readInput({ target, headers, body: request.body as Buffer | undefined, strict });
+      return async (until, signal) => {
+        // Connect reads 0 as "no limit", and takes whole milliseconds.
+        const remainingMs = Math.max(1, Math.ceil(until - clock()));
+        const response = await transport.unary(operation.method, signal, remainingMs, ownHeaders, message);
+        return answerOf(response.message, response.header, target);
+      };
+    };
+    // All that the call is made of, but for the request's id: the service hears of the first of several.
+    const keyOf = () => [
+      target,
+      strict,
+      ...sentHeaders.map((name) => headers[name]),
+      ...Object.entries({ ...ownHeaders, [REQUEST_ID_HEADER]: "" }),
+    ];
+    const share = join ? join(JSON.stringify(keyOf()), deadline, prepare) : unshared(deadline, prepare());
+    reply.raw.once("close", () => {
+      if (!reply.raw.writableFinished) share.leave();
+    });
     let answer: Answer;
     try {
-      // Connect reads 0 as "no limit", and takes whole milliseconds.
-      const remainingMs = Math.max(1, Math.ceil(deadline - clock()));
-      const signal = goneSignal(reply);
-      const response = await transport.unary(operation.method, signal, remainingMs, callHeaders(request), message);
-      answer = answerOf(response.message, response.header, target);
+      answer = await share.answer;
     } catch (error) {
       throw new UpstreamFailure(operation, error);
     }
@@ -73,14 +94,8 @@ function handlerOf(operation: Operation, options: RouteOptions) {
   };
 }
 
-/** Aborts when the caller goes away before it has its answer. */
-function goneSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) controller.abort();
-  });
-  return controller.signal;
-}
+/** Whether the operation does nothing but read, so that one answer does for several callers. */
+const isRead = ({ verb, method }: Operation): boolean => verb === "GET" && method.idempotency === Level.NO_SIDE_EFFECTS;
 
 /** A link to the next page stands beside one to a successor. */
 function mergeLinks(reply: FastifyReply, headers: Readonly<Record<string, string>>): Record<string, string> {
