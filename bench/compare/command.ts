@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { workloads } from "../load/workloads.ts";
+import { command, known, listed, wholeNumber } from "../options.ts";
 import { createProgress } from "../progress.ts";
 import { chart } from "../report/chart.ts";
 import { report } from "../report/report.ts";
@@ -13,7 +14,7 @@ const RESULTS = join(import.meta.dirname, "../results");
 
 const all = workloads.map(({ name }) => name);
 const help = `npm run bench -- [workload ...] [options]     compares the petstore with its peers
-npm run bench -- sizes | engines              see bench/README.md
+npm run bench -- growth | sizes | engines     see bench/README.md
 
 workloads
 ${workloads.map(({ name, title }) => `  ${name.padEnd(14)}${title}`).join("\n")}
@@ -29,20 +30,6 @@ options
   --help
 `;
 
-const list = (text: string) => text.split(",").map((part) => part.trim());
-
-function numberOf(name: string, text: string): number {
-  const number = Number(text);
-  if (Number.isInteger(number) && number > 0) return number;
-  throw new Error(`--${name} must be a whole number above 0, not ${text}.`);
-}
-
-function known(what: string, names: readonly string[], allowed: readonly string[]): readonly string[] {
-  const unknown = names.find((name) => !allowed.includes(name));
-  if (unknown !== undefined) throw new Error(`There is no ${what} ${unknown}. There are ${allowed.join(", ")}.`);
-  return names;
-}
-
 const options = {
   peers: { type: "string", default: peerNames().join(",") },
   connections: { type: "string" },
@@ -54,24 +41,23 @@ const options = {
   help: { type: "boolean", default: false },
 } as const;
 
-async function run(): Promise<void> {
+await command(async () => {
   const { values, positionals } = parseArgs({ args: process.argv.slice(2), options, allowPositionals: true });
   if (values.help) {
     process.stdout.write(help);
     return;
   }
+  const { connections } = values;
   const results = await compare(
     {
       workloads: known("workload", positionals.length > 0 ? positionals : all, all),
-      peers: known("peer", list(values.peers), peerNames()),
+      peers: known("peer", listed(values.peers), peerNames()),
       connections:
-        values.connections === undefined
-          ? undefined
-          : list(values.connections).map((text) => numberOf("connections", text)),
-      rounds: numberOf("rounds", values.rounds),
-      seconds: numberOf("seconds", values.seconds),
-      pets: numberOf("pets", values.pets),
-      seed: numberOf("seed", values.seed),
+        connections === undefined ? undefined : listed(connections).map((text) => wholeNumber("connections", text)),
+      rounds: wholeNumber("rounds", values.rounds),
+      seconds: wholeNumber("seconds", values.seconds),
+      pets: wholeNumber("pets", values.pets),
+      seed: wholeNumber("seed", values.seed),
     },
     createProgress(),
   );
@@ -81,11 +67,4 @@ async function run(): Promise<void> {
   writeFileSync(join(values.out, "latest.md"), table);
   writeFileSync(join(values.out, "latest.svg"), chart(results));
   process.stdout.write(table);
-}
-
-try {
-  await run();
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
-  process.exitCode = 1;
-}
+});

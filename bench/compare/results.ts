@@ -52,6 +52,7 @@ export const measures = {
   p50: ({ answered }: Sample) => answered.p50,
   p99: ({ answered }: Sample) => answered.p99,
   cpu: ({ answered, cost }: Sample) => cost.servers / answered.requests,
+  wholeCpu: ({ answered, cost }: Sample) => (cost.servers + cost.mongod) / answered.requests,
   mongodCpu: ({ answered, cost }: Sample) => cost.mongod / answered.requests,
   generatorCpu: ({ answered, cost }: Sample) => cost.generator / answered.requests,
 } as const;
@@ -85,10 +86,16 @@ export function cellsOf({ samples }: Pick<Results, "samples">): Cell[] {
   return [...cells.values()];
 }
 
-/** One for each round. */
+/** More failures make a measurement worthless: an error is cheaper than what was asked for. */
+const MAX_FAILURES = 0.01;
+export const counts = ({ answered: { requests, refused, broken } }: Sample): boolean =>
+  refused + broken <= requests * MAX_FAILURES;
+
+/** One for each round, but for those that don't count. */
 export const samplesOf = ({ samples }: Pick<Results, "samples">, peer: string, { workload, connections }: Cell) =>
   samples.filter(
-    (sample) => sample.peer === peer && sample.workload === workload && sample.connections === connections,
+    (sample) =>
+      counts(sample) && sample.peer === peer && sample.workload === workload && sample.connections === connections,
   );
 
 /** How many times as much as the other peer, round by round: both had the same minutes of the machine. */

@@ -21,8 +21,19 @@ export interface Started extends RunningPeer {
   readonly readyMs: number;
 }
 
-export async function fill({ data }: Peer, place: Place, pets: number): Promise<void> {
-  const filling = { pets, documentsOf: (id: number) => documentsOf(id), lastIds: { pet: pets, order: 0 } };
+/** `orderedAt` brings an order for each pet that is for sale, for those that are filled with the petstore's documents. */
+export async function fill(
+  data: Peer["data"],
+  place: Place,
+  pets: number,
+  { orderedAt, progress }: { readonly orderedAt?: number; readonly progress?: (pets: number) => void } = {},
+): Promise<void> {
+  const filling = {
+    pets,
+    documentsOf: (id: number) => documentsOf(id, orderedAt),
+    lastIds: { pet: pets, order: orderedAt === undefined ? 0 : pets },
+    ...(progress ? { progress } : {}),
+  };
   if (data === "plain") await fillPlain(place.mongoUrl, place.database, pets);
   if (data === "petstore") await fillMongodb(onMongodb(place).MONGODB_URI as string, filling);
   if (data === "embedded") await fillEmbedded(place.dataDir, filling);

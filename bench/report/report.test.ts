@@ -87,6 +87,15 @@ describe("the page", () => {
       "Of 2,000 requests of get at 50 connections to monolith in round 1, 2 were answered with an error and 1 not at all.",
     );
   });
+  test("does not count a measurement in which many failed", () => {
+    const [first, ...others] = results.samples as [Sample, ...Sample[]];
+    const failed = { ...first, answered: { ...first.answered, refused: 21 } };
+    const told = report({ ...results, samples: [failed, ...others] });
+    expect(told).toContain(
+      "21 were answered with an error and 0 not at all: these are too many, and the measurement does not count.",
+    );
+    expect(told).toContain("| one <process> | 750 (500 to 1,000) |");
+  });
   test("has a row for each peer, with its ratio", () => {
     expect(page).toContain("| five | 3,900 (2,000 to 4,100) | 4.00x | 4.00 | 9.00 | 100 (100 to 200) | 10 | 5 |");
     expect(page).toContain("| five | 1.90 (1.90 to 1.90) | 451 |");

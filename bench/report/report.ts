@@ -1,6 +1,7 @@
 /** The comparison as a page of Markdown tables. */
 import {
   cellsOf,
+  counts,
   type Measure,
   measures,
   type Results,
@@ -40,9 +41,15 @@ function about({ at, machine, settings, samples, leftOut }: Results): string[] {
 }
 
 const hasFailures = ({ answered }: Sample) => answered.refused + answered.broken > 0;
-const failures = ({ peer, workload, connections, round, answered: { requests, refused, broken } }: Sample) =>
-  `Of ${count(requests)} requests of ${workload} at ${connections} connections to ${peer} in round ${round}, ${refused} were ` +
-  `answered with an error and ${broken} not at all.`;
+
+function failures(sample: Sample): string {
+  const { peer, workload, connections, round, answered } = sample;
+  return (
+    `Of ${count(answered.requests)} requests of ${workload} at ${connections} connections to ${peer} in round ${round}, ` +
+    `${answered.refused} were answered with an error and ${answered.broken} not at all` +
+    `${counts(sample) ? "." : ": these are too many, and the measurement does not count."}`
+  );
+}
 
 function goals(results: Results): string[] {
   return OURS.flatMap((name) => {

@@ -1,0 +1,85 @@
+/**
+ * Measures several subjects in turns. One runs at a time, and all take part in each round, in an order that changes from
+ * round to round: what else the machine does hits them alike.
+ */
+import { requestsOf, type Workload } from "../load/workloads.ts";
+import { measured } from "../measure/window.ts";
+import type { RunningPeer } from "../peer.ts";
+import type { Progress } from "../progress.ts";
+import { seeded, shuffled } from "../seed/random.ts";
+import type { Sample, Start } from "./results.ts";
+import { restingMemory, type Started } from "./running.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+export interface Subject {
+  readonly name: string;
+  readonly pets: number;
+  start(): Promise<Started>;
+}
+
+export interface Plan {
+  readonly cells: readonly { readonly workload: Workload; readonly connections: number }[];
+  readonly rounds: number;
+  /** Of one measurement. */
+  readonly seconds: number;
+  readonly seed: number;
+}
+
+/**
+ * Before it is measured a subject answers so many requests of each workload, or as many as it can in some turns: what the
+ * compilers of a runtime do at first depends on requests, not on seconds.
+ */
+const WARM_UP = { connections: 50, seconds: 2, requests: 10_000, turns: 6 };
+
+export async function measureRounds(
+  subjects: readonly Subject[],
+  { cells, rounds, seconds, seed }: Plan,
+  { generator, mongod }: Surroundings,
+  progress: Progress,
+) {
+  async function load(
+    { url, pids }: RunningPeer,
+    pets: number,
+    { workload, connections, seconds, seed }: (typeof cells)[number] & { seconds: number; seed: number },
+  ) {
+    const requests = requestsOf(workload, pets, seed);
+    return measured({ servers: pids, mongod: [mongod] }, () => generator.run({ url, connections, seconds, requests }));
+  }
+
+  async function warmUp(running: RunningPeer, pets: number): Promise<void> {
+    for (const workload of new Set(cells.map(({ workload }) => workload))) {
+      let answered = 0;
+      for (let turn = 0; turn < WARM_UP.turns && answered < WARM_UP.requests; turn++) {
+        const window = await load(running, pets, { ...WARM_UP, workload, seed: seed + turn });
+        answered += window.result.requests;
+      }
+    }
+  }
+
+  const random = seeded(seed);
+  const starts: Start[] = [];
+  const samples: Sample[] = [];
+  using bar = progress.bar("measuring", rounds * subjects.length * cells.length);
+  for (let round = 1; round <= rounds; round++) {
+    for (const subject of shuffled(subjects, random)) {
+      const { name, pets } = subject;
+      bar.step(0, `round ${round}, ${name}, start`);
+      const running = await subject.start();
+      try {
+        starts.push({ round, peer: name, readyMs: running.readyMs, restingBytes: await restingMemory(running) });
+        bar.step(0, `round ${round}, ${name}, warm-up`);
+        await warmUp(running, pets);
+        for (const cell of cells) {
+          const { workload, connections } = cell;
+          bar.step(0, `round ${round}, ${name}, ${workload.name} ${connections}`);
+          const { result: answered, cost } = await load(running, pets, { ...cell, seconds, seed: seed + round });
+          samples.push({ round, peer: name, workload: workload.name, connections, answered, cost });
+          bar.step(1);
+        }
+      } finally {
+        await running.stop();
+      }
+    }
+  }
+  return { starts, samples };
+}

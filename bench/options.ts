@@ -1,0 +1,25 @@
+/** Options of the command line: what they may be, and what is said when they are something else. */
+
+export const listed = (text: string): string[] => text.split(",").map((part) => part.trim());
+
+export function wholeNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (Number.isInteger(number) && number > 0) return number;
+  throw new Error(`--${name} must be a whole number above 0, not ${text}.`);
+}
+
+export function known<T extends string>(what: string, names: readonly string[], allowed: readonly T[]): readonly T[] {
+  const unknown = names.find((name) => !(allowed as readonly string[]).includes(name));
+  if (unknown !== undefined) throw new Error(`There is no ${what} ${unknown}. There are ${allowed.join(", ")}.`);
+  return names as readonly T[];
+}
+
+/** Ends the process with a line for people when the work fails. */
+export async function command(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+    process.exitCode = 1;
+  }
+}
