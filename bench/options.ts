@@ -14,8 +14,9 @@ export function known<T extends string>(what: string, names: readonly string[], 
   return names as readonly T[];
 }
 
-/** Ends the process with a line for people when the work fails. */
+/** Ends the process with a line for people when the work fails, and by `exit` when it is interrupted: that ends its children. */
 export async function command(work: () => Promise<void>): Promise<void> {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
   try {
     await work();
   } catch (error) {

@@ -18,7 +18,7 @@ export interface Surroundings {
   place(name: string): Promise<Place>;
 }
 
-/** A replica set of one member; the stack removes all. `cacheGib` is room in its memory, a quarter by default. */
+/** A replica set of one member; the stack ends it. `cacheGib` is room in its memory, a quarter by default. */
 export async function openSurroundings(stack: AsyncDisposableStack, cacheGib = 0.25): Promise<Surroundings> {
   if (!findMongod()) throw new Error("There is no mongod: set MONGOD to its path, or run .ci/mongod.");
   const { uri } = stack.use(await startReplicaSet());
@@ -26,9 +26,9 @@ export async function openSurroundings(stack: AsyncDisposableStack, cacheGib = 0
   const admin = client.db("admin");
   await admin.command({ setParameter: 1, wiredTigerEngineRuntimeConfig: `cache_size=${cacheGib * 1024}M` });
   const { pid, version } = await admin.command({ serverStatus: 1 });
-  const generator = stack.use(createGenerator());
   const dir = mkdtempSync(join(tmpdir(), "petstore-bench-"));
-  stack.defer(() => rmSync(dir, { recursive: true, force: true }));
+  const generator = createGenerator(dir);
+  process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
   return {
     generator,
     mongod: Number(pid),

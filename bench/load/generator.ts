@@ -2,9 +2,6 @@
  * Who asks: a program of its own, so that its work is not counted as the servers'. wrk when it is there, for it leaves
  * more of the machine to what is measured; else autocannon. All numbers of one run are of the same one.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { findProgram } from "../../test/harness/programs.ts";
 import { runAutocannon } from "./autocannon.ts";
 import type { Request } from "./workloads.ts";
@@ -29,19 +26,17 @@ export interface Answered {
   readonly broken: number;
 }
 
-export interface Generator extends Disposable {
+export interface Generator {
   readonly name: string;
   run(load: Load): Promise<Answered>;
 }
 
-/** WRK may name the program; `WRK=none` takes autocannon. */
-export function createGenerator(environment = process.env): Generator {
-  const dir = mkdtempSync(join(tmpdir(), "petstore-bench-load-"));
+/** Writes what is to be asked into `dir`. WRK may name the program; `WRK=none` takes autocannon. */
+export function createGenerator(dir: string, environment = process.env): Generator {
   const wrk = environment.WRK ?? findProgram("wrk");
   const uses = wrk && wrk !== "none" ? wrk : undefined;
   return {
     name: uses ? "wrk" : "autocannon",
     run: (load) => (uses ? runWrk(uses, load, dir) : runAutocannon(load, dir)),
-    [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }),
   };
 }
