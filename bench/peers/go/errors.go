@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 
@@ -54,8 +53,4 @@ func writeError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w h
 		Message string `json:"message"`
 		Status  int    `json:"status"`
 	}{code, message, statusCode})
-}
-
-func invalid(field, format string, args ...any) error {
-	return fail(codes.InvalidArgument, "VALIDATION_FAILED", "%s: %s", field, fmt.Sprintf(format, args...))
 }

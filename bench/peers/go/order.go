@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"petstore/gen"
 )
@@ -44,11 +45,14 @@ func registerOrder(server *grpc.Server, db *mongo.Database) error {
 
 func (s *orderServer) CreateOrder(ctx context.Context, in *gen.Order) (*gen.Order, error) {
 	if in.PetId != nil && *in.PetId < 1 {
-		return nil, invalid("petId", "must be at least 1")
+		return nil, fail(codes.InvalidArgument, "VALIDATION_FAILED", "petId: must be at least 1")
 	}
 	if in.Quantity != nil && *in.Quantity < 1 {
-		return nil, invalid("quantity", "must be at least 1")
+		return nil, fail(codes.InvalidArgument, "VALIDATION_FAILED", "quantity: must be at least 1")
 	}
+	// A caller that goes away leaves no half of an order: what has begun is finished.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
 	id, err := s.ids.next(ctx)
 	if err != nil {
 		return nil, err
