@@ -54,7 +54,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const closing = createClosing(app, { lameDuckMs, ...realTime });
   stack.defer(() => closing.close());
   await app.ready();
-  const port = await listen(app.server, config.host, config.port, listenAdvice);
+  const port = await listen(app.server, config, listenAdvice);
   return { log, url: origin(config.host, port) + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 

@@ -9,13 +9,22 @@ export class ListenError extends Error {
   override readonly name = "ListenError";
 }
 
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 lets the system choose one. */
+  readonly port: number;
+  /** Other processes may listen there, too, if they say the same; each new connection goes to one of them (SO_REUSEPORT). */
+  readonly reusePort?: boolean;
+}
+
 /**
  * Starts to listen and gives the port, which the system chose if it was 0. Throws `ListenError` with the advice, or the
  * error as it is where there is none.
  */
-export async function listen(server: Server, host: string, port: number, adviceOn?: ListenAdvice): Promise<number> {
+export async function listen(server: Server, options: ListenOptions, adviceOn?: ListenAdvice): Promise<number> {
+  const { host, port, reusePort } = options;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once("error", reject).listen({ host, port }, () => resolve());
+  server.once("error", reject).listen({ host, port, reusePort }, () => resolve());
   try {
     await promise;
   } catch (error) {

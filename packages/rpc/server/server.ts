@@ -70,7 +70,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     knowsPeer,
     log,
   });
-  const port = await listen(server, host, options.port, options.listenAdvice);
+  const port = await listen(server, { host, port: options.port }, options.listenAdvice);
   health.set(true);
   let closed: Promise<void> | undefined;
   const close = (graceMs = GRACE_MS) => {
