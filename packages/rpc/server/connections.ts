@@ -27,6 +27,8 @@ export interface GuardOptions {
 export interface Connections {
   /** To be called first with every request that does not come through the server's event "request". */
   follow(request: IncomingMessage, response: ServerResponse): void;
+  /** From now on one socket stands for the other. */
+  adopt(standIn: object, socket: Socket): void;
   /** The connection of a request is one of the system's own processes. */
   isPeer(request: IncomingMessage): boolean;
   /** Bytes of answers that wait to be taken. */
@@ -42,7 +44,8 @@ interface Connection extends Taker {
 
 /** Found through the sockets that HTTP/2 hands out, too, which stand in for the real ones. */
 const KEY: unique symbol = Symbol("connection");
-const connectionOf = (request: IncomingMessage) => (request.socket as { [KEY]?: Connection } | null)?.[KEY];
+type Marked = object & { [KEY]?: Connection | undefined };
+const connectionOf = (request: IncomingMessage) => (request.socket as Marked | null)?.[KEY];
 
 /**
  * Takes care of the connections of a server.
@@ -105,7 +108,7 @@ export function guardConnections(
       answers.forget(connection);
       leave(connection);
     };
-    (socket as { [KEY]?: Connection })[KEY] = connection;
+    (socket as Marked)[KEY] = connection;
     all.add(connection);
     rest(connection);
     socket.once("close", close);
@@ -168,6 +171,9 @@ export function guardConnections(
 
   return {
     follow,
+    adopt(standIn: Marked, socket: Marked) {
+      standIn[KEY] = socket[KEY];
+    },
     isPeer: (request) => connectionOf(request)?.isPeer === true,
     waiting: answers.waiting,
   };

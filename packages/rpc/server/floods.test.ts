@@ -1,4 +1,5 @@
 /** What a hostile client can do with one port: the others are served, and what is kept for it is bounded. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
@@ -21,7 +22,9 @@ import {
   streams,
 } from "../fixtures/frames.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
+import { FRAMES_PER_SLICE } from "./frames-in-turns.ts";
 import type { Handler, OnePortLimits } from "./one-port.ts";
+import { WORK_PER_TURN } from "./turns.ts";
 
 const PAGE = Buffer.alloc(86 * 1024);
 const INITIAL_WINDOW_SIZE = 4;
@@ -66,6 +69,26 @@ describe("rapid reset", () => {
       await othersAreServed();
     }
     expect(begun).toBe(0);
+  });
+
+  test("of many connections leaves room between a few streams", async () => {
+    let [inTurn, most, all] = [0, 0, 0];
+    const count = () => {
+      if (inTurn === 0) setImmediate(() => (inTurn = 0));
+      most = Math.max(most, ++inTurn);
+      all++;
+    };
+    subscribe("http2.server.stream.created", count);
+    onTestFinished(() => void unsubscribe("http2.server.stream.created", count));
+    const { port, othersAreServed } = await started((request, response) => void other(request, response));
+    const hostile = Array.from({ length: 10 }, () => rawHttp2(port));
+    for (const { send } of hostile) send(...streams(500).flatMap((stream) => [headers(stream), reset(stream)]), ping());
+    await Promise.all(
+      hostile.map(({ received }) => received(({ type, flags }) => type === FrameType.PING && flags === ACK)),
+    );
+    await othersAreServed();
+    expect(all).toBeGreaterThan(5000);
+    expect(most).toBeLessThanOrEqual((WORK_PER_TURN * FRAMES_PER_SLICE) / 2);
   });
 
   test("handlers that run for reset requests count", async () => {
@@ -150,8 +173,8 @@ describe("frames without end", () => {
   test.each([
     ["SETTINGS", settings()],
     ["PING", ping()],
-  ])("%s, whose acknowledgements nobody reads, closes the connection", async (_, part) => {
-    const { port, othersAreServed } = await started(other as never);
+  ])("%s, whose acknowledgements nobody reads, is read no further, and closes the connection", async (_, part) => {
+    const { port, othersAreServed } = await started(other as never, { idleMs: 100, sniffMs: 100 });
     const hostile = rawHttp2(port, { reads: false });
     const many = Buffer.concat(Array.from({ length: 10_000 }, () => part));
     await flood(hostile, many, 1000);

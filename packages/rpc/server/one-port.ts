@@ -10,10 +10,11 @@ import {
   type GuardOptions,
   guardConnections,
 } from "./connections.ts";
+import { type FramesInTurns, framesInTurns } from "./frames-in-turns.ts";
 import { isKeptOpen } from "./kept-open.ts";
 import { readInTurns } from "./read-in-turns.ts";
 import { limitRequestMemory } from "./request-memory.ts";
-import { createTurns, inTurns, type Turns } from "./turns.ts";
+import { createServerTurns } from "./turns.ts";
 
 export interface OnePortLimits extends ConnectionLimits {
   /** Until a connection has sent the bytes that tell its protocol. */
@@ -60,7 +61,6 @@ export function createOnePortServer(
   options: GuardOptions = {},
 ): Server {
   const addressed = forHost(handler);
-  const turns = createTurns();
   const http1 = createHttp1(
     {
       maxHeaderSize: limits.headerBytes,
@@ -71,20 +71,20 @@ export function createOnePortServer(
     },
     addressed,
   );
+  const turns = createServerTurns(http1);
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
 
-  const { http2, closeSessions } = createLimitedHttp2(addressed, limits, turns, () => connections);
+  const { http2, taken, closeSessions } = createLimitedHttp2(addressed, limits, () => connections);
   readInTurns(http1, turns);
   const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
   const serveHttp2 = (socket: Socket) => {
     if (socket.destroyed) return;
-    // Node hands over what was read already piece by piece, and throws when one ends the connection that is not the last.
-    const head: Buffer | null = socket.read(socket.readableLength);
-    if (head !== null) socket.unshift(head);
     // An HTTP/1.1 client that has ended its side still gets its answer; an HTTP/2 connection is over then.
     socket.allowHalfOpen = false;
-    http2.emit("connection", socket);
+    const frames = framesInTurns(socket, turns);
+    http2.once("session", (session) => taken(session, socket, frames)); // at once
+    http2.emit("connection", frames.stream);
   };
   http1.removeAllListeners("connection");
   http1.on("connection", (socket: Socket) => {
@@ -144,19 +144,16 @@ function forHost(handler: Handler): Handler {
   };
 }
 
-function createLimitedHttp2(handler: Handler, limits: OnePortLimits, turns: Turns, connections: () => Connections) {
+function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections: () => Connections) {
   const settings = { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes };
   // The compatibility API: its requests and responses stand in for those of HTTP/1.1.
-  const serve = limitWork(limitHeaders(handler, limits.headerBytes), limits, turns, connections);
+  const framesOf = new WeakMap<Http2Session, FramesInTurns>();
+  const serve = limitWork(limitHeaders(handler, limits.headerBytes), limits, framesOf, connections);
   const http2 = createHttp2({ settings, ...floodLimits }, serve as never);
   const sessions = new Set<Http2Session>();
   http2.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
-    session.setTimeout(limits.idleMs, () => {
-      session.close();
-      setTimeout(() => session.destroy(), limits.sniffMs).unref();
-    });
   });
   http2.on("stream", (stream) => {
     const late = () => isKeptOpen(stream) || stream.close(constants.NGHTTP2_CANCEL);
@@ -167,7 +164,16 @@ function createLimitedHttp2(handler: Handler, limits: OnePortLimits, turns: Turn
   const closeSessions = () => {
     for (const session of sessions) session.close();
   };
-  return { http2, closeSessions };
+  const taken = (session: Http2Session, socket: Socket, frames: FramesInTurns) => {
+    framesOf.set(session, frames);
+    session.setTimeout(limits.idleMs, () => {
+      session.close();
+      // A session that is destroyed waits for a client that reads nothing.
+      setTimeout(() => socket.destroy(), limits.sniffMs).unref();
+    });
+    connections().adopt(session.socket, socket);
+  };
+  return { http2, taken, closeSessions };
 }
 
 /**
@@ -190,8 +196,12 @@ const floodLimits = {
  * refused (RFC 9113 section 8.7: they may be sent again). Strangers' requests take turns: when one is begun, what came together
  * with it was read, and if that has reset it, nothing is done.
  */
-function limitWork(handler: Handler, limits: OnePortLimits, turns: Turns, connections: () => Connections) {
-  const serveStranger = inTurns(turns, handler);
+function limitWork(
+  handler: Handler,
+  limits: OnePortLimits,
+  framesOf: WeakMap<Http2Session, FramesInTurns>,
+  connections: () => Connections,
+) {
   const memory = limitRequestMemory(limits.requestBytes);
   const running = new WeakMap<Http2Session, number>();
   const trusted = new WeakSet<Http2Session>();
@@ -199,10 +209,12 @@ function limitWork(handler: Handler, limits: OnePortLimits, turns: Turns, connec
     const { stream } = request;
     const { session } = stream;
     connections().follow(request, response);
-    if (!session || stream.closed) return; // it was reset
+    const frames = session && framesOf.get(session);
+    if (!frames || stream.closed) return; // it was reset
     const isPeer = connections().isPeer(request);
     if (isPeer && !trusted.has(session)) {
       trusted.add(session);
+      frames.trust();
       session.settings({ maxConcurrentStreams: limits.peerStreams });
     }
     const others = running.get(session) ?? 0;
@@ -211,7 +223,7 @@ function limitWork(handler: Handler, limits: OnePortLimits, turns: Turns, connec
     running.set(session, others + 1);
     if (!isPeer) memory.hold(session, request, response);
     try {
-      await (isPeer ? handler : serveStranger)(request, response);
+      await (isPeer ? handler(request, response) : frames.begin(() => !stream.closed && handler(request, response)));
     } finally {
       running.set(session, (running.get(session) ?? 1) - 1);
     }

@@ -1,7 +1,7 @@
 /** How HTTP/1.1 connections take turns, so that none of them makes the others wait for what it has sent. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { createTurns, type Turns } from "./turns.ts";
+import { createServerTurns, type Turns } from "./turns.ts";
 
 /** Bytes that node's parser is given at a time. It tells of all requests in them at once, about 60 of the smallest. */
 const SLICE_BYTES = 1024;
@@ -24,7 +24,7 @@ const HEAD_SLICES = 64;
  *
  * To be called before other listeners take the place of the server's own.
  */
-export function readInTurns(server: Server, turns: Turns = createTurns()): void {
+export function readInTurns(server: Server, turns: Turns = createServerTurns(server)): void {
   const connections = new WeakMap<object, Connection>();
   // Node closes idle connections once when a server closes: what is read later makes others idle.
   const isIdle = () => {

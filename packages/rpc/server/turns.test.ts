@@ -1,5 +1,7 @@
+import { EventEmitter } from "node:events";
+import type { Server } from "node:http";
 import { expect, test } from "vitest";
-import { createTurns, WORK_PER_TURN } from "./turns.ts";
+import { createServerTurns, createTurns, WORK_PER_TURN, WORK_PER_TURN_WHILE_OTHERS_CONNECT } from "./turns.ts";
 
 /** Turns that are taken by hand. */
 function byHand() {
@@ -62,6 +64,29 @@ test("what asks for itself again and again leaves the turn to others", () => {
   again();
   turn();
   expect([times, due.length]).toEqual([1 + WORK_PER_TURN, 1]);
+});
+
+test("what counts as much work takes the place of as many others", () => {
+  const { turns, ask, turn } = byHand();
+  turns("a", () => WORK_PER_TURN - 2);
+  ask("b", 10);
+  expect(turn()).toEqual(["b0", "b1"]);
+});
+
+test("while a connection is accepted in each turn of the event loop, little else is begun in it", async () => {
+  const server = new EventEmitter();
+  const turns = createServerTurns(server as Server);
+  let begun = 0;
+  for (let i = 0; i < 2 * WORK_PER_TURN; i++) turns(i, () => void begun++);
+  const perTurn: number[] = [];
+  for (const connects of [true, true, false]) {
+    if (connects) server.emit("connection");
+    begun = 0;
+    await new Promise(setImmediate);
+    perTurn.push(begun);
+  }
+  const few = WORK_PER_TURN_WHILE_OTHERS_CONNECT;
+  expect(perTurn).toEqual([few, few, WORK_PER_TURN]);
 });
 
 test("what waits already is not begun twice, and what fails keeps nobody from their turn", () => {

@@ -1,11 +1,10 @@
 /** Shares out the turns of the event loop, so that nobody waits for all that somebody else has asked for. */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2Stream } from "node:http2";
-import type { Handler } from "./one-port.ts";
+
+import type { Server } from "node:http";
 
 /**
  * Begins a piece of work when it is its turn: soon, but never at once. `caller` is for whom it is done. What waits already
- * is not begun twice.
+ * is not begun twice. A piece counts as one; one that gives a number counts as that many.
  */
 export type Turns = (caller: unknown, begin: () => unknown) => void;
 
@@ -16,8 +15,25 @@ export type Turns = (caller: unknown, begin: () => unknown) => void;
  */
 export const WORK_PER_TURN = 64;
 
+/** The same where a connection was accepted: the event loop accepts one in each turn, and others may wait behind it. */
+export const WORK_PER_TURN_WHILE_OTHERS_CONNECT = 1;
+
+/** Turns for what the connections of a server ask for. */
+export function createServerTurns(server: Server): Turns {
+  let connects = false;
+  server.on("connection", () => (connects = true));
+  return createTurns(setImmediate, () => {
+    const most = connects ? WORK_PER_TURN_WHILE_OTHERS_CONNECT : WORK_PER_TURN;
+    connects = false;
+    return most;
+  });
+}
+
 /** Callers take turns; what one caller asks for is begun in its order. */
-export function createTurns(nextTurn: (turn: () => void) => void = setImmediate): Turns {
+export function createTurns(
+  nextTurn: (turn: () => void) => void = setImmediate,
+  workPerTurn: () => number = () => WORK_PER_TURN,
+): Turns {
   // Both keep their order, and lose their first at no cost, however long they are.
   const waiting = new Map<unknown, Set<() => unknown>>();
   let isDue = false;
@@ -27,17 +43,18 @@ export function createTurns(nextTurn: (turn: () => void) => void = setImmediate)
     nextTurn(turn);
   };
   const turn = () => {
-    let left = WORK_PER_TURN;
+    let left = workPerTurn();
     try {
       // What is asked for meanwhile comes last, in this turn if there is room.
       for (const [caller, pieces] of waiting) {
-        if (left-- === 0) break;
+        if (left <= 0) break;
         waiting.delete(caller);
         const [begin] = pieces;
         if (!begin) continue;
         pieces.delete(begin);
         if (pieces.size > 0) waiting.set(caller, pieces);
-        begin();
+        const work = begin();
+        left -= typeof work === "number" ? work : 1;
       }
     } finally {
       isDue = false;
@@ -51,12 +68,3 @@ export function createTurns(nextTurn: (turn: () => void) => void = setImmediate)
     schedule();
   };
 }
-
-/** Handles each HTTP/2 request when it is its address' turn, or never if it was reset by then. */
-export const inTurns =
-  (turns: Turns, handler: Handler) =>
-  (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse): Promise<void> => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    turns(request.socket.remoteAddress, () => resolve(request.stream.closed ? undefined : handler(request, response)));
-    return promise;
-  };
