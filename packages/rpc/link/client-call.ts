@@ -3,14 +3,15 @@ import { type DescMethodUnary, fromBinary, type Message } from "@bufbuild/protob
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Deadline } from "../deadline.ts";
 import type { Answer, Header } from "../gen/link/internal/v1/link_service_pb.ts";
-import { toError, toHeaders } from "./failure.ts";
+import { toError } from "./failure.ts";
+import { toHeaders } from "./headers.ts";
 
 export interface NewCall {
   readonly method: DescMethodUnary;
   readonly input: Message;
   /** The input, encoded. */
   readonly bytes: Uint8Array;
-  readonly headers: Headers;
+  readonly headers: HeadersInit | undefined;
   readonly deadline: Deadline;
   readonly signal: AbortSignal | undefined;
 }

@@ -2,8 +2,6 @@
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
-import { CALLER_HEADER } from "../call.ts";
 import { markNeverRan } from "../client/never-ran.ts";
 import {
   type CallSchema,
@@ -12,8 +10,8 @@ import {
   LinkResponseSchema,
 } from "../gen/link/internal/v1/link_service_pb.ts";
 import type { ClientCall } from "./client-call.ts";
-import { toFields } from "./failure.ts";
 import { LinkViolation, readFrames, toFrame } from "./frames.ts";
+import { toCallHeaders } from "./headers.ts";
 import { bytesOfCall, parts } from "./parts.ts";
 import { LINK_VERSION } from "./version.ts";
 
@@ -92,7 +90,9 @@ export function openStream(
       const id = freeId();
       unanswered.set(id, call);
       call.onGiveUp = () => cancel(id);
-      return { id, method: numberOf(call.made.method), ...contentOf(call) };
+      const { method, headers, bytes, deadline } = call.made;
+      const timeoutMs = Math.ceil(deadline.timeoutMs() ?? 0);
+      return { id, method: numberOf(method), timeoutMs, ...toCallHeaders(headers), message: bytes };
     });
     for (const part of parts(inits, bytesOfCall)) write({ methods: methods.splice(0), calls: part });
   }
@@ -168,11 +168,4 @@ export function openStream(
   });
   stream.write(toFrame(LinkRequestSchema, { hello: { version: LINK_VERSION } }));
   return promise;
-}
-
-function contentOf({ made: { headers, bytes, deadline } }: ClientCall): CallInit {
-  const requestId = headers.get(REQUEST_ID_HEADER) ?? "";
-  const caller = headers.get(CALLER_HEADER) ?? "";
-  const others = toFields(headers).filter(({ name }) => name !== REQUEST_ID_HEADER && name !== CALLER_HEADER);
-  return { timeoutMs: Math.ceil(deadline.timeoutMs() ?? 0), requestId, caller, headers: others, message: bytes };
 }

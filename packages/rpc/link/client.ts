@@ -96,7 +96,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
         method,
         input: message,
         bytes,
-        headers: new Headers(init),
+        headers: init,
         signal,
         deadline: deadlineAfter(clock, timeoutMs),
       };

@@ -2,17 +2,10 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
-import type { Answer, AnswerSchema, Failure, Header } from "../gen/link/internal/v1/link_service_pb.ts";
+import type { Answer, AnswerSchema, Failure } from "../gen/link/internal/v1/link_service_pb.ts";
+import { toFields, toHeaders } from "./headers.ts";
 
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
-
-export const toFields = (headers: Headers) => [...headers].map(([name, value]) => ({ name, value }));
-
-export function toHeaders(fields: readonly Header[]): Headers {
-  const headers = new Headers();
-  for (const { name, value } of fields) headers.append(name, value);
-  return headers;
-}
 
 export const failedAnswer = (id: number, { code, rawMessage: message, details, metadata }: ConnectError) =>
   ({

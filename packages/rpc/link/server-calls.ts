@@ -1,16 +1,15 @@
 /** The calls of one link at the service: each through the dispatcher, in its turn, to one answer. */
 import { type DescMethodUnary, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
-import { CALLER_HEADER } from "../call.ts";
 import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES, tooLarge } from "../server/message-limit.ts";
 import { maxRequestBytes } from "../server/request-limit.ts";
 import type { Turns } from "../server/turns.ts";
 import { noSuchRpc } from "../server/unknown-rpc.ts";
-import { failedAnswer, toFields, toHeaders } from "./failure.ts";
+import { failedAnswer } from "./failure.ts";
 import { LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";
+import { fromCallHeaders, toFields } from "./headers.ts";
 import { bytesOfAnswer } from "./parts.ts";
 
 export type AnswerInit = MessageInitShape<typeof AnswerSchema> & { readonly id: number };
@@ -90,7 +89,7 @@ async function run(dispatcher: Dispatcher, method: DescMethodUnary | undefined, 
     if (!method) throw noSuchRpc(dispatcher.errors);
     if (call.message.length > maxRequestBytes(method)) throw tooLarge(dispatcher.errors, maxRequestBytes(method));
     const { message, headers } = await dispatcher.invoke(method, fromBinary(method.input, call.message), {
-      headers: headersOf(call),
+      headers: fromCallHeaders(call),
       timeoutMs: call.timeoutMs || undefined,
       isPeer: true,
     });
@@ -105,13 +104,6 @@ async function run(dispatcher: Dispatcher, method: DescMethodUnary | undefined, 
     if (bytesOfAnswer(answer) <= MAX_FRAME_BYTES) return answer;
     return failedAnswer(id, new ConnectError("too much to tell", error.code));
   }
-}
-
-function headersOf({ requestId, caller, headers }: Call): Headers {
-  const all = toHeaders(headers);
-  if (requestId !== "") all.set(REQUEST_ID_HEADER, requestId);
-  if (caller !== "") all.set(CALLER_HEADER, caller);
-  return all;
 }
 
 const answerTooLarge = (bytes: number) =>
