@@ -1,7 +1,8 @@
 /** The file of the embedded engine: opening it, knowing it for one of ours, and saying in words why that failed. */
-import { mkdirSync } from "node:fs";
+import { closeSync, fdatasync, mkdirSync, openSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
 import { Corrupt, NotWritable, StoreLocked, Unavailable, UnsupportedFormat } from "../port.ts";
 import {
   carriedIdentity,
@@ -58,6 +59,25 @@ function claim(db: DatabaseSync, path: string, known: Identity | undefined): voi
     PRAGMA user_version = ${FORMAT};
     COMMIT`);
   if (!isKnown) nameFile(path);
+}
+
+/** The file that SQLite appends what is committed to. */
+export interface WriteAheadLog {
+  /** Resolves when all that is in it by now is on disk. */
+  readonly sync: () => Promise<void>;
+  readonly close: () => void;
+}
+
+/**
+ * Takes over the sync that ends each commit. SQLite makes it within COMMIT, where it holds up the event loop; without it
+ * (`synchronous = NORMAL`) nothing else differs: the log is still synced before what is in it goes to the database.
+ * https://sqlite.org/pragma.html#pragma_synchronous
+ */
+export function openLog(db: DatabaseSync, path: string): WriteAheadLog {
+  const file = openSync(`${path}-wal`, "r+");
+  db.exec("PRAGMA synchronous = NORMAL");
+  const sync = promisify(fdatasync);
+  return { sync: () => sync(file), close: () => closeSync(file) };
 }
 
 function identify(db: DatabaseSync, path: string): void {

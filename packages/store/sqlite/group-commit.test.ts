@@ -1,3 +1,4 @@
+import { setImmediate as tick } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { MAX_FOLD_MS } from "../document/fold.ts";
 import { Unavailable } from "../port.ts";
@@ -24,6 +25,7 @@ function scribe(options: Partial<GroupCommitOptions> = {}) {
   const fatal = vi.fn<(error: unknown) => void>();
   const commit = groupCommit(db, {
     clock: () => 0,
+    sync: async () => {},
     isFull: (error) => error === full,
     onRoom: (room) => rooms.push(room),
     onFatal: fatal,
@@ -146,6 +148,52 @@ describe("group commit", () => {
     await write("b");
     expect(rooms).toEqual(["none", "again"]);
     expect(fatal).not.toHaveBeenCalled();
+  });
+
+  test("nothing is answered, and no read that saw it, before it is on disk", async () => {
+    const { promise: synced, resolve: release } = Promise.withResolvers<void>();
+    const { log, commit, write } = scribe({ sync: () => synced });
+    const said = (name: string) => () => log.push(name);
+    const first = Promise.all([write("a").then(said("write")), commit.write(() => 1).then(said("keep"))]);
+    while (!log.includes("COMMIT")) await tick();
+    const read = commit.read(() => log.push("read runs")).then(said("read"));
+    const second = write("b").then(said("next write"));
+    await tick();
+    await tick();
+    expect(log).toEqual(["BEGIN IMMEDIATE", "a", "COMMIT", "read runs"]);
+    release();
+    await Promise.all([first, read, second]);
+    const done = ["read", "write", "keep", "BEGIN IMMEDIATE", "b", "COMMIT", "next write"];
+    expect(log.slice(4).sort()).toEqual(done.sort());
+    expect(log.slice(-4)).toEqual(["BEGIN IMMEDIATE", "b", "COMMIT", "next write"]);
+  });
+
+  test("a failed sync: writes in doubt, reads that saw them refused, fatal once, nothing afterwards", async () => {
+    const { promise: synced, reject: failSync } = Promise.withResolvers<void>();
+    const { log, fatal, commit, write } = scribe({ sync: () => synced });
+    const written = reason(write("a"));
+    const kept = reason(commit.write(() => 1));
+    while (!log.includes("COMMIT")) await tick();
+    const read = reason(commit.read(() => 1));
+    const waiting = reason(write("b"));
+    failSync(disk);
+    expect(await written).toMatchObject({ name: "Unavailable", inDoubt: true, cause: disk });
+    for (const refused of [kept, read, waiting]) {
+      expect(await refused).toMatchObject({ name: "Unavailable", inDoubt: false, cause: disk });
+    }
+    expect(await reason(commit.read(() => 1))).toMatchObject({ name: "Unavailable" });
+    expect(log).toEqual(["BEGIN IMMEDIATE", "a", "COMMIT"]);
+    expect(fatal.mock.calls).toEqual([[disk]]);
+  });
+
+  test("a transaction of its own is on disk before it is answered", async () => {
+    const { promise: synced, resolve: release } = Promise.withResolvers<void>();
+    const { log, commit } = scribe({ sync: () => synced });
+    const alone = commit.alone(() => 1).then(() => log.push("answered"));
+    await tick();
+    expect(log).toEqual(["BEGIN IMMEDIATE", "COMMIT"]);
+    release();
+    await alone;
   });
 
   test("no room, and no way back: fatal", async () => {

@@ -1,6 +1,6 @@
 /**
- * Group commit: the changes that are asked for in one tick of the event loop share one transaction, and so one sync of the
- * disk. Nothing of them is answered, and no read sees them, before the transaction is committed.
+ * Group commit: the changes that are asked for in one tick of the event loop, or while the disk is being synced, share one
+ * transaction, and so one sync. Nothing of them is answered, and neither is a read that saw them, before they are on disk.
  */
 
 import { MAX_FOLD_MS } from "../document/fold.ts";
@@ -16,6 +16,8 @@ export interface Transactions {
 
 export interface GroupCommitOptions {
   readonly clock: Clock;
+  /** Resolves when all that was committed before the call is on disk. */
+  readonly sync: () => Promise<void>;
   /** Whether an error says that a transaction found no room, and so had no effect. */
   readonly isFull: (error: unknown) => boolean;
   /** Called when there is no room any more, and when there is again. */
@@ -25,7 +27,7 @@ export interface GroupCommitOptions {
 }
 
 export interface GroupCommit {
-  /** Runs a step that changes nothing, at once. */
+  /** Runs a step that changes nothing, at once, and answers when what it saw is on disk. */
   read<R>(step: () => R): Promise<R>;
   /** Runs a step at the end of this tick, and answers when what it made is on disk. */
   write<R>(step: (batch: Batch) => R): Promise<R>;
@@ -52,10 +54,15 @@ interface Ran extends Step {
  * leaves open what is on disk, so nothing that is asked later could be answered truthfully: the process has to end, and
  * the next start finds out.
  */
-export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }: GroupCommitOptions): GroupCommit {
+export function groupCommit(
+  db: Transactions,
+  { clock, sync, isFull, onRoom, onFatal }: GroupCommitOptions,
+): GroupCommit {
   let refusal: unknown;
   let hasFailed = false;
   let hasRoom = true;
+  /** The sync that is under way: until then what is committed may be lost. */
+  let syncing: Promise<void> | undefined;
 
   function refuseWhenStopped(): void {
     if (refusal !== undefined) throw new Unavailable(false, refusal);
@@ -96,6 +103,21 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
     hasRoom = true;
   }
 
+  /** Whatever it rejects with, nothing is answered between that and `fail`. */
+  function startSync(): Promise<void> {
+    const started = sync();
+    syncing = started;
+    return started.then(
+      () => {
+        if (syncing === started) syncing = undefined;
+      },
+      (error) => {
+        fail(error);
+        throw error;
+      },
+    );
+  }
+
   /** False when it can't be known what is on disk. */
   function isUndone(error: unknown): boolean {
     if (!isFull(error)) return false;
@@ -107,14 +129,17 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
     }
   }
 
-  const enter = createBatcher<"all", Step>((_, steps) => {
+  const enter = createBatcher<"all", Step>(async (_, steps) => {
     if (hasFailed) {
       for (const { reject } of steps) reject(new Unavailable(false, refusal));
       return [];
     }
     const { ran, writes } = runSteps(steps);
     try {
-      if (writes.size > 0) commit(writes);
+      if (writes.size > 0) {
+        commit(writes);
+        await startSync();
+      }
       for (const { answer } of ran) answer();
     } catch (error) {
       // What was decided or refused is only true if what it was decided on has become so.
@@ -135,6 +160,7 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
   }
 
   function fail(error: unknown): void {
+    if (hasFailed) return;
     refusal = error;
     hasFailed = true;
     onFatal(error);
@@ -143,7 +169,9 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
   return {
     async read(step) {
       refuseWhenStopped();
-      return step();
+      const result = step();
+      await syncing?.catch((error) => Promise.reject(new Unavailable(false, error)));
+      return result;
     },
 
     async write(step) {
@@ -167,6 +195,7 @@ export function groupCommit(db: Transactions, { clock, isFull, onRoom, onFatal }
         if (!isUndone(error)) fail(error);
         throw error;
       }
+      await startSync();
       return result;
     },
 

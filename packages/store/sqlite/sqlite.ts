@@ -8,7 +8,7 @@ import { reporting } from "../document/corrupt.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { type Batch, type TableEngine, tableStore } from "../engine/table-store.ts";
 import type { Store } from "../port.ts";
-import { isFull, openFailure, openFile, readFailure } from "./file.ts";
+import { isFull, openFailure, openFile, openLog, readFailure } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";
 import { embeddedTable, prepareTable } from "./table.ts";
 
@@ -27,9 +27,15 @@ export async function openEmbedded(path: string, options: EmbeddedOptions): Prom
 }
 
 /** The store in an open file, which it closes. */
-export function embeddedStore(db: DatabaseSync, path: string, { clock, log, onFatal }: EmbeddedOptions): Store {
+export function embeddedStore(
+  db: DatabaseSync,
+  path: string,
+  { clock, log, onFatal }: EmbeddedOptions,
+  writeAheadLog = openLog(db, path),
+): Store {
   const commit = groupCommit(db, {
     clock,
+    sync: writeAheadLog.sync,
     isFull,
     onFatal,
     onRoom(room, err) {
@@ -57,7 +63,9 @@ export function embeddedStore(db: DatabaseSync, path: string, { clock, log, onFa
     next: embeddedSequences(db),
     async close() {
       await commit.stop();
-      if (db.isOpen) db.close();
+      if (!db.isOpen) return;
+      db.close();
+      writeAheadLog.close();
     },
   };
   return tableStore(engine, clock, reporting(log, clock));
