@@ -7,17 +7,23 @@ import type { Id } from "../port.ts";
 /** What a collection remembers: so much BSON twice, of which no document may take more than this part. */
 const MAX_BYTES = 2 * 1024 * 1024;
 const MAX_BYTES_OF_ONE = 64 * 1024;
+/** What an entry takes besides. */
+const ENTRY_BYTES = 64;
 
 interface Entry<S> {
   readonly bytes: Uint8Array;
-  readonly document: S;
+  /** Absent when no document was found. */
+  readonly document: S | undefined;
 }
 
 export interface Recent<S> {
   /** The document that the bytes stand for. Throws what `decode` throws. */
   read(id: Id, bytes: Uint8Array, decode: (bytes: Uint8Array) => S): S;
-  /** Remembers a document that was written. */
-  note(id: Id, bytes: Uint8Array, document: S): void;
+  /** Remembers a document that was written, or that there is none. */
+  note(id: Id, bytes: Uint8Array, document: S | undefined): void;
+  /** What was read or written last. It may be out of date: another process may have written since. */
+  last(id: Id): { readonly document: S | undefined } | undefined;
+  forget(id: Id): void;
 }
 
 /** Two generations: when the young one is full it becomes the old one, and what nobody asked for since is forgotten. */
@@ -26,9 +32,17 @@ export function recentDocuments<S>(): Recent<S> {
   let old = new Map<Id, Entry<S>>();
   let size = 0;
 
-  function note(id: Id, bytes: Uint8Array, document: S): void {
+  function forget(id: Id): void {
+    const known = young.get(id);
+    if (known) size -= known.bytes.length + ENTRY_BYTES;
+    young.delete(id);
+    old.delete(id);
+  }
+
+  function note(id: Id, bytes: Uint8Array, document: S | undefined): void {
+    forget(id);
     if (bytes.length > MAX_BYTES_OF_ONE) return;
-    size += bytes.length - (young.get(id)?.bytes.length ?? 0);
+    size += bytes.length + ENTRY_BYTES;
     young.set(id, { bytes, document });
     if (size < MAX_BYTES) return;
     old = young;
@@ -36,14 +50,19 @@ export function recentDocuments<S>(): Recent<S> {
     size = 0;
   }
 
+  function last(id: Id): Entry<S> | undefined {
+    const known = young.get(id) ?? old.get(id);
+    if (known && !young.has(id)) note(id, known.bytes, known.document);
+    return known;
+  }
+
   return {
     note,
+    last,
+    forget,
     read(id, bytes, decode) {
-      const known = young.get(id) ?? old.get(id);
-      if (known && (known.bytes === bytes || Buffer.compare(known.bytes, bytes) === 0)) {
-        if (!young.has(id)) note(id, known.bytes, known.document);
-        return known.document;
-      }
+      const known = last(id);
+      if (known?.document && (known.bytes === bytes || Buffer.compare(known.bytes, bytes) === 0)) return known.document;
       const document = decode(bytes);
       // A copy, for these bytes may lie in the buffer of a whole answer.
       note(id, bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes), document);

@@ -1,10 +1,11 @@
 /** The order of reads, decisions and writes, on a database of three members that does what a test says. */
 import { serialize } from "bson";
 import { MongoNetworkError } from "mongodb";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MAX_FOLD_MS } from "../document/fold.ts";
 import { Corrupt, type Decide, type Doc, keep, put } from "../port.ts";
 import { type ChangeOptions, createChanges } from "./change.ts";
+import { knownDocuments } from "./known.ts";
 import { readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
 import type { Update } from "./per-key-queue.ts";
 import type { Written } from "./writes.ts";
@@ -27,10 +28,22 @@ interface Step {
 const stored = (count: number, by = "another") =>
   toStored({ _id: 1, rev: count, ...{ count } }, undefined, { by, number: by === "us" ? 1 : count });
 
-function bench(steps: Step[], members: "one" | "several" = "several", clock = () => 0) {
+interface BenchOptions {
+  readonly members?: "one" | "several";
+  readonly clock?: () => number;
+  /** What the process knows: a count, or that there is no document. */
+  readonly knows?: number | "nothing";
+  /** What becomes of the write that is made without a read. */
+  readonly write?: Step["write"];
+}
+
+function bench(steps: Step[], { members = "several", clock = () => 0, knows, write }: BenchOptions = {}) {
   const log: string[] = [];
+  const known = knownDocuments<Counter>((bytes) => readStored(bytes, { name: "counters" }));
+  if (knows === "nothing") known.noteAbsent(1);
+  else if (knows !== undefined) known.read(1, serialize(stored(knows)));
   const touched: unknown[] = [];
-  let step: Step = { sees: 0 };
+  let step: Step = { sees: 0, ...(write && { write }) };
   const written = (what: string, where: unknown): Written => {
     touched.push(where);
     log.push(what);
@@ -62,10 +75,11 @@ function bench(steps: Step[], members: "one" | "several" = "several", clock = ()
         return readStored<Counter>(bytes, { name: "counters" });
       },
     },
+    known,
     timing: { clock, random: () => 0, sleep: async () => {} },
     nextOperation: () => ({ by: "us", number: 1 }),
   };
-  return { log, touched, ...createChanges<Counter>(options as unknown as ChangeOptions<Counter>) };
+  return { log, touched, known, ...createChanges<Counter>(options as unknown as ChangeOptions<Counter>) };
 }
 
 function updates(...decides: Decide<Counter, unknown>[]) {
@@ -109,7 +123,7 @@ test("a refusal beside a write needs no second read, nor does one on a single me
     [2, "no more than 2"],
   ]);
 
-  const single = bench([{ sees: 1 }], "one");
+  const single = bench([{ sees: 1 }], { members: "one" });
   const one = updates(refuse);
   await single.change(1, one.all);
   expect([single.log, one.results]).toEqual([["read", "end"], ["no more than 1"]]);
@@ -127,7 +141,7 @@ test("deciding stops when others must get their turn: the rest waits, and the at
     { sees: 5, write: "made" },
     { sees: 7, write: "made" },
   ];
-  const { log, change } = bench(steps, "one", () => now);
+  const { log, change } = bench(steps, { members: "one", clock: () => now });
   const { all, results } = updates(slow, slow, slow);
   const rest = await change(1, all);
   expect(rest).toEqual(all.slice(2));
@@ -246,4 +260,80 @@ test("a write and a removal touch exactly what was read", async () => {
   await remove(1, () => true, call);
   const read = (count: number) => readStored<Counter>(serialize(stored(count)), { name: "counters" });
   expect(touched).toEqual([read(7), unchanged(read(7)), unchanged(read(8))]);
+});
+
+describe("what the process knows saves the read", () => {
+  test("a write is decided on it, and what was written is known then", async () => {
+    const { log, change, known } = bench([], { knows: 1, write: "made" });
+    const { all, results } = updates(add, refuse);
+    await change(1, all);
+    expect(log).toEqual(["write 2", "end"]);
+    expect(results).toEqual([2, "no more than 2"]);
+    expect(known.base(1)?.document).toEqual({
+      doc: { _id: 1, rev: 2, count: 2 },
+      operations: [
+        { by: "us", number: 1, rev: 2 },
+        { by: "another", number: 1, rev: 1 },
+      ],
+    });
+  });
+
+  test("a document that is known to be absent is inserted", async () => {
+    const { log, change } = bench([], { knows: "nothing", write: "made" });
+    const { all, results } = updates(add);
+    await change(1, all);
+    expect([log, results]).toEqual([["insert 1", "end"], [1]]);
+  });
+
+  test("an _id beyond all that was seen is most likely new", async () => {
+    const { known } = bench([]);
+    expect(known.base(2)).toBeUndefined();
+    known.read(1, serialize(stored(1)));
+    expect(known.base(2)).toEqual({ document: undefined });
+    expect(known.base("2")).toBeUndefined();
+    known.read(3, serialize(stored(1)));
+    expect(known.base(2)).toBeUndefined();
+  });
+
+  test.each([
+    ["a write", 1, "write 2"],
+    ["an insert", "nothing", "insert 1"],
+  ] as const)("%s that finds another state is decided anew on a fresh read", async (_, knows, first) => {
+    const { log, change } = bench([{ sees: 7, write: "made" }], { knows, write: "not made" });
+    const { all, results } = updates(add);
+    await change(1, all);
+    expect([log, results]).toEqual([[first, "read", "write 8", "end"], [8]]);
+  });
+
+  test.each(["one", "several"] as const)(
+    "a refusal is decided on a fresh read of the latest state (%s)",
+    async (members) => {
+      for (const knows of [1, "nothing"] as const) {
+        const { log, change } = bench([{ sees: 2 }], { members, knows });
+        const { all, results } = updates(refuse, () => {
+          throw new Error("never");
+        });
+        await change(1, all);
+        expect([log, results]).toEqual([
+          ["read latest", "end"],
+          ["no more than 2", new Error("never")],
+        ]);
+      }
+    },
+  );
+
+  test("a write that is in doubt is looked for, and nothing is known any more", async () => {
+    const { log, change, known } = bench([{ sees: 2, by: "us" }], { knows: 1, write: "failed" });
+    const { all, results } = updates(add);
+    await change(1, all);
+    expect([log, results]).toEqual([["write 2", "read", "end"], [2]]);
+    expect(known.base(1)).toBeUndefined();
+  });
+
+  test("what is removed is not known any more", async () => {
+    const call = { isOver: false, inDoubt: false, failure: undefined };
+    const { remove, known } = bench([{ sees: 1, write: "made" }], { knows: 1 });
+    await remove(1, () => true, call);
+    expect(known.base(1)).toBeUndefined();
+  });
 });

@@ -1,6 +1,7 @@
 /**
- * Changes of one document, each exactly once: read, decide, and write if the document is still what was read. When the
- * answer of a write is lost or does not tell, the next read tells by the operation log whether it was made.
+ * Changes of one document, each exactly once: read, decide, and write if the document is still what was read. The first
+ * attempt decides on what the process knows, if it knows anything, instead of reading. When the answer of a write is lost or
+ * does not tell, the next read tells by the operation log whether it was made.
  */
 import { MongoError } from "mongodb";
 import type { Fields } from "../document/codec.ts";
@@ -8,7 +9,8 @@ import { fold, MAX_FOLD_MS } from "../document/fold.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { backOff, type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
-import { type Operation, outcome, type Stored, toStored, unchanged } from "./operation-log.ts";
+import type { Known } from "./known.ts";
+import { type Operation, operationsOf, outcome, type Stored, toStored, unchanged } from "./operation-log.ts";
 import type { Update } from "./per-key-queue.ts";
 import type { PointReads } from "./reads.ts";
 import type { Writer } from "./writes.ts";
@@ -19,6 +21,7 @@ export interface ChangeOptions<T extends Doc> {
   readonly database: Database;
   readonly raw: Raw;
   readonly reads: PointReads<Stored<T>>;
+  readonly known: Known<T>;
   readonly openWriter: () => Writer;
   readonly timing: Timing;
   readonly nextOperation: () => Operation;
@@ -34,7 +37,7 @@ interface Decided {
 }
 
 export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
-  const { keys, database, raw, reads, openWriter, timing, nextOperation } = options;
+  const { keys, database, raw, reads, known, openWriter, timing, nextOperation } = options;
 
   /** Each update decides on what the one before it left, until `until`; the first in any case. */
   function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number): Decided {
@@ -76,10 +79,11 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
     let [writing, unsure, inDoubt, latest] = [false, false, false, false];
     for (let round = 0; (taken ?? all).some(({ call }) => !call.isOver); round++) {
       try {
-        const stored = await reads.read(id, latest);
-        const known = sent && outcome(operation, sent.base, stored);
-        if (sent && known === "made") return sent.settle;
-        if ((unsure || inDoubt) && known === "unknown") throw new Unavailable(true);
+        const assumed = round === 0 ? known.base(id) : undefined;
+        const stored = assumed ? assumed.document : await reads.read(id, latest);
+        const fate = sent && outcome(operation, sent.base, stored);
+        if (sent && fate === "made") return sent.settle;
+        if ((unsure || inDoubt) && fate === "unknown") throw new Unavailable(true);
         unsure = false;
         for (const { call } of updates) call.inDoubt = inDoubt;
         // As long as they may have been made together they stay together, whether anybody still waits or not.
@@ -90,19 +94,25 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
         if (!taken) leave(updates.slice(count));
         updates = updates.slice(0, count);
         taken ??= updates;
-        if (!next && (latest || !database.hasSeveralMembers())) return settle;
-        // Without a write nothing proves that what was read is the latest state: read again in a way that does.
+        if (!next && !assumed && (latest || !database.hasSeveralMembers())) return settle;
+        // Without a write nothing proves that this is the latest state: read (again) in a way that does.
         latest = !next;
         if (!next) continue;
         sent = { base: stored, settle };
         writing = true;
         for (const { call } of updates) call.inDoubt = true;
-        const written = await writer.write(stored, toStored(next, stored, operation));
-        if (written === "made") return settle;
+        known.forget(id);
+        const fields = toStored(next, stored, operation);
+        const written = await writer.write(stored, fields);
+        if (written === "made") {
+          known.noteWritten(id, fields, { doc: next as unknown as T, operations: operationsOf(fields) });
+          return settle;
+        }
         writing = false;
         unsure = written === "unsure";
         if (!unsure) for (const { call } of updates) call.inDoubt = inDoubt;
-        await backOff(round, "lost", timing);
+        // What was assumed was no race.
+        if (!assumed) await backOff(round, "lost", timing);
       } catch (error) {
         // Whatever has become of the document since: it is not known whether this change was made before.
         if ((unsure || inDoubt) && error instanceof Corrupt) throw new Unavailable(true, error);
@@ -139,6 +149,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
           const stored = await reads.read(id);
           if (!stored || !isOver(stored.doc)) return true;
           call.inDoubt = true;
+          known.forget(id);
           const removal = withTimeout("repeatable", raw.deleteOne(unchanged(stored), { session }));
           return (await removal).deletedCount === 1;
         };

@@ -3,13 +3,13 @@ import type { IndexDescription } from "mongodb";
 import { checkId, idOf } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import { handedOut } from "../document/frozen.ts";
-import { recentDocuments } from "../document/recent.ts";
 import type { Admission, Queues } from "../engine/admission.ts";
 import { checkQuery, type Declaration, indexedFields } from "../engine/indexes.ts";
 import { type CallOptions, type Collection, Corrupt, type Doc, type Id, type Indexes } from "../port.ts";
 import { createChanges } from "./change.ts";
 import type { Database, Raw } from "./database.ts";
 import { type Call, retryUntilDeadline, type Timing } from "./deadline.ts";
+import { knownDocuments } from "./known.ts";
 import { createLists, keyOf } from "./lists.ts";
 import { type Operation, readStored, type Stored } from "./operation-log.ts";
 import { createPerKeyQueue } from "./per-key-queue.ts";
@@ -41,10 +41,8 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   const queues: Queues = new Map();
   const read: Run = (options, work) => admission.read(options, () => run(options, work));
   const raw: Raw = database.db.collection(declaration.name);
-  const recent = recentDocuments<Stored<T>>();
-  const decode = (bytes: Uint8Array) => readStored<T>(bytes, declaration);
-  const stored = (id: Id, bytes: Uint8Array) => recent.read(id, bytes, decode);
-  const reads = pointReads(database, raw, stored);
+  const known = knownDocuments<T>((bytes) => readStored(bytes, declaration));
+  const reads = pointReads(database, raw, known);
   const list = createLists(database, raw);
   const keys = indexedFields(declaration);
   const openWriter = createWriters(database, raw);
@@ -53,6 +51,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
     database,
     raw,
     reads,
+    known,
     openWriter,
     timing,
     nextOperation,
@@ -68,7 +67,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
     if (found instanceof Corrupt) throw found;
     return handedOut(found.doc);
   };
-  const docOf = (bytes: Uint8Array): T => handedOut(stored(idOf(bytes) as Id, bytes).doc);
+  const docOf = (bytes: Uint8Array): T => handedOut(known.read(idOf(bytes) as Id, bytes).doc);
 
   return {
     get: (id, options) =>

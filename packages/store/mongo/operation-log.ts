@@ -44,6 +44,9 @@ export function toStored(doc: Doc & Fields, before: Stored | undefined, { by, nu
   return { ...doc, [FIELD]: [{ by, number, rev: doc.rev }, ...others].slice(0, MAX_ENTRIES) };
 }
 
+/** The log in what `toStored` has made. */
+export const operationsOf = (fields: Fields) => fields[FIELD] as Stored["operations"];
+
 /** Matches the document as long as it is what was read. */
 export const unchanged = ({ doc, operations }: Stored): Fields => ({
   _id: doc._id,

@@ -27,12 +27,15 @@ function bench(several: boolean, isHeld = false) {
     hasSeveralMembers: () => several,
     inSession: (calls: (session: object) => unknown) => calls({}),
   };
-  const decode = (id: Id, bytes: Uint8Array) => {
-    decoded.push(id);
-    if (id === "bad") throw new Corrupt("bad");
-    return deserialize(bytes) as { query: number };
+  const known = {
+    read(id: Id, bytes: Uint8Array) {
+      decoded.push(id);
+      if (id === "bad") throw new Corrupt("bad");
+      return deserialize(bytes) as { query: number };
+    },
+    noteAbsent: () => expect.unreachable(),
   };
-  return { queries, decoded, ...pointReads(database as unknown as Database, raw as unknown as Raw, decode) };
+  return { queries, decoded, ...pointReads(database as unknown as Database, raw as unknown as Raw, known) };
 }
 /** Until so many queries were sent. */
 async function sent(queries: readonly unknown[], count: number): Promise<void> {

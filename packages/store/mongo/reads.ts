@@ -31,7 +31,11 @@ interface Waiting<S> {
 export function pointReads<S>(
   { hasSeveralMembers, inSession }: Database,
   raw: Raw,
-  decode: (id: Id, bytes: Uint8Array) => S,
+  known: {
+    /** Decodes what was read. */
+    read(id: Id, bytes: Uint8Array): S;
+    noteAbsent(id: Id): void;
+  },
 ): PointReads<S> {
   const fetch: Record<Level, (ids: readonly Id[]) => Promise<Uint8Array[]>> = {
     majority: (ids) => inSession((session) => find(raw, { _id: { $in: ids } }, { session, batchSize: ids.length + 1 })),
@@ -48,13 +52,16 @@ export function pointReads<S>(
         const asked = waiting.get(id) ?? [];
         waiting.delete(id);
         try {
-          const document = decode(id, bytes);
+          const document = known.read(id, bytes);
           for (const { resolve } of asked) resolve(document);
         } catch (error) {
           for (const { reject } of asked) reject(error);
         }
       }
-      for (const asked of waiting.values()) for (const { resolve } of asked) resolve(undefined);
+      for (const [id, asked] of waiting) {
+        known.noteAbsent(id);
+        for (const { resolve } of asked) resolve(undefined);
+      }
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
