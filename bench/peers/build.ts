@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -13,7 +13,7 @@ export const buildDir = (name: string): string => join(root, "node_modules/.cach
 
 export interface Build {
   readonly name: string;
-  /** Files and folders by where they are to be in the build's folder; both relative, the first to it, the second to the root. */
+  /** Files and folders by where they are to be in the build's folder; relative to it, and to the root. */
   readonly sources: Readonly<Record<string, string>>;
   /** Run there one after the other. */
   readonly commands: readonly (readonly [string, ...string[]])[];
@@ -28,7 +28,8 @@ export async function build(what: Build, progress: (text: string) => void): Prom
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === fingerprint) return;
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
-  for (const [to, from] of Object.entries(what.sources)) cpSync(join(root, from), join(dir, to), { recursive: true });
+  for (const [to, from] of Object.entries(what.sources))
+    cpSync(resolve(root, from), join(dir, to), { recursive: true });
   for (const command of what.commands) {
     progress(command.join(" "));
     await run(command, dir, what.env);
@@ -38,7 +39,7 @@ export async function build(what: Build, progress: (text: string) => void): Prom
 
 function fingerprintOf({ sources, commands, env }: Build): string {
   const hash = createHash("sha256").update(JSON.stringify([sources, commands, env, process.version]));
-  for (const from of Object.values(sources).map((path) => join(root, path))) {
+  for (const from of Object.values(sources).map((path) => resolve(root, path))) {
     const files = statSync(from).isDirectory() ? globSync(join(from, "**/*")).sort() : [from];
     for (const file of files) if (statSync(file).isFile()) hash.update(`\0${file}\0`).update(readFileSync(file));
   }
@@ -49,7 +50,7 @@ async function run([command, ...args]: readonly [string, ...string[]], cwd: stri
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const output: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => output.push(chunk));
-  if (child.pid) setPriority(child.pid, 10);
+  child.once("spawn", () => setPriority(child.pid as number, 10));
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`"${[command, ...args].join(" ")}" failed in ${cwd}:\n${Buffer.concat(output)}`);
 }
