@@ -45,6 +45,7 @@ test.each([
   ["a TLS handshake", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
   ["an unknown method", `BREW /pets HTTP/1.1\r\n${head}\r\n`],
   ["another version", `GET /pets HTTP/9.9\r\n${head}\r\n`],
+  ["a version that has another form", `GET /pets HTTP/2.0\r\n${head}\r\n`],
   ["a space in the target", `GET /pets ?x HTTP/1.1\r\n${head}\r\n`],
   ["no Host", "GET /pets HTTP/1.1\r\nConnection: close\r\n\r\n"],
   ["two Hosts", "GET /pets HTTP/1.1\r\nHost: x\r\nHost: x\r\nConnection: close\r\n\r\n"],

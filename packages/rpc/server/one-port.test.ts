@@ -58,6 +58,14 @@ describe("one port", () => {
     expect(await text(post(http2(url)).end("x".repeat(100_000)))).toBe("2.0 100000");
   });
 
+  test.each(["HTTP/2.0", "HTTP/0.9", "HTTP/9.9"])("refuses %s in the form of HTTP/1.1", async (version) => {
+    let begun = 0;
+    const { port } = await started(() => void begun++);
+    const socket = tcp(port).end(`GET / ${version}\r\nhost: a\r\n\r\n`);
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+    expect(begun).toBe(0);
+  });
+
   test.each([
     ["HTTP/1.1", "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok", "1.1 2"],
     // PUT and PATCH begin like the preface.
