@@ -14,6 +14,7 @@ import {
   startRawService,
   startService,
 } from "../fixtures/linked.ts";
+import { toError } from "./failure.ts";
 
 /** A link on which nothing is answered, and what has arrived on it. */
 async function unanswered() {
@@ -64,9 +65,14 @@ test("the service is told, and a call that is over before it was sent is not sen
 });
 
 test("one whose time is over ends at the service, which says so", async () => {
-  const { client } = await startLinked(() => new Promise(() => {}));
-  const error = await failureOf(ask(client, 1, { timeoutMs: 50 }));
-  expect([error.code, reasonOf(error)?.reason]).toEqual([Code.DeadlineExceeded, "DEADLINE_EXCEEDED"]);
+  const { url } = await startService(() => new Promise(() => {}));
+  const link = rawCaller(url);
+  const call = { id: 1, method: 1, timeoutMs: 50, message: new Uint8Array([8, 1]) };
+  link.send({ ...hello, methods: [{ number: 1, name: METHOD }], calls: [call] });
+  await link.count(2);
+  const outcome = link.received[1]?.answers[0]?.outcome;
+  const failure = outcome?.case === "failure" ? toError(outcome.value, []) : undefined;
+  expect([failure?.code, failure && reasonOf(failure)?.reason]).toEqual([Code.DeadlineExceeded, "DEADLINE_EXCEEDED"]);
 });
 
 test("one whose time is over ends at the caller when the service says nothing", async () => {
