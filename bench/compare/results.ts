@@ -86,10 +86,10 @@ export function cellsOf({ samples }: Pick<Results, "samples">): Cell[] {
   return [...cells.values()];
 }
 
-/** More failures make a measurement worthless: an error is cheaper than what was asked for. */
+/** More failures, or no answer, make a measurement worthless: an error is cheaper than what was asked for. */
 const MAX_FAILURES = 0.01;
 export const counts = ({ answered: { requests, refused, broken } }: Sample): boolean =>
-  refused + broken <= requests * MAX_FAILURES;
+  requests > 0 && refused + broken <= requests * MAX_FAILURES;
 
 /** One for each round, but for those that don't count. */
 export const samplesOf = ({ samples }: Pick<Results, "samples">, peer: string, { workload, connections }: Cell) =>

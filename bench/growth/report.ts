@@ -1,11 +1,10 @@
 /** Growth as a table: what a request costs at both sizes, and how many times as much. */
 import { type Cell, measures, ratio, type Sample, samplesOf, spread } from "../compare/results.ts";
+import { conditions, count } from "../report/conditions.ts";
 import type { GrowthResults } from "./growth.ts";
 
 /** A request may cost so many times as much when there is a hundred times as much data. */
 export const GOAL = 1.3;
-
-const count = (value: number) => Math.round(value).toLocaleString("en");
 
 export function growthReport({ at, machine, settings, operations, stores }: GrowthResults): string {
   const { few, many } = settings.sizes;
@@ -13,20 +12,25 @@ export function growthReport({ at, machine, settings, operations, stores }: Grow
     `${at.slice(0, 10)}: ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, MongoDB ${machine.mongod}, ` +
       `${machine.generator}; ${settings.rounds} rounds, ${settings.seconds} s each. CPU of all servers and of MongoDB for one ` +
       `request, in µs; the goal is at most ${GOAL}x.`,
+    "",
+    ...conditions(stores.flatMap(({ samples }) => samples)),
   ];
   for (const { store, samples } of stores) {
-    lines.push("", `### ${store}`, "");
+    lines.push(`### ${store}`, "");
     lines.push(`| | ${count(few)} pets | ${count(many)} pets | times (lowest to highest) | |`, "|---|--:|--:|--:|---|");
     for (const { name, title } of operations) lines.push(row({ samples }, name, title));
+    lines.push("");
   }
-  return `${lines.join("\n")}\n`;
+  return lines.join("\n");
 }
 
 function row(results: { readonly samples: readonly Sample[] }, workload: string, title: string): string {
   const connections = results.samples.find((sample) => sample.workload === workload)?.connections ?? 0;
   const cell: Cell = { workload, connections };
   const cost = (size: string) => count(spread(samplesOf(results, size, cell).map(measures.wholeCpu)).median);
-  const { median, min, max } = ratio(results, { ...cell, of: "many", to: "few", measure: "wholeCpu" }) ?? spread([]);
-  const times = `${median.toFixed(2)}x (${min.toFixed(2)} to ${max.toFixed(2)})`;
-  return `| ${title} | ${cost("few")} | ${cost("many")} | ${times} | ${median <= GOAL ? "reached" : "**not reached**"} |`;
+  const times = ratio(results, { ...cell, of: "many", to: "few", measure: "wholeCpu" });
+  if (!times) return `| ${title} | | | not measured | |`;
+  const { median, min, max } = times;
+  const told = `${median.toFixed(2)}x (${min.toFixed(2)} to ${max.toFixed(2)})`;
+  return `| ${title} | ${cost("few")} | ${cost("many")} | ${told} | ${median <= GOAL ? "reached" : "**not reached**"} |`;
 }

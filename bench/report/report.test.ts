@@ -91,10 +91,14 @@ describe("the page", () => {
     const [first, ...others] = results.samples as [Sample, ...Sample[]];
     const failed = { ...first, answered: { ...first.answered, refused: 21 } };
     const told = report({ ...results, samples: [failed, ...others] });
-    expect(told).toContain(
-      "21 were answered with an error and 0 not at all: these are too many, and the measurement does not count.",
-    );
+    expect(told).toContain("21 were answered with an error and 0 not at all: the measurement does not count.");
     expect(told).toContain("| one <process> | 750 (500 to 1,000) |");
+  });
+  test("does not count a measurement without an answer", () => {
+    const [first, ...others] = results.samples as [Sample, ...Sample[]];
+    const none = { ...first, answered: { ...first.answered, requests: 0 } };
+    expect(report({ ...results, samples: [none, ...others] })).toContain("Of 0 requests");
+    expect(report({ ...results, samples: [none, ...others] })).toContain("| one <process> | 750 (500 to 1,000) |");
   });
   test("has a row for each peer, with its ratio", () => {
     expect(page).toContain("| five | 3,900 (2,000 to 4,100) | 4.00x | 4.00 | 9.00 | 100 (100 to 200) | 10 | 5 |");

@@ -1,7 +1,6 @@
 /** The comparison as a page of Markdown tables. */
 import {
   cellsOf,
-  counts,
   type Measure,
   measures,
   type Results,
@@ -11,6 +10,7 @@ import {
   spread,
 } from "../compare/results.ts";
 import { workloads } from "../load/workloads.ts";
+import { conditions, count } from "./conditions.ts";
 import { verdicts } from "./goals.ts";
 
 const OURS = ["petstore", "petstore-embedded"];
@@ -20,35 +20,19 @@ export function report(results: Results): string {
   return [...about(results), ...goals(results), ...costs(results), ...processes(results)].join("\n").concat("\n");
 }
 
-const count = (value: number) => Math.round(value).toLocaleString("en");
 const titleOf = ({ peers }: Results, name: string) => peers.find((peer) => peer.name === name)?.title ?? name;
 
 /** Where and how it was measured. */
 function about({ at, machine, settings, samples, leftOut }: Results): string[] {
-  const others = spread(samples.map(({ cost }) => cost.othersShare * 100));
   const { pets, rounds, seconds, seed } = settings;
   return [
     `${at.slice(0, 10)}: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, Linux ${machine.kernel}, Node ${machine.node}, ` +
       `MongoDB ${machine.mongod} (a replica set of one), ${machine.generator}. ${count(pets)} pets, ${rounds} rounds, ` +
       `${seconds} s each, seed ${seed}. Median of the rounds, lowest to highest in brackets.`,
     "",
-    `**What else ran on the machine** while it was measured: ${others.median.toFixed(0)} % of its processor time ` +
-      `(${others.min.toFixed(0)} to ${others.max.toFixed(0)} %) went to processes that have nothing to do with it.`,
-    "",
+    ...conditions(samples),
     ...leftOut.map((reason) => `Left out: ${reason}\n`),
-    ...samples.filter(hasFailures).map((sample) => `${failures(sample)}\n`),
   ];
-}
-
-const hasFailures = ({ answered }: Sample) => answered.refused + answered.broken > 0;
-
-function failures(sample: Sample): string {
-  const { peer, workload, connections, round, answered } = sample;
-  return (
-    `Of ${count(answered.requests)} requests of ${workload} at ${connections} connections to ${peer} in round ${round}, ` +
-    `${answered.refused} were answered with an error and ${answered.broken} not at all` +
-    `${counts(sample) ? "." : ": these are too many, and the measurement does not count."}`
-  );
 }
 
 function goals(results: Results): string[] {
