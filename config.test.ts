@@ -1,7 +1,15 @@
 import { origin } from "@petstore/rpc/server/listen";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
-import { isServiceName, listenAdvice, portOf, processConfig, processNames, processSettings } from "./config.ts";
+import {
+  isServiceName,
+  listenAdvice,
+  type ProcessName,
+  portOf,
+  processConfig,
+  processNames,
+  processSettings,
+} from "./config.ts";
 
 const minimal = { INTERNAL_SECRET: "0123456789abcdef" };
 const config = (environment: Environment, terminal = false) =>
@@ -34,6 +42,49 @@ test.each(["http://a:8081,", "http://a:8081,b", "http://a:80,http://a", "http://
     );
   },
 );
+
+describe("several of a kind", () => {
+  const { INTERNAL_SECRET } = minimal;
+  const of = (name: ProcessName, environment: Environment) =>
+    processConfig(readEnvironment({ INTERNAL_SECRET, ...environment }, processSettings), name, false);
+
+  test("services have ports of their own, which everybody knows, and gateways share theirs", () => {
+    const REPLICAS = "gateway:2, pet:3";
+    const pet = ["http://127.0.0.1:8081", "http://127.0.0.1:8086", "http://127.0.0.1:8091"];
+    expect(of("order", { REPLICAS }).urls).toMatchObject({ pet, category: ["http://127.0.0.1:8082"] });
+    expect(of("pet", { REPLICAS, REPLICA: "3" })).toMatchObject({ instance: "pet-3", port: 8091 });
+    expect(of("gateway", { REPLICAS, REPLICA: "2" })).toMatchObject({ instance: "gateway-2", port: 8080 });
+    expect(of("order", { REPLICAS })).toMatchObject({ instance: "order", port: 8083 });
+  });
+
+  test("addresses that are given count", () => {
+    expect(of("order", { REPLICAS: "pet:2", PET_URL: "http://pets:80" }).urls.pet).toEqual(["http://pets"]);
+  });
+
+  test.each(["pets:2", "pet", "pet:", "pet:0", "pet:65", "pet:1.5", "pet:2:2", "pet:2,", "pet:2,pet:3", "2"])(
+    "REPLICAS=%s is refused, with what is allowed",
+    (REPLICAS) => {
+      expect(() => of("pet", { REPLICAS })).toThrow(
+        `REPLICAS=${REPLICAS} is wrong: it must be processes with how many there are to be of each, such as ` +
+          "gateway:4,pet:2 (of gateway, pet, category, order, inventory, each named once; 1 to 64).",
+      );
+    },
+  );
+
+  test("a number beyond them is refused", () => {
+    expect(() => of("pet", { REPLICAS: "pet:2", REPLICA: "3" })).toThrow(
+      "REPLICA=3 is wrong: it can be 2 at most, for REPLICAS asks for 2 of pet.",
+    );
+    expect(() => of("pet", { REPLICA: "2" })).toThrow("it can be 1 at most, for REPLICAS asks for 1 of pet");
+  });
+
+  test("ports beyond the last one are refused", () => {
+    expect(of("pet", { REPLICAS: "inventory:2", PORT_BASE: "65526" }).urls.inventory[1]).toBe("http://127.0.0.1:65535");
+    expect(() => of("pet", { REPLICAS: "inventory:2", PORT_BASE: "65527" })).toThrow(
+      "PORT_BASE=65527 is too high for so many REPLICAS: the last of them would have port 65536. Choose a lower one.",
+    );
+  });
+});
 
 test("connections have bounds of their own", () => {
   const bounds = { MAX_CONNECTIONS: "20", MAX_CONNECTIONS_PER_ADDRESS: "10", WRITE_TIMEOUT: "5s" };
@@ -94,6 +145,7 @@ test("the gateway is no service", () => {
 
 test.each([
   ["EADDRINUSE", /port 80 is taken.*PORT_BASE=9080/],
+  ["ENOTSUP", /does not share a port.*REPLICAS/],
   ["EACCES", /port 80 needs privileges.*PORT or PORT_BASE/],
   ["EADDRNOTAVAIL", /HOST=10\.0\.0\.1 is no address of this machine.*HOST=127\.0\.0\.1/],
   ["ENOTFOUND", /HOST=10\.0\.0\.1 is no name/],

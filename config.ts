@@ -11,6 +11,7 @@ import {
   duration,
   host,
   integer,
+  type Kind,
   mongodbUri,
   oneOf,
   optional,
@@ -23,6 +24,7 @@ import {
   withDefault,
 } from "@petstore/runtime/environment";
 import { type LogFormat, type LogLevel, logLevels } from "@petstore/runtime/log";
+import * as z from "zod";
 
 /** In the order of their ports: each has its place above PORT_BASE. */
 export const processNames = ["gateway", "pet", "category", "order", "inventory"] as const;
@@ -32,9 +34,21 @@ export type ServiceName = Exclude<ProcessName, "gateway">;
 export const isServiceName = (name: string | undefined): name is ServiceName =>
   name !== "gateway" && processNames.some((known) => known === name);
 
+/** How many processes there are of each kind; one of a kind that is missing. */
+export type Replicas = ReadonlyMap<ProcessName, number>;
+export const replicasOf = (replicas: Replicas, name: ProcessName): number => replicas.get(name) ?? 1;
+
+/** What one of so many processes of a kind is called: "pet", or "pet-2" where there are several. */
+export const instanceOf = (name: ProcessName, replica: number, count: number): string =>
+  count === 1 ? name : `${name}-${replica}`;
+
+const MAX_REPLICAS = 64;
+
 /** What services and the gateway have in common. */
 export interface ProcessConfig {
   readonly name: ProcessName;
+  /** What the log calls it, see `instanceOf`. */
+  readonly instance: string;
   readonly host: string;
   /** 0 lets the system choose one. */
   readonly port: number;
@@ -58,8 +72,21 @@ export const storeSettings = {
   MONGODB_URI: optional(mongodbUri),
 };
 
+const replicas: Kind<Replicas> = z
+  .string()
+  .transform((text) => text.split(",").map((item) => item.trim().split(":")))
+  .pipe(z.array(z.tuple([z.enum(processNames), integer(1, MAX_REPLICAS)])))
+  .refine((all) => new Set(all.map(([name]) => name)).size === all.length)
+  .transform((all) => new Map(all))
+  .describe(
+    `processes with how many there are to be of each, such as gateway:4,pet:2 (of ${processNames.join(", ")}, ` +
+      `each named once; 1 to ${MAX_REPLICAS})`,
+  );
+
 /** The variables that services and the gateway have in common. */
 export const processSettings = {
+  REPLICAS: withDefault(replicas, new Map()),
+  REPLICA: optional(integer(1, MAX_REPLICAS)),
   HOST: withDefault(host, "127.0.0.1"),
   PORT: optional(integer(0, 65_535)),
   PORT_BASE: withDefault(integer(1024, 65_536 - processNames.length), 8080),
@@ -89,11 +116,27 @@ export function processConfig(
         "or set ALLOW_UNAUTHENTICATED=beyond-loopback if that is what you want.",
     ]);
   }
-  const local = (service: ServiceName) => [origin(values.HOST, portOf(service, values.PORT_BASE))];
+  const { REPLICAS, REPLICA = 1, PORT_BASE } = values;
+  const highest = Math.max(...processNames.map((each) => portOf(each, PORT_BASE, replicasOf(REPLICAS, each))));
+  if (highest > MAX_PORT) {
+    throw new ConfigError([
+      `PORT_BASE=${PORT_BASE} is too high for so many REPLICAS: the last of them would have port ${highest}. Choose a lower one.`,
+    ]);
+  }
+  const count = replicasOf(REPLICAS, name);
+  if (REPLICA > count)
+    throw new ConfigError([
+      `REPLICA=${REPLICA} is wrong: it can be ${count} at most, for REPLICAS asks for ${count} of ${name}.`,
+    ]);
+  const local = (service: ServiceName) =>
+    Array.from({ length: replicasOf(REPLICAS, service) }, (_, i) =>
+      origin(values.HOST, portOf(service, PORT_BASE, i + 1)),
+    );
   return {
     name,
+    instance: instanceOf(name, REPLICA, count),
     host: values.HOST,
-    port: values.PORT ?? portOf(name, values.PORT_BASE),
+    port: values.PORT ?? portOf(name, PORT_BASE, REPLICA),
     urls: {
       pet: values.PET_URL ?? local("pet"),
       category: values.CATEGORY_URL ?? local("category"),
@@ -113,16 +156,25 @@ export function processConfig(
   };
 }
 
-export const portOf = (name: ProcessName, portBase: number): number => portBase + processNames.indexOf(name);
+/**
+ * The first processes of all kinds stand side by side, above them the second ones, and so on. All gateways share one port:
+ * whoever calls from outside knows a single address, and the system gives each connection to one of them. Services are
+ * called over few connections that stay open, so each has a port, and calls are shared out by those who make them.
+ */
+export const portOf = (name: ProcessName, portBase: number, replica = 1): number =>
+  portBase + processNames.indexOf(name) + (name === "gateway" ? 0 : (replica - 1) * processNames.length);
 
 /** What to do when a process can't listen, in the names of its settings. */
 export const listenAdvice: ListenAdvice = (code, host, port) =>
   new Map([
     ["EADDRINUSE", `port ${port} is taken, perhaps by another petstore: end it, or move this one with PORT_BASE=9080.`],
+    ["ENOTSUP", "this system does not share a port among processes: leave the gateway out of REPLICAS."],
     ["EACCES", `port ${port} needs privileges that this user has not: choose another with PORT or PORT_BASE.`],
     ["EADDRNOTAVAIL", `HOST=${host} is no address of this machine: use HOST=127.0.0.1 or one that it has.`],
     ["ENOTFOUND", `HOST=${host} is no name that this machine can find: use HOST=127.0.0.1 or an IP address.`],
   ]).get(code);
+
+const MAX_PORT = 65_535;
 
 const isLoopback = (host: string): boolean =>
   host === "::1" || host.toLowerCase() === "localhost" || (isIPv4(host) && host.startsWith("127."));

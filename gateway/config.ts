@@ -20,7 +20,7 @@ import {
 } from "@petstore/runtime/environment";
 import type { DeprecationPolicy } from "connect-transcoder";
 import * as z from "zod";
-import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../config.ts";
+import { lameDuckSettings, type ProcessConfig, processConfig, processSettings, replicasOf } from "../config.ts";
 
 /** How large a request may be and how long it may take. */
 export interface Limits {
@@ -37,6 +37,8 @@ export interface Limits {
 
 export interface GatewayConfig extends ProcessConfig {
   readonly name: "gateway";
+  /** It listens where other gateways do. */
+  readonly reusePort: boolean;
   /** In front of every path: "" or such as "/api", without a slash at the end. */
   readonly basePath: string;
   /** Web pages that may call from a browser: origins, or "*" for all. Empty means none. */
@@ -86,6 +88,7 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
   return {
     ...processConfig(values, "gateway", terminal),
     name: "gateway",
+    reusePort: replicasOf(values.REPLICAS, "gateway") > 1,
     basePath: values.HTTP_BASE_PATH,
     corsOrigins: values.CORS_ORIGINS,
     authMode: values.AUTH_MODE,

@@ -27,8 +27,8 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const { basePath, limits, link, deprecation, lameDuckMs } = config;
   const secret = config.internalSecret.reveal();
   checkDeprecation(config);
-  const { name, logLevel, logFormat } = config;
-  const log = createLogger({ service: name, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
+  const { instance, logLevel, logFormat } = config;
+  const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const services = publicServices.map(({ name, desc }) => {
     const transport = createServiceTransport({ urls: config.urls[name], secret, link, errors, ...realTime });
     stack.defer(() => transport.close());

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { launcherConfig } from "./config.ts";
 
 test("the processes share a secret that is new each time, unless one is set", () => {
@@ -32,4 +32,31 @@ test("LAME_DUCK is known, for the stop waits as much longer", () => {
     500, 5000,
   ]);
   expect(() => launcherConfig({ LAME_DUCK: "long" }, false)).toThrow(/^LAME_DUCK=long is wrong/);
+});
+
+describe("REPLICAS", () => {
+  const mongodb = { MONGODB_URI: "mongodb://localhost" };
+
+  test("reaches the processes as it is, and a gateway that is not alone shares its port", () => {
+    const { environment, replicas, sharedPort } = launcherConfig({ ...mongodb, REPLICAS: "gateway:4, pet:2" }, false);
+    expect(environment.REPLICAS).toBe("gateway:4, pet:2");
+    expect([...replicas]).toEqual([
+      ["gateway", 4],
+      ["pet", 2],
+    ]);
+    expect(sharedPort).toEqual({ host: "127.0.0.1", port: 8080 });
+    expect(launcherConfig({ ...mongodb, REPLICAS: "pet:2" }, false).sharedPort).toBeUndefined();
+  });
+
+  test("several of a service need MongoDB, several gateways don't", () => {
+    expect(() => launcherConfig({ REPLICAS: "gateway:2,pet:2" }, false)).toThrow(
+      "REPLICAS=gateway:2,pet:2 needs MongoDB, for the embedded store lets in one process of each service: set " +
+        "MONGODB_URI to a replica set (one member is enough), or ask for several gateways alone.",
+    );
+    expect(launcherConfig({ REPLICAS: "gateway:2,pet:1" }, false).dataDir).toBe("data");
+  });
+
+  test("REPLICA, which is for one process alone, is not handed on", () => {
+    expect(Object.keys(launcherConfig({ REPLICA: "7" }, false).environment)).not.toContain("REPLICA");
+  });
 });

@@ -1,12 +1,26 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
-import { lameDuckSettings, processConfig, processNames, processSettings, storeSettings } from "../config.ts";
+import {
+  lameDuckSettings,
+  listenAdvice,
+  portOf,
+  processConfig,
+  processNames,
+  processSettings,
+  type Replicas,
+  replicasOf,
+  storeSettings,
+} from "../config.ts";
 
 export interface LauncherConfig {
   /** What the processes get. */
   readonly environment: Environment;
+  readonly replicas: Replicas;
+  /** Where all gateways listen if there are several. */
+  readonly sharedPort: { readonly host: string; readonly port: number } | undefined;
   /** Undefined when MongoDB stores the data. */
   readonly dataDir: string | undefined;
   /** npm started this process, so it ends with npm: a signal to npm alone does not arrive here. */
@@ -17,8 +31,8 @@ export interface LauncherConfig {
 
 /**
  * The environment of the five processes: as it is, with a secret that they share. On a terminal they log warnings and
- * worse unless LOG_LEVEL says otherwise, or the addresses would scroll away. PORT and the services' addresses are for
- * processes that run alone and are left out. Throws `ConfigError`.
+ * worse unless LOG_LEVEL says otherwise, or the addresses would scroll away. PORT, REPLICA and the services' addresses
+ * are for processes that run alone and are left out. Throws `ConfigError`.
  */
 export function launcherConfig(
   given: Environment = process.env,
@@ -30,14 +44,43 @@ export function launcherConfig(
     ...(terminal ? { LOG_LEVEL: "warn" } : {}),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value?.trim())),
   };
-  for (const name of ["PORT", ...processNames.map((process) => `${process.toUpperCase()}_URL`)])
+  for (const name of ["PORT", "REPLICA", ...processNames.map((process) => `${process.toUpperCase()}_URL`)])
     delete environment[name];
   const values = readEnvironment(environment, { ...processSettings, ...storeSettings, ...lameDuckSettings });
   // What is wrong for all of them is told once, before any is started.
   processConfig(values, "gateway", terminal);
-  const { DATA_DIR, MONGODB_URI, LAME_DUCK: lameDuckMs } = values;
-  const endsWithParent = given.npm_lifecycle_event !== undefined;
-  return { environment, dataDir: MONGODB_URI ? undefined : DATA_DIR, endsWithParent, lameDuckMs };
+  const { DATA_DIR, MONGODB_URI, REPLICAS: replicas, HOST: host, PORT_BASE, LAME_DUCK: lameDuckMs } = values;
+  if (!MONGODB_URI && processNames.some((name) => name !== "gateway" && replicasOf(replicas, name) > 1)) {
+    throw new ConfigError([
+      `REPLICAS=${environment.REPLICAS} needs MongoDB, for the embedded store lets in one process of each service: ` +
+        "set MONGODB_URI to a replica set (one member is enough), or ask for several gateways alone.",
+    ]);
+  }
+  const isShared = replicasOf(replicas, "gateway") > 1;
+  return {
+    environment,
+    replicas,
+    sharedPort: isShared ? { host, port: portOf("gateway", PORT_BASE) } : undefined,
+    dataDir: MONGODB_URI ? undefined : DATA_DIR,
+    endsWithParent: given.npm_lifecycle_event !== undefined,
+    lameDuckMs,
+  };
+}
+
+/**
+ * A port that gateways share would be shared with those of another petstore, too: tries whether it is free. Throws
+ * `ConfigError`.
+ */
+export async function checkSharedPort({ host, port }: NonNullable<LauncherConfig["sharedPort"]>): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const probe = createServer().once("error", reject);
+  probe.listen({ host, port }, () => probe.close(() => resolve()));
+  try {
+    await promise;
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    throw new ConfigError([`Can't listen on ${host}:${port}: ${listenAdvice(code, host, port) ?? code}`]);
+  }
 }
 
 /** Makes the data directory if need be, and tries whether it can be written. Throws `ConfigError`. */

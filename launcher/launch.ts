@@ -1,9 +1,9 @@
-/** Runs the five processes of the petstore as one: all are started at once, and all end together. */
+/** Runs the processes of the petstore as one: all are started at once, and all end together. */
 import { join } from "node:path";
 import { ConfigError } from "@petstore/runtime/environment";
-import { type ProcessName, processNames } from "../config.ts";
-import { checkDataDir, launcherConfig } from "./config.ts";
-import { paint, say, welcome } from "./screen.ts";
+import { instanceOf, processNames, replicasOf } from "../config.ts";
+import { checkDataDir, checkSharedPort, type LauncherConfig, launcherConfig } from "./config.ts";
+import { type Place, paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
 
 /** A stop takes no longer than this and the gateway's lame-duck time: what has not ended by then is killed. */
@@ -15,13 +15,21 @@ const PROGRESS_MS = 2000;
 const PARENT_MS = 500;
 
 const root = join(import.meta.dirname, "..");
-const petstore: readonly Program[] = processNames.map((name: ProcessName) => ({
-  name,
-  args: name === "gateway" ? [join(root, "gateway/main.ts")] : [join(root, "services/main.ts"), name],
-}));
+/** The five of the petstore, or more by REPLICAS. */
+const petstore = ({ replicas }: LauncherConfig): readonly Program[] =>
+  processNames.flatMap((kind) => {
+    const args = kind === "gateway" ? [join(root, "gateway/main.ts")] : [join(root, "services/main.ts"), kind];
+    const count = replicasOf(replicas, kind);
+    return Array.from({ length: count }, (_, i) => ({
+      name: instanceOf(kind, i + 1, count),
+      kind,
+      args,
+      environment: { REPLICA: `${i + 1}` },
+    }));
+  });
 
 /** Starts the programs, and ends this process when they have ended: with 0 after a stop, with 1 if one can't start. */
-export async function launch(programs: readonly Program[] = petstore): Promise<void> {
+export async function launch(programs: (config: LauncherConfig) => readonly Program[] = petstore): Promise<void> {
   const startedAt = performance.now();
   const children: Child[] = [];
   let stopLimitMs = STOP_LIMIT_MS;
@@ -30,13 +38,15 @@ export async function launch(programs: readonly Program[] = petstore): Promise<v
     process.on(signal, () => void stop(`${signal}: stopping`, 0));
   }
   try {
-    const { environment, dataDir, endsWithParent, lameDuckMs } = launcherConfig();
+    const config = launcherConfig();
+    const { environment, sharedPort, dataDir, endsWithParent, lameDuckMs } = config;
     stopLimitMs += lameDuckMs;
     if (endsWithParent) whenOrphaned(() => stop("npm is gone: stopping", 0));
     if (dataDir !== undefined) await checkDataDir(dataDir);
-    for (const program of programs) children.push(supervise(program, { environment, say }));
-    const urls = await allReady(children);
-    if (!isStopping()) say(welcome(urls, (performance.now() - startedAt) / 1000, dataDir));
+    if (sharedPort !== undefined) await checkSharedPort(sharedPort);
+    for (const program of programs(config)) children.push(supervise(program, { environment, say }));
+    const places = await allReady(children);
+    if (!isStopping()) say(welcome(places, (performance.now() - startedAt) / 1000, dataDir));
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof ChildDied)) throw error;
     await stop(`${paint("red", "The petstore can't start.")} ${error.message}`, 1);
@@ -54,18 +64,23 @@ function whenOrphaned(end: () => void): void {
   watch.unref();
 }
 
-async function allReady(children: readonly Child[]): Promise<ReadonlyMap<string, string>> {
-  const urls = new Map<string, string>();
+async function allReady(children: readonly Child[]): Promise<readonly Place[]> {
+  const ready = new Set<Child>();
   const tell = () => {
-    const missing = children.filter(({ name }) => !urls.has(name));
+    const missing = children.filter((child) => !ready.has(child));
     const causes = new Set(missing.flatMap((child) => child.waitsFor() ?? []));
     const names = missing.map(({ name }) => name).join(", ");
     say(`waiting for ${names} ...${[...causes].map((cause) => ` (${cause})`).join("")}`);
   };
   const progress = setInterval(tell, PROGRESS_MS);
   try {
-    await Promise.all(children.map(async ({ name, ready }) => urls.set(name, await ready)));
-    return urls;
+    return await Promise.all(
+      children.map(async (child) => {
+        const url = await child.ready;
+        ready.add(child);
+        return { name: child.name, kind: child.kind, url };
+      }),
+    );
   } finally {
     clearInterval(progress);
   }
@@ -86,7 +101,7 @@ function createStop(children: readonly Child[], limitMs: () => number) {
     // A terminal or a service manager may have told the children too: what ends now has not crashed.
     for (const child of children) child.leave();
     // The gateway first: its last requests need the services.
-    const isGateway = (child: Child) => child.name === "gateway";
+    const isGateway = (child: Child) => child.kind === "gateway";
     await Promise.all(children.filter(isGateway).map((child) => child.stop()));
     await Promise.all(children.filter((child) => !isGateway(child)).map((child) => child.stop()));
     if (code === 0) say("stopped");

@@ -1,6 +1,5 @@
 /** What the launcher tells people. It speaks on standard error: standard output belongs to the processes' logs. */
 import { styleText } from "node:util";
-import { processNames } from "../config.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -10,19 +9,27 @@ export const say = (text: string): void => void process.stderr.write(`${text}\n`
 // styleText leaves colours out when the stream is no terminal, or NO_COLOR is set.
 export const paint = (style: Style, text: string): string => styleText(style, text, { stream: process.stderr });
 
+/** A process, and where it is reached. */
+export interface Place {
+  readonly name: string;
+  readonly kind: string;
+  readonly url: string;
+}
+
 /** Where everything is, and what to try. */
-export function welcome(urls: ReadonlyMap<string, string>, seconds: number, dataDir: string | undefined): string {
-  const gateway = urls.get("gateway") ?? "";
+export function welcome(places: readonly Place[], seconds: number, dataDir: string | undefined): string {
+  const gateways = places.filter(({ kind }) => kind === "gateway");
+  const services = places.filter(({ kind }) => kind !== "gateway");
+  const gateway = gateways[0]?.url ?? "";
   const width = `${gateway}/docs`.length + 3;
+  const longest = Math.max(...places.map(({ name }) => name.length));
   const row = (name: string, url: string, what: string) =>
-    `  ${paint("bold", name.padEnd(11))}${url.padEnd(width)}${what}`;
-  const rows = processNames.map((name) =>
-    row(
-      name,
-      urls.get(name) ?? "",
-      name === "gateway" ? "HTTP and JSON, Connect, gRPC-Web" : "gRPC, gRPC-Web, Connect",
-    ),
-  );
+    `  ${paint("bold", name.padEnd(longest + 2))}${url.padEnd(width)}${what}`;
+  const several = gateways.length > 1 ? ` (${gateways.length} processes)` : "";
+  const rows = [
+    row("gateway", gateway, `HTTP and JSON, Connect, gRPC-Web${several}`),
+    ...services.map(({ name, url }) => row(name, url, "gRPC, gRPC-Web, Connect")),
+  ];
   const post = (path: string, body: object) =>
     `  curl -X POST ${gateway}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
   return [

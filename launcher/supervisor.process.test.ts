@@ -12,7 +12,10 @@ function supervised(behaviour: string, backoff = { firstMs: 10, longestMs: 40 })
     told.resolve();
     told = Promise.withResolvers();
   };
-  const child = supervise({ name: "quiet", args: [script, "quiet", behaviour] }, { environment: {}, say, backoff });
+  const child = supervise(
+    { name: "quiet", kind: "quiet", args: [script, "quiet", behaviour] },
+    { environment: {}, say, backoff },
+  );
   onTestFinished(async () => {
     child.kill();
     await child.stop();

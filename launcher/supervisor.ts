@@ -11,13 +11,19 @@ const defaultBackoff = { firstMs: 500, longestMs: 10_000 };
 const STEADY_MS = 30_000;
 
 export interface Program {
+  /** Told to people, each another one. */
   readonly name: string;
+  /** What it is one of. */
+  readonly kind: string;
   /** Arguments of Node: the script and its own. */
   readonly args: readonly string[];
+  /** For it alone. */
+  readonly environment?: Environment;
 }
 
 export interface Child {
   readonly name: string;
+  readonly kind: string;
   /** Where it is reached, once it said so. Rejects with `ChildDied` if it ends before. */
   readonly ready: Promise<string>;
   /** What it said last that its start waits for. */
@@ -54,7 +60,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
     let readyAt: number | undefined;
     let refusal: string | undefined;
     const child = spawn(process.execPath, program.args, {
-      env: { ...surroundings.environment },
+      env: { ...surroundings.environment, ...program.environment },
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
     current = child;
@@ -95,6 +101,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
   const running = run();
   return {
     name: program.name,
+    kind: program.kind,
     ready: firstReady.promise,
     waitsFor: () => waitsFor,
     leave: () => stopping.abort(),

@@ -11,6 +11,7 @@ test("everything but the secret has a default", () => {
   expect(internalSecret.reveal()).toBe("0123456789abcdef");
   expect(rest).toEqual({
     name: "order",
+    instance: "order",
     host: "127.0.0.1",
     link: true,
     port: 8083,

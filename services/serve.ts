@@ -32,9 +32,9 @@ const READINESS_MS = 2_000;
 
 /** Opens a service, ready to take calls; the stack closes it. */
 export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, waitsFor: WaitsFor): Promise<Running> {
-  const { name, host, port, link, logLevel, logFormat } = config;
+  const { name, instance, host, port, link, logLevel, logFormat } = config;
   const secret = config.internalSecret.reveal();
-  const log = createLogger({ service: name, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
+  const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const onFatal = (err: unknown) => {
     log.fatal({ err }, "the store can't be trusted any more, the process ends");
     process.exit(1);
