@@ -1,5 +1,6 @@
 /** The caller's end of one link: calls as frames to the service, answers from it, and what is known when it ends. */
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import querystring from "node:querystring";
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { markNeverRan } from "../client/never-ran.ts";
@@ -154,7 +155,7 @@ export function openStream(
   stream.on("data", read);
   stream.on("trailers", (trailers) => {
     if (state === "new") refuse();
-    refusal = decodeURIComponent(`${trailers["grpc-message"] ?? ""}`);
+    refusal = querystring.unescape(`${trailers["grpc-message"] ?? ""}`); // leaves alone what can't be decoded
   });
   stream.on("drain", () => {
     isBlocked = false;

@@ -15,6 +15,7 @@ import {
 } from "../fixtures/linked.ts";
 import { LinkRequestSchema } from "../gen/link/internal/v1/link_service_pb.ts";
 import { MAX_FRAME_BYTES, toFrame } from "./frames.ts";
+import { LINK_CONTENT_TYPE } from "./version.ts";
 
 const frame = (init: Parameters<typeof toFrame<typeof LinkRequestSchema>>[1]) => toFrame(LinkRequestSchema, init);
 const methods = [{ number: 1, name: METHOD }];
@@ -114,6 +115,18 @@ describe("a service", () => {
     });
     const results = await askAll(clientOf(openTo(url)), 2);
     expect(failures(results).map(({ rawMessage }) => rawMessage)).toEqual(Array(2).fill(`the link is lost: ${why}`));
+  });
+
+  test("whose last words can't be decoded", async () => {
+    const url = await startRawService(async ({ stream, send, count }) => {
+      stream.respond({ ":status": 200, "content-type": LINK_CONTENT_TYPE }, { waitForTrailers: true });
+      stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "13", "grpc-message": "100 %" }));
+      send(hello);
+      await count(2);
+      stream.end();
+    });
+    const results = await askAll(clientOf(openTo(url)), 1);
+    expect(failures(results).map(({ rawMessage }) => rawMessage)).toEqual(["the link is lost: 100 %"]);
   });
 
   test("that gives no outcome fails that call by itself", async () => {
