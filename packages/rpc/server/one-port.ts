@@ -146,8 +146,8 @@ function forHost(handler: Handler): Handler {
 
 function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections: () => Connections) {
   const settings = { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes };
-  // The compatibility API: its requests and responses stand in for those of HTTP/1.1.
   const framesOf = new WeakMap<Http2Session, FramesInTurns>();
+  // The compatibility API: its requests and responses stand in for those of HTTP/1.1.
   const serve = limitWork(limitHeaders(handler, limits.headerBytes), limits, framesOf, connections);
   const http2 = createHttp2({ settings, ...floodLimits }, serve as never);
   const sessions = new Set<Http2Session>();

@@ -1,5 +1,4 @@
 /** Shares out the turns of the event loop, so that nobody waits for all that somebody else has asked for. */
-
 import type { Server } from "node:http";
 
 /**
