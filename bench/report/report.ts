@@ -27,7 +27,7 @@ function about({ at, machine, settings, samples, leftOut }: Results): string[] {
   const { pets, rounds, seconds, seed } = settings;
   return [
     `${at.slice(0, 10)}: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, Linux ${machine.kernel}, Node ${machine.node}, ` +
-      `MongoDB ${machine.mongod} (a replica set of one), ${machine.generator}. ${count(pets)} pets, ${rounds} rounds, ` +
+      `MongoDB ${machine.mongod} (a replica set of one), ${machine.generator}. ${count(pets)} pets, ${rounds === 1 ? "1 round" : `${rounds} rounds`}, ` +
       `${seconds} s each, seed ${seed}. Median of the rounds, lowest to highest in brackets.`,
     "",
     ...conditions(samples),
