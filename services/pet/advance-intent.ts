@@ -11,20 +11,20 @@ import { carryOutUpdate } from "./update-pet.ts";
 
 /**
  * Takes intent `op` of a pet to its end and resolves to how it ended; undefined when a later intent has ended since. The
- * answer is always read from the document, so that all who advance the intent answer alike.
+ * answer is always what is stored in the document, so that all who advance the intent answer alike.
  */
 export async function advanceIntent(
   context: PetContext,
-  id: number,
+  pet: PetDoc,
   op: number,
   callContext: CallContext,
 ): Promise<IntentEnd | undefined> {
+  let doc: PetDoc | undefined = pet;
   for (let step = 0; step < MAX_STEPS; step++) {
-    const doc = await context.pets.get(id, callContext);
     if (doc?.intent?.op !== op) return doc?.last?.op === op ? doc.last : undefined;
     await context.failpoint("pet.intent");
-    const carryOut = doc.intent.delete ? carryOutDeletion : carryOutUpdate;
-    await carryOut(context, doc, doc.intent, onBehalfOf(doc, callContext));
+    const carryOut: typeof carryOutUpdate = doc.intent.delete ? carryOutDeletion : carryOutUpdate;
+    doc = await carryOut(context, doc, doc.intent, onBehalfOf(doc, callContext));
   }
   throw unfinished();
 }
@@ -33,7 +33,7 @@ export async function advanceIntent(
 export const isDeletionUnderWay = ({ intent }: PetDoc): boolean => intent?.delete === true;
 
 /** Takes the deletion of a pet to its end and resolves to the pet then: deleted, or as it was when that was refused. */
-export async function finishDeletion(context: PetContext, { _id, intent }: PetDoc, callContext: CallContext) {
-  if (intent) await advanceIntent(context, _id, intent.op, callContext);
-  return context.pets.get(_id, { deadline: callContext.deadline, latest: true });
+export async function finishDeletion(context: PetContext, pet: PetDoc, callContext: CallContext) {
+  if (pet.intent) await advanceIntent(context, pet, pet.intent.op, callContext);
+  return context.pets.get(pet._id, { deadline: callContext.deadline, latest: true });
 }

@@ -1,15 +1,25 @@
 /** Deleting a pet: its inventory entry is retired first, which is refused while open orders hold units of it. */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
+import type { Decide } from "@petstore/store/port";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import { documentAfter } from "../resource/record.ts";
 import type { PetContext } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
 import { applyDeletion, dropIntent } from "./rules.ts";
 
-export async function carryOutDeletion(context: PetContext, { _id }: PetDoc, { op }: Intent, callContext: CallContext) {
+/** Resolves to the pet as it is then. */
+export async function carryOutDeletion(
+  context: PetContext,
+  { _id }: PetDoc,
+  { op }: Intent,
+  callContext: CallContext,
+): Promise<PetDoc | undefined> {
   const { pets, inventory, clock, failpoint } = context;
   const { outcome } = await inventory.retire({ petId: BigInt(_id), op: BigInt(op) }, outgoing(clock, callContext));
   await failpoint("pet.retired-inventory");
-  if (outcome === Outcome.OPEN_ORDERS) await pets.update(_id, dropIntent(op, "PET_HAS_OPEN_ORDERS"), callContext);
+  const apply = (rule: Decide<PetDoc, void>) => pets.update(_id, documentAfter(rule), callContext);
+  if (outcome === Outcome.OPEN_ORDERS) return apply(dropIntent(op, "PET_HAS_OPEN_ORDERS"));
   // NOT_FOUND: without an entry there is nothing to retire, and its loss must not keep the pet from being deleted.
-  if (outcome === Outcome.OK || outcome === Outcome.NOT_FOUND) await pets.update(_id, applyDeletion(op), callContext);
+  if (outcome === Outcome.OK || outcome === Outcome.NOT_FOUND) return apply(applyDeletion(op));
+  return pets.get(_id, callContext);
 }

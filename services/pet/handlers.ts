@@ -48,10 +48,10 @@ export function createPetHandlers(context: PetContext): Implementation[] {
         continue;
       }
       if (begun.kind === "busy") {
-        await advanceIntent(context, id, begun.op, call).catch(asConcurrent);
+        await advanceIntent(context, begun.pet, begun.op, call).catch(asConcurrent);
         continue;
       }
-      const end = await advanceIntent(context, id, begun.op, call);
+      const end = await advanceIntent(context, begun.pet, begun.op, call);
       if (!end) throw unfinished();
       if (end.refusal) throw refusalError(end.refusal);
       return end;
@@ -81,8 +81,8 @@ export function createPetHandlers(context: PetContext): Implementation[] {
         if (refusal) throw refusalError(refusal);
       }
       return keys.create(call, { rpc: "CreatePet", requestId, params }, async (id, params) => {
-        await writePet(context, { id, params, isKeyed }, call);
-        const resolved = await advanceCreation(context, id, call);
+        const written = await writePet(context, { id, params, isKeyed }, call);
+        const resolved = await advanceCreation(context, written, call);
         if (resolved.resolution !== "accepted") return resolved;
         const { firstStatus = "available" } = resolved.answer;
         return accepted({ pet: toPet(id, { ...params, status: firstStatus, version: 1 }) });

@@ -104,7 +104,7 @@ describe("a change", () => {
     expect(doc(beginUpdate(1n, { listing: "available" }, undefined, undefined)(active)).joining).toBeUndefined();
   });
   test("waits for an unfinished intent, also when only facts change: before If-Match is judged", () => {
-    const busy = { action: "keep", result: { kind: "busy", op: 5 } };
+    const busy = { action: "keep", result: { kind: "busy", op: 5, pet: moving } };
     expect(beginUpdate(1n, { facts: { name: "x" } }, { etag: '"99"' }, undefined)(moving)).toEqual(busy);
     expect(beginDeletion(1n, { etag: '"99"' })(moving)).toEqual(busy);
   });

@@ -33,8 +33,7 @@ export type CategoryCheck = "exists" | PetRefusal;
 export type Begun =
   | { readonly kind: "done"; readonly view: PetView }
   | { readonly kind: "category unchecked"; readonly categoryId: number }
-  | { readonly kind: "busy"; readonly op: number }
-  | { readonly kind: "intent"; readonly op: number };
+  | { readonly kind: "busy" | "intent"; readonly op: number; readonly pet: PetDoc };
 
 export const petNotFound = (id: bigint | number) => new DomainError("PET_NOT_FOUND", `No pet has the id ${id}.`);
 
@@ -96,7 +95,7 @@ export const beginUpdate =
   (id: bigint, change: PetChange, preconditions: Preconditions, category: CategoryCheck | undefined): Rule<Begun> =>
   (doc) => {
     if (doc?.state !== "ACTIVE") throw petNotFound(id);
-    if (doc.intent) return keep({ kind: "busy", op: doc.intent.op });
+    if (doc.intent) return keep({ kind: "busy", op: doc.intent.op, pet: doc });
     checkPreconditions(preconditions, doc.version);
     const joining = change.categoryId === doc.categoryId ? undefined : change.categoryId;
     if (joining !== undefined && category !== "exists") {
@@ -115,14 +114,15 @@ export const beginDeletion =
   (id: bigint, preconditions: Preconditions): Rule<Begun> =>
   (doc) => {
     if (doc?.state !== "ACTIVE") throw petNotFound(id);
-    if (doc.intent) return keep({ kind: "busy", op: doc.intent.op });
+    if (doc.intent) return keep({ kind: "busy", op: doc.intent.op, pet: doc });
     checkPreconditions(preconditions, doc.version);
     return putIntent(doc, { delete: true }, undefined);
   };
 
 function putIntent(doc: PetDoc, change: Omit<Intent, "op">, joining: number | undefined): Decision<PetDoc, Begun> {
   const op = doc.op + 1;
-  return put({ ...doc, op, intent: { ...change, op }, joining, pending: true }, { kind: "intent", op });
+  const pet: PetDoc = { ...doc, op, intent: { ...change, op }, joining, pending: true };
+  return put(pet, { kind: "intent", op, pet });
 }
 
 /** Applies an intent: all that it changes, and the status that Inventory answered, in one write. */

@@ -13,8 +13,10 @@ export function createPetWorkers(context: PetContext): Worker[] {
         name: "pet.recovery",
         everyMs: 2_000,
         list: (batch, callContext) => pets.list({ ...batch, where: { pending: true } }, callContext),
-        advance: ({ _id, intent }, callContext) =>
-          intent ? advanceIntent(context, _id, intent.op, callContext) : advanceCreation(context, _id, callContext),
+        advance: (pet, callContext) =>
+          pet.intent
+            ? advanceIntent(context, pet, pet.intent.op, callContext)
+            : advanceCreation(context, pet, callContext),
       },
       context,
     ),

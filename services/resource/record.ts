@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Message } from "@bufbuild/protobuf";
-import type { Infer } from "@petstore/store/port";
+import { type Decide, type Doc, type Infer, keep, put } from "@petstore/store/port";
 import * as z from "zod";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
@@ -61,6 +61,14 @@ export function succeed<D extends Pick<StoredRecord, "version">>(
   const next = { ...doc, ...change, version: doc.version };
   return isSame(toMessage(doc), toMessage(next)) ? next : Object.assign(next, { version: doc.version + 1 });
 }
+
+/** The rule, answered with the document as it leaves it: the next step of a saga needs no read. */
+export const documentAfter =
+  <T extends Doc>(rule: Decide<T, unknown>): Decide<T, T | undefined> =>
+  (doc, rev) => {
+    const decision = rule(doc, rev);
+    return decision.action === "keep" ? keep(doc) : put(decision.doc, { ...decision.doc, rev } as T);
+  };
 
 /** `isDeepStrictEqual` is slow for a message as a whole: few of its members have anything deep in them. */
 function isSame(a: object, b: object): boolean {
