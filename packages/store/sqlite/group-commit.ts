@@ -33,8 +33,8 @@ export interface GroupCommit {
   write<R>(step: (batch: Batch) => R): Promise<R>;
   /** Runs a transaction of its own; rolled back when it throws. */
   alone<R>(transaction: () => R): Promise<R>;
-  /** Refuses everything from now on, and resolves when all that was asked before is answered. */
-  stop(): Promise<void>;
+  /** Refuses everything from now on, and resolves when all that was asked before is answered, and a last step with it. */
+  stop(last?: (batch: Batch) => void): Promise<void>;
 }
 
 interface Step {
@@ -199,9 +199,9 @@ export function groupCommit(
       return result;
     },
 
-    async stop() {
+    async stop(last = () => {}) {
       refusal ??= new Error("the store is closed");
-      await schedule(() => {}).catch(() => {}); // what was asked before is answered before
+      await schedule(last).catch(() => {}); // what was asked before is answered before
     },
   };
 }

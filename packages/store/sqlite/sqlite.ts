@@ -52,6 +52,15 @@ export function embeddedStore(
     }
   };
 
+  const sequences = embeddedSequences(db);
+  let closing: Promise<void> | undefined;
+  async function close(): Promise<void> {
+    await commit.stop(sequences.settle);
+    if (!db.isOpen) return;
+    db.close();
+    writeAheadLog.close();
+  }
+
   const engine: TableEngine = {
     read: (step) => commit.read(() => reading(step)),
     write: (step) => commit.write((batch) => reading(() => step(batch))),
@@ -60,33 +69,66 @@ export function embeddedStore(
       await prepared.catch((error) => Promise.reject(openFailure(error, path)));
       return embeddedTable(db, declaration);
     },
-    next: embeddedSequences(db),
-    async close() {
-      await commit.stop();
-      if (!db.isOpen) return;
-      db.close();
-      writeAheadLog.close();
-    },
+    next: sequences.next,
+    close: () => (closing ??= close()),
   };
   return tableStore(engine, clock, reporting(log, clock));
 }
 
-/** Counts in memory and stores once in a batch. What a batch took that was undone is a gap. */
+/** Numbers that a sequence is ahead in the file. So many are lost at most when the process dies. */
+const BLOCK = 32;
+
+interface Sequence {
+  last: number;
+  /** Up to here numbers are taken in the file, so that giving them away writes nothing. */
+  ceiling: number;
+  /** The batch that raises the ceiling, as long as it is not known whether it was committed. */
+  raisedBy?: object | undefined;
+  /** Raises the ceiling in the file. */
+  readonly raise: () => void;
+}
+
+/**
+ * Counts in memory and takes numbers in the file block by block. One process has the file open, so they are given away in
+ * ascending order all the same. What a batch took that was undone is a gap.
+ */
 function embeddedSequences(db: DatabaseSync) {
   const read = db.prepare(`SELECT last FROM "$sequences" WHERE name = ?`);
   const write = db.prepare(
     `INSERT INTO "$sequences" VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET last = excluded.last`,
   );
-  const known = new Map<string, { last: number; readonly store: () => void }>();
-  return (name: string, batch: Batch): number => {
-    let sequence = known.get(name);
-    if (!sequence) {
-      const { last = 0 } = (read.get(name) ?? {}) as { last?: number };
-      const counted = { last, store: () => void write.run(name, counted.last) };
-      known.set(name, counted);
-      sequence = counted;
-    }
-    batch.write(sequence.store);
-    return ++sequence.last;
+  const known = new Map<string, Sequence>();
+  const stored = (name: string): number => (read.get(name) as { last: number } | undefined)?.last ?? 0;
+
+  function open(name: string): Sequence {
+    const last = stored(name);
+    const raise = () => void write.run(name, opened.last + BLOCK);
+    const opened: Sequence = { last, ceiling: last, raise };
+    known.set(name, opened);
+    return opened;
+  }
+
+  return {
+    next(name: string, batch: Batch): number {
+      const sequence = known.get(name) ?? open(name);
+      if (sequence.raisedBy && sequence.raisedBy !== batch.key) {
+        // That batch is over, and the file tells whether it was undone.
+        sequence.ceiling = stored(name);
+        sequence.raisedBy = undefined;
+      }
+      if (sequence.last >= sequence.ceiling) {
+        sequence.raisedBy = batch.key;
+        batch.write(sequence.raise);
+      }
+      return ++sequence.last;
+    },
+
+    /** Gives back what nobody took. */
+    settle(batch: Batch): void {
+      for (const [name, sequence] of known) {
+        sequence.ceiling = sequence.last;
+        batch.write(() => void write.run(name, sequence.last));
+      }
+    },
   };
 }
