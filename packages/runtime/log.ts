@@ -1,5 +1,6 @@
+import { createRequire } from "node:module";
 import { type DestinationStream, type Logger, pino } from "pino";
-import { type PrettyOptions, prettyFactory } from "pino-pretty";
+import type { PrettyOptions } from "pino-pretty";
 import { type LogOutput, standardOutput } from "./log-output.ts";
 
 export type { Logger } from "pino";
@@ -105,6 +106,8 @@ function forPeople(options: PrettyOptions): (line: string) => string {
     messageFormat: "{service}: {msg}",
     ...options,
   };
+  // Only a terminal needs it.
+  const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
   const brief = prettyFactory({ ...common, errorLikeObjectKeys: [] });
   const withStack = prettyFactory(common);
   return (line) => {
