@@ -20,6 +20,11 @@ describe("a process alone", () => {
     },
   );
 
+  test("what only its start needed is collected, though it has nothing to do", async () => {
+    await using it = child("tidy");
+    await it.printed(/ready at[\s\S]*garbage collected/);
+  });
+
   test("a second signal ends it at once", async () => {
     await using it = child("stubborn");
     await it.printed(/ready at/);

@@ -1,4 +1,5 @@
 /** From a process's first resource to its last: start, ready, stop, and what ends it in between. */
+import { collectAfterStart } from "./garbage.ts";
 import type { Logger } from "./log.ts";
 
 /** How long a stop may take before the process ends all the same. The launcher kills half a second later. */
@@ -73,6 +74,7 @@ export async function runProcess(
     if (stopping) return;
     log.info(`ready at ${running.url}`);
     await report({ type: "ready", url: running.url });
+    collectAfterStart();
   } catch (error) {
     if (stopping) return;
     await stack.disposeAsync().catch(() => {});
