@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { type DestinationStream, type Logger, pino } from "pino";
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
 import type { PrettyOptions } from "pino-pretty";
 import { type LogOutput, standardOutput } from "./log-output.ts";
 
@@ -44,7 +44,7 @@ export function createLogger({ service, level, format, secrets = [], destination
     {
       level,
       base: { service, pid: process.pid },
-      timestamp: isoTime(),
+      timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: (error) => describeError(error) },
       hooks: {
@@ -70,21 +70,6 @@ function censorOf(names: readonly string[]): (line: string) => string {
   const member = new RegExp(`(?:${literals.join("|")}):`);
   const replace = (name: string, value: unknown) => (secret.has(name) ? "[secret]" : value);
   return (line) => (member.test(line) ? `${JSON.stringify(JSON.parse(line, replace))}\n` : line);
-}
-
-/** RFC 3339 with milliseconds, as pino wants it. What stays for a second is made once in it. */
-function isoTime(): () => string {
-  let second = 0;
-  let toSecond = "";
-  return () => {
-    const now = Date.now();
-    const ms = now % 1000;
-    if (now - ms !== second) {
-      second = now - ms;
-      toSecond = new Date(second).toISOString().slice(0, 19);
-    }
-    return `,"time":"${toSecond}.${String(ms).padStart(3, "0")}Z"`;
-  };
 }
 
 // All but the line feed that ends a record: C0, DEL, C1, line separators, and what turns the direction of text.
