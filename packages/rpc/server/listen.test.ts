@@ -1,6 +1,9 @@
-import { createServer } from "node:net";
-import { expect, test } from "vitest";
-import { ListenError, listen } from "./listen.ts";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { Worker } from "node:worker_threads";
+import { expect, onTestFinished, test } from "vitest";
+import { BACKLOG, ListenError, listen } from "./listen.ts";
 
 const host = "127.0.0.1";
 
@@ -28,3 +31,20 @@ test("a port is shared only by those that all say so", async () => {
   expect(await listen(second, { host, port, reusePort: true })).toBe(port);
   await expect(listen(createServer(), { host, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
 });
+
+const SYSTEM_LIMIT = "/proc/sys/net/core/somaxconn";
+const allowed = existsSync(SYSTEM_LIMIT) ? Number(readFileSync(SYSTEM_LIMIT, "utf8")) : 0;
+const COUNT = 1000;
+test.skipIf(allowed < BACKLOG)(
+  `a thousand connections wait to be accepted, and none is turned away (needs ${SYSTEM_LIMIT} of ${BACKLOG})`,
+  async () => {
+    const busy = new Worker(new URL("../fixtures/listens-and-sleeps.ts", import.meta.url));
+    onTestFinished(async () => void (await busy.terminate()));
+    const [port] = await once(busy, "message");
+    const sockets = Array.from({ length: COUNT }, () => connect(port, host));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  },
+);

@@ -9,6 +9,13 @@ export class ListenError extends Error {
   override readonly name = "ListenError";
 }
 
+/**
+ * Connections that may wait to be accepted, of which node accepts one in each turn of its event loop. Beyond that the
+ * system leaves them alone, and the client asks again after a second or more. Linux allows no more than its
+ * `net.core.somaxconn`, 4096 unless changed.
+ */
+export const BACKLOG = 4096;
+
 export interface ListenOptions {
   readonly host: string;
   /** 0 lets the system choose one. */
@@ -24,7 +31,7 @@ export interface ListenOptions {
 export async function listen(server: Server, options: ListenOptions, adviceOn?: ListenAdvice): Promise<number> {
   const { host, port, reusePort } = options;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once("error", reject).listen({ host, port, reusePort }, () => resolve());
+  server.once("error", reject).listen({ host, port, reusePort, backlog: BACKLOG }, () => resolve());
   try {
     await promise;
   } catch (error) {
