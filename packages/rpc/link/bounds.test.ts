@@ -147,12 +147,14 @@ describe("a service", () => {
 
   test("begins the calls of a frame in turns", async () => {
     const inEachTurn: number[] = [];
-    const turns = createTurns((turn) =>
-      setImmediate(() => {
-        const before = begun.length;
-        turn();
-        inEachTurn.push(begun.length - before);
-      }),
+    const turns = createTurns(
+      (turn) =>
+        setImmediate(() => {
+          const before = begun.length;
+          turn();
+          inEachTurn.push(begun.length - before);
+        }),
+      () => WORK_PER_TURN,
     );
     const { link, begun, free } = await start({ calls: 1000, bytes: 1_000_000 }, turns);
     free();

@@ -1,12 +1,21 @@
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import { expect, test } from "vitest";
-import { createServerTurns, createTurns, WORK_PER_TURN, WORK_PER_TURN_WHILE_OTHERS_CONNECT } from "./turns.ts";
+import {
+  createPace,
+  createServerTurns,
+  createTurns,
+  LONG_TURN_MS,
+  WORK_PER_TURN,
+  WORK_PER_TURN_WHILE_OTHERS_CONNECT,
+} from "./turns.ts";
+
+const steady = () => WORK_PER_TURN;
 
 /** Turns that are taken by hand. */
 function byHand() {
   const due: (() => void)[] = [];
-  const turns = createTurns((turn) => void due.push(turn));
+  const turns = createTurns((turn) => void due.push(turn), steady);
   const begun: string[] = [];
   const ask = (caller: string, count: number) => {
     for (let i = 0; i < count; i++) turns(caller, () => void begun.push(`${caller}${i}`));
@@ -75,7 +84,7 @@ test("what counts as much work takes the place of as many others", () => {
 
 test("while a connection is accepted in each turn of the event loop, little else is begun in it", async () => {
   const server = new EventEmitter();
-  const turns = createServerTurns(server as Server);
+  const turns = createServerTurns(server as Server, steady);
   let begun = 0;
   for (let i = 0; i < 2 * WORK_PER_TURN; i++) turns(i, () => void begun++);
   const perTurn: number[] = [];
@@ -87,6 +96,40 @@ test("while a connection is accepted in each turn of the event loop, little else
   }
   const few = WORK_PER_TURN_WHILE_OTHERS_CONNECT;
   expect(perTurn).toEqual([few, few, WORK_PER_TURN]);
+});
+
+test("while turns are long, less is begun in each, and as much as before once they are short again", () => {
+  let spent = 0;
+  const pace = createPace(() => spent);
+  const after = (ms: number) => {
+    spent += ms;
+    return pace();
+  };
+  const long = Array.from({ length: 8 }, () => after(LONG_TURN_MS + 1));
+  expect(long).toEqual([32, 16, 8, 4, 2, 1, 1, 1]);
+  const short = Array.from({ length: 8 }, () => after(LONG_TURN_MS));
+  expect(short).toEqual([2, 4, 8, 16, 32, 64, 64, 64]);
+});
+
+test("turns keep to the pace", () => {
+  const due: (() => void)[] = [];
+  let spent = 0;
+  const turns = createTurns(
+    (turn) => void due.push(turn),
+    createPace(() => spent),
+  );
+  let begun = 0;
+  const begin = () => {
+    begun++;
+    spent += 10;
+  };
+  for (let i = 0; i < 200; i++) turns(i, begin);
+  const perTurn = Array.from({ length: 6 }, () => {
+    begun = 0;
+    due.shift()?.();
+    return begun;
+  });
+  expect(perTurn).toEqual([64, 32, 16, 8, 4, 2]);
 });
 
 test("what waits already is not begun twice, and what fails keeps nobody from their turn", () => {

@@ -17,21 +17,45 @@ export const WORK_PER_TURN = 64;
 /** The same where a connection was accepted: the event loop accepts one in each turn, and others may wait behind it. */
 export const WORK_PER_TURN_WHILE_OTHERS_CONNECT = 1;
 
+/** Processor time of a turn, in milliseconds, from which on less is begun in the next one. */
+export const LONG_TURN_MS = 25;
+
 /** Turns for what the connections of a server ask for. */
-export function createServerTurns(server: Server): Turns {
+export function createServerTurns(server: Server, pace: () => number = createPace()): Turns {
   let connects = false;
   server.on("connection", () => (connects = true));
   return createTurns(setImmediate, () => {
-    const most = connects ? WORK_PER_TURN_WHILE_OTHERS_CONNECT : WORK_PER_TURN;
+    const most = Math.min(pace(), connects ? WORK_PER_TURN_WHILE_OTHERS_CONNECT : WORK_PER_TURN);
     connects = false;
     return most;
   });
 }
 
+/**
+ * How much to begin in each turn: half as much after a long one, twice as much after any other. What a piece costs can't be
+ * told when it is begun: a page of large records costs a hundred times what a small one does. The processor time is that
+ * of this thread, so a machine that is busy with something else does not count.
+ */
+export function createPace(spentMs: () => number = threadMs): () => number {
+  let most = WORK_PER_TURN;
+  let before = spentMs();
+  return () => {
+    const now = spentMs();
+    most = now - before > LONG_TURN_MS ? Math.max(1, most / 2) : Math.min(WORK_PER_TURN, most * 2);
+    before = now;
+    return most;
+  };
+}
+
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
 /** Callers take turns; what one caller asks for is begun in its order. */
 export function createTurns(
   nextTurn: (turn: () => void) => void = setImmediate,
-  workPerTurn: () => number = () => WORK_PER_TURN,
+  workPerTurn: () => number = createPace(),
 ): Turns {
   // Both keep their order, and lose their first at no cost, however long they are.
   const waiting = new Map<unknown, Set<() => unknown>>();
