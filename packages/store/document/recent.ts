@@ -4,8 +4,11 @@
  */
 import type { Id } from "../port.ts";
 
-/** What a collection remembers: so much BSON twice, of which no document may take more than this part. */
-const MAX_BYTES = 2 * 1024 * 1024;
+/**
+ * What a collection remembers: so much BSON twice, of which no document may take more than this part. It is for what is
+ * asked for again and again, or changed right after it was read: more would only hide what documents cost as they grow more.
+ */
+const MAX_BYTES = 256 * 1024;
 const MAX_BYTES_OF_ONE = 64 * 1024;
 /** What an entry takes besides. */
 const ENTRY_BYTES = 64;
