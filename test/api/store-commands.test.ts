@@ -1,0 +1,103 @@
+/** What requests cost at the database: MongoDB's own profiler counts the commands of the services. */
+import { MongoClient } from "mongodb";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "../harness/eventually.ts";
+import { mongodMissing, type ReplicaSet, startReplicaSet } from "../harness/mongod.ts";
+import { type Petstore, startPetstore } from "../harness/petstore.ts";
+import { serviceNames } from "../simulation/cluster.ts";
+
+const timeout = 300_000;
+const ALIKE = 3;
+let set: ReplicaSet;
+let petstore: Petstore;
+let client: MongoClient;
+beforeAll(async () => {
+  if (mongodMissing) return;
+  set = await startReplicaSet();
+  petstore = await startPetstore({ mongodbUri: set.uri, replicas: 1 });
+  client = new MongoClient(set.uri);
+}, timeout);
+afterAll(async () => {
+  await client?.close();
+  await petstore?.stop();
+  await set?.stop();
+}, timeout);
+
+const dbOf = (service: string) => client.db(`petstore_${service}`);
+/** Those of workers, which run on timers, ask for these fields; readiness reads a collection of its own. */
+const OF_WORKERS = ["pending", "hasReservations", "hour", "endedOn"];
+
+async function send(method: string, path: string, body: object): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${petstore.http}${path}`, { method, headers, body: JSON.stringify(body) });
+  expect(`${response.status} ${response.ok ? "" : await response.text()}`).toMatch(/^20[01] $/);
+}
+
+/** No entry waits for its status to be published. */
+const atRest = () => eventually(() => dbOf("inventory").collection("inventory").countDocuments({ pending: true }), 0);
+
+/** How often the services sent each command for a request and all that follows from it. */
+async function commandsOf(request: () => Promise<void>): Promise<Record<string, number>> {
+  await atRest();
+  for (const name of serviceNames) await dbOf(name).command({ profile: 2 });
+  await request();
+  await atRest();
+  const counts: Record<string, number> = {};
+  for (const name of serviceNames) {
+    await dbOf(name).command({ profile: 0 });
+    const seen = await dbOf(name).collection("system.profile").find({ appName: "petstore" }).toArray();
+    await dbOf(name).collection("system.profile").drop();
+    for (const { ns, op, command } of seen) {
+      const collection = `${ns}`.slice(`petstore_${name}.`.length);
+      const isOfWorker = OF_WORKERS.some((field) => field in (command?.filter ?? {}));
+      if (isOfWorker || collection === "_petstore") continue;
+      const what = `${op === "command" ? Object.keys(command)[0] : op} ${collection}`;
+      counts[what] = (counts[what] ?? 0) + 1;
+    }
+  }
+  return counts;
+}
+
+/**
+ * The least that one of several alike took of each command: a worker that runs at the same time adds to one of them. They
+ * are for records 1, 2 and so on.
+ */
+async function leastOf(request: (id: number) => Promise<void>): Promise<Record<string, number>> {
+  const all: Record<string, number>[] = [];
+  for (let id = 1; id <= ALIKE; id++) all.push(await commandsOf(() => request(id)));
+  const least = Object.keys(all[0] ?? {}).map((what) => [what, Math.min(...all.map((counts) => counts[what] ?? 0))]);
+  return Object.fromEntries(least.filter(([, count]) => count !== 0));
+}
+
+test.skipIf(mongodMissing)("each request takes as few commands as it can", { timeout }, async () => {
+  await send("POST", "/categories", { name: "dogs" });
+  await send("POST", "/pets", { name: "the first of its category", categoryId: 1 });
+  expect(await leastOf(() => send("POST", "/pets", { name: "Rex", categoryId: 1 }))).toEqual({
+    // The deletion guard is read before the pet claims its place, and after it.
+    "query deletion_guards": 2,
+    "findAndModify _sequences": 1,
+    "insert pets": 1,
+    "insert inventory": 1,
+    "update pets": 1,
+    // Of publishing the status, which Pet knows already.
+    "query inventory": 1,
+    "query pets": 1,
+    "update inventory": 1,
+  });
+  expect(await leastOf((petId) => send("POST", "/store/orders", { petId }))).toEqual({
+    "findAndModify _sequences": 1,
+    "insert orders": 1,
+    "update orders": 1,
+    // Would it be refused; what is published.
+    "query inventory": 2,
+    "update inventory": 2,
+    "update pets": 1,
+  });
+  expect(await leastOf((id) => send("PATCH", `/store/orders/${id}`, { complete: true }))).toEqual({
+    "update orders": 2,
+    "query inventory": 1,
+    "update inventory": 2,
+    "update pets": 1,
+  });
+  expect(await leastOf((id) => send("PATCH", `/pets/${id}`, { name: "Max" }))).toEqual({ "update pets": 1 });
+});
