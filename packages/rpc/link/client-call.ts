@@ -4,14 +4,14 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Deadline } from "../deadline.ts";
 import type { Answer, Header } from "../gen/link/internal/v1/link_service_pb.ts";
 import { toError } from "./failure.ts";
-import { toHeaders } from "./headers.ts";
+import { type CallHeaders, toHeaders } from "./headers.ts";
 
 export interface NewCall {
   readonly method: DescMethodUnary;
   readonly input: Message;
   /** The input, encoded. */
   readonly bytes: Uint8Array;
-  readonly headers: HeadersInit | undefined;
+  readonly headers: CallHeaders;
   readonly deadline: Deadline;
   readonly signal: AbortSignal | undefined;
 }

@@ -4,6 +4,7 @@ import querystring from "node:querystring";
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { markNeverRan } from "../client/never-ran.ts";
+import type { Deadline } from "../deadline.ts";
 import {
   type CallSchema,
   LinkRequestSchema,
@@ -12,7 +13,6 @@ import {
 } from "../gen/link/internal/v1/link_service_pb.ts";
 import type { ClientCall } from "./client-call.ts";
 import { LinkViolation, readFrames, toFrame } from "./frames.ts";
-import { toCallHeaders } from "./headers.ts";
 import { bytesOfCall, parts } from "./parts.ts";
 import { LINK_VERSION } from "./version.ts";
 
@@ -92,8 +92,7 @@ export function openStream(
       unanswered.set(id, call);
       call.onGiveUp = () => cancel(id);
       const { method, headers, bytes, deadline } = call.made;
-      const timeoutMs = Math.ceil(deadline.timeoutMs() ?? 0);
-      return { id, method: numberOf(method), timeoutMs, ...toCallHeaders(headers), message: bytes };
+      return { id, method: numberOf(method), timeoutMs: timeoutOf(deadline), ...headers, message: bytes };
     });
     for (const part of parts(inits, bytesOfCall)) write({ methods: methods.splice(0), calls: part });
   }
@@ -169,4 +168,13 @@ export function openStream(
   });
   stream.write(toFrame(LinkRequestSchema, { hello: { version: LINK_VERSION } }));
   return promise;
+}
+
+/** The longest time that a call can say: 49 days. */
+const MAX_TIMEOUT_MS = 0xffff_ffff;
+
+/** What remains of a call's time, as a number that fits: 0 where there is no limit. What is no number is no time. */
+function timeoutOf(deadline: Deadline): number {
+  const left = deadline.timeoutMs();
+  return left === undefined ? 0 : Math.min(MAX_TIMEOUT_MS, Math.ceil(left)) || 1;
 }

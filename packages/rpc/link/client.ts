@@ -7,6 +7,7 @@ import type { CallLimit } from "../client/call-limit.ts";
 import { deadlineAfter } from "../deadline.ts";
 import { ClientCall } from "./client-call.ts";
 import { type ClientStream, openStream } from "./client-stream.ts";
+import { fromCallHeaders, toCallHeaders } from "./headers.ts";
 
 /** A larger message goes by itself: on a link the calls behind it would wait for it. */
 const BIG = 32 * 1024;
@@ -78,7 +79,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
 
   function sendPlainly(call: ClientCall): void {
     const { method, input, headers, deadline, signal } = call.made;
-    plain.unary(method, signal, deadline.timeoutMs(), headers, input).then(
+    plain.unary(method, signal, deadline.timeoutMs(), fromCallHeaders(headers), input).then(
       (response) => call.succeed(response),
       (error) => call.fail(error),
     );
@@ -96,7 +97,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
         method,
         input: message,
         bytes,
-        headers: init,
+        headers: toCallHeaders(init),
         signal,
         deadline: deadlineAfter(clock, timeoutMs),
       };

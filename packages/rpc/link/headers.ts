@@ -1,7 +1,6 @@
 /** Headers as a link carries them: the two that every call has by themselves, the others by name. */
 import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
 import { CALLER_HEADER } from "../call.ts";
-import type { Call, Header } from "../gen/link/internal/v1/link_service_pb.ts";
 
 interface Field {
   readonly name: string;
@@ -17,7 +16,7 @@ export interface CallHeaders {
 
 export const toFields = (headers: Headers): Field[] => [...headers].map(([name, value]) => ({ name, value }));
 
-export function toHeaders(fields: readonly Header[]): Headers {
+export function toHeaders(fields: readonly Field[]): Headers {
   const headers = new Headers();
   for (const { name, value } of fields) headers.append(name, value);
   return headers;
@@ -38,7 +37,7 @@ export function toCallHeaders(init: HeadersInit | undefined): CallHeaders {
   return all;
 }
 
-export function fromCallHeaders({ requestId, caller, headers }: Call): Headers {
+export function fromCallHeaders({ requestId, caller, headers }: CallHeaders): Headers {
   const all = toHeaders(headers);
   if (requestId !== "") all.set(REQUEST_ID_HEADER, requestId);
   if (caller !== "") all.set(CALLER_HEADER, caller);

@@ -48,6 +48,15 @@ describe("calls", () => {
     expect(seen).toEqual(["one user-one one", "two user-two two"]);
   });
 
+  test("may say any time", async () => {
+    const { client } = await startLinked();
+    const times = [undefined, 0.5, 1e6, 2 ** 40, Number.NaN];
+    const calls = await Promise.allSettled(
+      times.map((timeoutMs) => ask(client, 1, timeoutMs === undefined ? {} : { timeoutMs })),
+    );
+    expect(failures(calls).filter(({ code }) => code !== Code.DeadlineExceeded)).toEqual([]);
+  });
+
   test("fail one by one, with reason, message and details", async () => {
     const { client } = await startLinked(({ categoryId }) => {
       if (categoryId % 2n === 1n) throw new DomainError("CATEGORY_NOT_FOUND", `no ${categoryId}`);

@@ -2,13 +2,10 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { describe, expect, test } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { expect, test } from "vitest";
+import { reasonOf } from "../../../errors.ts";
 import { SECRET_HEADER } from "../call.ts";
-import { limitCalls } from "../client/call-limit.ts";
-import { openReplica } from "../client/replica.ts";
 import {
-  ask,
   askAll,
   clientOf,
   failures,
@@ -35,18 +32,16 @@ const openLink = async (transport: Transport, headers = {}) => {
   return error && [error.code, reasonOf(error)?.reason];
 };
 
-describe.each(transports)("over %s", (name, transportTo) => {
-  test("a stranger is refused", async () => {
-    const { url } = await startService();
-    const refused = [Code.PermissionDenied, "PERMISSION_DENIED"];
-    expect(await openLink(transportTo(url))).toEqual(refused);
-    expect(await openLink(transportTo(url), { [SECRET_HEADER]: "a guess" })).toEqual(refused);
-  });
+test.each(transports)("over %s a stranger is refused", async (_, transportTo) => {
+  const { url } = await startService();
+  const refused = [Code.PermissionDenied, "PERMISSION_DENIED"];
+  expect(await openLink(transportTo(url))).toEqual(refused);
+  expect(await openLink(transportTo(url), { [SECRET_HEADER]: "a guess" })).toEqual(refused);
+});
 
-  test.runIf(name !== "gRPC")("there is no link, for a process of the system either", async () => {
-    const { url } = await startService();
-    expect(await openLink(transportTo(url), { [SECRET_HEADER]: secret })).toEqual([Code.Unimplemented, undefined]);
-  });
+test.each(transports.filter(([name]) => name !== "gRPC"))("there is no link over %s", async (_, transportTo) => {
+  const { url } = await startService();
+  expect(await openLink(transportTo(url), { [SECRET_HEADER]: secret })).toEqual([Code.Unimplemented, undefined]);
 });
 
 test("nothing of a stranger's runs", async () => {
@@ -95,12 +90,4 @@ test("calls are plain when that is wanted", async () => {
   const { url } = await startService();
   await askAll(clientOf(openTo(url, { link: false })), 2);
   expect(requests).toEqual(["GetCategoryState", "GetCategoryState"]);
-});
-
-test("one connection carries the link and the RPCs beside it", async () => {
-  const { url } = await startService();
-  const replica = openReplica(url, { secret, limit: limitCalls(errors), clock: () => 0 });
-  await ask(clientOf(replica.transport), 1);
-  await replica.isServing();
-  replica.close();
 });

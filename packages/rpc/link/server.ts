@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
-import { SECRET_HEADER } from "../call.ts";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
+import { isPeerRequest } from "../server/authorization.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { createTurns, type Turns } from "../server/turns.ts";
 import { type LinkLimits, type ServerStream, serveStream } from "./server-stream.ts";
@@ -39,14 +39,9 @@ export function createLinkServer({ dispatcher, log, limits = defaultLimits, turn
   const open = new Set<ServerStream>();
   let isDraining = false;
 
-  const isTrusted = ({ headers }: IncomingMessage): boolean => {
-    const secret = headers[SECRET_HEADER];
-    return typeof secret === "string" && dispatcher.isTrusted(new Headers({ [SECRET_HEADER]: secret }));
-  };
-
   return {
     serve(request, response) {
-      if (request.url !== LINK_PATH || !isGrpc(request) || !isTrusted(request)) return undefined;
+      if (request.url !== LINK_PATH || !isGrpc(request) || !isPeerRequest(dispatcher, request)) return undefined;
       // Of HTTP/2: they stand in for those of HTTP/1.1.
       const exchange = [request, response] as unknown as [Http2ServerRequest, Http2ServerResponse];
       const link = serveStream(...exchange, { dispatcher, turns: shared, log, limits });

@@ -1,5 +1,6 @@
 /** Who may call internal services: the system's own processes. */
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { ANONYMOUS, CALLER_HEADER, type Principal, SECRET_HEADER } from "../call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
@@ -11,6 +12,12 @@ export const isInternal = ({ parent }: DescMethod): boolean => parent.file.proto
 
 // Equal lengths for timingSafeEqual, whatever was sent.
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** Whether a request comes from one of the system's own processes, which `isTrusted` finds out by its secret. */
+export const isPeerRequest = (
+  { isTrusted }: { isTrusted(headers: Headers): boolean },
+  { headers: { [SECRET_HEADER]: secret } }: IncomingMessage,
+): boolean => typeof secret === "string" && isTrusted(new Headers({ [SECRET_HEADER]: secret }));
 
 /** Who calls a service: a process of the system in its caller's name, or somebody from outside. */
 export interface ServicePrincipal extends Principal {

@@ -9,9 +9,9 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
-import { SECRET_HEADER } from "../call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { createLinkServer, type LinkServer } from "../link/server.ts";
+import { isPeerRequest } from "./authorization.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { HealthState } from "./health.ts";
 import { ensureHost } from "./host.ts";
@@ -64,10 +64,8 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   links.routes(router);
   serveReflection(router, dispatcher.services);
 
-  const knowsPeer = ({ headers: { [SECRET_HEADER]: secret } }: IncomingMessage) =>
-    typeof secret === "string" && dispatcher.isTrusted(new Headers({ [SECRET_HEADER]: secret }));
   const server = createOnePortServer(createListener(router.handlers, { links, log, errors }), limits, {
-    knowsPeer,
+    knowsPeer: (request) => isPeerRequest(dispatcher, request),
     log,
   });
   const port = await listen(server, { host, port: options.port }, options.listenAdvice);
