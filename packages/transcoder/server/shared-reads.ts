@@ -29,13 +29,15 @@ export function shareReads<A>(whenTurnEnds: (make: () => void) => void = process
   const notMade = new Map<string, Shared<A>>();
 
   function begin(key: string, deadline: number, call: MakeCall<A>): Shared<A> {
-    const { promise, resolve } = Promise.withResolvers<A>();
-    const shared: Shared<A> = { deadline, callers: 0, gone: new AbortController(), answer: promise };
-    notMade.set(key, shared);
-    whenTurnEnds(() => {
-      notMade.delete(key);
-      resolve(call(shared.deadline, shared.gone.signal));
+    const gone = new AbortController();
+    const answer = new Promise<A>((resolve) => {
+      whenTurnEnds(() => {
+        notMade.delete(key);
+        resolve(call(shared.deadline, gone.signal));
+      });
     });
+    const shared: Shared<A> = { deadline, callers: 0, gone, answer };
+    notMade.set(key, shared);
     return shared;
   }
 
