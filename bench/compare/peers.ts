@@ -29,12 +29,19 @@ export async function preparePeers(names: readonly string[], progress: (text: st
   const leftOut: string[] = [];
   for (const name of names) {
     const { peer } = (await import(join(FOLDER, name, "peer.ts"))) as { peer: Peer };
-    const reason = peer.unavailable?.();
-    if (reason !== undefined) leftOut.push(`${name}: ${reason}`);
-    else {
-      await peer.prepare?.((text) => progress(`${name}: ${text}`));
-      ready.push(peer);
-    }
+    const reason = peer.unavailable?.() ?? (await prepare(peer, (text) => progress(`${name}: ${text}`)));
+    if (reason === undefined) ready.push(peer);
+    else leftOut.push(`${name}: ${reason}`);
   }
   return { ready, leftOut };
+}
+
+/** Says why it can't be prepared, if so: without a network, one that has to be built first. */
+async function prepare(peer: Peer, progress: (text: string) => void): Promise<string | undefined> {
+  try {
+    await peer.prepare?.(progress);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
