@@ -74,6 +74,7 @@ function handlerOf(operation: Operation, options: RouteOptions) {
     const keyOf = () => [
       target,
       strict,
+      headers["x-server-timeout"],
       ...sentHeaders.map((name) => headers[name]),
       ...Object.entries({ ...ownHeaders, [REQUEST_ID_HEADER]: "" }),
     ];

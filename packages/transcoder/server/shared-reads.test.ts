@@ -123,6 +123,7 @@ describe("requests of one turn", () => {
     ["another target", { url: "/books/2" }],
     ["another query", { url: "/books/1?x=1" }],
     ["another caller", { url: "/books/1", headers: { "x-caller": "ann" } }],
+    ["another time limit", { url: "/books/1", headers: { "x-server-timeout": "20" } }],
     ["another handling of what is unknown", { url: "/books/1", headers: { prefer: "handling=strict" } }],
   ])("with %s are calls of their own", async (_, other) => {
     const { called } = await together([{ url: "/books/1" }, other, { url: "/books/1" }]);
