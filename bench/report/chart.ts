@@ -42,6 +42,7 @@ export function chart(results: Results): string {
   }
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" font-family="sans-serif" font-size="12">\n` +
+    "<title>Rates and processor time of the petstore and its peers, by workload</title>\n" +
     `<rect width="${WIDTH}" height="${y}" fill="#ffffff"/>\n${parts.join("\n")}\n</svg>\n`
   );
 }
