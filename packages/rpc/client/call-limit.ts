@@ -1,7 +1,8 @@
 /** How many calls may wait for one service. */
-import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import { messageOf } from "../message.ts";
 import { notMade } from "./ambiguous-failure.ts";
 
 /** Most calls to one service that have not been answered. */
@@ -32,12 +33,18 @@ export function limitCalls(errors: ErrorCatalogue, maxCalls = MAX_CALLS, maxByte
   };
 }
 
+/** Counts a call by its request, which it gives back encoded, with what has to be called when the call ends. */
+export function enterCall(limit: CallLimit, { input }: DescMethod, init: MessageInitShape<DescMessage>) {
+  const message = messageOf(input, init);
+  const bytes = toBinary(input, message);
+  return { message, bytes, leave: limit.enter(bytes.length) };
+}
+
 /** Lets the unary calls of a transport count. */
 export const withCallLimit = (next: Transport, limit: CallLimit): Transport => ({
   ...next,
   async unary(method, signal, timeoutMs, headers, input, contextValues) {
-    const message = ("$typeName" in input ? input : create(method.input, input)) as Message;
-    const leave = limit.enter(toBinary(method.input, message as never).length);
+    const { leave } = enterCall(limit, method, input);
     return next.unary(method, signal, timeoutMs, headers, input, contextValues).finally(leave);
   },
 });

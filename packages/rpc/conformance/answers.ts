@@ -4,6 +4,7 @@ import { create, type DescMethod } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import { RpcError } from "../errors/catalogue.ts";
+import { fromAny } from "../errors/details.ts";
 import type {
   AnyAnswer,
   Contract,
@@ -61,8 +62,7 @@ export function createAnswers({ requestInfo: requestInfoSchema }: Contract) {
 
   function failure({ code, message = "", details }: ErrorAnswer, info: RequestInfo | undefined): RpcError {
     const error = new RpcError(message, code);
-    for (const { typeUrl, value } of details)
-      error.details.push({ type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1), value });
+    error.details.push(...details.map(fromAny));
     if (info) error.details.push({ desc: requestInfoSchema, value: { ...info } });
     return error;
   }

@@ -13,6 +13,7 @@ import {
 } from "../gen/link/internal/v1/link_service_pb.ts";
 import type { ClientCall } from "./client-call.ts";
 import { LinkViolation, readFrames, toFrame } from "./frames.ts";
+import { onceATurn } from "./once-a-turn.ts";
 import { bytesOfCall, parts } from "./parts.ts";
 import { LINK_VERSION } from "./version.ts";
 
@@ -107,13 +108,13 @@ export function openStream(
     return lastId;
   }
 
-  /** Those of one turn of the event loop are told together. */
+  const tellCancels = onceATurn(() => {
+    if (state === "open") write({ cancels });
+    cancels = [];
+  });
   function cancel(id: number): void {
-    if (cancels.push(id) > 1) return;
-    setImmediate(() => {
-      if (state === "open") write({ cancels });
-      cancels = [];
-    });
+    cancels.push(id);
+    tellCancels();
   }
 
   /** The other side has no link for us, and has done nothing. */

@@ -1,13 +1,13 @@
 /** A client's calls to one replica: over its link, as long as there is one. */
 import type { ClientHttp2Stream } from "node:http2";
-import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import type { Clock } from "@petstore/runtime/clock";
-import type { CallLimit } from "../client/call-limit.ts";
+import { type CallLimit, enterCall } from "../client/call-limit.ts";
 import { deadlineAfter } from "../deadline.ts";
 import { ClientCall } from "./client-call.ts";
 import { type ClientStream, openStream } from "./client-stream.ts";
 import { fromCallHeaders, toCallHeaders } from "./headers.ts";
+import { onceATurn } from "./once-a-turn.ts";
 
 /** A larger message goes by itself: on a link the calls behind it would wait for it. */
 const BIG = 32 * 1024;
@@ -34,17 +34,10 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
   const queue = new Set<ClientCall>();
   let stream: ClientStream | undefined;
   let isOpening = false;
-  let isFlushDue = false;
   let plainUntil = Number.NEGATIVE_INFINITY;
 
-  function flushSoon(): void {
-    if (isFlushDue) return;
-    isFlushDue = true;
-    setImmediate(flush);
-  }
-
+  const flushSoon = onceATurn(flush);
   function flush(): void {
-    isFlushDue = false;
     if (clock() < plainUntil) for (const call of takeQueue()) sendPlainly(call);
     else if (!stream) void open();
     else if (stream.canSend() && queue.size > 0) stream.send(takeQueue());
@@ -88,9 +81,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
   return {
     stream: plain.stream,
     async unary(method, signal, timeoutMs, init, input, contextValues) {
-      const message = ("$typeName" in input ? input : create(method.input, input)) as Message;
-      const bytes = toBinary(method.input, message as never);
-      const leave = limit.enter(bytes.length);
+      const { message, bytes, leave } = enterCall(limit, method, input);
       if (bytes.length > BIG || clock() < plainUntil)
         return plain.unary(method, signal, timeoutMs, init, input, contextValues).finally(leave);
       const made = {

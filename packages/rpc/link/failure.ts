@@ -1,7 +1,8 @@
 /** The failure of a call as a link carries it: what a plain RPC has in its trailers, no more and no less. */
-import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
+import { fromAny, toAny } from "../errors/details.ts";
 import type { Answer, AnswerSchema, Failure } from "../gen/link/internal/v1/link_service_pb.ts";
 import { toFields, toHeaders } from "./headers.ts";
 
@@ -10,23 +11,15 @@ type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 export const failedAnswer = (id: number, { code, rawMessage: message, details, metadata }: ConnectError) =>
   ({
     id,
-    outcome: { case: "failure", value: { code, message, details: details.map(pack) } },
+    outcome: {
+      case: "failure",
+      value: { code, message, details: details.map((detail) => toBinary(AnySchema, toAny(detail))) },
+    },
     headers: toFields(metadata),
   }) satisfies AnswerInit;
 
 export function toError({ code, message, details }: Failure, headers: Answer["headers"]): ConnectError {
   const error = new ConnectError(message, code, toHeaders(headers));
-  error.details = details.map((bytes) => {
-    const { typeUrl, value } = fromBinary(AnySchema, bytes);
-    return { type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1), value };
-  });
+  error.details = details.map((bytes) => fromAny(fromBinary(AnySchema, bytes)));
   return error;
-}
-
-function pack(detail: ConnectError["details"][number]): Uint8Array {
-  const any =
-    "desc" in detail
-      ? { typeUrl: detail.desc.typeName, value: toBinary(detail.desc, create(detail.desc, detail.value)) }
-      : { typeUrl: detail.type, value: detail.value };
-  return toBinary(AnySchema, create(AnySchema, { ...any, typeUrl: `type.googleapis.com/${any.typeUrl}` }));
 }

@@ -7,6 +7,7 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 
 const PREFIX_BYTES = 5;
@@ -18,14 +19,8 @@ export class LinkViolation extends Error {
   override readonly name = "LinkViolation";
 }
 
-export function toFrame<D extends DescMessage>(desc: D, message: MessageInitShape<D>): Buffer {
-  const bytes = toBinary(desc, create(desc, message));
-  const frame = Buffer.allocUnsafe(PREFIX_BYTES + bytes.length);
-  frame[0] = 0;
-  frame.writeUInt32BE(bytes.length, 1);
-  frame.set(bytes, PREFIX_BYTES);
-  return frame;
-}
+export const toFrame = <D extends DescMessage>(desc: D, message: MessageInitShape<D>): Buffer =>
+  Buffer.from(encodeEnvelope(0, toBinary(desc, create(desc, message))).buffer);
 
 export interface FrameReader {
   /** Takes what has arrived, and hands on the messages that are complete. Throws LinkViolation. */

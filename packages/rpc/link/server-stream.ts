@@ -7,6 +7,7 @@ import type { Dispatcher } from "../server/dispatcher.ts";
 import { keepOpen } from "../server/kept-open.ts";
 import type { Turns } from "../server/turns.ts";
 import { LinkViolation, readFrames, toFrame } from "./frames.ts";
+import { onceATurn } from "./once-a-turn.ts";
 import { bytesOfAnswer, parts } from "./parts.ts";
 import { type AnswerInit, createServerCalls } from "./server-calls.ts";
 import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_VERSION, STREAM_WINDOW_BYTES } from "./version.ts";
@@ -46,7 +47,6 @@ export function serveStream(
   let hasAllCalls = false;
   let answers: AnswerInit[] = [];
   let answersBytes = 0;
-  let isFlushDue = false;
   let isBlocked = false;
   let isClosed = false;
 
@@ -80,15 +80,8 @@ export function serveStream(
     flushSoon();
   }
 
-  /** What becomes ready in the same turn of the event loop is sent together. */
-  function flushSoon(): void {
-    if (isFlushDue) return;
-    isFlushDue = true;
-    setImmediate(flush);
-  }
-
+  const flushSoon = onceATurn(flush);
   function flush(): void {
-    isFlushDue = false;
     settle();
     if (state !== "open") return;
     if (!isBlocked && answers.length > 0) {

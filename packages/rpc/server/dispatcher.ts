@@ -9,7 +9,6 @@ import {
   type DescMethodUnary,
   type DescService,
   type Message,
-  type MessageInitShape,
 } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter } from "@connectrpc/connect";
@@ -18,6 +17,7 @@ import { validate } from "connect-transcoder/validation/validate";
 import { openCall } from "../call.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, outOfTime, type StoreFailureOf, violationError } from "../errors/translate.ts";
+import { messageOf } from "../message.ts";
 import { createAuthorization, isInternal } from "./authorization.ts";
 import type { Implementation, StreamHandler, UnaryHandler } from "./handlers.ts";
 import { addRoutes, isServed, isUnary, type Served } from "./routes.ts";
@@ -145,7 +145,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     underWay.unary++;
     try {
       validate(request);
-      return toMessage(method, await (handler as UnaryHandler)(request, call));
+      return messageOf(method.output, await (handler as UnaryHandler)(request, call));
     } finally {
       underWay.unary--;
     }
@@ -183,7 +183,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       run.validate(request);
       const call = { ...run.call, responseHeaders: incoming.responseHeaders, signal };
       const messages = (run.handler as StreamHandler)(request, call);
-      for await (const message of until(signal, messages, stopped)) yield toMessage(method, message);
+      for await (const message of until(signal, messages, stopped)) yield messageOf(method.output, message);
     } catch (error) {
       thrown = error;
       failure = run.failed(error);
@@ -209,9 +209,6 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     routes: (router) => addRoutes(router, [...methods.values()], { invoke, stream }),
   };
 }
-
-const toMessage = ({ output }: DescMethod, init: MessageInitShape<DescMethod["output"]>): Message =>
-  "$typeName" in init ? (init as Message) : create(output, init);
 
 /** What passes by itself needs no stack. */
 const oneLine = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`);

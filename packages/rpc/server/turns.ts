@@ -25,7 +25,8 @@ export function createServerTurns(server: Server, pace: () => number = createPac
   let connects = false;
   server.on("connection", () => (connects = true));
   return createTurns(setImmediate, () => {
-    const most = Math.min(pace(), connects ? WORK_PER_TURN_WHILE_OTHERS_CONNECT : WORK_PER_TURN);
+    const paced = pace();
+    const most = connects ? WORK_PER_TURN_WHILE_OTHERS_CONNECT : paced;
     connects = false;
     return most;
   });
