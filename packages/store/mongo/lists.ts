@@ -17,24 +17,25 @@ export const keyOf = (fields: readonly string[]) =>
 export type List = (scan: Scan) => Promise<readonly Uint8Array[]>;
 
 export function createLists(database: Database, raw: Raw): List {
-  type Asked = PromiseWithResolvers<readonly Uint8Array[]>;
+  type Asked = PromiseWithResolvers<readonly Uint8Array[]> & { readonly scan: Scan };
 
-  async function send(question: string, asked: readonly Asked[]): Promise<void> {
+  async function send(asked: readonly Asked[]): Promise<void> {
+    const { scan } = asked[0] as Asked;
     try {
-      const found = await query(database, raw, JSON.parse(question) as Scan);
+      const found = await query(database, raw, scan);
       for (const { resolve } of asked) resolve(found);
     } catch (error) {
       for (const { reject } of asked) reject(error);
     }
   }
 
-  const ask = createBatcher<string, Asked>(async (question, asked) => {
-    await withPatience(send(question, asked));
+  const ask = createBatcher<string, Asked>(async (_, asked) => {
+    await withPatience(send(asked));
     return [];
   });
 
   return (scan) => {
-    const asked: Asked = Promise.withResolvers();
+    const asked: Asked = { scan, ...Promise.withResolvers<readonly Uint8Array[]>() };
     ask(JSON.stringify(scan), asked);
     return asked.promise;
   };
