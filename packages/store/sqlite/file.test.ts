@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { realTime } from "@petstore/runtime/clock";
 import { Binary, serialize } from "bson";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
 import { openStore } from "../open.ts";
 import { type Doc, keep, put, schema, UnusableServer } from "../port.ts";
@@ -13,14 +13,12 @@ import { openEmbedded } from "./sqlite.ts";
 
 const PETS = schema<Doc & { readonly name?: string }>()("pets", { name: ["name"] });
 
-let dir: string;
+const dir = directoryForEach();
 let path: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "petstore-"));
-  path = join(dir, "data", "pet.db");
-  mkdirSync(join(dir, "data"));
+  path = join(dir.path, "data", "pet.db");
+  mkdirSync(join(dir.path, "data"));
 });
-afterEach(() => rmSync(dir, { recursive: true }));
 
 const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
 const open = () => openEmbedded(path, options);
@@ -42,13 +40,13 @@ describe("opening says what is wrong and what to do", () => {
   };
 
   test("the directory is made when it is missing", async () => {
-    path = join(dir, "new", "deep", "pet.db");
+    path = join(dir.path, "new", "deep", "pet.db");
     await (await open()).close();
   });
 
   test("in use", async () => {
     const store = await open();
-    await expectRefusal("StoreLocked", join(dir, "data"), "pet.db", "in use by another process", "stop");
+    await expectRefusal("StoreLocked", join(dir.path, "data"), "pet.db", "in use by another process", "stop");
     await store.close();
     await (await open()).close();
   });
@@ -73,8 +71,8 @@ describe("opening says what is wrong and what to do", () => {
   test("a directory where the file should be, and a file where the directory should be", async () => {
     mkdirSync(path);
     await expectRefusal("NotWritable", path);
-    writeFileSync(join(dir, "file"), "");
-    path = join(dir, "file", "pet.db");
+    writeFileSync(join(dir.path, "file"), "");
+    path = join(dir.path, "file", "pet.db");
     await expectRefusal("NotWritable", path);
   });
 });
@@ -147,14 +145,14 @@ describe("openStore", () => {
 
   test("keeps each service's store in a file of its own below DATA_DIR", async () => {
     const stores = await Promise.all(
-      ["pet", "order"].map((service) => openStore({ service, dataDir: dir }, storeOptions)),
+      ["pet", "order"].map((service) => openStore({ service, dataDir: dir.path }, storeOptions)),
     );
     for (const store of stores) await store.close();
-    for (const name of ["pet", "order"]) openFile(join(dir, `${name}.db`)).close();
+    for (const name of ["pet", "order"]) openFile(join(dir.path, `${name}.db`)).close();
   });
 
   test("keeps them in MongoDB when there is a URI", async () => {
-    const config = { service: "pet", dataDir: dir, mongodbUri: { reveal: () => "mongodb://me:hunter2@:1/" } };
+    const config = { service: "pet", dataDir: dir.path, mongodbUri: { reveal: () => "mongodb://me:hunter2@:1/" } };
     const error = await openStore(config, storeOptions).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UnusableServer);
     expect(`${error}`).toMatch(/The connection string is not a connection string(?!.*hunter2)/);

@@ -1,10 +1,9 @@
 /** No room for a change: it has no effect, which is certain; reads go on, and so do changes once there is room. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
 import { type Collection, type Doc, keep, put, schema } from "../port.ts";
 import { openFile } from "./file.ts";
@@ -16,13 +15,11 @@ interface Row extends Doc {
 }
 const ROWS = schema<Row>()("rows", { filler: ["filler"] });
 
-let dir: string;
+const dir = directoryForEach();
 let path: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "petstore-"));
-  path = join(dir, "pet.db");
+  path = join(dir.path, "pet.db");
 });
-afterEach(() => rmSync(dir, { recursive: true }));
 
 const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
 /** SQLite then says that it is full, as it does when the disk is. */

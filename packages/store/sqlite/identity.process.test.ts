@@ -1,11 +1,11 @@
 /** The files of one DATA_DIR: they carry one identity, are not mixed, and do not come back empty. */
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
 import { type Doc, put, schema } from "../port.ts";
 import { openFile } from "./file.ts";
@@ -14,13 +14,9 @@ import { openEmbedded } from "./sqlite.ts";
 const SERVICES = ["pet", "category", "order", "inventory"];
 const ROWS = schema<Doc & { readonly _id: number }>()("rows", {});
 
-let dir: string;
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "petstore-"));
-});
-afterEach(() => rmSync(dir, { recursive: true }));
+const dir = directoryForEach();
 
-const file = (service: string, of = "data") => join(dir, of, `${service}.db`);
+const file = (service: string, of = "data") => join(dir.path, of, `${service}.db`);
 const remove = (path: string) => {
   for (const end of ["", "-wal", "-shm", "-journal"]) rmSync(path + end, { force: true });
 };
@@ -61,7 +57,7 @@ test("services start in any order, alone and again, and their files carry one id
   await start(["pet", "order", "inventory", "category"]);
   await start(SERVICES);
   const ids = SERVICES.map((service) => identityOf(file(service), "$identity"));
-  expect(new Set([...ids, identityOf(join(dir, "data", "identity.db"), "identity")]).size).toBe(1);
+  expect(new Set([...ids, identityOf(join(dir.path, "data", "identity.db"), "identity")]).size).toBe(1);
   await start(SERVICES, "other");
   expect(identityOf(file("pet", "other"), "$identity")).not.toBe(ids[0]);
 });
@@ -95,7 +91,7 @@ describe("refused, again and again, and nothing is made of it", () => {
         truncateSync(file("pet"), 0);
       },
     ],
-    ["no identity beside it", "identity.db that is not there", () => remove(join(dir, "data", "identity.db"))],
+    ["no identity beside it", "identity.db that is not there", () => remove(join(dir.path, "data", "identity.db"))],
   ])("%s", async (_, word, spoil) => {
     spoil();
     for (let i = 0; i < 2; i++) await expectRefusal("pet", word);
@@ -112,17 +108,17 @@ describe("refused, again and again, and nothing is made of it", () => {
   });
 
   test("an identity that can't be read is told by its own name", async () => {
-    writeFileSync(join(dir, "data", "identity.db"), "not a database at all, but long enough ".repeat(100));
+    writeFileSync(join(dir.path, "data", "identity.db"), "not a database at all, but long enough ".repeat(100));
     expect((await refusal("pet")).message).toMatch(/identity\.db is damaged/);
   });
 });
 
 test("a copy of the whole directory is a backup", async () => {
   await start(SERVICES);
-  cpSync(join(dir, "data"), join(dir, "backup"), { recursive: true });
+  cpSync(join(dir.path, "data"), join(dir.path, "backup"), { recursive: true });
   await start(SERVICES);
-  rmSync(join(dir, "data"), { recursive: true });
-  cpSync(join(dir, "backup"), join(dir, "data"), { recursive: true });
+  rmSync(join(dir.path, "data"), { recursive: true });
+  cpSync(join(dir.path, "backup"), join(dir.path, "data"), { recursive: true });
   for (const service of SERVICES) {
     const store = await open(service);
     expect(await (await store.collection(ROWS)).get(1)).toEqual({ _id: 1, rev: 1 });
@@ -134,27 +130,27 @@ describe("a start that died between its steps does not stand in the way of the n
   test("the identity is there, the file is not, or it is empty", async () => {
     await start(["order"]);
     await start(["pet"]);
-    inFile(join(dir, "data", "identity.db"), "DELETE FROM files WHERE name = 'pet.db'");
+    inFile(join(dir.path, "data", "identity.db"), "DELETE FROM files WHERE name = 'pet.db'");
     remove(file("pet"));
     await start(["pet"]);
-    inFile(join(dir, "data", "identity.db"), "DELETE FROM files WHERE name = 'pet.db'");
+    inFile(join(dir.path, "data", "identity.db"), "DELETE FROM files WHERE name = 'pet.db'");
     remove(file("pet"));
     writeFileSync(file("pet"), "");
     await start(["pet"]);
   });
   test("the file carries the identity and is not named yet", async () => {
     await start(["pet"]);
-    inFile(join(dir, "data", "identity.db"), "DELETE FROM files");
+    inFile(join(dir.path, "data", "identity.db"), "DELETE FROM files");
     await start(["pet"]);
     remove(file("pet"));
     await expectRefusal("pet", "gone");
   });
   test("nothing but an empty identity", async () => {
     await start(["pet"]);
-    rmSync(join(dir, "data"), { recursive: true });
+    rmSync(join(dir.path, "data"), { recursive: true });
     openFile(file("order")).close();
     remove(file("order"));
-    writeFileSync(join(dir, "data", "identity.db"), "");
+    writeFileSync(join(dir.path, "data", "identity.db"), "");
     await start(SERVICES);
   });
 });
@@ -162,7 +158,7 @@ describe("a start that died between its steps does not stand in the way of the n
 test("data from before there were identities takes one on", async () => {
   await start(SERVICES);
   for (const service of SERVICES) inFile(file(service), `DROP TABLE "$identity"`);
-  remove(join(dir, "data", "identity.db"));
+  remove(join(dir.path, "data", "identity.db"));
   await start(SERVICES);
   const store = await open("pet");
   expect(await (await store.collection(ROWS)).get(1)).toEqual({ _id: 1, rev: 2 });

@@ -1,24 +1,20 @@
 /** Numbers are taken in the file block by block: most cost no commit, and none is given twice, however the process ends. */
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
 import { type Doc, put, schema } from "../port.ts";
 import { openFile, openLog } from "./file.ts";
 import { embeddedStore, openEmbedded } from "./sqlite.ts";
 
-let dir: string;
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "petstore-"));
-});
-afterEach(() => rmSync(dir, { recursive: true }));
+const dir = directoryForEach();
 
 const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
-const open = (place: string) => openEmbedded(join(dir, place, "pet.db"), options);
+const open = (place: string) => openEmbedded(join(dir.path, place, "pet.db"), options);
 
 test("a hundred numbers, one after the other, are a few commits", async () => {
-  const path = join(dir, "pet.db");
+  const path = join(dir.path, "pet.db");
   const db = openFile(path);
   const log = openLog(db, path);
   let commits = 0;
@@ -40,7 +36,7 @@ test("a process that dies leaves a gap, and no number is given twice", async () 
     for (let i = 0; i < crash * 13; i++) given.push(await store.nextId("pets"));
     given.push(...(await Promise.all(Array.from({ length: crash * 20 }, () => store.nextId("pets")))));
     // What the disk holds when the process is killed now.
-    cpSync(join(dir, place), join(dir, `${crash}`), { recursive: true });
+    cpSync(join(dir.path, place), join(dir.path, `${crash}`), { recursive: true });
     await store.close();
     place = `${crash}`;
     store = await open(place);
@@ -51,7 +47,7 @@ test("a process that dies leaves a gap, and no number is given twice", async () 
 });
 
 test("a block that found no room is taken anew before any of it is given", async () => {
-  const path = join(dir, "a", "pet.db");
+  const path = join(dir.path, "a", "pet.db");
   const db = openFile(path);
   const store = embeddedStore(db, path, options);
   const rows = await store.collection(schema<Doc & { readonly filler: string }>()("rows", {}));
@@ -65,7 +61,7 @@ test("a block that found no room is taken anew before any of it is given", async
   expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   db.exec("PRAGMA max_page_count = 1000000");
   for (let i = 0; i < 5; i++) await take();
-  cpSync(join(dir, "a"), join(dir, "b"), { recursive: true });
+  cpSync(join(dir.path, "a"), join(dir.path, "b"), { recursive: true });
   await store.close();
   const again = await open("b");
   expect(await again.nextId("pets")).toBeGreaterThan(given.at(-1) ?? 0);

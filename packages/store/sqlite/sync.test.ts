@@ -1,9 +1,9 @@
 /** The sync that ends each commit is the store's own, off the event loop: it has to be of the right file, and waited for. */
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as tick } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
 import { type Doc, put, schema } from "../port.ts";
 import { openFile, openLog } from "./file.ts";
@@ -11,13 +11,11 @@ import { embeddedStore } from "./sqlite.ts";
 
 const ROWS = schema<Doc & { readonly filler: string }>()("rows", {});
 
-let dir: string;
+const dir = directoryForEach();
 let path: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "petstore-"));
-  path = join(dir, "pet.db");
+  path = join(dir.path, "pet.db");
 });
-afterEach(() => rmSync(dir, { recursive: true }));
 
 const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
 
