@@ -25,7 +25,7 @@ const anyPet = () => 1 + Math.floor(Math.random() * PETS);
 const workloads: Record<string, { readonly about: string; readonly step?: (send: Send) => Promise<unknown> }> = {
   get: { about: "GET one of 200 pets", step: (send) => send("GET", `/pets/${anyPet()}`) },
   list: { about: "GET the same page of 20 pets", step: (send) => send("GET", "/pets?limit=20") },
-  pages: { about: "GET different pages of 20 pets", step: (send) => send("GET", `/pets?limit=20&ids=${idsOfPage()}`) },
+  pages: { about: "GET different pages of 20 pets", step: (send) => send("GET", `/pets?limit=20&id=${idsOfPage()}`) },
   post: { about: "POST a pet", step: (send) => send("POST", "/pets", pet) },
   start: { about: "nothing but the start of the processes" },
 };
