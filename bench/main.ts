@@ -1,7 +1,12 @@
 /** `npm run bench`: chooses what is measured. */
-const [command] = process.argv.slice(2);
+import { command } from "./options.ts";
 
-if (command === "growth") await import("./growth/command.ts");
-else if (command === "sizes") await import("./sizes/sizes.ts");
-else if (command === "engines") await import("./engines/engines.ts");
-else await import("./compare/command.ts");
+await command(async () => {
+  const [measurement] = process.argv.slice(2);
+  if (measurement === "growth") await import("./growth/command.ts");
+  else if (measurement === "sizes") await import("./sizes/sizes.ts");
+  else if (measurement === "engines") await import("./engines/engines.ts");
+  else if (measurement === "links") await import("./links/links.ts");
+  else if (measurement === "replicas") await import("./replicas.ts");
+  else await import("./compare/command.ts");
+});

@@ -5,7 +5,7 @@ export const listed = (text: string): string[] => text.split(",").map((part) => 
 export function wholeNumber(name: string, text: string): number {
   const number = Number(text);
   if (Number.isInteger(number) && number > 0) return number;
-  throw new Error(`--${name} must be a whole number above 0, not ${text}.`);
+  throw new Error(`${name} must be a whole number above 0, not ${text}.`);
 }
 
 export function known<T extends string>(what: string, names: readonly string[], allowed: readonly T[]): readonly T[] {

@@ -2,7 +2,7 @@
  * What is compared: a program that serves the petstore's HTTP interface, as a team would have written it. A peer is one
  * folder, `bench/peers/<name>/`, whose `peer.ts` exports `peer`; the runner knows nothing else of it.
  *
- * What every peer serves, with the bodies of the petstore's own gateway (`sameness.ts` compares them before anything is
+ * What every peer but the floor serves, with the bodies of the petstore's own gateway (`sameness.ts` compares them before anything is
  * measured):
  *
  * - `GET /pets/{id}`: 200 and `{"id": 7, "name": "...", "categoryId": 3, "status": "available"}`, or 404.
@@ -12,7 +12,7 @@
  *   404 when there is no such pet, 409 when its status is not available or its stock too small. The order and the units that
  *   it takes from the stock are stored both or neither, and no stock falls below 0.
  *
- * What every peer promises: writes are acknowledged by a majority and in the journal, reads are of the majority
+ * What it promises: writes are acknowledged by a majority and in the journal, reads are of the majority
  * (`writeConcern {w: "majority", j: true}`, `readConcern "majority"`, from the primary), ids of orders are numbers that are
  * never given out twice. An error is `{code, message, status}`. For each request one line of JSON goes to standard output:
  * method, path, status, milliseconds.

@@ -13,7 +13,7 @@ export interface Program {
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Programs get this environment, the PATH, and nothing else of the runner's. */
+/** Programs get this environment, PATH and HOME, and nothing else of the runner's. */
 export async function startProgram(command: string, args: readonly string[], env: Environment): Promise<Program> {
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(command, args, { env: { PATH, HOME, ...env }, stdio: ["ignore", "ignore", "pipe"] });

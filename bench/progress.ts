@@ -11,6 +11,11 @@ export interface Progress {
   bar(title: string, total: number): Bar;
 }
 
+/** In place of what was shown before, on a terminal; nothing for an empty text. */
+export function showStatus(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
 const FORMAT = "{title} |{bar}| {percentage}%, {eta_formatted} left: {what}";
 
 export function createProgress(): Progress {

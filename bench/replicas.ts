@@ -3,10 +3,9 @@
  * many callers for each gateway and as many in all. They take turns on one MongoDB, so that what else the machine does hits
  * them alike.
  *
- * `npx node bench/replicas.ts [reads of a turn]`. It needs Linux, whose /proc it reads.
+ * `npm run bench -- replicas [reads of a turn]`. It needs Linux, whose /proc it reads.
  */
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -14,26 +13,17 @@ import { run } from "../packages/runtime/fixtures/run.ts";
 import { freePorts } from "../test/harness/instances.ts";
 import { startReplicaSet } from "../test/harness/mongod.ts";
 import { withDatabaseName } from "../test/harness/mongodb.ts";
+import { spread } from "./compare/results.ts";
+import { cpu } from "./measure/proc.ts";
+import { wholeNumber } from "./options.ts";
 
-const READS = Number(process.argv[2] ?? 3_000);
+const READS = wholeNumber("The reads of a turn", process.argv[3] ?? "3000");
 const ROUNDS = 4;
 const PETS = 50;
 /** At a time, each waiting for its answer before it asks again. */
 const CALLERS = 50;
-/** Of a tick in /proc: USER_HZ is 100 on every Linux. */
-const TICK_MICROS = 10_000;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
-
-/** User and system time of a process: its name, the second field, may hold blanks. */
-function cpuMicros(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const [, , , , , , , , , , , user = 0, system = 0] = stat
-    .slice(stat.lastIndexOf(")") + 2)
-    .split(" ")
-    .map(Number);
-  return (user + system) * TICK_MICROS;
-}
 
 /** Every caller has a connection of its own that stays open. */
 function callers(base: string, count: number) {
@@ -90,22 +80,21 @@ async function turn({ base, ids, pids }: Petstore, count: number) {
     if ((await send(`/pets/${ids[Math.floor(Math.random() * PETS)]}`)) === undefined) failed++;
   };
   await all(count * 10, read);
-  const before = new Map([...pids].map(([name, pid]) => [name, cpuMicros(pid)]));
+  const before = new Map([...pids].map(([name, pid]) => [name, cpu([pid])]));
   const started = performance.now();
   await all(READS, read);
   const perSecond = READS / ((performance.now() - started) / 1000);
   close();
   const spent = [...pids].map(([name, pid]): [string, number] => [
     name,
-    (cpuMicros(pid) - (before.get(name) ?? 0)) / READS,
+    (cpu([pid]) - (before.get(name) ?? 0)) / READS,
   ]);
   const of = (kind: string) => spent.filter(([name]) => name.startsWith(kind)).map(([, micros]) => micros);
   return { perSecond, failed, gateway: of("gateway"), pet: of("pet") };
 }
 
 const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0);
-const median = (values: readonly number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const median = (values: readonly number[]) => spread(values).median;
 
 await using mongod = await startReplicaSet();
 await using one = await start(withDatabaseName(mongod.uri, "one"), "");

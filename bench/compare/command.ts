@@ -14,7 +14,8 @@ const RESULTS = join(import.meta.dirname, "../results");
 
 const all = workloads.map(({ name }) => name);
 const help = `npm run bench -- [workload ...] [options]     compares the petstore with its peers
-npm run bench -- growth | sizes | engines     see bench/README.md
+npm run bench -- growth | sizes | engines | links | replicas
+                                              see bench/README.md
 
 workloads
 ${workloads.map(({ name, title }) => `  ${name.padEnd(14)}${title}`).join("\n")}
@@ -53,11 +54,11 @@ await command(async () => {
       workloads: known("workload", positionals.length > 0 ? positionals : all, all),
       peers: known("peer", listed(values.peers), peerNames()),
       connections:
-        connections === undefined ? undefined : listed(connections).map((text) => wholeNumber("connections", text)),
-      rounds: wholeNumber("rounds", values.rounds),
-      seconds: wholeNumber("seconds", values.seconds),
-      pets: wholeNumber("pets", values.pets),
-      seed: wholeNumber("seed", values.seed),
+        connections === undefined ? undefined : listed(connections).map((text) => wholeNumber("--connections", text)),
+      rounds: wholeNumber("--rounds", values.rounds),
+      seconds: wholeNumber("--seconds", values.seconds),
+      pets: wholeNumber("--pets", values.pets),
+      seed: wholeNumber("--seed", values.seed),
     },
     createProgress(),
   );

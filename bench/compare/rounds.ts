@@ -2,11 +2,13 @@
  * Measures several subjects in turns. One runs at a time, and all take part in each round, in an order that changes from
  * round to round: what else the machine does hits them alike.
  */
+
+import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { requestsOf, type Workload } from "../load/workloads.ts";
 import { measured } from "../measure/window.ts";
 import type { RunningPeer } from "../peer.ts";
 import type { Progress } from "../progress.ts";
-import { seeded, shuffled } from "../seed/random.ts";
+import { shuffled } from "../seed/random.ts";
 import type { Sample, Start } from "./results.ts";
 import { restingMemory, type Started } from "./running.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -56,7 +58,7 @@ export async function measureRounds(
     }
   }
 
-  const random = seeded(seed);
+  const random = seededRandom(seed);
   const starts: Start[] = [];
   const samples: Sample[] = [];
   using bar = progress.bar("measuring", rounds * subjects.length * cells.length);

@@ -1,7 +1,7 @@
 /** Whether all peers answer the same. Nothing is measured before they do: a faster answer to another question is no faster. */
 import { isDeepStrictEqual } from "node:util";
+import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { type Request, workloads } from "../load/workloads.ts";
-import { seeded } from "../seed/random.ts";
 
 export interface Answer {
   readonly status: number;
@@ -20,7 +20,7 @@ const EACH = 40;
 
 /** Some of each workload, the page after each page, and what is not there. */
 export function questions(pets: number, seed: number): Request[] {
-  const random = seeded(seed);
+  const random = seededRandom(seed);
   const some = workloads.flatMap((workload) => Array.from({ length: EACH }, () => workload.request(pets, random)));
   return [...some, { method: "GET", path: `/pets/${pets + 1}` }, { method: "GET", path: "/pets/1.5" }];
 }

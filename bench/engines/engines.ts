@@ -4,10 +4,15 @@
  *
  * `npm run bench -- engines [seconds of a turn]`
  */
+
 import { findMongod, startReplicaSet } from "../../test/harness/mongod.ts";
+import { spread } from "../compare/results.ts";
+import { wholeNumber } from "../options.ts";
+import { showStatus } from "../progress.ts";
+import { count } from "../report/conditions.ts";
 import { driver, embedded, mongodb, SHELVES, type Subject } from "./subjects.ts";
 
-const TURN_MS = Number(process.argv[3] ?? 1) * 1000;
+const TURN_MS = wholeNumber("The seconds of a turn", process.argv[3] ?? "1") * 1000;
 const TURNS = 3;
 /** Callers at a time, each waiting for its answer before it asks again. */
 const CALLERS = 128;
@@ -31,7 +36,6 @@ interface Sample {
   readonly cpuMicros: number;
 }
 
-const progress = (text: string) => process.stderr.isTTY && process.stderr.write(`\r\x1b[K${text}`);
 const print = (text: string) => process.stdout.write(`${text}\n`);
 
 /** Runs `work` by all callers at a time until `isOver`; answers how often it was done. */
@@ -56,20 +60,19 @@ async function turn(work: () => Promise<unknown>): Promise<Sample> {
 
 async function fill(subject: Subject): Promise<void> {
   let next = 0;
-  progress(`filling ${subject.name}`);
+  showStatus(`filling ${subject.name}`);
   await callers(
     () => next >= DOCUMENTS,
     () => subject.insert(item(next++)),
   );
 }
 
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
-const count = (value: number) => Math.round(value).toLocaleString("en");
+const median = (values: readonly number[]) => spread(values).median;
 
 /** One table; the last subject is what the first is compared with. */
 async function compare(title: string, subjects: readonly Subject[]): Promise<void> {
   for (const subject of subjects) await fill(subject);
-  progress("");
+  showStatus("");
   const against = subjects.length > 1;
   print(`\n### ${title}\n`);
   print(`| | ${subjects.map(({ name }) => `${name}, per s | CPU µs`).join(" | ")} |${against ? " rate |" : ""}`);
@@ -79,7 +82,7 @@ async function compare(title: string, subjects: readonly Subject[]): Promise<voi
     const samples = new Map<Subject, Sample[]>(subjects.map((subject) => [subject, []]));
     for (let i = 0; i < TURNS; i++) {
       for (const [subject, of] of samples) {
-        progress(`${title}: ${name}, ${subject.name}, turn ${i + 1} of ${TURNS}`);
+        showStatus(`${title}: ${name}, ${subject.name}, turn ${i + 1} of ${TURNS}`);
         const next = () => {
           const number = inserted.get(subject) ?? 0;
           inserted.set(subject, number + 1);
@@ -93,7 +96,7 @@ async function compare(title: string, subjects: readonly Subject[]): Promise<voi
       (of, i) => `${count(rates[i] ?? 0)} | ${count(median(of.map(({ cpuMicros }) => cpuMicros)))}`,
     );
     const ratio = against ? ` ${((rates[0] ?? 0) / (rates.at(-1) ?? 1)).toFixed(1)}x |` : "";
-    progress("");
+    showStatus("");
     print(`| ${name} | ${cells.join(" | ")} |${ratio}`);
   }
   for (const subject of subjects) await subject.close();

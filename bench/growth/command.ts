@@ -40,10 +40,10 @@ await command(async () => {
   const results = await measureGrowth(
     {
       stores: known("store", listed(values.stores), storeNames),
-      sizes: { few: wholeNumber("few", values.few), many: wholeNumber("many", values.many) },
-      rounds: wholeNumber("rounds", values.rounds),
-      seconds: wholeNumber("seconds", values.seconds),
-      seed: wholeNumber("seed", values.seed),
+      sizes: { few: wholeNumber("--few", values.few), many: wholeNumber("--many", values.many) },
+      rounds: wholeNumber("--rounds", values.rounds),
+      seconds: wholeNumber("--seconds", values.seconds),
+      seed: wholeNumber("--seed", values.seed),
     },
     createProgress(),
   );

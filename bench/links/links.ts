@@ -2,7 +2,7 @@
  * What a call between two processes costs over a link and as a plain RPC: processor time of both, through the whole client
  * (retries, load balancing) and the whole dispatcher. The two take turns, so that what else the machine does hits both.
  *
- * `npx node bench/links/links.ts [rounds]`
+ * `npm run bench -- links [rounds]`
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -17,6 +17,9 @@ import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { errors } from "#errors";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import { spread } from "../compare/results.ts";
+import { wholeNumber } from "../options.ts";
+import { count } from "../report/conditions.ts";
 
 const CALLERS = [1, 4, 16, 50];
 const WARM_UP_MS = 2000;
@@ -85,11 +88,10 @@ async function main(rounds: number): Promise<void> {
       service.disconnect();
     }
   for (const [key, costs] of found) {
-    const sorted = costs.toSorted((a, b) => a - b);
-    const [least, median, most] = [0, sorted.length >> 1, sorted.length - 1].map((i) => Math.round(sorted[i] ?? 0));
-    process.stdout.write(`${key}: ${median} µs of processor time a call (${least} to ${most})\n`);
+    const { median, min, max } = spread(costs);
+    process.stdout.write(`${key}: ${count(median)} µs of processor time a call (${count(min)} to ${count(max)})\n`);
   }
 }
 
 if (process.argv[2] === "serve") await serve();
-else await main(Number(process.argv[2] ?? 5));
+else await main(wholeNumber("The rounds", process.argv[3] ?? "5"));

@@ -1,6 +1,8 @@
 /** What is asked for. Each workload is a list of requests, drawn by a seed: every peer gets the same list. */
+
+import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { CATEGORIES, petOf } from "../seed/pets.ts";
-import { seeded, upTo } from "../seed/random.ts";
+import { upTo } from "../seed/random.ts";
 
 export interface Request {
   readonly method: "GET" | "POST";
@@ -75,6 +77,6 @@ export const workloads: readonly Workload[] = [
 const LENGTH = 20_000;
 
 export function requestsOf(workload: Workload, pets: number, seed: number): Request[] {
-  const random = seeded(seed);
+  const random = seededRandom(seed);
   return Array.from({ length: LENGTH }, () => workload.request(pets, random));
 }

@@ -1,4 +1,5 @@
 /** A flame graph (https://www.brendangregg.com/flamegraphs.html) as one SVG that needs nothing else. Pure. */
+import { escaped } from "../report/svg.ts";
 import type { Call } from "./cpu-profile.ts";
 
 const WIDTH = 1800;
@@ -7,9 +8,6 @@ const ROW = 16;
 const LEAST_WIDTH = 0.5;
 /** Of one letter, in the font and size below. */
 const LETTER = 6.3;
-
-const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escaped = (text: string) => text.replaceAll(/[&<>"]/g, (sign) => escapes[sign] as string);
 
 /** By where the code is, so that the layers can be told apart: ours, packages, Node, and the rest. */
 const colourOf = (place: string) =>

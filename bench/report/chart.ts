@@ -1,5 +1,6 @@
 /** The comparison as a picture: for each workload a group of bars, one for each peer. SVG, written as text. */
 import { type Cell, cellsOf, type Measure, measures, type Results, samplesOf, spread } from "../compare/results.ts";
+import { escaped } from "./svg.ts";
 
 /** Told apart by people who see few colours as well (Okabe and Ito). */
 const COLOURS = ["#0072b2", "#e69f00", "#56b4e9", "#009e73", "#66c2a5", "#cc79a7", "#999999", "#dddddd"];
@@ -9,7 +10,6 @@ const PANELS: readonly { readonly measure: Measure; readonly title: string }[] =
 ];
 
 const [WIDTH, LABEL, NUMBER, BAR, GAP, LINE] = [900, 130, 70, 14, 14, 20];
-const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 /** The most connections of each workload: where they differ most. */
 export function chartedCells(results: Results): Cell[] {

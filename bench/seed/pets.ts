@@ -1,5 +1,5 @@
 /** The pets that every peer is filled with: each is computed from its id, so that all have the same ones. */
-import { seeded } from "./random.ts";
+import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 
 export interface SeedPet {
   readonly id: number;
@@ -19,7 +19,7 @@ const FAMILY = ["Whiskers", "Pawson", "of Barking", "the Brave", "McFluff", "Lon
 
 /** Of 20 pets 16 are for sale, 3 on hold and 1 sold. */
 export function petOf(id: number): SeedPet {
-  const random = seeded(id);
+  const random = seededRandom(id);
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
   const name = `${pick(GIVEN)} ${pick(FAMILY)} ${id}`;
   const part = random() * 20;

@@ -1,13 +1,4 @@
-/** Numbers that look random, and are the same for the same seed in every run and on every machine (mulberry32). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+/** What is drawn by chance. */
 
 /** An integer from 1 to `highest`. */
 export const upTo = (highest: number, random: () => number): number => 1 + Math.floor(random() * highest);

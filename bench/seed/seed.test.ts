@@ -1,11 +1,12 @@
 /** Every peer gets the same pets, whatever it stores them as. */
 import { describe, expect, test } from "vitest";
+import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import type { OrderDoc } from "../../services/order/model.ts";
 import type { PetDoc } from "../../services/pet/model.ts";
 import { documentsOf } from "./documents.ts";
 import { CATEGORIES, petOf } from "./pets.ts";
-import { seeded, shuffled } from "./random.ts";
+import { shuffled } from "./random.ts";
 
 const ids = Array.from({ length: 1000 }, (_, i) => i + 1);
 const last = <T>(id: number, collection: string, orderedAt?: number) =>
@@ -15,14 +16,14 @@ const last = <T>(id: number, collection: string, orderedAt?: number) =>
 
 describe("chance", () => {
   test("is the same for the same seed, and another for another", () => {
-    const draw = (seed: number) => Array.from({ length: 5 }, seeded(seed));
+    const draw = (seed: number) => Array.from({ length: 5 }, seededRandom(seed));
     expect(draw(7)).toEqual(draw(7));
     expect(draw(7)).not.toEqual(draw(8));
     expect(draw(7).every((number) => number >= 0 && number < 1)).toBe(true);
   });
   test("shuffles without losing anything", () => {
-    expect(shuffled(ids, seeded(1))).not.toEqual(ids);
-    expect(shuffled(ids, seeded(1)).sort((a, b) => a - b)).toEqual(ids);
+    expect(shuffled(ids, seededRandom(1))).not.toEqual(ids);
+    expect(shuffled(ids, seededRandom(1)).sort((a, b) => a - b)).toEqual(ids);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Every list that the services ask for, and what MongoDB does for it. */
+/** Every list that the services ask for, but those by which what is over is found (`endedOn`), and what MongoDB does for it. */
 import type { Db, Document } from "mongodb";
 
 interface Asked {

@@ -11,20 +11,21 @@ import { join } from "node:path";
 import type { Doc } from "@petstore/store/port";
 import { type Db, MongoClient } from "mongodb";
 import { findMongod, startReplicaSet } from "../../test/harness/mongod.ts";
+import { known, wholeNumber } from "../options.ts";
+import { showStatus } from "../progress.ts";
+import { count } from "../report/conditions.ts";
 import { openEmbeddedStores, prepareMongodb, storedInMongodb } from "../seed/petstore.ts";
 import { SCHEMAS, SERVICES, type Written } from "../seed/written.ts";
 import { contents } from "./contents.ts";
 import { plans } from "./plans.ts";
 
-const PETS = Number(process.argv[3] ?? 1_000_000);
-const EVERY_CHANGE = process.argv[4] === "every-change";
+const PETS = wholeNumber("The number of pets", process.argv[3] ?? "1000000");
+const EVERY_CHANGE = known("way to fill the store", process.argv.slice(4), ["every-change"]).length > 0;
 const STAGES = [PETS / 4, PETS / 2, PETS];
 const BATCH = 2000;
 const NOW = Date.now();
 
 const print = (text: string) => process.stdout.write(`${text}\n`);
-const progress = (text: string) => process.stderr.isTTY && process.stderr.write(`\r\x1b[K${text}`);
-const count = (value: number) => Math.round(value).toLocaleString("en");
 const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
 
 /** Hands pets to `write` in batches, and calls `measure` after each stage. */
@@ -38,9 +39,9 @@ async function fill(
     while (id < stage) {
       const size = Math.min(BATCH, stage - id);
       await write(Array.from({ length: size }, () => contents(++id, NOW)).flat());
-      progress(`${name}: ${count(id)} of ${count(PETS)} pets`);
+      showStatus(`${name}: ${count(id)} of ${count(PETS)} pets`);
     }
-    progress("");
+    showStatus("");
     await measure(stage);
   }
 }

@@ -1,5 +1,7 @@
 /** What may go wrong, and who decides it. */
+
 import type { ServiceName } from "../../config.ts";
+import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 
 /**
  * What becomes of a call: it arrives once; or twice, now and later; not at all; only later, when its caller has given up;
@@ -50,19 +52,6 @@ export function oneLateCall(nth: number, lateMs: number, kill: (service: Service
     },
   };
   return { faults, sent: () => sent };
-}
-
-export type Random = () => number;
-
-/** Mulberry32: small, fast, and the same for the same seed everywhere. Uniform in [0, 1). */
-export function seededRandom(seed: number): Random {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 const MAX_DELAY_MS = 20_000;

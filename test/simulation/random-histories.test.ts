@@ -4,13 +4,14 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type Random, seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { createOnlineChecker } from "../checker/online-checker.ts";
 import { createClient, nobodyKnown } from "../workload/client.ts";
 import { type Operation, prelude, programs } from "../workload/operations.ts";
 import { perform } from "../workload/perform.ts";
 import { historyRuns, historySeed } from "../workload/runs.ts";
 import { createCluster, serviceNames } from "./cluster.ts";
-import { type FaultRates, type Random, randomFaults, seededRandom } from "./fault-injector.ts";
+import { type FaultRates, randomFaults } from "./fault-injector.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));

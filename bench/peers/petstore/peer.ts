@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { processNames } from "../../../config.ts";
+import { withDatabaseName } from "../../../test/harness/mongodb.ts";
 import { childrenOf } from "../../measure/proc.ts";
 import type { Peer, Place } from "../../peer.ts";
 import { type Environment, startNode } from "../../programs.ts";
@@ -30,7 +31,5 @@ export function petstore(
 }
 
 export function onMongodb({ mongoUrl, database }: Place): Environment {
-  const uri = new URL(mongoUrl);
-  uri.pathname = `/${database}`;
-  return { MONGODB_URI: uri.href };
+  return { MONGODB_URI: withDatabaseName(mongoUrl, database) };
 }
