@@ -17,6 +17,7 @@ import {
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import { type Auth, addAuth } from "./auth.ts";
+import { countRequests, type Rates } from "./rates/counting.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
@@ -43,6 +44,8 @@ export interface GatewayOptions {
   readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
   readonly auth: Auth;
+  /** Without them callers may send as much as they like. */
+  readonly rates?: Rates | undefined;
   /** What concerns every answer, whichever route it comes from, such as CORS. */
   readonly everywhere?: (app: FastifyInstance) => Promise<void>;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
@@ -78,6 +81,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   );
   markArrivals(app, served);
   await options.everywhere?.(app);
+  countRequests(app, options.rates);
   for (const { everywhere } of plugins) everywhere?.(app);
   await app.register(transcoder, served);
   for (const plugin of plugins) await app.register(plugin);

@@ -40,6 +40,7 @@ export function addAuth(app: FastifyInstance, { authenticate, authorize }: Auth)
   app.decorateRequest("caller", "");
   app.decorate("admit", async (request, method) => {
     const principal = await authenticate(request.headers);
+    app.countRequest(request, principal);
     await authorize(principal, method);
     request.caller = principal.id;
   });

@@ -21,6 +21,8 @@ import {
 import type { DeprecationPolicy } from "connect-transcoder";
 import * as z from "zod";
 import { lameDuckSettings, type ProcessConfig, processConfig, processSettings, replicasOf } from "../config.ts";
+import { proxies } from "./rates/caller-address.ts";
+import { type Rate, rate } from "./rates/rate.ts";
 
 /** How large a request may be and how long it may take. */
 export interface Limits {
@@ -44,6 +46,10 @@ export interface GatewayConfig extends ProcessConfig {
   /** Web pages that may call from a browser: origins, or "*" for all. Empty means none. */
   readonly corsOrigins: readonly string[];
   readonly authMode: "none";
+  /** How many requests each caller may send to this process; none means as many as it likes. */
+  readonly rate: Rate | undefined;
+  /** Proxies in front of it, which are believed when they say whose request it is: addresses and networks. */
+  readonly trustedProxies: readonly string[];
   readonly limits: Limits;
   /** How long it goes on serving after it was told to stop, unready. */
   readonly lameDuckMs: number;
@@ -63,6 +69,8 @@ const gatewaySettings = {
   HTTP_BASE_PATH: withDefault(basePath, ""),
   CORS_ORIGINS: withDefault(list(corsOrigin), []),
   AUTH_MODE: withDefault(oneOf("none"), "none"),
+  RATE_LIMIT: optional(rate),
+  TRUST_PROXY: withDefault(proxies, []),
   MAX_BODY_BYTES: withDefault(integer(1, 16 * 1024 * 1024), 64 * 1024),
   MAX_JSON_DEPTH: withDefault(integer(1, 1000), 16),
   MAX_URL_BYTES: withDefault(integer(256, 64 * 1024), 8 * 1024),
@@ -92,6 +100,8 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
     basePath: values.HTTP_BASE_PATH,
     corsOrigins: values.CORS_ORIGINS,
     authMode: values.AUTH_MODE,
+    rate: values.RATE_LIMIT,
+    trustedProxies: values.TRUST_PROXY,
     limits: {
       bodyBytes: values.MAX_BODY_BYTES,
       jsonDepth: values.MAX_JSON_DEPTH,

@@ -26,6 +26,8 @@ const RESPONSE_HEADERS = [
   "Idempotent-Replayed",
   "Link",
   "Location",
+  "RateLimit",
+  "RateLimit-Policy",
   "Retry-After",
   "Sunset",
   "X-Request-Id",

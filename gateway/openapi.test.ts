@@ -11,7 +11,7 @@ import { compileLibrary, serviceOf } from "../packages/transcoder/testdata/compi
 import { petstoreDocument } from "./openapi.ts";
 import { testLimits } from "./testing.ts";
 
-const config = { basePath: "", limits: { ...testLimits, rpcBytes: 1024 * 1024 }, deprecation: {} };
+const config = { basePath: "", limits: { ...testLimits, rpcBytes: 1024 * 1024 }, deprecation: {}, rate: undefined };
 const text = jsonText(petstoreDocument(config));
 const document = JSON.parse(text);
 const at = (path: string, verb: string) => document.paths[path][verb];
@@ -292,4 +292,35 @@ test("a service that the gateway has never heard of is described as well", async
   const foreign = JSON.parse(jsonText(openApiDocument(sources, about)));
   expect((await new Validator().validate(structuredClone(foreign))).errors).toBeUndefined();
   expect(Object.keys(foreign.paths).length).toBeGreaterThan(3);
+});
+
+describe("with a rate", () => {
+  const rate = { requests: 600, windowMs: 60_000, burst: 100 };
+  const limited = JSON.parse(jsonText(petstoreDocument({ ...config, rate })));
+  const operations = Object.values<object>(limited.paths).flatMap((item) => Object.values(item));
+
+  test("it is valid, and every operation may be refused for it", async () => {
+    expect((await new Validator().validate(structuredClone(limited))).errors).toBeUndefined();
+    for (const { responses, deprecated } of operations)
+      expect(responses[429]).toMatchObject(
+        deprecated ? { content: {} } : { $ref: "#/components/responses/RateLimited" },
+      );
+    expect(Object.keys(limited.components.responses.RateLimited.headers)).toContain("Retry-After");
+  });
+
+  test("every answer has its headers, and the numbers are told", () => {
+    const answers = [
+      ...operations.flatMap(({ responses }) => Object.values<{ headers?: object }>(responses)),
+      ...Object.values<{ headers: object }>(limited.components.responses),
+    ].flatMap(({ headers }) => (headers ? [Object.keys(headers)] : []));
+    for (const names of answers) expect(names).toEqual(expect.arrayContaining(["RateLimit", "RateLimit-Policy"]));
+    expect(limited.components.headers["RateLimit-Policy"].example).toBe('"default";q=600;w=60;burst=100');
+    expect(limited.info.description).toContain("| Requests of one caller | 600 in 60 s, 100 at once |");
+  });
+
+  test("and without one, nothing of it", () => {
+    const { headers, responses } = document.components;
+    expect(Object.keys({ ...headers, ...responses }).filter((name) => name.startsWith("RateLimit"))).toEqual([]);
+    expect(at("/pets", "get").responses[429]).toBeUndefined();
+  });
 });

@@ -6,6 +6,8 @@ import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts"
 import { API_VERSION } from "./app.ts";
 import type { GatewayConfig } from "./config.ts";
 import { examples, patchExamples } from "./openapi-examples.ts";
+import { ratePolicy } from "./rates/counting.ts";
+import type { Rate } from "./rates/rate.ts";
 import { publicServices } from "./services.ts";
 
 export const TITLE = "Petstore";
@@ -15,7 +17,8 @@ export function petstoreDocument({
   basePath,
   limits,
   deprecation,
-}: Pick<GatewayConfig, "basePath" | "limits" | "deprecation">): JsonObject {
+  rate,
+}: Pick<GatewayConfig, "basePath" | "limits" | "deprecation" | "rate">): JsonObject {
   const services = publicServices.map(({ desc }) => desc);
   return openApiDocument(
     {
@@ -30,17 +33,38 @@ export function petstoreDocument({
     {
       title: TITLE,
       version: API_VERSION,
-      description: describe(limits),
+      description: describe(limits, rate),
       license: "MIT",
       contact: "The petstore authors",
       basePath,
       requestMs: limits.requestMs,
+      everywhere: rate && { errors: ["RATE_LIMITED"], headers: rateHeaderObjects(rate) },
     },
   );
 }
 
+const rateHeaderObjects = (rate: Rate): Record<string, JsonObject> => ({
+  "RateLimit-Policy": {
+    description:
+      "How much a caller may send: `q` requests in each window of `w` seconds, all callers of an address together where " +
+      "nobody is asked who calls. Not more than `burst` at once, where that is said " +
+      "(draft-ietf-httpapi-ratelimit-headers-10).",
+    required: true,
+    schema: { type: "string" },
+    example: ratePolicy(rate),
+  },
+  RateLimit: {
+    description:
+      "What remains of it: `r` requests could be sent at once; after `t` seconds it is as if none had been sent.",
+    required: true,
+    schema: { type: "string", pattern: '^"default";r=\\d+;t=\\d+$' },
+    example: `"default";r=${rate.burst - 1};t=${Math.ceil(rate.windowMs / rate.requests / 1000)}`,
+  },
+});
+
 const describe = (
   limits: GatewayConfig["limits"],
+  rate: Rate | undefined,
 ): string => `Pets, the categories they belong to, orders for them and their stock.
 
 The same services can be called by gRPC, gRPC-Web and Connect; this document is about HTTP with JSON.
@@ -70,4 +94,4 @@ The same services can be called by gRPC, gRPC-Web and Connect; this document is 
 | Header fields together | ${limits.headerBytes} bytes |
 | Time for a request | ${limits.requestMs / 1000} s |
 | Message of gRPC-Web or Connect | ${limits.rpcBytes} bytes |
-`;
+${rate ? `| Requests of one caller | ${rate.requests} in ${rate.windowMs / 1000} s, ${rate.burst} at once |\n` : ""}`;

@@ -23,6 +23,7 @@ import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastif
 import { errors } from "#errors";
 import type { GatewayPlugin } from "./app.ts";
 import type { Limits } from "./config.ts";
+import { rateHeaders } from "./rates/counting.ts";
 import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, toRpcError } from "./rpc-proxy.ts";
 import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
@@ -61,10 +62,16 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
       context.signal.addEventListener("abort", () => {
         if (!exchangeOf(context).decoded) explainDecoding(context.signal.reason, errors, [Code.Unimplemented]);
       });
+      const { request } = exchangeOf(context);
       try {
-        await app.admit(exchangeOf(context).request, context.method);
+        await app.admit(request, context.method);
       } catch (thrown) {
         throw toRpcError(thrown, context);
+      } finally {
+        // The plugin sends an answer by itself, past the hook that adds them.
+        if (request.verdict)
+          for (const [name, value] of Object.entries(rateHeaders(request.verdict)))
+            context.responseHeader.set(name, value);
       }
       ensureBase64(context, errors);
     },

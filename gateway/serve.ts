@@ -19,12 +19,14 @@ import { docs } from "./docs.ts";
 import { errorOptions } from "./errors.ts";
 import { health } from "./health.ts";
 import { petstoreDocument, TITLE } from "./openapi.ts";
+import { callerAddress } from "./rates/caller-address.ts";
+import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { publicServices } from "./services.ts";
 
 /** Opens the gateway, ready to take requests; the stack closes it. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
-  const { basePath, limits, link, deprecation, lameDuckMs } = config;
+  const { basePath, limits, link, deprecation, lameDuckMs, rate } = config;
   const secret = config.internalSecret.reveal();
   checkDeprecation(config);
   const { instance, logLevel, logFormat } = config;
@@ -41,6 +43,10 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     ...realTime,
     limits,
     auth: authOf(config),
+    rates: rate && {
+      limits: createRateLimits(rate, realTime),
+      addressOf: callerAddress(config.trustedProxies),
+    },
     connections: config.connections,
     basePath,
     deprecation,

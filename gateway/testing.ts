@@ -18,6 +18,9 @@ export const testLimits: GatewayOptions["limits"] = {
   requestMs: 10_000,
 };
 
+export const servedInProcess = <S extends DescService>(desc: S, implementation: Partial<ServiceImpl<S>>) =>
+  createRouterTransport(({ service }) => service(desc, implementation));
+
 /** Starts a gateway before services that run in this process. `log` collects what it logs. */
 export async function startGateway<S extends DescService>(
   desc: S,
@@ -25,7 +28,7 @@ export async function startGateway<S extends DescService>(
   options: Partial<GatewayOptions> = {},
 ) {
   const log: string[] = [];
-  const transport = createRouterTransport(({ service }) => service(desc, implementation));
+  const transport = servedInProcess(desc, implementation);
   const app = await buildGateway({
     services: [{ desc, transport }],
     errors: errorOptions,

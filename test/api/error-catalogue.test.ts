@@ -30,7 +30,6 @@ interface Seen {
 /** Provoked when credentials and rates can be configured. */
 const later: Partial<Record<Reason, string>> = {
   UNAUTHENTICATED: "no mode of authentication but none exists yet",
-  RATE_LIMITED: "no rate can be configured yet",
 };
 const overHttpLater: Partial<Record<Reason, string>> = {
   PERMISSION_DENIED: "without authentication every caller may do everything that has a path",
@@ -155,6 +154,19 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
     };
     await petstore.kill("category");
     await petstore.start("category");
+    return seen;
+  },
+
+  async RATE_LIMITED() {
+    await petstore.kill("gateway");
+    await petstore.start("gateway", { RATE_LIMIT: "1/h;burst=2" });
+    for (let i = 0; i < 2; i++) expect(await http("GET", "/pets/x")).toBe("400 INVALID_ID");
+    const seen = {
+      http: await http("GET", "/pets/1"),
+      rpc: await rpc(petstore.endpoint, call(PetService.method.getPet, { petId: 1n })),
+    };
+    await petstore.kill("gateway");
+    await petstore.start("gateway");
     return seen;
   },
 

@@ -6,11 +6,11 @@ import { operation as operationOption } from "../gen/transcoder/v1/annotations_p
 import { effectiveDates } from "../policy/deprecation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import { commonHeaders, errorSchemas } from "./common.ts";
-import { type Errors, errorsOf, failuresOf } from "./failures.ts";
+import { errorsOf, type Failures, failuresOf } from "./failures.ts";
 import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
 import { commonParameters, parametersOf } from "./parameters.ts";
-import { commonFailures, responsesOf } from "./responses.ts";
+import { type Common, commonFailures, responsesOf } from "./responses.ts";
 import { createSchemas, type Schemas } from "./schemas.ts";
 import type { Sources } from "./sources.ts";
 
@@ -27,7 +27,18 @@ export interface About {
   readonly basePath: string;
   /** Longest time for a request. */
   readonly requestMs: number;
+  /** What stands before the operations adds this to all answers, such as a limit of rates. */
+  readonly everywhere?:
+    | {
+        /** Codes of the catalogue that any request may be refused with. */
+        readonly errors: readonly string[];
+        /** Header objects by name. */
+        readonly headers: Readonly<Record<string, JsonObject>>;
+      }
+    | undefined;
 }
+
+const NOTHING = { errors: [], headers: {} };
 
 /** @throws Error when an operation names an error that the catalogue does not have. */
 export function openApiDocument(sources: Sources, about: About): JsonObject {
@@ -35,7 +46,9 @@ export function openApiDocument(sources: Sources, about: About): JsonObject {
   const schemas = createSchemas(sources);
   const errors = errorsOf(sources);
   const paths = groupBy(operations, ({ path }) => path);
-  const { title, version, description, license, contact, basePath } = about;
+  const { title, version, description, license, contact, basePath, everywhere = NOTHING } = about;
+  const common = { areAll: errors.areAll, headers: Object.keys(everywhere.headers) };
+  const failures = (operation: Operation) => failuresOf(operation, sources, errors, everywhere.errors);
   return {
     openapi: "3.1.1",
     info: {
@@ -51,23 +64,29 @@ export function openApiDocument(sources: Sources, about: About): JsonObject {
       [...paths].map(([path, ofPath]) => [
         path,
         Object.fromEntries(
-          ofPath.map((operation) => [operation.verb.toLowerCase(), describe(operation, sources, schemas, errors)]),
+          ofPath.map((operation) => [
+            operation.verb.toLowerCase(),
+            describe(operation, failures(operation), sources, schemas, common),
+          ]),
         ),
       ]),
     ),
     components: {
       schemas: { ...schemas.components(), ...errorSchemas(errors) },
-      responses: commonFailures(
-        operations.flatMap((operation) => failuresOf(operation, sources, errors)),
-        errors.areAll,
-      ),
+      responses: commonFailures(operations.flatMap(failures), common),
       parameters: commonParameters(about),
-      headers: commonHeaders(version),
+      headers: { ...commonHeaders(version), ...everywhere.headers },
     },
   };
 }
 
-function describe(operation: Operation, sources: Sources, schemas: Schemas, errors: Errors): JsonObject {
+function describe(
+  operation: Operation,
+  failures: Failures,
+  sources: Sources,
+  schemas: Schemas,
+  common: Common,
+): JsonObject {
   const { operations } = sources;
   return {
     operationId: operation.id,
@@ -76,9 +95,9 @@ function describe(operation: Operation, sources: Sources, schemas: Schemas, erro
     deprecated: operation.deprecation ? true : undefined,
     parameters: parametersOf(operation, schemas),
     requestBody: requestBodyOf(operation, schemas),
-    responses: responsesOf(operation, failuresOf(operation, sources, errors), {
+    responses: responsesOf(operation, failures, {
       schemas,
-      areAll: errors.areAll,
+      common,
       description: sources.docs[operation.method.output.typeName] ?? "Success.",
       links: linksOf(operation, operations),
     }),

@@ -33,8 +33,11 @@ const ANYWHERE = [
   "DEADLINE_EXCEEDED",
 ];
 
+/** By status, lowest first. */
+export type Failures = [status: number, reasons: Reason[]][];
+
 /**
- * The errors of an operation by status, lowest first. Without a catalogue that is everything that gRPC has a code for.
+ * The errors of an operation and `more`. Without a catalogue that is everything that gRPC has a code for.
  *
  * @throws Error when it names an error that the catalogue does not have
  */
@@ -42,12 +45,14 @@ export function failuresOf(
   operation: Operation,
   { deprecation }: Pick<Sources, "deprecation">,
   { reasons: all, areAll }: Errors,
-): [status: number, reasons: Reason[]][] {
+  more: readonly string[] = [],
+): Failures {
   const { params, paging, body, errors } = operation;
   const has = (header: string) => operation.requestHeaders.some(({ name }) => name === header);
   const when = (condition: unknown, ...codes: string[]) => (condition ? codes : []);
   const codes = new Set([
     ...ANYWHERE,
+    ...more,
     ...errors,
     ...when(!areAll, ...codeNamed.keys()),
     ...when(params.length > 0, "INVALID_ID"),
@@ -57,7 +62,7 @@ export function failuresOf(
     ...when(has("Idempotency-Key"), "IDEMPOTENCY_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"),
     ...when(operation.deprecation && deprecation.goneAfterSunset, "ENDPOINT_SUNSET"),
   ]);
-  const unknown = errors.find((code) => !all.some((reason) => reason.code === code));
+  const unknown = [...errors, ...more].find((code) => !all.some((reason) => reason.code === code));
   if (unknown) throw new Error(`${operation.method}: ${unknown} is not in the catalogue of errors`);
   return [
     ...groupBy(

@@ -14,26 +14,34 @@ const headers = (...names: string[]): JsonObject =>
 
 const ALWAYS = ["X-Request-Id", "API-Version", "Cache-Control", "Vary"];
 
+/** What holds for all responses. */
+export interface Common {
+  /** Whether there are no other errors than those of the catalogue. */
+  readonly areAll: boolean;
+  /** The names of headers that are on every answer, beside the transcoder's own. */
+  readonly headers: readonly string[];
+}
+
 /** The responses of an operation by status. */
 export function responsesOf(
   operation: Operation,
   failures: readonly [status: number, reasons: readonly Reason[]][],
   {
     schemas,
-    areAll,
+    common,
     description,
     links,
-  }: { schemas: Schemas; areAll: boolean; description: string; links: JsonObject | undefined },
+  }: { schemas: Schemas; common: Common; description: string; links: JsonObject | undefined },
 ): JsonObject {
   return {
     [operation.successStatus]: {
       description,
-      headers: headers(...ALWAYS, ...successHeaders(operation)),
+      headers: headers(...ALWAYS, ...common.headers, ...successHeaders(operation)),
       content: operation.successStatus === 204 ? undefined : { [JSON_TYPE]: { schema: bodyOf(operation, schemas) } },
       links,
     },
-    ...(isConditional(operation) ? { 304: notModified(operation) } : {}),
-    ...Object.fromEntries(failures.map(([status, reasons]) => [status, failure(operation, status, reasons, areAll)])),
+    ...(isConditional(operation) ? { 304: notModified(operation, common) } : {}),
+    ...Object.fromEntries(failures.map(([status, reasons]) => [status, failure(operation, status, reasons, common)])),
   };
 }
 
@@ -60,18 +68,24 @@ function bodyOf({ method, response }: Operation, schemas: Schemas): JsonObject {
 const listName = (method: string, { jsonName }: DescField): string =>
   /^List[A-Z]/.test(method) ? method.slice("List".length) : `${method}${jsonName}`;
 
-const notModified = (operation: Operation): JsonObject => ({
+const notModified = (operation: Operation, common: Common): JsonObject => ({
   description: "The caller holds this representation already.",
-  headers: headers(...ALWAYS, "ETag", ...(operation.deprecation ? ["Link"] : []), ...deprecationHeaders(operation)),
+  headers: headers(
+    ...ALWAYS,
+    ...common.headers,
+    "ETag",
+    ...(operation.deprecation ? ["Link"] : []),
+    ...deprecationHeaders(operation),
+  ),
 });
 
 /** Failures that are the same for many operations stand among the components; see `commonFailures`. */
-function failure(operation: Operation, status: number, reasons: readonly Reason[], areAll: boolean): JsonObject {
+function failure(operation: Operation, status: number, reasons: readonly Reason[], common: Common): JsonObject {
   const more = [
     ...(status === 415 && operation.updateMask ? ["Accept-Patch"] : []),
     ...(operation.deprecation ? ["Link", ...deprecationHeaders(operation)] : []),
   ];
-  return isCommon(status, more) ? refer("responses", nameOf(reasons)) : failureResponse(status, reasons, areAll, more);
+  return isCommon(status, more) ? refer("responses", nameOf(reasons)) : failureResponse(status, reasons, common, more);
 }
 
 /** What a request can be refused for differs from one operation to the next. */
@@ -87,19 +101,19 @@ const nameOf = (reasons: readonly Reason[]): string =>
 /** The responses that `responsesOf` refers to. */
 export const commonFailures = (
   all: readonly [status: number, reasons: readonly Reason[]][],
-  areAll: boolean,
+  common: Common,
 ): JsonObject =>
   Object.fromEntries(
     all
       .filter(([status]) => isCommon(status, []))
-      .map(([status, reasons]) => [nameOf(reasons), failureResponse(status, reasons, areAll, [])])
+      .map(([status, reasons]) => [nameOf(reasons), failureResponse(status, reasons, common, [])])
       .sort(([a], [b]) => ((a as string) < (b as string) ? -1 : 1)),
   );
 
 function failureResponse(
   status: number,
   reasons: readonly Reason[],
-  areAll: boolean,
+  common: Common,
   more: readonly string[],
 ): JsonObject {
   const content = (record: string, asProblem: boolean) => ({
@@ -108,14 +122,19 @@ function failureResponse(
       type: "object",
       properties: {
         status: { type: "integer", const: status },
-        code: { type: "string", [areAll ? "enum" : "examples"]: reasons.map(({ code }) => code) },
+        code: { type: "string", [common.areAll ? "enum" : "examples"]: reasons.map(({ code }) => code) },
       },
     },
     examples: Object.fromEntries(reasons.map((reason) => [reason.code, { value: exampleOf(reason, asProblem) }])),
   });
   return {
     description: reasons.map(({ code, meaning }) => `- \`${code}\`: ${meaning}`).join("\n"),
-    headers: headers(...ALWAYS, ...(status === 503 ? ["Retry-After"] : []), ...more),
+    headers: headers(
+      ...ALWAYS,
+      ...common.headers,
+      ...(status === 429 || status === 503 ? ["Retry-After"] : []),
+      ...more,
+    ),
     content: { [JSON_TYPE]: content("Error", false), [PROBLEM_TYPE]: content("Problem", true) },
   };
 }

@@ -1,0 +1,100 @@
+/** Whose address a request comes from, where proxies that the operator trusts stand in front of the gateway. */
+import type { IncomingHttpHeaders } from "node:http";
+import { BlockList, isIP, isIPv6 } from "node:net";
+import { type Kind, list } from "@petstore/runtime/environment";
+import parseForwarded from "forwarded-parse";
+import * as z from "zod";
+
+const proxy: Kind<string> = z
+  .string()
+  .refine((text) => {
+    const [address = "", bits, more] = text.split("/");
+    const most = isIPv6(address) ? 128 : 32;
+    return (
+      isIP(address) !== 0 && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && +bits <= most))
+    );
+  })
+  .describe("an IP address or a network such as 10.0.0.0/8");
+
+/** Addresses and networks of proxies. */
+export const proxies: Kind<readonly string[]> = list(proxy);
+
+/** More are not looked at: a caller can write as many as fit into the header. */
+const MAX_HOPS = 32;
+
+export type CallerAddress = (request: {
+  readonly headers: IncomingHttpHeaders;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}) => string;
+
+/**
+ * Follows `Forwarded` (RFC 7239) or `X-Forwarded-For` backwards, from one trusted proxy to the next, to the first address
+ * that is none. Where both are there and say different things, one of them may be the caller's own invention: then it is
+ * the proxy's address that counts. Of IPv6 it is the network of 64 bits, which is what one customer has.
+ */
+export function callerAddress(trusted: readonly string[]): CallerAddress {
+  const list = new BlockList();
+  for (const entry of trusted) {
+    const [address = "", bits] = entry.split("/");
+    list.addSubnet(address, bits === undefined ? (isIPv6(address) ? 128 : 32) : Number(bits), family(address));
+  }
+  const isTrusted = (address: string) => list.check(address, family(address));
+  const nearest = (hops: readonly string[], from: string): string => {
+    let nearest = from;
+    for (const hop of hops.slice(-MAX_HOPS).reverse()) {
+      if (!isTrusted(nearest) || isIP(hop) === 0) break;
+      nearest = plain(hop);
+    }
+    return nearest;
+  };
+  return ({ headers, socket }) => {
+    const peer = plain(socket.remoteAddress ?? "");
+    if (trusted.length === 0 || !isTrusted(peer)) return network(peer);
+    const told = [forwardedHops(headers.forwarded), listedHops(headers["x-forwarded-for"])].flatMap((hops) =>
+      hops ? [nearest(hops, peer)] : [],
+    );
+    const [address = peer] = told;
+    return network(told.every((one) => one === address) ? address : peer);
+  };
+}
+
+const family = (address: string): "ipv4" | "ipv6" => (isIPv6(address) ? "ipv6" : "ipv4");
+
+/** An IPv4 address as itself, also where the system shows it as one of IPv6. */
+const plain = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+
+function forwardedHops(header: string | undefined): string[] | undefined {
+  if (header === undefined) return undefined;
+  try {
+    return parseForwarded(header).map((hop) => withoutPort(hop.for ?? ""));
+  } catch {
+    return [];
+  }
+}
+
+const listedHops = (header: string | readonly string[] | undefined): string[] | undefined =>
+  header === undefined
+    ? undefined
+    : [header]
+        .flat()
+        .join(",")
+        .split(",")
+        .map((hop) => withoutPort(hop.trim()));
+
+/** `192.0.2.1:4711`, `[2001:db8::1]:4711` and `[2001:db8::1]` without what is not the address. */
+const withoutPort = (hop: string): string =>
+  /^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
+
+/** The first 64 bits of an IPv6 address, in the one way to write them; another address as it is. */
+function network(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [head = "", tail] = (address.split("%")[0] as string).split("::");
+  const left = head === "" ? [] : head.split(":");
+  const right = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length - (right.at(-1)?.includes(".") ? 1 : 0);
+  const groups = [...left, ...Array.from({ length: zeros }, () => "0"), ...right];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/64`;
+}

@@ -1,0 +1,79 @@
+/**
+ * Counts the requests of both endpoints together and refuses what is beyond a caller's rate: an RPC or operation as soon as
+ * it is known who calls, a path that there is not at once. What is open to all, such as health, is counted, never refused.
+ */
+import { ANONYMOUS, type Principal } from "@petstore/rpc/call";
+import { HttpError } from "connect-transcoder";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { CallerAddress } from "./caller-address.ts";
+import type { Rate, Verdict } from "./rate.ts";
+import type { RateLimits } from "./rate-limits.ts";
+
+export interface Rates {
+  readonly limits: RateLimits;
+  /** Who calls, where nobody is asked. */
+  readonly addressOf: CallerAddress;
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Counts a request, once it is known who calls. Throws an HttpError beyond the rate. */
+    countRequest(request: FastifyRequest, principal: Principal): void;
+  }
+  interface FastifyRequest {
+    /** What became of it, if there are rates and it has been counted. */
+    verdict: Verdict | undefined;
+  }
+}
+
+/** To be called behind what answers a browser's preflights, and before what refuses requests for want of a route. */
+export function countRequests(app: FastifyInstance, rates: Rates | undefined): void {
+  app.decorateRequest("verdict", undefined);
+  app.decorate("countRequest", (request, principal) => {
+    if (rates) refuseBeyond(count(rates, request, principal));
+  });
+  if (!rates) return;
+  app.addHook("onRequest", (request, _reply, done) => {
+    if (request.is404) app.countRequest(request, ANONYMOUS);
+    done();
+  });
+  app.addHook("onSend", (request, reply, _payload, done) => {
+    // A browser's question beforehand is no request of its own.
+    const judge = request.method === "OPTIONS" ? peek : count;
+    reply.headers(rateHeaders(request.verdict ?? judge(rates, request, ANONYMOUS)));
+    done();
+  });
+}
+
+/** No id of a principal has a space. */
+const callerOf = ({ addressOf }: Rates, request: FastifyRequest, principal: Principal): string =>
+  principal === ANONYMOUS ? `address ${addressOf(request)}` : principal.id;
+
+const peek = (rates: Rates, request: FastifyRequest, principal: Principal): Verdict =>
+  rates.limits.peek(callerOf(rates, request, principal));
+
+function count(rates: Rates, request: FastifyRequest, principal: Principal): Verdict {
+  request.verdict = rates.limits.count(callerOf(rates, request, principal));
+  return request.verdict;
+}
+
+function refuseBeyond({ allowed, rate, retryMs }: Verdict): void {
+  if (allowed) return;
+  const after = Math.ceil(retryMs / 1000);
+  throw new HttpError("RATE_LIMITED", `Only ${told(rate)} are allowed: try again in ${after} s.`, {
+    "retry-after": `${after}`,
+  });
+}
+
+const told = ({ requests, windowMs, burst }: Rate): string =>
+  `${requests} requests in ${windowMs / 1000} s${burst < requests ? `, ${burst} of them at once,` : ""}`;
+
+/** The fields of draft-ietf-httpapi-ratelimit-headers-10: the policy, what remains, and the seconds to the whole burst. */
+export const rateHeaders = ({ rate, remaining, resetMs }: Verdict): Record<string, string> => ({
+  "ratelimit-policy": ratePolicy(rate),
+  ratelimit: `"default";r=${remaining};t=${Math.ceil(resetMs / 1000)}`,
+});
+
+/** What the draft has no word for is a parameter of our own, as it allows. */
+export const ratePolicy = ({ requests, windowMs, burst }: Rate): string =>
+  `"default";q=${requests};w=${windowMs / 1000}${burst === requests ? "" : `;burst=${burst}`}`;

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { createRateLimits } from "./rate-limits.ts";
+
+const rate = { requests: 60, windowMs: 60_000, burst: 2 };
+
+test("each caller has a rate of its own", () => {
+  const limits = createRateLimits(rate, { clock: () => 0 });
+  expect(["ann", "ann", "ann", "bob"].map((caller) => limits.count(caller).allowed)).toEqual([true, true, false, true]);
+});
+
+test("a caller may have another one", () => {
+  const limits = createRateLimits(rate, { clock: () => 0 });
+  const own = { ...rate, burst: 3 };
+  expect([1, 2, 3, 4].map(() => limits.count("ann", own).allowed)).toEqual([true, true, true, false]);
+});
+
+test("looking counts nothing", () => {
+  const limits = createRateLimits(rate, { clock: () => 0 });
+  expect([1, 2, 3].map(() => limits.peek("ann").remaining)).toEqual([1, 1, 1]);
+});
+
+test("of too many callers, the one that was silent for longest is forgotten", () => {
+  const limits = createRateLimits(rate, { clock: () => 0, maxCallers: 3 });
+  for (const caller of ["ann", "ann", "bob", "bob", "ann", "cid"]) limits.count(caller);
+  // Ann's third one was refused, and did not make her a caller who has just been seen.
+  limits.count("dan");
+  expect(["dan", "cid", "bob", "ann"].map((caller) => limits.peek(caller).remaining)).toEqual([0, 0, 0, 1]);
+});

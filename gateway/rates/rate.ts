@@ -1,0 +1,74 @@
+/**
+ * How many requests a caller may send: the generic cell rate algorithm (GCRA, ITU-T I.371, annex A). All that has to be
+ * remembered of a caller is how far it is ahead of one who sends evenly. Pure.
+ */
+import type { Kind } from "@petstore/runtime/environment";
+import * as z from "zod";
+
+export interface Rate {
+  /** As many in each window, in the long run. */
+  readonly requests: number;
+  readonly windowMs: number;
+  /** As many at once, after a pause. */
+  readonly burst: number;
+}
+
+const windows = { s: 1000, min: 60_000, h: 3_600_000 };
+const MAX_REQUESTS = 1_000_000;
+
+/** A rate such as `600/min` or `600/min;burst=100`; without a burst, all requests of a window may come at once. */
+export const rate: Kind<Rate> = z
+  .string()
+  .transform((text): Partial<Rate> => {
+    const [, requests, window, burst] = /^(\d{1,7})\/(s|min|h)(?:;burst=(\d{1,7}))?$/.exec(text) ?? [];
+    return {
+      requests: Number(requests),
+      windowMs: windows[window as keyof typeof windows],
+      burst: Number(burst ?? requests),
+    };
+  })
+  .pipe(
+    z.object({
+      requests: z.int().min(1).max(MAX_REQUESTS),
+      windowMs: z.int(),
+      burst: z.int().min(1).max(MAX_REQUESTS),
+    }),
+  )
+  .describe(`a rate such as 600/min or 600/min;burst=100 (of s, min or h; each number from 1 to ${MAX_REQUESTS})`);
+
+/** What is remembered of a caller: the time that its requests had used up beyond `at`, in milliseconds divided by `requests`. */
+export interface Used {
+  readonly at: number;
+  /** Whole, so that no sum of them is a little off. */
+  readonly ahead: number;
+}
+
+/** What became of one request. Times are in milliseconds. */
+export interface Verdict {
+  readonly rate: Rate;
+  readonly allowed: boolean;
+  /** As many more would be allowed at once. */
+  readonly remaining: number;
+  /** After which the whole burst is allowed again. */
+  readonly resetMs: number;
+  /** After which the next one is allowed; 0 where this one is. */
+  readonly retryMs: number;
+  readonly used: Used;
+}
+
+/** Judges a request at `now`, in whole milliseconds. A refused one uses nothing up. */
+export function judge(rate: Rate, used: Used | undefined, now: number): Verdict {
+  const { requests, windowMs: interval, burst } = rate;
+  const most = burst * interval;
+  const before = used ? Math.max(used.ahead - (now - used.at) * requests, 0) : 0;
+  const allowed = before + interval <= most;
+  const ahead = allowed ? before + interval : before;
+  return {
+    rate,
+    allowed,
+    remaining: Math.floor((most - ahead) / interval),
+    resetMs: ahead / requests,
+    retryMs: allowed ? 0 : (before + interval - most) / requests,
+    used: { at: now, ahead },
+  };
+}
