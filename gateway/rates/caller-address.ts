@@ -49,7 +49,7 @@ export function callerAddress(trusted: readonly string[]): CallerAddress {
   };
   return ({ headers, socket }) => {
     const peer = plain(socket.remoteAddress ?? "");
-    if (trusted.length === 0 || !isTrusted(peer)) return network(peer);
+    if (!isTrusted(peer)) return network(peer);
     const told = [forwardedHops(headers.forwarded), listedHops(headers["x-forwarded-for"])].flatMap((hops) =>
       hops ? [nearest(hops, peer)] : [],
     );
