@@ -61,15 +61,19 @@ function watchAnswers(server: Server) {
     if (newest.size === 0) written?.();
   };
   server.on("connection", (socket: Socket) => socket.once("close", () => done(socket)));
+  const settle = (socket: Socket, response: ServerResponse) => {
+    if (newest.get(socket) !== response) return;
+    if (isReadToEnd(socket)) done(socket);
+    else socket.once("data", () => settle(socket, response)); // the next request, or the rest of one that was answered early
+  };
+  // One for all answers: each request would have to make its own.
+  function closed(this: ServerResponse): void {
+    settle(this.req.socket, this);
+  }
   server.prependListener("request", ({ socket }, response) => {
     const before = newest.get(socket);
     newest.set(socket, response);
-    const settle = () => {
-      if (newest.get(socket) !== response) return;
-      if (isReadToEnd(socket)) done(socket);
-      else socket.once("data", settle); // the next request, or the rest of one that was answered early
-    };
-    response.once("close", settle);
+    response.on("close", closed);
     if (!announcing) return;
     // Pipelined: the connection has to outlive the answer before.
     if (before && !before.headersSent) before.shouldKeepAlive = true;

@@ -27,26 +27,36 @@ export interface Answers {
   waiting(): number;
 }
 
+/** What is counted of one taker. */
+interface Answered {
+  bytes: number;
+  /** Of answers of which something waits, or has. */
+  readonly stops: Set<() => void>;
+  /** Nothing of it counts any more. */
+  isForgotten: boolean;
+}
+
 /**
  * Bounds what waits. A client that takes nothing for `writeMs` is given up, whether it doesn't read or, on HTTP/2, opens no
  * window; when more than `waitingBytes` wait in all, so is the one with the most. Streams of HTTP/2 count together: as long as
  * something of one is taken, the others may wait.
  */
 export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers {
-  const takers = new Map<Taker, { bytes: number; readonly stops: Set<() => void> }>();
+  const takers = new Map<Taker, Answered>();
   let total = 0;
 
   function follow(taker: Taker, response: ServerResponse): void {
-    const own = takers.get(taker) ?? { bytes: 0, stops: new Set() };
-    takers.set(taker, own);
+    const own = answersOf(taker);
     const weight = taker.isPeer ? 0 : 1;
     let waiting = 0;
     let timer: NodeJS.Timeout | undefined;
     let takenBefore = 0;
     let over = false;
-    const left = () => (over || response.writableFinished ? 0 : response.writableLength);
+    let isWatched = false;
+    const left = () => (over || own.isForgotten || response.writableFinished ? 0 : response.writableLength);
     const measure = () => {
       const now = left();
+      if (now === waiting && now === 0) return; // almost always: the system took all of it at once
       if (now < waiting || now === 0) {
         clearTimeout(timer);
         timer = undefined;
@@ -55,8 +65,14 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers 
       total += weight * (now - waiting);
       waiting = now;
       if (now === 0 || timer) return;
+      if (!isWatched) watch();
       takenBefore = taker.taken();
       timer = setTimeout(look, writeMs);
+    };
+    const watch = () => {
+      isWatched = true;
+      own.stops.add(stop);
+      response.on("drain", measure).once("finish", stop);
     };
     const look = () => {
       timer = undefined;
@@ -66,21 +82,28 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers 
     const stop = () => {
       over = true;
       measure();
-      own.stops.delete(stop);
+      if (isWatched) own.stops.delete(stop);
     };
     const measured =
       <R>(write: (...args: never[]) => R) =>
       (...args: never[]): R => {
-        measure();
+        if (waiting > 0) measure();
         const result = write.apply(response, args);
         measure();
         if (total > waitingBytes) giveUpLargest();
         return result;
       };
-    own.stops.add(stop);
     response.write = measured(response.write);
     response.end = measured(response.end);
-    response.on("drain", measure).once("finish", stop).once("close", stop);
+    response.on("close", stop);
+  }
+
+  function answersOf(taker: Taker): Answered {
+    const known = takers.get(taker);
+    if (known) return known;
+    const own = { bytes: 0, stops: new Set<() => void>(), isForgotten: false };
+    takers.set(taker, own);
+    return own;
   }
 
   function giveUpLargest(): void {
@@ -90,7 +113,10 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers 
   }
 
   function forget(taker: Taker): void {
-    for (const stop of takers.get(taker)?.stops ?? []) stop();
+    const own = takers.get(taker);
+    if (!own) return;
+    own.isForgotten = true;
+    for (const stop of own.stops) stop();
     takers.delete(taker);
   }
 

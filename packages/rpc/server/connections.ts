@@ -68,7 +68,7 @@ export function guardConnections(
   /** The same, whatever their address. */
   const idle = new Set<Connection>();
 
-  const serve = server.listeners("connection") as ((socket: Socket) => void)[];
+  const take = server.listeners("connection") as ((socket: Socket) => void)[];
   server.removeAllListeners("connection");
   const begin = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
   server.removeAllListeners("request");
@@ -82,7 +82,7 @@ export function guardConnections(
   server.on("connection", (socket: Socket) => {
     socket.on("error", ignore);
     if (!admit(socket)) socket.destroy();
-    else for (const listener of serve) listener.call(server, socket);
+    else for (const listener of take) listener.call(server, socket);
   });
 
   function admit(socket: Socket): boolean {
@@ -151,23 +151,35 @@ export function guardConnections(
       leave(connection);
       connection.isPeer = true;
     }
+    if (hasBody(request)) serveWhenArrived(connection, request, response);
+    else {
+      serve(connection);
+      response.on("close", () => served(connection));
+    }
+    answers.follow(connection, response);
+  }
+
+  function serve(connection: Connection): void {
+    connection.served++;
+    work(connection);
+  }
+  function served(connection: Connection): void {
+    connection.served--;
+    rest(connection);
+  }
+  function serveWhenArrived(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
     let arrived = false;
     const arrive = () => {
-      if (arrived) return;
       arrived = true;
-      connection.served++;
-      work(connection);
+      serve(connection);
     };
-    if (hasBody(request)) {
-      rest(connection);
-      request.once("end", arrive);
-    } else arrive();
-    response.once("close", () => {
+    rest(connection);
+    request.once("end", arrive);
+    response.on("close", () => {
       request.off("end", arrive);
-      if (arrived) connection.served--;
-      rest(connection);
+      if (arrived) served(connection);
+      else rest(connection);
     });
-    answers.follow(connection, response);
   }
 
   return {
@@ -198,7 +210,7 @@ export function bytesTaken(socket: Socket): number {
   return bytesWritten - writeQueueSize;
 }
 
-function hasBody({ headers, ...request }: IncomingMessage & { stream?: { endAfterHeaders?: boolean } }): boolean {
-  if (request.stream) return request.stream.endAfterHeaders !== true;
+function hasBody({ stream, headers }: IncomingMessage & { stream?: { endAfterHeaders?: boolean } }): boolean {
+  if (stream) return stream.endAfterHeaders !== true;
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
