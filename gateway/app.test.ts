@@ -5,6 +5,7 @@ import { HttpError } from "connect-transcoder";
 import { afterEach, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { GatewayOptions } from "./app.ts";
+import type { Auth } from "./auth.ts";
 import { startGateway } from "./testing.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
@@ -36,29 +37,39 @@ test("by default the caller is anonymous, whatever the request says", async () =
   expect(callers).toEqual(["anonymous"]);
 });
 
-test("identity and permission come after the route and the sizes, before everything else", async () => {
-  const call = await start({
-    auth: {
-      authenticate: ({ authorization }) => {
-        if (!authorization) throw new HttpError("UNAUTHENTICATED", "Who are you?");
-        return { id: authorization };
-      },
-      authorize: ({ id }, { name }) => {
-        if (name !== "GetPet") throw new HttpError("PERMISSION_DENIED", `${id} may not ${name}.`);
-      },
-    },
-  });
-  const odd = { accept: "text/html", "x-server-timeout": "x" };
-  expect(await call("/nowhere", { headers: odd })).toMatchObject({ code: "ROUTE_NOT_FOUND" });
-  expect(await call("/pets", { headers: odd, method: "PUT" })).toMatchObject({ code: "METHOD_NOT_ALLOWED" });
-  expect(await call(`/pets?${"x".repeat(9000)}`, { headers: odd })).toMatchObject({ code: "URI_TOO_LONG" });
-  expect(await call("/pets/x", { headers: odd })).toMatchObject({ code: "UNAUTHENTICATED", status: 401 });
-  const known = { ...odd, authorization: "ann" };
-  expect(await call("/pets", { headers: known })).toMatchObject({ code: "PERMISSION_DENIED", status: 403 });
-  expect(await call("/pets/x", { headers: known })).toMatchObject({ code: "NOT_ACCEPTABLE" });
-  expect(await call("/pets/1", { headers: { authorization: "ann" } })).toMatchObject({ status: 200 });
-  expect(callers).toEqual(["ann"]);
-});
+const auth: Auth = {
+  authenticate: ({ authorization }) => {
+    if (!authorization) throw new HttpError("UNAUTHENTICATED", "Who are you?");
+    return { id: authorization };
+  },
+  authorize: ({ id }, { name }) => {
+    if (name !== "GetPet") throw new HttpError("PERMISSION_DENIED", `${id} may not ${name}.`);
+  },
+};
+const slowAuth: Auth = {
+  authenticate: async (headers) => auth.authenticate(headers),
+  authorize: async (principal, method) => auth.authorize(principal, method),
+};
+
+test.each([
+  ["at once", auth],
+  ["later", slowAuth],
+])(
+  "identity and permission, found out %s, come after the route and the sizes, before everything else",
+  async (_, auth) => {
+    const call = await start({ auth });
+    const odd = { accept: "text/html", "x-server-timeout": "x" };
+    expect(await call("/nowhere", { headers: odd })).toMatchObject({ code: "ROUTE_NOT_FOUND" });
+    expect(await call("/pets", { headers: odd, method: "PUT" })).toMatchObject({ code: "METHOD_NOT_ALLOWED" });
+    expect(await call(`/pets?${"x".repeat(9000)}`, { headers: odd })).toMatchObject({ code: "URI_TOO_LONG" });
+    expect(await call("/pets/x", { headers: odd })).toMatchObject({ code: "UNAUTHENTICATED", status: 401 });
+    const known = { ...odd, authorization: "ann" };
+    expect(await call("/pets", { headers: known })).toMatchObject({ code: "PERMISSION_DENIED", status: 403 });
+    expect(await call("/pets/x", { headers: known })).toMatchObject({ code: "NOT_ACCEPTABLE" });
+    expect(await call("/pets/1", { headers: { authorization: "ann" } })).toMatchObject({ status: 200 });
+    expect(callers).toEqual(["ann"]);
+  },
+);
 
 test("dates of the end can be overridden, also to the end itself", async () => {
   const [deprecatedAt, sunsetAt] = [Date.UTC(2020, 0, 1), Date.UTC(2021, 0, 1)];

@@ -70,14 +70,13 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   readInTurns(app.server);
   guardConnections(app.server, options.connections ?? defaultConnectionLimits, { log });
   addAuth(app, options.auth);
-  app.addHook("onResponse", async ({ method, originalUrl, caller, log: line }, reply) =>
-    line.info({
-      ...(caller && { caller }),
-      method,
-      path: splitTarget(originalUrl).path,
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime),
-    }),
+  app.addHook(
+    "onResponse",
+    ({ id: requestId, method, originalUrl, caller }, { statusCode: status, elapsedTime }, done) => {
+      const path = splitTarget(originalUrl).path;
+      log.info({ requestId, caller: caller || undefined, method, path, status, ms: Math.round(elapsedTime) });
+      done();
+    },
   );
   markArrivals(app, served);
   await options.everywhere?.(app);

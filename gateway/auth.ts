@@ -27,7 +27,7 @@ export const authOf = ({ authMode }: Pick<GatewayConfig, "authMode">): Auth => m
 declare module "fastify" {
   interface FastifyInstance {
     /** Lets a request call an RPC, in its caller's name, or throws an HttpError. */
-    admit(request: FastifyRequest, method: DescMethod): Promise<void>;
+    admit(request: FastifyRequest, method: DescMethod): Promise<void> | void;
   }
   interface FastifyRequest {
     /** The id of the principal, once the request is admitted. */
@@ -38,10 +38,17 @@ declare module "fastify" {
 /** Adds `admit`, for whatever endpoint calls an RPC. */
 export function addAuth(app: FastifyInstance, { authenticate, authorize }: Auth): void {
   app.decorateRequest("caller", "");
-  app.decorate("admit", async (request, method) => {
-    const principal = await authenticate(request.headers);
-    app.countRequest(request, principal);
-    await authorize(principal, method);
-    request.caller = principal.id;
+  app.decorate("admit", (request, method) => {
+    const principal = authenticate(request.headers);
+    return principal instanceof Promise ? principal.then(admit) : admit(principal);
+
+    function admit(principal: Principal): Promise<void> | void {
+      app.countRequest(request, principal);
+      const set = () => {
+        request.caller = principal.id;
+      };
+      const permission = authorize(principal, method);
+      return permission ? permission.then(set) : set();
+    }
   });
 }

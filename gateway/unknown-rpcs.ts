@@ -10,14 +10,16 @@ const RPC_PATH = /\/\w+(\.\w+)+\/\w+$/;
 
 /** To be called before the hook that refuses what has no route. */
 export function answerUnknownRpcs(app: FastifyInstance): void {
-  app.addHook("onRequest", async (request, reply) => {
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!request.is404) return done();
     const { path, query } = splitTarget(request.url);
-    if (!request.is404 || !RPC_PATH.test(path) || isAnybodysJson(request)) return;
+    if (!RPC_PATH.test(path) || isAnybodysJson(request)) return done();
     const answer = unknownRpcAnswer(
       { method: request.method, query, contentType: request.headers["content-type"] },
       errors,
     );
-    if (answer) return reply.code(answer.status).headers(answer.headers).send(Buffer.from(answer.body));
+    if (!answer) return done();
+    reply.code(answer.status).headers(answer.headers).send(Buffer.from(answer.body));
   });
 }
 

@@ -21,6 +21,9 @@ export interface Runtime {
 // Whole milliseconds: they are stored in documents and sent as timeouts, where fractions are not allowed.
 const clock: Clock = () => Math.floor(performance.timeOrigin + performance.now());
 
+/** Milliseconds since 1970 as the system has them, for people to read: they may run backwards. */
+export const wallClock = (): number => Date.now();
+
 const sleep: Runtime["sleep"] = (ms, signal) => delay(ms, undefined, { signal });
 
 /** Real time and chance, for entry files. */

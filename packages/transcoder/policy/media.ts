@@ -16,6 +16,7 @@ export const ACCEPT_PATCH = { "accept-patch": `${MERGE_PATCH_TYPE}, ${JSON_TYPE}
  * @throws HttpError NOT_ACCEPTABLE when the header Accept leaves no JSON.
  */
 export function checkAccept({ headers }: FastifyRequest): void {
+  if (headers.accept === undefined || headers.accept === "*/*") return; // what most clients say
   const ranges = parseAccept(headers.accept);
   if ((weightOf(ranges, JSON_TYPE) ?? weightOf(ranges, PROBLEM_TYPE) ?? 0) === 0)
     throw new HttpError("NOT_ACCEPTABLE", `The answer is ${JSON_TYPE}; the header Accept does not allow it.`);
@@ -33,7 +34,9 @@ export function wantsProblem({ headers }: FastifyRequest): boolean {
 
 /** Says that the answer depends on Accept, beside whatever else it depends on, such as Origin. */
 export function varyByAccept(reply: FastifyReply): void {
-  const fields = String(reply.getHeader("vary") ?? "")
+  const others = reply.getHeader("vary");
+  if (others === undefined) return void reply.header("vary", "Accept");
+  const fields = String(others)
     .split(", ")
     .filter((field) => field !== "" && field !== "Accept");
   reply.header("vary", [...fields, "Accept"].join(", "));

@@ -19,7 +19,8 @@ export function timeoutMs(value: Value, maxMs: number): number {
 
 /** Whether the caller prefers `handling=strict` (RFC 7240). Of a preference given twice the first counts. */
 export function prefersStrict(value: Value): boolean {
-  const handling = String(value ?? "")
+  if (value === undefined) return false;
+  const handling = String(value)
     .split(",")
     .map((preference) => /^\s*handling\s*=\s*"?(\w+)"?\s*(;|$)/i.exec(preference)?.[1]?.toLowerCase())
     .find((found) => found !== undefined);

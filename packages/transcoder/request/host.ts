@@ -9,11 +9,23 @@ export const isHost = (text: string): boolean => /^[^\s/?#@\\]+$/.test(text) && 
  * one `Host`, HTTP/2 in `:authority`, in `Host`, or in both if they agree. HTTP/1.0 may leave it out.
  */
 export function hostProblem({ httpVersion, rawHeaders }: Pick<IncomingMessage, "httpVersion" | "rawHeaders">) {
-  const named = (name: string) => rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);
-  const given = [named(":authority"), named("host")];
-  if (given.some(({ length }) => length > 1)) return "must be given once";
-  const [host, other = host] = given.flat();
-  if (host === undefined) return httpVersion === "1.0" ? undefined : "must be given once";
-  if (host !== other) return "must not differ from :authority";
-  return isHost(host) ? undefined : "must be a host name or an address, with or without a port";
+  let authority: string | undefined;
+  let host: string | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (isNamed(name, "host")) {
+      if (host !== undefined) return "must be given once";
+      host = rawHeaders[i + 1];
+    } else if (isNamed(name, ":authority")) {
+      if (authority !== undefined) return "must be given once";
+      authority = rawHeaders[i + 1];
+    }
+  }
+  const named = authority ?? host;
+  if (named === undefined) return httpVersion === "1.0" ? undefined : "must be given once";
+  if (host !== undefined && host !== named) return "must not differ from :authority";
+  return isHost(named) ? undefined : "must be a host name or an address, with or without a port";
 }
+
+const isNamed = (name: string, lowerCase: string): boolean =>
+  name.length === lowerCase.length && name.toLowerCase() === lowerCase;

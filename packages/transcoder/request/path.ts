@@ -7,12 +7,17 @@ import { SchemaError } from "./schema-error.ts";
 
 /** Path and query of a request target as they were sent; the form with scheme and host (RFC 9112, 3.2.2) is cut down. */
 export function splitTarget(target: string): { path: string; query: string } {
+  if (target.startsWith("/") && !target.includes("#")) {
+    const at = target.indexOf("?"); // nearly always: no scheme, no host, no fragment
+    return at < 0 ? { path: target, query: "" } : { path: target.slice(0, at), query: target.slice(at + 1) };
+  }
   const [, path = "", query = ""] = /^(?:https?:\/\/[^/?#]*)?([^?#]*)\??([^#]*)/is.exec(target) ?? [];
   return { path: path === "" ? "/" : path, query };
 }
 
 /** Whether percent signs all begin the encoding of a character. */
 export function isWellEncoded(path: string): boolean {
+  if (!path.includes("%")) return true;
   try {
     decodeURIComponent(path);
     return true;
@@ -42,7 +47,9 @@ export function pathReader({ segments }: Operation, basePath: string): ReadPath 
       try {
         if (!isWellEncoded(part))
           throw new SchemaError("has a percent sign that does not begin the encoding of a character");
-        (target as unknown as Record<string, unknown>)[field.localName] = read(decodeURIComponent(part));
+        (target as unknown as Record<string, unknown>)[field.localName] = read(
+          part.includes("%") ? decodeURIComponent(part) : part,
+        );
       } catch (error) {
         throw error instanceof SchemaError ? new HttpError("INVALID_ID", `${field.jsonName}: ${error.message}`) : error;
       }

@@ -11,6 +11,7 @@ export type Parameters = readonly (readonly [name: string, value: string])[];
 
 /** Splits what stands behind the question mark. @throws HttpError INVALID_QUERY for bad percent-encoding. */
 export function parseQuery(text: string): Parameters {
+  if (text === "") return [];
   return text
     .split("&")
     .filter((pair) => pair !== "")

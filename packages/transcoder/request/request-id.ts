@@ -7,7 +7,18 @@ const requestIds = new RegExp(REQUEST_ID_PATTERN);
 export const isRequestId = (text: string): boolean => requestIds.test(text);
 
 /** An identifier for a request that came without one, or for work that no request asked for. `random` is in [0, 1). */
-export const newRequestId = (random: () => number, kind = "r"): string =>
-  `${kind}-${Math.floor(random() * 2 ** 52)
-    .toString(36)
-    .padStart(11, "0")}`;
+export const newRequestId = (random: () => number, kind = "r"): string => `${kind}-${base36(random() * 2 ** 52)}`;
+
+const DIGITS = [..."0123456789abcdefghijklmnopqrstuvwxyz"];
+const PAIRS = DIGITS.flatMap((first) => DIGITS.map((second) => first + second));
+
+/** The last eleven digits of a number's whole part. By tables, for to write a number in base 36 takes V8 ten times as long. */
+function base36(value: number): string {
+  let [text, rest] = ["", Math.floor(value)];
+  for (let i = 0; i < 5; i++) {
+    const quotient = Math.floor(rest / PAIRS.length);
+    text = PAIRS[rest - quotient * PAIRS.length] + text;
+    rest = quotient;
+  }
+  return DIGITS[rest % DIGITS.length] + text;
+}

@@ -13,7 +13,8 @@ export function checkSizes({ originalUrl, raw }: FastifyRequest, { urlBytes, hea
   if (originalUrl.length > urlBytes)
     throw new HttpError("URI_TOO_LONG", `The request target is longer than ${urlBytes} bytes.`);
   const PUNCTUATION = 2; // ": " or CR LF, one pair for each name and each value
-  const size = raw.rawHeaders.reduce((sum, text) => sum + text.length + PUNCTUATION, 0);
+  let size = 0;
+  for (const text of raw.rawHeaders) size += text.length + PUNCTUATION;
   if (size > headerBytes)
     throw new HttpError("HEADERS_TOO_LARGE", `The header fields are larger than ${headerBytes} bytes.`);
 }

@@ -23,8 +23,9 @@ export function markArrivals(app: FastifyInstance, options: ServerOptions): void
   if (app.hasRequestDecorator("arrivedAt")) return;
   const { apiVersion, clock } = serverDefaults(options);
   app.decorateRequest("arrivedAt", 0);
-  app.addHook("onRequest", async (request, reply) => {
+  app.addHook("onRequest", (request, reply, done) => {
     request.arrivedAt = clock();
     reply.headers(commonHeaders(request.id, apiVersion));
+    done();
   });
 }

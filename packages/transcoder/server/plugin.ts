@@ -31,10 +31,11 @@ export const transcoder = fastifyPlugin(
     takeOddRequests(app, refuse);
     markArrivals(app, options);
     answerUnrouted(app);
-    app.addHook("onRequest", async (request) => {
+    app.addHook("onRequest", (request, _, done) => {
       checkSizes(request, limits);
       const problem = hostProblem(request.raw);
       if (problem !== undefined) throw new HttpError("INVALID_HEADER", `Host: ${problem}`);
+      done();
     });
     for (const { desc, transport } of options.services) {
       const operations = operationsOf(desc);

@@ -25,16 +25,15 @@ export function answerUnrouted(app: FastifyInstance): void {
     return methods.size === 0 ? [] : [...methods.add("OPTIONS")].sort();
   };
 
-  app.addHook("onRequest", async (request, reply) => {
-    if (!request.is404 && !isCatchAll(request.routeOptions.url ?? "")) {
-      // Fastify lets a parameter be empty, as in "/books/".
-      if (Object.values(request.params ?? {}).includes("")) throw notFound(request);
-      return;
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!request.is404 && !isCaught(request)) {
+      if (hasEmptyParameter(request)) throw notFound(request);
+      return done();
     }
     const methods = allowedOn(decodeURI(splitTarget(request.url).path));
     if (methods.length === 0) throw notFound(request);
     const headers = { allow: methods.join(", "), ...(methods.includes("PATCH") ? ACCEPT_PATCH : {}) };
-    if (request.method === "OPTIONS") return answerOptions(reply, headers);
+    if (request.method === "OPTIONS") return void answerOptions(reply, headers);
     throw new HttpError(
       "METHOD_NOT_ALLOWED",
       `${request.method} is not allowed on this path; it has ${methods.join(", ")}.`,
@@ -42,6 +41,16 @@ export function answerUnrouted(app: FastifyInstance): void {
     );
   });
 }
+
+/** Fastify lets a parameter be empty, as in "/books/". */
+function hasEmptyParameter({ params }: FastifyRequest): boolean {
+  for (const name in params as Record<string, string>) if ((params as Record<string, string>)[name] === "") return true;
+  return false;
+}
+
+/** Looked at only where a part of the path is free: a route's options are put together each time that they are asked for. */
+const isCaught = (request: FastifyRequest): boolean =>
+  "*" in (request.params as object) && isCatchAll(request.routeOptions.url ?? "");
 
 const isCatchAll = (url: string): boolean => url === "*" || url === "/*";
 
