@@ -111,6 +111,14 @@ export function lists(open: OpenSubject): void {
     expect(await shelf()).toEqual([]);
   });
 
+  it(open, "more than one answer of MongoDB holds comes whole", async ({ pets }) => {
+    const name = "x".repeat(6 * 1024 * 1024);
+    for (const id of range(3, 1)) await save(pets, { _id: id, name, flag: true });
+    expect(idsOf(await pets.list({ where: { flag: true }, limit: 9, order: "asc" }))).toEqual([1, 2, 3]);
+    expect(idsOf(await pets.list({ where: { flag: true }, limit: 3, order: "desc" }))).toEqual([3, 2, 1]);
+    expect(idsOf(await pets.getMany(range(9)))).toEqual([1, 2, 3]);
+  });
+
   it(open, "string ids are ordered by their UTF-8 bytes", async ({ notes }) => {
     const ordered = ["A\u0001", "A\u0001\u0000", "B", "a", "a\u0000b", "aa", "z", "é", "\ufffd", "\u{1F600}"];
     for (const id of ordered.toReversed()) await save(notes, { _id: id, text: id.length > 1 ? "long" : "short" });

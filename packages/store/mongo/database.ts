@@ -57,8 +57,38 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
   };
 }
 
-/** Bytes, for a document that can't be read must not hide its neighbours. */
-export async function find(raw: Raw, filter: Fields, options: object): Promise<Uint8Array[]> {
-  const found: unknown[] = await withTimeout("repeatable", raw.find(filter, { ...options, raw: true }).toArray());
-  return found as Uint8Array[];
+/** What is asked for, and how: the members of the command `find`. */
+interface Query {
+  readonly filter: Fields;
+  readonly batchSize: number;
+  readonly limit?: number;
+  readonly sort?: Fields;
+  readonly hint?: Fields;
+}
+
+interface ReadOptions {
+  readonly level?: "majority" | "linearizable";
+  readonly session?: ClientSession;
+}
+
+/**
+ * Bytes, for a document that can't be read must not hide its neighbours. The driver's own cursor would cost this process
+ * twice as much as the command, whose one answer nearly always holds all. Nobody tries it again when it fails but the caller.
+ */
+export async function find(
+  { db }: Pick<Database, "db">,
+  collection: string,
+  query: Query,
+  { level = "majority", ...options }: ReadOptions = {},
+): Promise<Uint8Array[]> {
+  const command = { find: collection, ...query, readConcern: { level } };
+  const ask = async (): Promise<Uint8Array[]> => {
+    const { cursor } = await db.command(command, { ...options, fieldsAsRaw: { firstBatch: true } });
+    if (cursor.id === 0) return cursor.firstBatch;
+    // More than the 16 MiB of an answer.
+    await db.command({ killCursors: collection, cursors: [cursor.id] }, options);
+    const found: unknown[] = await db.runCursorCommand(command, { ...options, raw: true }).toArray();
+    return found as Uint8Array[];
+  };
+  return withTimeout("repeatable", ask());
 }

@@ -7,20 +7,19 @@ import { createLists } from "./lists.ts";
 
 /** Lists whose only document is the number of the query. Each waits for `answer`. */
 function bench() {
-  const queries: { filter: object; options: object; answer: () => void }[] = [];
-  const raw = {
-    find: (filter: object, options: object) => ({
-      async toArray() {
+  const queries: { answer: () => void }[] = [];
+  const database = {
+    inSession: (calls: (session: object) => unknown) => calls({}),
+    db: {
+      async command() {
         const { promise, resolve } = Promise.withResolvers<void>();
-        queries.push({ filter, options, answer: resolve });
-        const number = queries.length;
+        const number = queries.push({ answer: resolve });
         await promise;
-        return [serialize({ number })];
+        return { cursor: { id: 0, firstBatch: [serialize({ number })] } };
       },
-    }),
+    },
   };
-  const database = { inSession: (calls: (session: object) => unknown) => calls({}) };
-  return { queries, list: createLists(database as unknown as Database, raw as unknown as Raw) };
+  return { queries, list: createLists(database as unknown as Database, {} as Raw) };
 }
 const scan = (kind: string, more: Partial<Scan> = {}): Scan => ({
   match: { fields: ["kind"], values: [[kind]] },

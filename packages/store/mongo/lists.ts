@@ -47,13 +47,12 @@ function query(database: Database, raw: Raw, { match, after, limit, order }: Sca
   const isBeyond: { _id?: Fields & Record<string, Id> } =
     after === undefined ? {} : { _id: order === "asc" ? { $gt: after } : { $lt: after } };
   const fields = match?.fields.map((field, i) => [field, { $in: match.values[i] }]) ?? [];
-  const options = {
+  const how = {
     hint: keyOf(match?.fields ?? []),
     sort: { _id: order === "asc" ? 1 : -1 },
     limit: Math.min(limit, 2 ** 31 - 2),
     batchSize: Math.min(limit, 2 ** 31 - 2) + 1,
   };
-  return database.inSession((session) =>
-    find(raw, { ...Object.fromEntries(fields), ...isBeyond }, { ...options, session }),
-  );
+  const filter = { ...Object.fromEntries(fields), ...isBeyond };
+  return database.inSession((session) => find(database, raw.collectionName, { filter, ...how }, { session }));
 }

@@ -7,25 +7,28 @@ import { pointReads } from "./reads.ts";
 
 afterEach(() => void vi.useRealTimers());
 
+interface Asked {
+  readonly filter: { readonly _id: { readonly $in: Id[] } };
+  readonly readConcern: { readonly level: string };
+}
+
 /** Documents that hold their `_id` and the number of the query that found them. Queries wait for `answer` when held. */
 function bench(several: boolean, isHeld = false) {
   const queries: { ids: readonly Id[]; level: string; answer: () => void }[] = [];
   const decoded: Id[] = [];
-  const raw = {
-    find: ({ _id }: { _id: { $in: Id[] } }, options: { readConcern?: { level: string }; session?: object }) => ({
-      async toArray() {
-        const level = options.readConcern?.level ?? (options.session ? "in session" : "none");
-        const { promise, resolve } = Promise.withResolvers<void>();
-        queries.push({ ids: _id.$in, level, answer: resolve });
-        const query = queries.length;
-        if (isHeld) await promise;
-        return _id.$in.map((id) => serialize({ _id: id, query }));
-      },
-    }),
-  };
   const database = {
     hasSeveralMembers: () => several,
     inSession: (calls: (session: object) => unknown) => calls({}),
+    db: {
+      async command({ filter, readConcern }: Asked, { session }: { session?: object }) {
+        const ids = filter._id.$in;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        queries.push({ ids, level: session ? "in session" : readConcern.level, answer: resolve });
+        const query = queries.length;
+        if (isHeld) await promise;
+        return { cursor: { id: 0, firstBatch: ids.map((id) => serialize({ _id: id, query })) } };
+      },
+    },
   };
   const known = {
     read(id: Id, bytes: Uint8Array) {
@@ -35,7 +38,7 @@ function bench(several: boolean, isHeld = false) {
     },
     noteAbsent: () => expect.unreachable(),
   };
-  return { queries, decoded, ...pointReads(database as unknown as Database, raw as unknown as Raw, known) };
+  return { queries, decoded, ...pointReads(database as unknown as Database, {} as Raw, known) };
 }
 /** Until so many queries were sent. */
 async function sent(queries: readonly unknown[], count: number): Promise<void> {

@@ -29,7 +29,7 @@ interface Waiting<S> {
 }
 
 export function pointReads<S>(
-  { hasSeveralMembers, inSession }: Database,
+  database: Database,
   raw: Raw,
   known: {
     /** Decodes what was read. */
@@ -37,11 +37,13 @@ export function pointReads<S>(
     noteAbsent(id: Id): void;
   },
 ): PointReads<S> {
+  const { hasSeveralMembers, inSession } = database;
+  const byId = (ids: readonly Id[], options: Parameters<typeof find>[3]) =>
+    find(database, raw.collectionName, { filter: { _id: { $in: ids } }, batchSize: ids.length + 1 }, options);
   const fetch: Record<Level, (ids: readonly Id[]) => Promise<Uint8Array[]>> = {
-    majority: (ids) => inSession((session) => find(raw, { _id: { $in: ids } }, { session, batchSize: ids.length + 1 })),
+    majority: (ids) => inSession((session) => byId(ids, { session })),
     /** Needs no session: it sees everything that anybody was answered before. */
-    linearizable: (ids) =>
-      find(raw, { _id: { $in: ids } }, { readConcern: { level: "linearizable" }, batchSize: ids.length + 1 }),
+    linearizable: (ids) => byId(ids, { level: "linearizable" }),
   };
 
   async function send(level: Level, batch: readonly Waiting<S>[]): Promise<void> {
