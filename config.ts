@@ -12,6 +12,7 @@ import {
   host,
   integer,
   type Kind,
+  kind,
   mongodbUri,
   oneOf,
   optional,
@@ -23,8 +24,8 @@ import {
   type Values,
   withDefault,
 } from "@petstore/runtime/environment";
-import { type LogFormat, type LogLevel, logLevels } from "@petstore/runtime/log";
-import * as z from "zod";
+import type { LogFormat } from "@petstore/runtime/log";
+import { type LogLevel, logLevels } from "@petstore/runtime/log-levels";
 
 /** In the order of their ports: each has its place above PORT_BASE. */
 export const processNames = ["gateway", "pet", "category", "order", "inventory"] as const;
@@ -72,16 +73,22 @@ export const storeSettings = {
   MONGODB_URI: optional(mongodbUri),
 };
 
-const replicas: Kind<Replicas> = z
-  .string()
-  .transform((text) => text.split(",").map((item) => item.trim().split(":")))
-  .pipe(z.array(z.tuple([z.enum(processNames), integer(1, MAX_REPLICAS)])))
-  .refine((all) => new Set(all.map(([name]) => name)).size === all.length)
-  .transform((all) => new Map(all))
-  .describe(
-    `processes with how many there are to be of each, such as gateway:4,pet:2 (of ${processNames.join(", ")}, ` +
-      `each named once; 1 to ${MAX_REPLICAS})`,
-  );
+const oneKind = oneOf(...processNames);
+const count = integer(1, MAX_REPLICAS);
+const replicas: Kind<Replicas> = kind(
+  `processes with how many there are to be of each, such as gateway:4,pet:2 (of ${processNames.join(", ")}, ` +
+    `each named once; 1 to ${MAX_REPLICAS})`,
+  (text) => {
+    const all = new Map<ProcessName, number>();
+    for (const item of text.split(",")) {
+      const [name = "", number = "", ...rest] = item.trim().split(":");
+      const [known, many] = [oneKind.read(name), count.read(number)];
+      if (!known || !many || rest.length > 0 || all.has(known)) return undefined;
+      all.set(known, many);
+    }
+    return all;
+  },
+);
 
 /** The variables that services and the gateway have in common. */
 export const processSettings = {

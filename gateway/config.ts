@@ -11,6 +11,7 @@ import {
   instant,
   integer,
   type Kind,
+  kind,
   list,
   oneOf,
   optional,
@@ -19,7 +20,6 @@ import {
   withDefault,
 } from "@petstore/runtime/environment";
 import type { DeprecationPolicy } from "connect-transcoder";
-import * as z from "zod";
 import { lameDuckSettings, type ProcessConfig, processConfig, processSettings, replicasOf } from "../config.ts";
 import { proxies } from "./rates/caller-address.ts";
 import { type Rate, rate } from "./rates/rate.ts";
@@ -57,13 +57,14 @@ export interface GatewayConfig extends ProcessConfig {
   readonly deprecation: DeprecationPolicy;
 }
 
-const basePath: Kind<string> = z
-  .union([z.literal("/").transform(() => ""), z.string().regex(/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/)])
-  .describe("a path such as /api or /petstore/v1, without a slash at the end");
+const basePath: Kind<string> = kind("a path such as /api or /petstore/v1, without a slash at the end", (text) => {
+  if (text === "/") return "";
+  return /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(text) ? text : undefined;
+});
 
-const corsOrigin: Kind<string> = z
-  .union([z.literal("*"), url])
-  .describe("the origin of a web page such as https://shop.example, or * for all");
+const corsOrigin: Kind<string> = kind("the origin of a web page such as https://shop.example, or * for all", (text) =>
+  text === "*" ? text : url.read(text),
+);
 
 const gatewaySettings = {
   HTTP_BASE_PATH: withDefault(basePath, ""),

@@ -26,6 +26,7 @@ describe("kinds", () => {
     ["host", "::1", host, "::1"],
     ["host", "fe80::1%eth0", host, "fe80::1%eth0"],
     ["host", "pets.example.org", host, "pets.example.org"],
+    ["host", "pets.example.org.", host, "pets.example.org."],
   ])("%s reads %s", (_, value, kind, expected) => {
     expect(reads(kind, value)).toEqual(expected);
   });
@@ -57,6 +58,9 @@ describe("kinds", () => {
     ["host", "http://example.org", host],
     ["host", "999.1.1.1", host],
     ["host", "-a", host],
+    ["host", "a-", host],
+    ["host", "a..b", host],
+    ["host", `${"a.".repeat(126)}ab`, host],
     ["host", "a".repeat(64), host],
     ["secret", "abc", secret(4)],
     ["secret", "a b c", secret(4)],

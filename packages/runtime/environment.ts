@@ -3,7 +3,6 @@
  * A variable that is empty or blank counts as not set.
  */
 import { isIP } from "node:net";
-import * as z from "zod";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -35,27 +34,33 @@ export class Secret {
   }
 }
 
-/** A kind of value. Its description says what is allowed, in words that complete "must be ...". */
-export type Kind<T> = z.ZodType<T, string>;
+/** A kind of value: how the text of a variable is read, and what is allowed. */
+export interface Kind<T> {
+  /** What is allowed, in words that complete "must be ...". */
+  readonly description: string;
+  /** Undefined for a text that is none. */
+  readonly read: (text: string) => T | undefined;
+  /** A problem with it is told without the text. */
+  readonly isHidden?: boolean;
+}
+
+export const kind = <T>(description: string, read: Kind<T>["read"]): Kind<T> => ({ description, read });
 
 /** A whole number in plain decimal digits; both ends are allowed. */
 export const integer = (min: number, max: number): Kind<number> =>
-  z
-    .string()
-    .regex(/^-?\d{1,16}$/)
-    .transform(Number)
-    .pipe(z.int().min(min).max(max))
-    .describe(`a whole number from ${min} to ${max}`);
+  kind(`a whole number from ${min} to ${max}`, (value) =>
+    /^-?\d{1,16}$/.test(value) ? within(min, Number(value), max) : undefined,
+  );
+
+const within = (min: number, value: number, max: number) => (value >= min && value <= max ? value : undefined);
 
 const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** A time with its unit, such as `250ms`, `10s` or `24h`, in milliseconds; both ends are allowed. */
 export const duration = (min: string, max: string): Kind<number> =>
-  z
-    .string()
-    .transform(milliseconds)
-    .pipe(z.number().min(milliseconds(min)).max(milliseconds(max)))
-    .describe(`a time from ${min} to ${max}, written like 250ms, 10s, 5m, 24h or 7d`);
+  kind(`a time from ${min} to ${max}, written like 250ms, 10s, 5m, 24h or 7d`, (value) =>
+    within(milliseconds(min), milliseconds(value), milliseconds(max)),
+  );
 
 function milliseconds(text: string): number {
   const [, digits, unit] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) ?? [];
@@ -63,65 +68,73 @@ function milliseconds(text: string): number {
 }
 
 /** A moment in RFC 3339's notation, or a day (its first moment in UTC), in milliseconds since 1970. */
-export const instant: Kind<number> = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()])
-  .transform((text) => Date.parse(text))
-  .describe("a moment such as 2027-12-31T23:59:59Z, or a day such as 2027-12-31");
-
-export const boolean: Kind<boolean> = z
-  .enum(["true", "false"])
-  .transform((text) => text === "true")
-  .describe("true or false");
+export const instant: Kind<number> = kind(
+  "a moment such as 2027-12-31T23:59:59Z, or a day such as 2027-12-31",
+  (value) => {
+    const time = /T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+    const day = value.replace(time, "");
+    if (!/^\d{4}-\d\d-\d\d$/.test(day)) return undefined;
+    const first = new Date(day);
+    // A day that its month does not have would count as one of the next.
+    const isThere = !Number.isNaN(first.getTime()) && first.toISOString().startsWith(day);
+    return isThere ? Date.parse(value) : undefined;
+  },
+);
 
 export const oneOf = <const T extends string>(...values: readonly T[]): Kind<T> =>
-  z.enum(values).describe(values.join(" or ")) as unknown as Kind<T>;
+  kind(values.join(" or "), (value) => values.find((known) => known === value));
 
-export const text: Kind<string> = z.string().describe("a text");
+const booleans = oneOf("true", "false");
+export const boolean: Kind<boolean> = kind("true or false", (value) => {
+  const known = booleans.read(value);
+  return known && known === "true";
+});
+
+export const text: Kind<string> = kind("a text", (value) => value);
 
 /** Values separated by commas. */
-export const list = <T>(kind: Kind<T>): Kind<readonly T[]> =>
-  z
-    .string()
-    .transform((value) => value.split(",").map((item) => item.trim()))
-    .pipe(z.array(kind))
-    .describe(`a comma-separated list, each of them ${kind.description}`);
+export const list = <T>({ description, read }: Kind<T>): Kind<readonly T[]> =>
+  kind(`a comma-separated list, each of them ${description}`, (value) => {
+    const all = value.split(",").map((item) => read(item.trim()));
+    return all.every((item) => item !== undefined) ? all : undefined;
+  });
 
 /** The address of a server: scheme, host and perhaps a port, no more. Given back without a slash at the end. */
-export const url: Kind<string> = z
-  .url({ protocol: /^https?$/ })
-  .transform((value) => new URL(value))
-  .refine(({ href, origin }) => href === `${origin}/`)
-  .transform(({ origin }) => origin)
-  .describe("an http or https address such as http://127.0.0.1:8081");
+export const url: Kind<string> = kind("an http or https address such as http://127.0.0.1:8081", (value) => {
+  const { protocol, href, origin } = URL.parse(value) ?? {};
+  return /^https?:$/.test(`${protocol}`) && href === `${origin}/` ? origin : undefined;
+});
 
 /** Where the replicas of one service are: its addresses, each once. */
-export const urls: Kind<readonly string[]> = list(url)
-  .refine((all) => new Set(all).size === all.length)
-  .describe(`${url.description}, or several different ones separated by commas`);
+export const urls: Kind<readonly string[]> = kind(
+  `${url.description}, or several different ones separated by commas`,
+  (value) => {
+    const all = list(url).read(value);
+    return new Set(all).size === all?.length ? all : undefined;
+  },
+);
 
-/** A name or address to listen on. */
-export const host: Kind<string> = z
-  .union([z.string().refine(isIP), z.hostname().regex(/[^\d.]/)])
-  .describe("an IP address or a host name, such as 127.0.0.1, ::1 or localhost");
+/** A name (RFC 1123, 2.1) or address to listen on. */
+export const host: Kind<string> = kind("an IP address or a host name, such as 127.0.0.1, ::1 or localhost", (value) => {
+  const name = value.replace(/\.$/, "");
+  const isName = name.length <= 253 && name.split(".").every((label) => /^(?!-)[A-Za-z\d-]{1,63}(?<!-)$/.test(label));
+  return isIP(value) !== 0 || (isName && /[^\d.]/.test(name)) ? value : undefined;
+});
 
 export const secret = (minLength: number): Kind<Secret> =>
   hidden(
-    z
-      .string()
-      .min(minLength)
-      .regex(/^[!-~]+$/),
     `at least ${minLength} visible ASCII characters, such as \`openssl rand -hex 32\` prints`,
+    (value) => value.length >= minLength && /^[!-~]+$/.test(value),
   );
 
 /** A MongoDB connection string. Secret, for it may hold a password. */
 export const mongodbUri: Kind<Secret> = hidden(
-  z.string().regex(/^mongodb(\+srv)?:\/\/\S+$/),
   "a connection string that starts with mongodb:// or mongodb+srv://",
+  (value) => /^mongodb(\+srv)?:\/\/\S+$/.test(value),
 );
 
-/** A problem with it is told without the text. */
-function hidden(kind: Kind<string>, description: string): Kind<Secret> {
-  return kind.transform((value) => new Secret(value)).meta({ description, hidden: true });
+function hidden(description: string, isOne: (value: string) => boolean): Kind<Secret> {
+  return { description, isHidden: true, read: (value) => (isOne(value) ? new Secret(value) : undefined) };
 }
 
 /** A kind, and the value that stands when the variable is not set. */
@@ -148,10 +161,10 @@ export function readEnvironment<S extends Readonly<Record<string, Setting<unknow
       if (required) problems.push(`${name} is not set: it must be ${kind.description}.`);
       return [name, absent];
     }
-    const { success, data } = kind.safeParse(given);
-    const shown = kind.meta()?.hidden ? name : `${name}=${given}`;
-    if (!success) problems.push(`${shown} is wrong: it must be ${kind.description}.`);
-    return [name, data];
+    const value = kind.read(given);
+    const shown = kind.isHidden ? name : `${name}=${given}`;
+    if (value === undefined) problems.push(`${shown} is wrong: it must be ${kind.description}.`);
+    return [name, value];
   });
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.fromEntries(values) as Values<S>;

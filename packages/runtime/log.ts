@@ -2,12 +2,12 @@ import { createRequire } from "node:module";
 import { type DestinationStream, type Logger, pino } from "pino";
 import type { PrettyOptions } from "pino-pretty";
 import { wallClock } from "./clock.ts";
+import { type LogLevel } from "./log-levels.ts";
 import { type LogOutput, standardOutput } from "./log-output.ts";
 
 export type { Logger } from "pino";
+export { type LogLevel, logLevels } from "./log-levels.ts";
 
-export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-export type LogLevel = (typeof logLevels)[number];
 export type LogFormat = "pretty" | "json";
 
 export interface LoggerOptions {
