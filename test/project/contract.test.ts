@@ -2,7 +2,7 @@
 import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf";
 import { FieldMaskSchema, MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { http } from "connect-transcoder/gen/google/api/annotations_pb.js";
-import { error, operation } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
+import { error, operation, scope } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { describe, expect, test } from "vitest";
 import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
@@ -38,10 +38,24 @@ describe.each(methods.map((method) => [method.name, method] as const))("%s", (na
     expect(method.idempotency === Level.NO_SIDE_EFFECTS).toBe(reads);
   });
 
+  test("asks for the scope of its resource that fits what it does", () => {
+    const resource = method.parent.typeName.split(".")[1] as string;
+    const scopes: Record<string, string> = { pet: "pets", category: "categories", order: "orders" };
+    const action = method.idempotency === Level.NO_SIDE_EFFECTS ? "read" : "write";
+    expect(getOption(method, scope)).toBe(`${scopes[resource] ?? resource}:${action}`);
+  });
+
   test("is not gone before it is deprecated", () => {
     if (deprecation) expect(Date.parse(deprecation.sunsetAt)).toBeGreaterThan(Date.parse(deprecation.deprecatedAt));
     expect(deprecation !== undefined).toBe(name === "GetPet");
   });
+});
+
+test("internal RPCs ask for no scope: they can't be called from outside", () => {
+  const internal = contractServices.filter((service) => !services.includes(service));
+  expect(internal.length).toBeGreaterThanOrEqual(4);
+  for (const method of internal.flatMap((service): DescMethod[] => service.methods))
+    expect(getOption(method, scope), method.toString()).toBe("");
 });
 
 describe("a comment that tells a limit tells the one that is in force", () => {
