@@ -1,20 +1,15 @@
 /** Whose address a request comes from, where proxies that the operator trusts stand in front of the gateway. */
 import type { IncomingHttpHeaders } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
-import { type Kind, list } from "@petstore/runtime/environment";
+import { type Kind, kind, list } from "@petstore/runtime/environment";
 import parseForwarded from "forwarded-parse";
-import * as z from "zod";
 
-const proxy: Kind<string> = z
-  .string()
-  .refine((text) => {
-    const [address = "", bits, more] = text.split("/");
-    const most = isIPv6(address) ? 128 : 32;
-    return (
-      isIP(address) !== 0 && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && +bits <= most))
-    );
-  })
-  .describe("an IP address or a network such as 10.0.0.0/8");
+const proxy: Kind<string> = kind("an IP address or a network such as 10.0.0.0/8", (text) => {
+  const [address = "", bits, more] = text.split("/");
+  const most = isIPv6(address) ? 128 : 32;
+  const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+  return isIP(address) !== 0 && isNetwork && more === undefined ? text : undefined;
+});
 
 /** Addresses and networks of proxies. */
 export const proxies: Kind<readonly string[]> = list(proxy);

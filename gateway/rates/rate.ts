@@ -2,8 +2,7 @@
  * How many requests a caller may send: the generic cell rate algorithm (GCRA, ITU-T I.371, annex A). All that has to be
  * remembered of a caller is how far it is ahead of one who sends evenly. Pure.
  */
-import type { Kind } from "@petstore/runtime/environment";
-import * as z from "zod";
+import { type Kind, kind } from "@petstore/runtime/environment";
 
 export interface Rate {
   /** As many in each window, in the long run. */
@@ -17,24 +16,17 @@ const windows = { s: 1000, min: 60_000, h: 3_600_000 };
 const MAX_REQUESTS = 1_000_000;
 
 /** A rate such as `600/min` or `600/min;burst=100`; without a burst, all requests of a window may come at once. */
-export const rate: Kind<Rate> = z
-  .string()
-  .transform((text): Partial<Rate> => {
-    const [, requests, window, burst] = /^(\d{1,7})\/(s|min|h)(?:;burst=(\d{1,7}))?$/.exec(text) ?? [];
-    return {
-      requests: Number(requests),
-      windowMs: windows[window as keyof typeof windows],
-      burst: Number(burst ?? requests),
-    };
-  })
-  .pipe(
-    z.object({
-      requests: z.int().min(1).max(MAX_REQUESTS),
-      windowMs: z.int(),
-      burst: z.int().min(1).max(MAX_REQUESTS),
-    }),
-  )
-  .describe(`a rate such as 600/min or 600/min;burst=100 (of s, min or h; each number from 1 to ${MAX_REQUESTS})`);
+export const rate: Kind<Rate> = kind(
+  `a rate such as 600/min or 600/min;burst=100 (of s, min or h; each number from 1 to ${MAX_REQUESTS})`,
+  (text) => {
+    const [, requests = "", window = "", burst = requests] =
+      /^(\d{1,7})\/(s|min|h)(?:;burst=(\d{1,7}))?$/.exec(text) ?? [];
+    const windowMs = windows[window as keyof typeof windows];
+    const numbers = { requests: Number(requests), burst: Number(burst) };
+    const areInRange = Object.values(numbers).every((number) => number >= 1 && number <= MAX_REQUESTS);
+    return windowMs !== undefined && areInRange ? { ...numbers, windowMs } : undefined;
+  },
+);
 
 /** What is remembered of a caller: the time that its requests had used up beyond `at`, in milliseconds divided by `requests`. */
 export interface Used {
