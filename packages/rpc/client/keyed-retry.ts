@@ -21,22 +21,24 @@ export function withKeyedRetry(
   next: Transport,
   { clock, errors }: Pick<Runtime, "clock"> & { readonly errors: ErrorCatalogue },
 ): Transport {
+  const keyed: Transport["unary"] = async (method, signal, timeoutMs, init, input, contextValues) => {
+    const deadline = deadlineAfter(clock, timeoutMs);
+    const headers = new Headers(init);
+    headers.set(SEEN_EPOCH_HEADER, "0");
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await next.unary(method, signal, deadline.timeoutMs(), headers, input, contextValues);
+      } catch (error) {
+        const epoch = error instanceof ConnectError ? errors.reasonOf(error)?.metadata[EPOCH] : undefined;
+        if (epoch === undefined || attempt === MAX_ATTEMPTS || signal?.aborted) throw error;
+        headers.set(SEEN_EPOCH_HEADER, epoch);
+      }
+    }
+  };
+  // No promise of its own for all the calls that have no key.
   return {
     ...next,
-    async unary(method, signal, timeoutMs, init, input, contextValues) {
-      if (!isKeyed(method, input)) return next.unary(method, signal, timeoutMs, init, input, contextValues);
-      const deadline = deadlineAfter(clock, timeoutMs);
-      const headers = new Headers(init);
-      headers.set(SEEN_EPOCH_HEADER, "0");
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await next.unary(method, signal, deadline.timeoutMs(), headers, input, contextValues);
-        } catch (error) {
-          const epoch = error instanceof ConnectError ? errors.reasonOf(error)?.metadata[EPOCH] : undefined;
-          if (epoch === undefined || attempt === MAX_ATTEMPTS || signal?.aborted) throw error;
-          headers.set(SEEN_EPOCH_HEADER, epoch);
-        }
-      }
-    },
+    unary: (method, signal, timeoutMs, init, input, contextValues) =>
+      (isKeyed(method, input) ? keyed : next.unary)(method, signal, timeoutMs, init, input, contextValues),
   };
 }

@@ -36,22 +36,26 @@ export function withLoadBalancing(
     },
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
       const deadline = deadlineAfter(clock, timeoutMs);
-      const tried = new Set<Replica>();
+      const tried: Replica[] = [];
       for (;;) {
-        const replica = tried.size === 0 ? ofThisTick() : balancer.next(tried);
+        const replica = tried.length === 0 ? ofThisTick() : balancer.next(new Set(tried));
         if (!replica) throw allSilent(errors, method);
-        tried.add(replica);
-        const silence = Promise.withResolvers<never>();
+        tried.push(replica);
+        let silence = (_: ConnectError) => {};
         let isSilent: ConnectError | undefined;
         const end = balancer.begin(replica, () => {
           if (!isReplayable(method, input)) return;
           isSilent = new ConnectError(`${replica.url} is silent`, Code.Unavailable);
-          silence.reject(isSilent);
+          silence(isSilent);
         });
         try {
           const limit = deadline.timeoutMs();
           const attempt = replica.transport.unary(method, signal, limit, headers, input, contextValues);
-          const answer = await Promise.race([attempt, silence.promise]);
+          // A race of two promises would cost as much as the rest of this function.
+          const answer = await new Promise<Awaited<typeof attempt>>((resolve, reject) => {
+            silence = reject;
+            attempt.then(resolve, reject);
+          });
           end(true);
           return answer;
         } catch (thrown) {
@@ -61,7 +65,7 @@ export function withLoadBalancing(
           // An error that the replica sent itself proves that it is there, and a caller's deadline proves nothing.
           if (!wayBroke) throw error;
           if (error !== isSilent) balancer.failed(replica);
-          if ((error !== isSilent && !neverRan(error)) || tried.size === balancer.size) throw error;
+          if ((error !== isSilent && !neverRan(error)) || tried.length === balancer.size) throw error;
         }
       }
     },

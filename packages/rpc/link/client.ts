@@ -80,8 +80,14 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
 
   return {
     stream: plain.stream,
-    async unary(method, signal, timeoutMs, init, input, contextValues) {
-      const { message, bytes, leave } = enterCall(limit, method, input);
+    unary(method, signal, timeoutMs, init, input, contextValues) {
+      let entered: ReturnType<typeof enterCall>;
+      try {
+        entered = enterCall(limit, method, input);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+      const { message, bytes, leave } = entered;
       if (bytes.length > BIG || clock() < plainUntil)
         return plain.unary(method, signal, timeoutMs, init, input, contextValues).finally(leave);
       const made = {

@@ -32,7 +32,7 @@ export function toCallHeaders(init: HeadersInit | undefined): CallHeaders {
     else all.headers.push({ name, value });
   };
   if (Object.getPrototypeOf(init) === Object.prototype)
-    for (const [name, value] of Object.entries(init as Record<string, string>)) add(name.toLowerCase(), `${value}`);
+    for (const name of Object.keys(init)) add(name.toLowerCase(), `${(init as Record<string, string>)[name]}`);
   else new Headers(init).forEach((value, name) => void add(name, value));
   return all;
 }
