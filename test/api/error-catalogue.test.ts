@@ -14,7 +14,7 @@ import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { startGateway } from "../../gateway/testing.ts";
 import { limitCalls, withCallLimit } from "../../packages/rpc/client/call-limit.ts";
 import type { Reason } from "../../services/resource/errors.ts";
-import { arm } from "../faults/crash-at-failpoint.ts";
+import { dyingAt } from "../faults/crash-at-failpoint.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { cases } from "./cases/all.ts";
 import { call, codeName } from "./cases/case.ts";
@@ -143,10 +143,11 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
 
   // A deletion dies between closing the gate and its decision; as long as Category can't ask Pet, it stays undecided.
   async CONCURRENT_UPDATE() {
-    await arm(petstore, "category", "category.closed");
     const { id } = await shop.category();
-    expect(await http("DELETE", `/categories/${id}`)).toBe("503 UNAVAILABLE");
-    await petstore.ended("category");
+    await dyingAt(petstore, "category", "category.closed", async () => {
+      expect(await http("DELETE", `/categories/${id}`)).toBe("503 UNAVAILABLE");
+      return { is: "unknown" };
+    });
     await petstore.start("category", { PET_URL: "http://127.0.0.1:9" });
     const seen = {
       http: await http("POST", "/pets", { name: "Rex", categoryId: Number(id) }),

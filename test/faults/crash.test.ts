@@ -17,7 +17,7 @@ import { kindOf, type Operation } from "../workload/operations.ts";
 import type { Outcome } from "../workload/perform.ts";
 import { record } from "../workload/recording.ts";
 import { scenarios } from "../workload/scenarios.ts";
-import { arm, dying } from "./crash-at-failpoint.ts";
+import { dying, dyingAt } from "./crash-at-failpoint.ts";
 
 const recordings = await Promise.all(scenarios.map(async (scenario) => ({ scenario, ...(await record(scenario)) })));
 const cases = recordings.flatMap((recording) =>
@@ -132,9 +132,7 @@ describe("what a crash leaves behind, met by the next crash", () => {
 describe("a deletion that is left off after its decision", () => {
   /** Does it, dying at the point. Then the service is back, and Inventory is not, so that nothing goes on. */
   async function leaveOff(client: Client, service: ServiceName, point: string, operation: Operation): Promise<void> {
-    await arm(petstore, service, point);
-    expect((await client.once(operation)).is).toBe("unknown");
-    await petstore.ended(service);
+    expect((await dyingAt(petstore, service, point, () => client.once(operation))).is).toBe("unknown");
     await petstore.kill("inventory");
     await petstore.start(service);
   }
@@ -170,14 +168,30 @@ describe("a deletion that is left off after its decision", () => {
   });
 });
 
+describe("a service that is to die", () => {
+  test("is not waited for when its work was done without the point, and lives on", async () => {
+    const client = newClient();
+    const never = dying(petstore, "order", "category.deleting", () => client.once(orderWithoutPet));
+    await expect(never).rejects.toThrow(/order did not come to category\.deleting: the answer was \{"is":"done"/);
+    expect((await client.once(orderWithoutPet)).is).toBe("done");
+  });
+
+  test("dies at last of work that did not reach it at first", async () => {
+    const client = newClient();
+    let attempts = 0;
+    const first = await dying(petstore, "order", "key.claimed", async () =>
+      attempts++ === 0 ? { is: "unknown" } : client.once({ ...orderWithoutPet, key: "at-last" }),
+    );
+    expect([first.is, attempts]).toEqual(["unknown", 2]);
+  });
+});
+
 test("a process is not killed by what a killed one has left over", async () => {
   const client = newClient();
   for (const operation of [...categoryInUse, anOrder]) await client.do(operation);
   const other = newClient();
   for (const operation of [...categoryInUse, anOrder]) await other.do(operation);
-  await arm(petstore, "order", "order.releasing");
-  await client.once(cancelIt);
-  await petstore.ended("order");
+  await dyingAt(petstore, "order", "order.releasing", () => client.once(cancelIt));
   await dying(petstore, "order", "order.released-stock", () => other.once(cancelIt));
   const [id = 0] = other.known.order;
   await eventually(() => readOverHttp(petstore.http, "order", id), undefined);

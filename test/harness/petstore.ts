@@ -59,8 +59,8 @@ export interface Petstore extends AsyncDisposable {
   ended(which: Which): Promise<void>;
   /** Starts processes that have ended, on the same ports and data; `env` is for this run. Resolves when they are ready. */
   start(which: Which, env?: Env): Promise<void>;
-  /** Lets running processes die at a point. Resolves when they know. */
-  arm(which: Which, point: string): Promise<void>;
+  /** Lets running processes die at a point; at "", at none. Resolves when they know: to false if one has ended instead. */
+  arm(which: Which, point: string): Promise<boolean>;
   /** False between the end of a process and its next start. */
   isRunning(which: Which): boolean;
   /** What was logged so far, by some processes or by all. */
@@ -250,18 +250,24 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     if (signal !== "SIGSTOP" && signal !== "SIGCONT") await ended(which);
   }
 
-  const arm = (which: Which, point: string) =>
-    each(which, async ({ name }) => {
-      const running = processes.get(name);
-      if (!running) throw new Error(`${name} was never started.`);
-      running.mayEnd = true;
-      const command: Command = { type: "crash", at: point };
-      const armed = new Promise<void>((resolve) => {
-        running.child.on("message", (report: Report) => report.type === "armed" && resolve());
-      });
-      running.child.send(command);
-      await armed;
-    });
+  async function armOne({ name }: Instance, point: string): Promise<boolean> {
+    const running = processes.get(name);
+    if (!running) throw new Error(`${name} was never started.`);
+    running.mayEnd = true;
+    const command: Command = { type: "crash", at: point };
+    const armed = Promise.withResolvers<boolean>();
+    const hear = (report: Report) => report.type === "armed" && armed.resolve(true);
+    running.child.on("message", hear);
+    // One that has just ended can't be told any more, and its end says so.
+    running.child.send(command, () => {});
+    try {
+      return await Promise.race([armed.promise, running.ended.then(() => false)]);
+    } finally {
+      running.child.off("message", hear);
+    }
+  }
+  const arm = async (which: Which, point: string) =>
+    (await Promise.all(select(instances, which).map((instance) => armOne(instance, point)))).every(Boolean);
 
   const isRunning = (which: Which): boolean =>
     select(instances, which).every(({ name }) => processes.get(name)?.isRunning);
