@@ -1,6 +1,7 @@
 /** What every engine does with a document in the same way: judging ids, and the way to bytes and back. */
 import { deserialize, onDemand, serialize } from "bson";
 import { Corrupt, type Doc, type DocumentSchema, type Id } from "../port.ts";
+import { readBson } from "./read-bson.ts";
 import { validationError } from "./validation.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -30,7 +31,7 @@ export const encode = (doc: Fields): Uint8Array => serialize(doc);
 export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kind): T {
   let doc: Partial<Doc>;
   try {
-    doc = deserialize(bytes);
+    doc = readBson(bytes) ?? deserialize(bytes);
   } catch (cause) {
     throw new Corrupt(`Document ${String(peek(bytes)._id)} of ${name} can't be read: restore a backup.`, { cause });
   }
@@ -48,7 +49,7 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
 }
 
 /** How a document begins whose first field is an `_id` of 32 bits, after its length: type and name, then the value. */
-const INT_ID = Buffer.from("\x10_id\0");
+const INT_ID = [...Buffer.from("\x10_id\0")];
 
 /** The `_id` in a document's bytes, without a look at what else is in them. */
 export function idOf(bytes: Uint8Array): unknown {
