@@ -11,7 +11,9 @@
  * - A document that can't be read harms only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany` and
  *   `list` leave it out, and it is logged.
  */
-import type * as z from "zod";
+import type { DocumentSchema } from "./document-schema.ts";
+
+export type { DocumentSchema, Infer } from "./document-schema.ts";
 
 /** A safe integer, or a string that is not empty. Integers sort by value, strings by their UTF-8 bytes. */
 export type Id = number | string;
@@ -58,15 +60,6 @@ type Values<T, F extends keyof T> = {
 
 /** One value, or any of several, for each field of one declared index. */
 export type Where<T, I extends Indexes<T>> = { [N in keyof I]: Values<T, I[N][number] & keyof T> }[keyof I];
-
-/**
- * What a stored document must look like to be believed. A value that fits is used as it is, not as zod would give it back;
- * fields that the schema does not name may hold anything.
- */
-export type DocumentSchema<T> = z.ZodType<T>;
-
-/** What fits such a schema. It is never changed, only succeeded by another. */
-export type Infer<S extends z.ZodType> = Readonly<z.output<S>>;
 
 /** Declares a collection: its name, its indexes, and what its documents must look like. */
 export interface Schema<T extends Doc, I extends Indexes<T>> {

@@ -1,14 +1,14 @@
+import * as s from "@petstore/store/document-schema";
 import { type Infer, schema } from "@petstore/store/port";
-import * as z from "zod";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
 import { recordSchema, toEtag } from "../resource/record.ts";
 
 /** What a client sends about a category. */
-export const input = members(NewCategorySchema, { name: z.string(), description: z.string().optional() }, {});
+export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});
 
-const paramsSchema = z.object(input.fields);
+const paramsSchema = s.object(input.fields);
 export type CategoryParams = Infer<typeof paramsSchema>;
 
 /**
@@ -17,12 +17,12 @@ export type CategoryParams = Infer<typeof paramsSchema>;
  * ACTIVE -> DELETING (undecided: pets may still belong to it) -> DELETED, or back to ACTIVE. ABORTED was never a category:
  * its id was taken and abandoned. DELETED and ABORTED are tombstones without what the client sent.
  */
-const categoryDocSchema = z.object({
-  ...recordSchema.shape,
+const categoryDocSchema = s.object({
+  ...recordSchema.fields,
   ...input.fields,
-  state: z.literal(["ACTIVE", "DELETING", "DELETED", "ABORTED"]),
+  state: s.literal(["ACTIVE", "DELETING", "DELETED", "ABORTED"]),
   /** Number of the latest deletion, 0 when there was none. */
-  op: z.int(),
+  op: s.int,
 });
 export type CategoryDoc = Infer<typeof categoryDocSchema>;
 

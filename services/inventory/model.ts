@@ -1,5 +1,5 @@
+import * as s from "@petstore/store/document-schema";
 import { type Collection, type Infer, schema } from "@petstore/store/port";
-import * as z from "zod";
 import type { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import {
   type InventoryItem,
@@ -11,15 +11,15 @@ import { recordSchema, statusSchema, toEtag, toPetStatus } from "../resource/rec
 import { SETTLED_MAP, UNITS_MAP } from "./order-map.ts";
 
 /** What a client sends about the stock of a pet. */
-export const input = members(InventoryUpdateSchema, { quantity: z.int() }, {});
+export const input = members(InventoryUpdateSchema, { quantity: s.int }, {});
 export type InventoryChange = ReturnType<typeof input.changeOf>;
 
 /** How an operation of Pet or Order ended. */
-const operationOutcomeSchema = z.literal([
+const operationOutcomeSchema = s.literal([
   ...(["OK", "NOT_FOUND", "NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS"] as const),
   ...(["OPEN_ORDERS", "STALE", "FENCED"] as const),
 ] satisfies readonly (keyof typeof Outcome)[]);
-export type OperationOutcome = z.output<typeof operationOutcomeSchema>;
+export type OperationOutcome = Infer<typeof operationOutcomeSchema>;
 
 /**
  * An inventory entry as it is stored; `_id` is the pet.
@@ -30,35 +30,35 @@ export type OperationOutcome = z.output<typeof operationOutcomeSchema>;
  * No oversell: in every entry at every instant received = quantity + reserved + sold, and none is negative. `quantity` is
  * what can still be sold.
  */
-const inventoryDocSchema = z.object({
-  ...recordSchema.shape,
+const inventoryDocSchema = s.object({
+  ...recordSchema.fields,
   ...input.fields,
-  state: z.literal(["PLACEHOLDER", "OPEN", "RETIRED"]),
+  state: s.literal(["PLACEHOLDER", "OPEN", "RETIRED"]),
   /** What open orders hold: the sum of `reservations`. */
-  reserved: z.int(),
-  sold: z.int(),
+  reserved: s.int,
+  sold: s.int,
   /** All that ever came in, less what was written off. */
-  received: z.int(),
+  received: s.int,
   /** How the pet is listed, whatever the stock says. */
   listing: statusSchema,
   /** The stricter of stock and listing. */
   status: statusSchema,
   /** Revision at which `status` last changed. */
-  statusRev: z.int(),
+  statusRev: s.int,
   /** The outbox: present until Pet has stored `status`. */
-  pending: recordSchema.shape.pending,
+  pending: recordSchema.fields.pending,
   /** Number of orders in `reservations`. */
-  openOrders: z.int(),
+  openOrders: s.int,
   /** Present while there are open orders. The reconciler reads no other entries. */
-  hasReservations: z.literal(true).optional(),
+  hasReservations: s.literal([true]).optional,
   /** Units held by each open order. */
-  reservations: z.string().regex(UNITS_MAP),
+  reservations: s.stringLike(UNITS_MAP),
   /** Orders whose reservation has ended: C committed, X released. */
-  settled: z.string().regex(SETTLED_MAP),
+  settled: s.stringLike(SETTLED_MAP),
   /** Orders up to this one may have been dropped from `settled`: none of them can reserve any more. */
-  lowWaterMark: z.int(),
+  lowWaterMark: s.int,
   /** Pet's latest operation and how it ended, so that a repeat is answered alike. */
-  lastOp: z.object({ op: z.int(), outcome: operationOutcomeSchema }),
+  lastOp: s.object({ op: s.int, outcome: operationOutcomeSchema }),
 });
 export type InventoryDoc = Infer<typeof inventoryDocSchema>;
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import * as s from "@petstore/store/document-schema";
 import { type Infer, schema } from "@petstore/store/port";
-import * as z from "zod";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { members } from "../resource/members.ts";
@@ -9,11 +9,11 @@ import type { Sagas } from "../resource/on-behalf.ts";
 import { idOr, recordSchema, toEtag } from "../resource/record.ts";
 
 /** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
-const momentSchema = z.object({
+const momentSchema = s.object({
   /** Since 1970, negative before. */
-  seconds: z.int(),
+  seconds: s.int,
   /** 0 to 999,999,999, counted forward also before 1970. */
-  nanos: z.int(),
+  nanos: s.int,
 });
 export type Moment = Infer<typeof momentSchema>;
 
@@ -24,25 +24,25 @@ export const NO_PET = 0;
 export const input = members(
   OrderSchema,
   {
-    petId: z.int().optional(),
-    quantity: z.int().optional(),
-    complete: z.boolean().optional(),
-    shipDate: momentSchema.optional(),
+    petId: s.int.optional,
+    quantity: s.int.optional,
+    complete: s.boolean.optional,
+    shipDate: momentSchema.optional,
   },
   { petId: idOr(NO_PET), shipDate: { fromMessage: toMoment, toMessage: toTimestamp } },
 );
 
-const paramsSchema = z.object(input.fields);
+const paramsSchema = s.object(input.fields);
 export type OrderParams = Infer<typeof paramsSchema>;
 
 /** Why Inventory did not reserve the units. */
-const orderRefusalSchema = z.literal([
+const orderRefusalSchema = s.literal([
   "PET_NOT_FOUND",
   "PET_NOT_AVAILABLE",
   "INSUFFICIENT_STOCK",
   "TOO_MANY_OPEN_ORDERS",
 ]);
-export type OrderRefusal = z.output<typeof orderRefusalSchema>;
+export type OrderRefusal = Infer<typeof orderRefusalSchema>;
 
 /** States in which a step at Inventory is still to be taken. */
 export const PENDING_STATES = ["PLACED", "COMMITTING", "ABORTING", "CANCELLING"] as const;
@@ -52,16 +52,16 @@ export type PendingState = (typeof PENDING_STATES)[number];
  * An order as it is stored. The states are those of `rules.ts`; visible from RESERVED to its end. ABORTED and CANCELLED are
  * tombstones without what the client sent.
  */
-const orderDocSchema = z.object({
-  ...recordSchema.shape,
+const orderDocSchema = s.object({
+  ...recordSchema.fields,
   ...input.fields,
-  state: z.literal([...PENDING_STATES, "RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]),
+  state: s.literal([...PENDING_STATES, "RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]),
   /** `complete` for filters, where absent counts as false. */
-  completed: z.boolean().optional(),
+  completed: s.boolean.optional,
   /** When the order was placed, in milliseconds since 1970; as long as it is PLACED. */
-  placedAt: z.int().optional(),
+  placedAt: s.int.optional,
   /** Why it was aborted. Absent when it was abandoned: nothing was decided, and another order may take its place. */
-  refusal: orderRefusalSchema.optional(),
+  refusal: orderRefusalSchema.optional,
 });
 export type OrderDoc = Infer<typeof orderDocSchema>;
 

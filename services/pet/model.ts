@@ -1,5 +1,5 @@
+import * as s from "@petstore/store/document-schema";
 import { type Collection, type Infer, schema } from "@petstore/store/port";
-import * as z from "zod";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { members } from "../resource/members.ts";
@@ -14,7 +14,7 @@ import {
   toPetStatus,
 } from "../resource/record.ts";
 
-const factsSchema = z.object({ name: z.string() });
+const factsSchema = s.object({ name: s.string });
 /** Fields in which no other service has a say: stored as the client sent them, under the names of the contract. */
 export type PetFacts = Infer<typeof factsSchema>;
 
@@ -24,40 +24,40 @@ export const NO_CATEGORY = 0;
 /** What a client sends about a pet: its facts, and what other services have a say in. */
 export const input = members(
   NewPetSchema,
-  { ...factsSchema.shape, categoryId: z.int(), status: statusSchema.optional() },
+  { ...factsSchema.fields, categoryId: s.int, status: statusSchema.optional },
   { categoryId: idOr(NO_CATEGORY), status: { fromMessage: fromPetStatus, toMessage: toPetStatus } },
 );
 
 /** What callers see of a pet. */
-const viewSchema = z.object({ facts: factsSchema, categoryId: z.int(), status: statusSchema, version: z.int() });
+const viewSchema = s.object({ facts: factsSchema, categoryId: s.int, status: statusSchema, version: s.int });
 export type PetView = Infer<typeof viewSchema>;
 
 /** A change of a pet that other services have a say in: written down first, then carried out (`advance-intent.ts`). */
-const intentSchema = z.object({
+const intentSchema = s.object({
   /** Names the operation at Inventory. */
-  op: z.int(),
+  op: s.int,
   /** All facts as they will be: one that is removed is not among them. */
-  facts: factsSchema.optional(),
-  categoryId: z.int().optional(),
-  listing: statusSchema.optional(),
-  delete: z.literal(true).optional(),
+  facts: factsSchema.optional,
+  categoryId: s.int.optional,
+  listing: statusSchema.optional,
+  delete: s.literal([true]).optional,
 });
 export type Intent = Infer<typeof intentSchema>;
 
-const petRefusalSchema = z.literal([
+const petRefusalSchema = s.literal([
   "CATEGORY_NOT_FOUND",
   "INSUFFICIENT_STOCK",
   "PET_HAS_OPEN_ORDERS",
   "CONCURRENT_UPDATE",
 ]);
-export type PetRefusal = z.output<typeof petRefusalSchema>;
+export type PetRefusal = Infer<typeof petRefusalSchema>;
 
 /** How an intent ended. Kept in the document, so that all who advanced it answer alike. */
-const intentEndSchema = z.object({
-  op: z.int(),
-  refusal: petRefusalSchema.optional(),
+const intentEndSchema = s.object({
+  op: s.int,
+  refusal: petRefusalSchema.optional,
   /** The pet as the change left it; absent after a refusal or a deletion. */
-  shown: viewSchema.optional(),
+  shown: viewSchema.optional,
 });
 export type IntentEnd = Infer<typeof intentEndSchema>;
 
@@ -67,26 +67,26 @@ export type IntentEnd = Infer<typeof intentEndSchema>;
  * CREATING (counts as a member of its category, not visible) -> ACTIVE -> DELETED; or CREATING -> ABORTED: refused, or
  * abandoned. ABORTED and DELETED are tombstones.
  */
-const petDocSchema = z.object({
-  ...recordSchema.shape,
-  ...viewSchema.shape,
-  state: z.literal(["CREATING", "ACTIVE", "ABORTED", "DELETED"]),
+const petDocSchema = s.object({
+  ...recordSchema.fields,
+  ...viewSchema.fields,
+  state: s.literal(["CREATING", "ACTIVE", "ABORTED", "DELETED"]),
   /** The category, as long as the pet keeps it from being deleted. */
-  member: z.int().optional(),
+  member: s.int.optional,
   /** The category that an intent moves the pet to: it must not be deleted meanwhile either. */
-  joining: z.int().optional(),
+  joining: s.int.optional,
   /** How the pet was listed at its creation. */
   listing: statusSchema,
   /** Revision of `status` at Inventory: an older status never replaces a newer one. */
-  statusRev: z.int(),
+  statusRev: s.int,
   /** Status in the answer to the creation. */
-  firstStatus: statusSchema.optional(),
+  firstStatus: statusSchema.optional,
   /** Number of the latest operation. */
-  op: z.int(),
-  intent: intentSchema.optional(),
-  last: intentEndSchema.optional(),
+  op: s.int,
+  intent: intentSchema.optional,
+  last: intentEndSchema.optional,
   /** Why an ABORTED pet was refused; absent when it was abandoned. */
-  refusal: petRefusalSchema.optional(),
+  refusal: petRefusalSchema.optional,
 });
 export type PetDoc = Infer<typeof petDocSchema>;
 
@@ -108,14 +108,14 @@ export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state 
 export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"]>;
 
 /** Whether pets may join a category. There is none until a deletion of the category writes it. */
-const deletionGuardSchema = z.object({
-  _id: z.int(),
-  rev: z.int(),
-  closed: z.boolean(),
+const deletionGuardSchema = s.object({
+  _id: s.int,
+  rev: s.int,
+  closed: s.boolean,
   /** The deletion that closed it last. */
-  op: z.int(),
+  op: s.int,
   /** The day on which it was closed. An open one is kept: it may be closed again. */
-  endedOn: z.int().optional(),
+  endedOn: s.int.optional,
 });
 export type DeletionGuardDoc = Infer<typeof deletionGuardSchema>;
 export const DELETION_GUARDS = schema<DeletionGuardDoc>()(
@@ -148,7 +148,7 @@ export const NO_FACTS: PetFacts = { name: "" };
 
 /** The view of a pet, without the other members that a document has. */
 export const viewOf = (pet: PetView): PetView => {
-  const view = Object.keys(viewSchema.shape).map((name) => [name, pet[name as keyof PetView]]);
+  const view = Object.keys(viewSchema.fields).map((name) => [name, pet[name as keyof PetView]]);
   return Object.fromEntries(view);
 };
 

@@ -9,21 +9,22 @@
  * A key without a document is FREE. `fence` and `free` raise the fencing epoch, an id of the records' sequence: attempts
  * that began before it can't claim the key any more, however late they arrive.
  */
-import { type Decide, type DocumentSchema, type Infer, keep, put, schema } from "@petstore/store/port";
-import * as z from "zod";
 
-const keySchema = z.object({
-  _id: z.string(),
-  rev: z.int(),
+import * as s from "@petstore/store/document-schema";
+import { type Decide, type DocumentSchema, type Infer, keep, put, schema } from "@petstore/store/port";
+
+const keySchema = s.object({
+  _id: s.string,
+  rev: s.int,
   /** The record that the key names while it is CLAIMED. Absent: it is FREE. */
-  recordId: z.int().optional(),
-  fingerprint: z.string(),
+  recordId: s.int.optional,
+  fingerprint: s.string,
   /** What the record is made from; the first answer is a function of it. */
-  params: z.object({}) as DocumentSchema<object>,
+  params: s.object({}) as DocumentSchema<object>,
   /** Grows with every refusal. */
-  fencingEpoch: z.int(),
+  fencingEpoch: s.int,
   /** The period, an hour, in which the key was last claimed or its epoch raised. */
-  hour: z.int(),
+  hour: s.int,
 });
 export type KeyDoc = Infer<typeof keySchema>;
 export const KEYS = schema<KeyDoc>()("keys", { hour: ["hour"] }, keySchema);

@@ -1,21 +1,21 @@
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import * as s from "@petstore/store/document-schema";
 import { expect, test } from "vitest";
-import * as z from "zod";
 import { NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { members } from "./members.ts";
 import { idOr } from "./record.ts";
 
-const moment = z.object({ seconds: z.int() });
+const moment = s.object({ seconds: s.int });
 const time = {
   fromMessage: ({ seconds }: { seconds: bigint }) => ({ seconds: Number(seconds) }),
   toMessage: ({ seconds }: { seconds: number }) => create(TimestampSchema, { seconds: BigInt(seconds) }),
 };
-const rest = { quantity: z.int().optional(), complete: z.boolean().optional() };
+const rest = { quantity: s.int.optional, complete: s.boolean.optional };
 const order = members(
   OrderSchema,
-  { ...rest, petId: z.int().optional(), shipDate: moment.optional() },
+  { ...rest, petId: s.int.optional, shipDate: moment.optional },
   { petId: idOr(0), shipDate: time },
 );
 const said = create(OrderSchema, { petId: 7n, complete: false, shipDate: { seconds: 5n } });
@@ -44,14 +44,14 @@ test("an update changes what is given, or what its mask names, and removes what 
 });
 
 test("the compiler refuses a list of other members", () => {
-  const name = z.string();
-  const description = z.string().optional();
+  const name = s.string;
+  const description = s.string.optional;
   members(NewCategorySchema, { name, description }, {});
   // @ts-expect-error: a member is forgotten
   members(NewCategorySchema, { name }, {});
   // @ts-expect-error: a member is stored as another type
-  members(NewCategorySchema, { name, description: z.int() }, {});
-  const all = { ...rest, petId: z.int().optional(), shipDate: moment.optional() };
+  members(NewCategorySchema, { name, description: s.int }, {});
+  const all = { ...rest, petId: s.int.optional, shipDate: moment.optional };
   // @ts-expect-error: a conversion is forgotten
   members(OrderSchema, all, { petId: idOr(0) });
 });

@@ -12,8 +12,8 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import type { DocumentSchema, Infer, ObjectOf } from "@petstore/store/document-schema";
 import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
-import type * as z from "zod";
 
 /** `id` and `etag` are assigned by the petstore. */
 type Input<M> = Omit<M, keyof Message | "id" | "etag">;
@@ -26,23 +26,21 @@ export interface Conversion<M, S> {
 }
 
 /** A schema for each member, and for nothing else. */
-type Fields<M> = { readonly [K in keyof Input<M>]-?: z.ZodType };
+type EachOf<M> = { readonly [K in keyof Input<M>]-?: DocumentSchema<unknown> };
 type Unknown<M, F> = { readonly [K in Exclude<keyof F, keyof Input<M>>]: never };
 
-type StoredMembers<F extends z.ZodRawShape> = Readonly<z.output<z.ZodObject<F>>>;
-
 /** The members that are stored as another type than that of the message. */
-type Conversions<M, F extends z.ZodRawShape> = {
-  readonly [K in keyof M & keyof F as [Given<M[K]>, Given<z.output<F[K]>>] extends [Given<z.output<F[K]>>, Given<M[K]>]
+type Conversions<M, F> = {
+  readonly [K in keyof M & keyof F as [Given<M[K]>, Given<Infer<F[K]>>] extends [Given<Infer<F[K]>>, Given<M[K]>]
     ? never
-    : K]: Conversion<Given<M[K]>, Given<z.output<F[K]>>>;
+    : K]: Conversion<Given<M[K]>, Given<Infer<F[K]>>>;
 };
 
 /**
  * Declares the members. The compiler wants a schema for each member of the message, and a conversion where the message
  * has another type. Their order is that of fingerprints: a new one comes last.
  */
-export function members<D extends DescMessage, const F extends z.ZodRawShape & Fields<MessageShape<D>>>(
+export function members<D extends DescMessage, const F extends EachOf<MessageShape<D>>>(
   desc: D,
   fields: F & Unknown<MessageShape<D>, F>,
   conversions: Conversions<MessageShape<D>, F>,
@@ -64,27 +62,27 @@ export function members<D extends DescMessage, const F extends z.ZodRawShape & F
     fields: fields as F,
 
     /** All that a new record is made from: each member in its place, undefined when it was not sent. */
-    fromMessage(input: Input<M> | undefined): StoredMembers<F> {
+    fromMessage(input: Input<M> | undefined): ObjectOf<F> {
       const values: Record<string, unknown> = {};
       for (const member of all) values[member.name] = stored(input, member);
-      return values as StoredMembers<F>;
+      return values as ObjectOf<F>;
     },
 
     /** What an update changes: all that it gives, or what its mask names. A member to be removed is there, and undefined. */
-    changeOf(input: Input<M> | undefined, mask: FieldMask | undefined): Partial<StoredMembers<F>> {
+    changeOf(input: Input<M> | undefined, mask: FieldMask | undefined): Partial<ObjectOf<F>> {
       const values: Record<string, unknown> = {};
       for (const member of all) {
         if (mask && !mask.paths.includes(member.path)) continue;
         const value = stored(input, member);
         if (value !== undefined || member.isClearable) values[member.name] = value;
       }
-      return values as Partial<StoredMembers<F>>;
+      return values as Partial<ObjectOf<F>>;
     },
 
     /** A message that shows the record: these members, and the others that it has besides. */
     toMessage<V extends DescMessage>(
       desc: V,
-      values: Partial<StoredMembers<F>>,
+      values: Partial<ObjectOf<F>>,
       others: MessageInitShape<V>,
     ): MessageShape<V> {
       const message = create(desc, others);

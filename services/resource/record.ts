@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Message } from "@bufbuild/protobuf";
+import * as s from "@petstore/store/document-schema";
 import { type Decide, type Doc, type Infer, keep, put } from "@petstore/store/port";
-import * as z from "zod";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
 
@@ -9,27 +9,27 @@ import { DomainError } from "./errors.ts";
 export const FORMAT = 2;
 
 /** What every stored record has, whatever it is about. Members that it does not know are those of a newer petstore, and stay. */
-export const recordSchema = z.object({
-  _id: z.int(),
-  rev: z.int(),
+export const recordSchema = s.object({
+  _id: s.int,
+  rev: s.int,
   /** The entity tag: it goes up if and only if what callers see changes. `rev` goes up on every change. */
-  version: z.int(),
+  version: s.int,
   /** Present on what callers may see. Lists read no other documents. */
-  visible: z.literal(true).optional(),
+  visible: s.literal([true]).optional,
   /** Present on what is unfinished. Recovery workers read no other documents. */
-  pending: z.literal(true).optional(),
+  pending: s.literal([true]).optional,
   /** The caller that began what is pending (`on-behalf.ts`). Present with `pending`. */
-  caller: z.string().optional(),
+  caller: s.string.optional,
   /** The day on which it became a tombstone. `expiry.ts` removes it some days later. */
-  endedOn: z.int().optional(),
+  endedOn: s.int.optional,
   /** Version of the stored fields. It goes up when an older petstore would misunderstand what a newer one stores. */
-  format: z.int().max(FORMAT),
+  format: s.intUpTo(FORMAT),
 });
 export type StoredRecord = Infer<typeof recordSchema>;
 
 /** A pet's status as it is stored. */
-export const statusSchema = z.literal(["available", "pending", "sold"]);
-export type Status = z.output<typeof statusSchema>;
+export const statusSchema = s.literal(["available", "pending", "sold"]);
+export type Status = Infer<typeof statusSchema>;
 
 const statuses = {
   available: PetStatus.AVAILABLE,

@@ -2,7 +2,6 @@
 import { deserialize, onDemand, serialize } from "bson";
 import { Corrupt, type Doc, type DocumentSchema, type Id } from "../port.ts";
 import { readBson } from "./read-bson.ts";
-import { validationError } from "./validation.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -38,7 +37,7 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
   if (!Number.isSafeInteger(doc.rev) || doc._id === undefined) {
     throw new Corrupt(`Document ${String(doc._id)} of ${name} has no revision: restore a backup.`);
   }
-  const wrong = document && validationError(document, doc);
+  const wrong = document?.(doc);
   if (wrong !== undefined) {
     throw new Corrupt(
       `Document ${String(doc._id)} of ${name} is not as this petstore writes it (${wrong}): ` +
