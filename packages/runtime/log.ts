@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { type DestinationStream, type Logger, pino } from "pino";
 import type { PrettyOptions } from "pino-pretty";
 import { wallClock } from "./clock.ts";
-import { type LogLevel } from "./log-levels.ts";
+import type { LogLevel } from "./log-levels.ts";
 import { type LogOutput, standardOutput } from "./log-output.ts";
 
 export type { Logger } from "pino";
