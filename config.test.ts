@@ -43,6 +43,24 @@ test.each(["http://a:8081,", "http://a:8081,b", "http://a:80,http://a", "http://
   },
 );
 
+describe("who may call", () => {
+  test("everybody, unless a mode says otherwise", () => {
+    expect(config({}).auth).toBeUndefined();
+    expect(config({ API_KEYS_FILE: "keys.json" }).auth).toBeUndefined();
+    expect(config({ AUTH_MODE: "keys", API_KEYS_FILE: "keys.json" }).auth).toEqual({ apiKeysFile: "keys.json" });
+  });
+
+  test("a mode that lacks what it needs does not start", () => {
+    expect(() => config({ AUTH_MODE: "keys" })).toThrow("AUTH_MODE=keys needs API_KEYS_FILE");
+  });
+
+  test("with credentials it may listen beyond loopback", () => {
+    const beyond = { HOST: "0.0.0.0" };
+    expect(() => config(beyond)).toThrow("AUTH_MODE");
+    expect(config({ ...beyond, AUTH_MODE: "keys", API_KEYS_FILE: "keys.json" }).host).toBe("0.0.0.0");
+  });
+});
+
 describe("several of a kind", () => {
   const { INTERNAL_SECRET } = minimal;
   const of = (name: ProcessName, environment: Environment) =>

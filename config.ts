@@ -4,6 +4,7 @@
  * kind alone reads stands in `gateway/config.ts`, `services/config.ts` and `launcher/config.ts`.
  */
 import { isIPv4 } from "node:net";
+import type { AuthConfig } from "@petstore/rpc/auth/open";
 import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/server/connections";
 import { type ListenAdvice, origin } from "@petstore/rpc/server/listen";
 import {
@@ -57,6 +58,8 @@ export interface ProcessConfig {
   readonly urls: Readonly<Record<ServiceName, readonly string[]>>;
   /** By which the processes of one petstore know each other. */
   readonly internalSecret: Secret;
+  /** How callers from outside show who they are; undefined when nobody is asked. */
+  readonly auth: AuthConfig | undefined;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly connections: ConnectionLimits;
@@ -71,6 +74,12 @@ export const lameDuckSettings = { LAME_DUCK: withDefault(duration("0s", "60s"), 
 export const storeSettings = {
   DATA_DIR: withDefault(text, "data"),
   MONGODB_URI: optional(mongodbUri),
+};
+
+/** How callers from outside show who they are. It is the same for all processes. */
+const authSettings = {
+  AUTH_MODE: withDefault(oneOf("none", "keys"), "none"),
+  API_KEYS_FILE: optional(text),
 };
 
 const oneKind = oneOf(...processNames);
@@ -102,6 +111,7 @@ export const processSettings = {
   ORDER_URL: optional(urls),
   INVENTORY_URL: optional(urls),
   INTERNAL_SECRET: required(secret(16)),
+  ...authSettings,
   LOG_LEVEL: withDefault(oneOf(...logLevels), "info"),
   LOG_FORMAT: optional(oneOf("pretty", "json")),
   ALLOW_UNAUTHENTICATED: optional(oneOf("beyond-loopback")),
@@ -117,10 +127,11 @@ export function processConfig(
   name: ProcessName,
   terminal: boolean,
 ): ProcessConfig {
-  if (!isLoopback(values.HOST) && values.ALLOW_UNAUTHENTICATED === undefined) {
+  const auth = authConfig(values);
+  if (!isLoopback(values.HOST) && auth === undefined && values.ALLOW_UNAUTHENTICATED === undefined) {
     throw new ConfigError([
-      `HOST=${values.HOST} would let other machines call ${name} without credentials: use HOST=127.0.0.1, ` +
-        "or set ALLOW_UNAUTHENTICATED=beyond-loopback if that is what you want.",
+      `HOST=${values.HOST} would let other machines call ${name} without credentials: ask for them with AUTH_MODE, ` +
+        "use HOST=127.0.0.1, or set ALLOW_UNAUTHENTICATED=beyond-loopback if that is what you want.",
     ]);
   }
   const { REPLICAS, REPLICA = 1, PORT_BASE } = values;
@@ -151,6 +162,7 @@ export function processConfig(
       inventory: values.INVENTORY_URL ?? local("inventory"),
     },
     internalSecret: values.INTERNAL_SECRET,
+    auth,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (terminal ? "pretty" : "json"),
     connections: {
@@ -161,6 +173,18 @@ export function processConfig(
     },
     link: values.LINK === "on",
   };
+}
+
+function authConfig({
+  AUTH_MODE: mode,
+  API_KEYS_FILE: apiKeysFile,
+}: Values<typeof authSettings>): AuthConfig | undefined {
+  if (mode === "none") return undefined;
+  if (apiKeysFile === undefined)
+    throw new ConfigError([
+      `AUTH_MODE=${mode} needs API_KEYS_FILE: the file of keys that \`npm run keys -- create\` writes.`,
+    ]);
+  return { apiKeysFile };
 }
 
 /**

@@ -38,18 +38,14 @@ test("by default the caller is anonymous, whatever the request says", async () =
 });
 
 const auth: Auth = {
-  authenticate: ({ authorization }) => {
-    if (!authorization) throw new HttpError("UNAUTHENTICATED", "Who are you?");
-    return { id: authorization };
-  },
-  authorize: ({ id }, { name }) => {
+  admit({ headers: { authorization: id } }, { name }, known) {
+    if (!id) throw new HttpError("UNAUTHENTICATED", "Who are you?");
+    known({ id });
     if (name !== "GetPet") throw new HttpError("PERMISSION_DENIED", `${id} may not ${name}.`);
+    return { id };
   },
 };
-const slowAuth: Auth = {
-  authenticate: async (headers) => auth.authenticate(headers),
-  authorize: async (principal, method) => auth.authorize(principal, method),
-};
+const slowAuth: Auth = { admit: async (...all) => auth.admit(...all) };
 
 test.each([
   ["at once", auth],
@@ -159,11 +155,10 @@ test("a call gets what is left of the request's time, in whole milliseconds", as
     services: [{ desc: PetService, transport: transport as never }],
     clock: () => now,
     auth: {
-      authenticate: () => {
+      admit: () => {
         now += 1000;
         return { id: "slow" };
       },
-      authorize: () => {},
     },
   });
   await call("/pets/1");

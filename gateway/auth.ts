@@ -1,28 +1,50 @@
 /**
- * Who calls, and what they may: the one seam, which both endpoints ask for every RPC, and which nothing else knows. The
- * services judge at their own ports (`packages/rpc/server/authorization.ts`), where the gateway is believed to speak for
- * its callers.
+ * Who calls, and whether they may: the one seam, which both endpoints ask for every RPC, and which nothing else knows. The
+ * services ask callers from outside the same way at their own ports (`packages/rpc/server/authorization.ts`), where the
+ * gateway is believed to speak for its callers.
  */
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import type { Authentication } from "@petstore/rpc/auth/authentication";
+import { credentialsOf } from "@petstore/rpc/auth/credentials";
 import { ANONYMOUS, type Principal } from "@petstore/rpc/call";
+import { HttpError } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";
-import type { GatewayConfig } from "./config.ts";
+import { reasonOf } from "#errors";
 
-/** What a mode of authentication consists of. What these throw is the answer: an HttpError. */
 export interface Auth {
-  /** Says who calls, by credentials in the headers. Refuses with UNAUTHENTICATED. */
-  readonly authenticate: (headers: IncomingHttpHeaders) => Promise<Principal> | Principal;
-  /** Refuses with PERMISSION_DENIED what the principal may not call. */
-  readonly authorize: (principal: Principal, method: DescMethod) => Promise<void> | void;
+  /**
+   * Says who calls, by credentials in the headers, if they may call the method. What it throws is the answer: an HttpError
+   * with UNAUTHENTICATED or PERMISSION_DENIED. `known` is called in between, and may throw one, too.
+   */
+  readonly admit: (
+    request: IncomingMessage,
+    method: DescMethod,
+    known: (caller: Principal) => void,
+  ) => Promise<Principal> | Principal;
 }
 
 /** Nobody is asked: every caller is the same, and may call whatever the gateway serves. */
-const none: Auth = { authenticate: () => ANONYMOUS, authorize: () => {} };
+const none: Auth = {
+  admit(_request, _method, known) {
+    known(ANONYMOUS);
+    return ANONYMOUS;
+  },
+};
 
-const modes = { none } as const satisfies Record<GatewayConfig["authMode"], Auth>;
+export const authOf = (authentication: Authentication | undefined): Auth =>
+  authentication
+    ? { admit: (request, method, known) => authentication.admit(credentialsOf(request), method, known).catch(refuse) }
+    : none;
 
-export const authOf = ({ authMode }: Pick<GatewayConfig, "authMode">): Auth => modes[authMode];
+/** The same refusal as an error of HTTP. */
+function refuse(thrown: unknown): never {
+  const reason = thrown instanceof ConnectError ? reasonOf(thrown)?.reason : undefined;
+  if (!(thrown instanceof ConnectError) || reason === undefined) throw thrown;
+  const challenge = thrown.metadata.get("www-authenticate");
+  throw new HttpError(reason, thrown.rawMessage, challenge === null ? {} : { "www-authenticate": challenge });
+}
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -36,19 +58,13 @@ declare module "fastify" {
 }
 
 /** Adds `admit`, for whatever endpoint calls an RPC. */
-export function addAuth(app: FastifyInstance, { authenticate, authorize }: Auth): void {
+export function addAuth(app: FastifyInstance, { admit }: Auth): void {
   app.decorateRequest("caller", "");
   app.decorate("admit", (request, method) => {
-    const principal = authenticate(request.headers);
-    return principal instanceof Promise ? principal.then(admit) : admit(principal);
-
-    function admit(principal: Principal): Promise<void> | void {
-      app.countRequest(request, principal);
-      const set = () => {
-        request.caller = principal.id;
-      };
-      const permission = authorize(principal, method);
-      return permission ? permission.then(set) : set();
-    }
+    const set = ({ id }: Principal) => {
+      request.caller = id;
+    };
+    const admitted = admit(request.raw, method, (caller) => app.countRequest(request, caller));
+    return admitted instanceof Promise ? admitted.then(set) : set(admitted);
   });
 }

@@ -45,7 +45,6 @@ export interface GatewayConfig extends ProcessConfig {
   readonly basePath: string;
   /** Web pages that may call from a browser: origins, or "*" for all. Empty means none. */
   readonly corsOrigins: readonly string[];
-  readonly authMode: "none";
   /** How many requests each caller may send to this process; none means as many as it likes. */
   readonly rate: Rate | undefined;
   /** Proxies in front of it, which are believed when they say whose request it is: addresses and networks. */
@@ -69,7 +68,6 @@ const corsOrigin: Kind<string> = kind("the origin of a web page such as https://
 const gatewaySettings = {
   HTTP_BASE_PATH: withDefault(basePath, ""),
   CORS_ORIGINS: withDefault(list(corsOrigin), []),
-  AUTH_MODE: withDefault(oneOf("none"), "none"),
   RATE_LIMIT: optional(rate),
   TRUST_PROXY: withDefault(proxies, []),
   MAX_BODY_BYTES: withDefault(integer(1, 16 * 1024 * 1024), 64 * 1024),
@@ -100,7 +98,6 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
     reusePort: replicasOf(values.REPLICAS, "gateway") > 1,
     basePath: values.HTTP_BASE_PATH,
     corsOrigins: values.CORS_ORIGINS,
-    authMode: values.AUTH_MODE,
     rate: values.RATE_LIMIT,
     trustedProxies: values.TRUST_PROXY,
     limits: {

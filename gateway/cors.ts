@@ -12,6 +12,7 @@ const REQUEST_HEADERS = [
   "If-Match",
   "If-None-Match",
   "Prefer",
+  "X-API-Key",
   "X-Request-Id",
   "X-Server-Timeout",
   ...connectCors.allowedHeaders,
@@ -30,6 +31,7 @@ const RESPONSE_HEADERS = [
   "RateLimit-Policy",
   "Retry-After",
   "Sunset",
+  "WWW-Authenticate",
   "X-Request-Id",
   ...connectCors.exposedHeaders,
 ];

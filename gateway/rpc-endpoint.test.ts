@@ -161,12 +161,10 @@ test("headers that only the petstore may set are its own", async () => {
 test("a caller that is known is told to the service, and one that is refused never reaches it", async () => {
   const url = `http://127.0.0.1:${portOf(service)}`;
   const auth: Auth = {
-    authenticate: (headers) => {
-      if (headers["x-test-user"] === undefined) throw new HttpError("UNAUTHENTICATED", "Who are you?");
-      return { id: `${headers["x-test-user"]}` };
-    },
-    authorize: ({ id }, { name }) => {
+    admit: ({ headers: { "x-test-user": id } }, { name }) => {
+      if (id === undefined) throw new HttpError("UNAUTHENTICATED", "Who are you?");
       if (id !== "ada" || name !== "GetPet") throw new HttpError("PERMISSION_DENIED", "Only for Ada.");
+      return { id };
     },
   };
   const known = await start(url, {}, { auth });

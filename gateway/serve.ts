@@ -1,5 +1,6 @@
 /** Puts the gateway together: transports, both endpoints, the document, health. */
 
+import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
 import { listen, origin } from "@petstore/rpc/server/listen";
@@ -8,7 +9,7 @@ import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { effectiveDates, jsonText, operationsOf } from "connect-transcoder";
-import { errors } from "#errors";
+import { errorSource, errors } from "#errors";
 import { listenAdvice } from "../config.ts";
 import { buildGateway } from "./app.ts";
 import { authOf } from "./auth.ts";
@@ -31,6 +32,8 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   checkDeprecation(config);
   const { instance, logLevel, logFormat } = config;
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
+  const asking = { errors, realm: errorSource.domain, log, ...realTime };
+  const authentication = await openAuthentication(config.auth, asking, stack);
   const services = publicServices.map(({ name, desc }) => {
     const transport = createServiceTransport({ urls: config.urls[name], secret, link, errors, ...realTime });
     stack.defer(() => transport.close());
@@ -42,7 +45,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     log,
     ...realTime,
     limits,
-    auth: authOf(config),
+    auth: authOf(authentication),
     rates: rate && {
       limits: createRateLimits(rate, realTime),
       addressOf: callerAddress(config.trustedProxies),

@@ -36,7 +36,7 @@ export async function startGateway<S extends DescService>(
     clock: Date.now,
     random: Math.random,
     limits: testLimits,
-    auth: authOf({ authMode: "none" }),
+    auth: authOf(undefined),
     basePath: "",
     ...options,
   });

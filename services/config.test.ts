@@ -21,6 +21,7 @@ test("everything but the secret has a default", () => {
       order: ["http://127.0.0.1:8083"],
       inventory: ["http://127.0.0.1:8084"],
     },
+    auth: undefined,
     logLevel: "info",
     logFormat: "json",
     connections: {

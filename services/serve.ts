@@ -1,5 +1,6 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
 import { createClient } from "@connectrpc/connect";
+import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
 import { createDispatcher } from "@petstore/rpc/server/dispatcher";
@@ -13,7 +14,7 @@ import { createLogger } from "@petstore/runtime/log";
 import { every } from "@petstore/runtime/workers";
 import { openStore } from "@petstore/store/open";
 import { type Store, UnusableServer } from "@petstore/store/port";
-import { errors } from "#errors";
+import { errorSource, errors } from "#errors";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
@@ -39,6 +40,8 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     log.fatal({ err }, "the store can't be trusted any more, the process ends");
     process.exit(1);
   };
+  const asking = { errors, realm: errorSource.domain, log, ...realTime };
+  const authentication = await openAuthentication(config.auth, asking, stack);
   const store = await openStore({ ...config, service: name }, { ...realTime, log, onFatal, waitsFor }).catch(refuse);
   stack.defer(() => store.close());
 
@@ -53,6 +56,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   const dispatcher = createDispatcher([...service.implementations, healthService(health)], {
     deps,
     secret,
+    authentication,
     errors,
     storeFailureOf,
   });

@@ -150,17 +150,20 @@ test("a caller who is known counts as itself, wherever it calls from", async () 
   await gateway.app.close();
   gateway = await start({
     auth: {
-      authenticate: ({ authorization }) => {
-        if (!authorization) throw new HttpError("UNAUTHENTICATED", "Who are you?");
-        return { id: authorization };
+      admit({ headers: { authorization: id } }, _method, known) {
+        if (!id) throw new HttpError("UNAUTHENTICATED", "Who are you?");
+        known({ id });
+        if (id === "bob") throw new HttpError("PERMISSION_DENIED", "Bob may not.");
+        return { id };
       },
-      authorize: () => {},
     },
   });
   for (const address of ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
     expect(await get("/pets/1", { authorization: "ann", "x-forwarded-for": address })).toMatchObject({ status: 200 });
   expect(await get("/pets/1", { authorization: "ann" })).toMatchObject({ status: 429 });
-  expect(await get("/pets/1", { authorization: "bob" })).toMatchObject({ status: 200 });
+  // What a caller may not do counts, too.
+  for (let i = 0; i < 3; i++) expect(await get("/pets/1", { authorization: "bob" })).toMatchObject({ status: 403 });
+  expect(await get("/pets/1", { authorization: "bob" })).toMatchObject({ status: 429 });
   // Nobody known: the address counts, and is told what remains of it.
   expect(await get("/pets/1")).toMatchObject({ status: 401, left: '"default";r=2;t=3' });
 });

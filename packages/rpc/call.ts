@@ -41,6 +41,12 @@ export interface Call extends CallContext {
   readonly responseHeaders: Headers;
 }
 
+/** The id that the caller gave its request if that can stand in a log, or one of our own. */
+export function requestIdOf(headers: Headers, random: Runtime["random"]): string {
+  const given = headers.get(REQUEST_ID_HEADER) ?? "";
+  return isRequestId(given) ? given : newRequestId(random);
+}
+
 interface Incoming {
   readonly headers: Headers;
   readonly timeoutMs: number | undefined;
@@ -55,10 +61,9 @@ export function openCall(
     principal,
   }: Pick<Runtime, "clock" | "random"> & { maxTimeoutMs: number; principal: Principal },
 ): Call {
-  const requestId = headers.get(REQUEST_ID_HEADER) ?? "";
   return {
     deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
-    requestId: isRequestId(requestId) ? requestId : newRequestId(random),
+    requestId: requestIdOf(headers, random),
     caller: principal.id,
     headers,
     responseHeaders: new Headers(),

@@ -170,12 +170,11 @@ beforeAll(async () => {
       clock,
       plugins: [endpoint],
       auth: {
-        authenticate: async (headers) => {
+        admit: async ({ headers }) => {
           if (++together.arrived === together.count) together.go.resolve();
           await together.go.promise;
           return { id: `${headers[USER] ?? "stranger"}` };
         },
-        authorize: () => {},
       },
     },
   );

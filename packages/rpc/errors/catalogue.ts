@@ -14,6 +14,7 @@ const ownReasons = [
   "PAYLOAD_TOO_LARGE",
   "PERMISSION_DENIED",
   "ROUTE_NOT_FOUND",
+  "UNAUTHENTICATED",
   "UNAVAILABLE",
   "VALIDATION_FAILED",
 ] as const;

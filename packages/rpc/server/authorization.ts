@@ -1,14 +1,12 @@
-/** Who may call internal services: the system's own processes. */
+/** Who may call a service: the system's own processes by their secret, everybody else by credentials where these are asked for. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
+import { isInternal } from "../auth/access.ts";
+import type { Authentication } from "../auth/authentication.ts";
+import { credentialsIn } from "../auth/credentials.ts";
 import { ANONYMOUS, CALLER_HEADER, type Principal, SECRET_HEADER } from "../call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-
-/** Services of a proto package with this part in its name, such as "library.internal.v1", are internal. */
-const INTERNAL = "internal";
-
-export const isInternal = ({ parent }: DescMethod): boolean => parent.file.proto.package.split(".").includes(INTERNAL);
 
 // Equal lengths for timingSafeEqual, whatever was sent.
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
@@ -19,16 +17,15 @@ export const isPeerRequest = (
   { headers: { [SECRET_HEADER]: secret } }: IncomingMessage,
 ): boolean => typeof secret === "string" && isTrusted(new Headers({ [SECRET_HEADER]: secret }));
 
-/** Who calls a service: a process of the system in its caller's name, or somebody from outside. */
-export interface ServicePrincipal extends Principal {
-  readonly isPeer: boolean;
-}
-
 /**
- * Who calls a service, and what they may. The system's own processes know a secret that no caller from outside is told:
- * internal services are for them alone, and they alone are believed when they name the caller that they speak for.
+ * Who calls a service, if they may. The system's own processes know a secret that no caller from outside is told: internal
+ * services are for them alone, and they alone are believed when they name the caller that they speak for.
  */
-export function createAuthorization(secret: string, { rpcError, system }: ErrorCatalogue) {
+export function createAuthorization(
+  secret: string,
+  { rpcError, system }: ErrorCatalogue,
+  authentication?: Authentication,
+) {
   const expected = digest(secret);
   const isTrusted = (headers: Headers): boolean => {
     const given = headers.get(SECRET_HEADER);
@@ -36,14 +33,11 @@ export function createAuthorization(secret: string, { rpcError, system }: ErrorC
   };
   return {
     isTrusted,
-    /** `isPeer` where it is known already. */
-    authenticate(headers: Headers, isPeer = isTrusted(headers)): ServicePrincipal {
-      return { id: (isPeer && headers.get(CALLER_HEADER)) || ANONYMOUS.id, isPeer };
-    },
-    /** Throws PERMISSION_DENIED. */
-    authorize({ isPeer }: ServicePrincipal, method: DescMethod): void {
-      if (isInternal(method) && !isPeer)
-        throw rpcError("PERMISSION_DENIED", `This RPC is for ${system}'s own services.`);
+    /** `isPeer` where it is known already. Throws or rejects with UNAUTHENTICATED or PERMISSION_DENIED. */
+    admit(method: DescMethod, headers: Headers, isPeer = isTrusted(headers)): Principal | Promise<Principal> {
+      if (isPeer) return { id: headers.get(CALLER_HEADER) || ANONYMOUS.id };
+      if (isInternal(method)) throw rpcError("PERMISSION_DENIED", `This RPC is for ${system}'s own services.`);
+      return authentication ? authentication.admit(credentialsIn(headers), method) : ANONYMOUS;
     },
   };
 }

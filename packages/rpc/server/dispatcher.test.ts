@@ -14,6 +14,7 @@ import {
 import { ErrorReasonSchema } from "../../../proto/gen/petstore/common/v1/error_reason_pb.ts";
 import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
 import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
+import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../../../services/resource/errors.ts";
 import { storeFailureOf } from "../../../services/resource/store-failure.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
@@ -74,13 +75,13 @@ describe("what a handler is told", () => {
     expect((await callOf({ [CALLER_HEADER]: "ann" })).caller).toBe("ann");
     const { failure } = invoke(() => ({}), { [SECRET_HEADER]: "a guess", [CALLER_HEADER]: "ann" });
     expect((await failure)?.code).toBe(Code.PermissionDenied);
-    const { authenticate } = createAuthorization(secret, errors);
-    expect(authenticate(new Headers({ [CALLER_HEADER]: "ann" }))).toEqual({ id: "anonymous", isPeer: false });
-    expect(authenticate(new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: "a guess" })).id).toBe("anonymous");
-    expect(authenticate(new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: secret }))).toEqual({
-      id: "ann",
-      isPeer: true,
+    const { admit } = createAuthorization(secret, errors);
+    const getPet = PetService.method.getPet;
+    expect(admit(getPet, new Headers({ [CALLER_HEADER]: "ann" }))).toEqual({ id: "anonymous" });
+    expect(admit(getPet, new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: "a guess" }))).toEqual({
+      id: "anonymous",
     });
+    expect(admit(getPet, new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: secret }))).toEqual({ id: "ann" });
   });
 });
 

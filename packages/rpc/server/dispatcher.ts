@@ -14,11 +14,13 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { Code, type ConnectRouter } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { validate } from "connect-transcoder/validation/validate";
-import { openCall } from "../call.ts";
+import { isInternal } from "../auth/access.ts";
+import type { Authentication } from "../auth/authentication.ts";
+import { openCall, type Principal, requestIdOf } from "../call.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, outOfTime, type StoreFailureOf, violationError } from "../errors/translate.ts";
 import { messageOf } from "../message.ts";
-import { createAuthorization, isInternal } from "./authorization.ts";
+import { createAuthorization } from "./authorization.ts";
 import type { Implementation, StreamHandler, UnaryHandler } from "./handlers.ts";
 import { addRoutes, isServed, isUnary, type Served } from "./routes.ts";
 import { until } from "./until.ts";
@@ -30,6 +32,8 @@ export interface Incoming {
   readonly timeoutMs: number | undefined;
   /** It came from a process of the system, which has shown it already. By default the headers have to. */
   readonly isPeer?: boolean;
+  /** Who calls, if `admit` has said so. By default it is asked. */
+  readonly principal?: Principal | undefined;
 }
 
 export interface IncomingStream extends Incoming {
@@ -51,6 +55,10 @@ export interface Dispatcher {
   find(name: string): DescMethodUnary | undefined;
   /** True for a caller that knows the secret of the internal services. */
   isTrusted(headers: Headers): boolean;
+  /** Whether callers from outside are asked for credentials. */
+  readonly asksCallers: boolean;
+  /** Who calls, if they may call the method. Throws or rejects with an RpcError, which it has logged. */
+  admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal>;
   /** Runs one unary call. Rejects with an RpcError and nothing else. */
   invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer>;
   /** Runs one call that is answered by a stream, which ends with an RpcError or without any. */
@@ -66,6 +74,8 @@ export interface DispatcherOptions {
   readonly storeFailureOf?: StoreFailureOf;
   /** What callers of internal services must know. */
   readonly secret: string;
+  /** Asks callers from outside who they are. By default nobody is asked, and everybody may call what is not internal. */
+  readonly authentication?: Authentication | undefined;
   /** Longest that a unary call may take, in milliseconds. A stream takes as long as its caller and its handler want. */
   readonly maxTimeoutMs?: number;
   /** Most unary calls of public services that are worked on at once; more are refused with OVERLOADED. */
@@ -83,10 +93,18 @@ const methodName = (method: DescMethod): string => `${method.parent.typeName}/${
 
 /** Puts services behind one endpoint. Throws when a method lacks its handler, or takes a stream. */
 export function createDispatcher(implementations: readonly Implementation[], options: DispatcherOptions): Dispatcher {
-  const { deps, secret, errors, maxTimeoutMs = 10_000, maxCalls = 10_000, maxStreams = 1_000 } = options;
+  const {
+    deps,
+    secret,
+    errors,
+    authentication,
+    maxTimeoutMs = 10_000,
+    maxCalls = 10_000,
+    maxStreams = 1_000,
+  } = options;
   const { rpcError } = errors;
   const { isBug, toRpcError } = createErrorTranslation(errors, options.storeFailureOf);
-  const { isTrusted, authenticate, authorize } = createAuthorization(secret, errors);
+  const authorization = createAuthorization(secret, errors, authentication);
   const methods = new Map<string, { method: Served; handler: UnaryHandler | StreamHandler; limited: boolean }>();
   for (const { desc, handlers, isDiagnostic } of implementations)
     for (const method of desc.methods) {
@@ -102,14 +120,34 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   const underWay = { unary: 0, server_streaming: 0 };
   const most = { unary: maxCalls, server_streaming: maxStreams };
 
-  /** What unary and streaming calls have in common, from their arrival to the line in the log. */
-  function begin(method: Served, incoming: Incoming, maxMs: number) {
+  function admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal> {
+    const refuse = (thrown: unknown): never => {
+      const requestId = requestIdOf(headers, deps.random);
+      const failure = toRpcError(thrown, { requestId });
+      const entry = { rpc: methodName(method), requestId, code: Code[failure.code] };
+      if (isBug(thrown)) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
+      else deps.log.debug(entry, failure.rawMessage);
+      throw failure;
+    };
+    try {
+      const principal = authorization.admit(method, headers, isPeer);
+      return principal instanceof Promise ? principal.catch(refuse) : principal;
+    } catch (thrown) {
+      return refuse(thrown);
+    }
+  }
+
+  /** Waits for nothing where nobody is asked. */
+  const principalOf = (method: Served, { principal, headers, isPeer }: Incoming): Principal | Promise<Principal> =>
+    principal ?? admit(method, headers, isPeer);
+
+  /** What unary and streaming calls have in common, from their admission to the line in the log. */
+  function begin(method: Served, incoming: Incoming, principal: Principal, maxMs: number) {
     const { handler, limited } = methods.get(methodName(method)) ?? {};
     if (!handler) throw new Error(`${methodName(method)} is not served here`);
     if (limited && underWay[method.methodKind] >= most[method.methodKind])
       throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
     const started = deps.clock();
-    const principal = authenticate(incoming.headers, incoming.isPeer);
     const call = openCall(incoming, { ...deps, maxTimeoutMs: maxMs, principal });
     const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
     return {
@@ -118,7 +156,6 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       started,
       outOfTime: () => rpcError("DEADLINE_EXCEEDED", outOfTime(writes)),
       isLate: () => deps.clock() >= call.deadline - EARLY_MS,
-      authorize: () => authorize(principal, method),
       validate(request: Message): void {
         const violations = validate(method.input, request);
         if (violations.length > 0) throw violationError(errors, violations);
@@ -152,11 +189,12 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   }
 
   async function invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer> {
-    const run = begin(method, incoming, maxTimeoutMs);
+    const found = principalOf(method, incoming);
+    const principal = found instanceof Promise ? await found : found;
+    const run = begin(method, incoming, principal, maxTimeoutMs);
     let failure: RpcError | undefined;
     let thrown: unknown;
     try {
-      run.authorize();
       const message = await inTime(runCounted(method, request, run), run.call.deadline - run.started, run.outOfTime);
       return { message, headers: run.call.responseHeaders };
     } catch (error) {
@@ -169,7 +207,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   }
 
   async function* stream(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream) {
-    const run = begin(method, incoming, Number.POSITIVE_INFINITY);
+    const principal = await principalOf(method, incoming);
+    const run = begin(method, incoming, principal, Number.POSITIVE_INFINITY);
     const ended = new AbortController();
     const signal = AbortSignal.any([incoming.signal, ended.signal]);
     const left = run.call.deadline - run.started;
@@ -179,7 +218,6 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     let thrown: unknown;
     underWay.server_streaming++;
     try {
-      run.authorize();
       run.validate(request);
       const call = { ...run.call, responseHeaders: incoming.responseHeaders, signal };
       const messages = (run.handler as StreamHandler)(request, call);
@@ -203,7 +241,9 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       const method = methods.get(name)?.method;
       return method && isUnary(method) ? method : undefined;
     },
-    isTrusted,
+    isTrusted: authorization.isTrusted,
+    asksCallers: authentication !== undefined,
+    admit,
     invoke,
     stream,
     routes: (router) => addRoutes(router, [...methods.values()], { invoke, stream }),

@@ -1,6 +1,7 @@
 /** The way from Connect to a dispatcher, and back with headers and messages. */
 import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
-import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import { type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { Principal } from "../call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 
@@ -9,13 +10,20 @@ export const isUnary = (method: DescMethod): method is DescMethodUnary => method
 export const isServed = (method: DescMethod): method is Served =>
   isUnary(method) || method.methodKind === "server_streaming";
 
+/** Who calls, where that is found out before the message is read. */
+export const principalKey = createContextKey<Principal | undefined>(undefined);
+
 export function addRoutes(
   router: ConnectRouter,
   methods: readonly { readonly method: Served }[],
   { invoke, stream }: Pick<Dispatcher, "invoke" | "stream">,
 ): void {
   const unary = (method: DescMethodUnary) => async (request: Message, context: HandlerContext) => {
-    const answer = await invoke(method, request, { headers: context.requestHeader, timeoutMs: context.timeoutMs() });
+    const answer = await invoke(method, request, {
+      headers: context.requestHeader,
+      timeoutMs: context.timeoutMs(),
+      principal: context.values.get(principalKey),
+    });
     answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
     return answer.message;
   };
@@ -23,6 +31,7 @@ export function addRoutes(
     stream(method, request, {
       headers: context.requestHeader,
       timeoutMs: context.timeoutMs(),
+      principal: context.values.get(principalKey),
       signal: context.signal,
       responseHeaders: context.responseHeader,
     });

@@ -1,6 +1,6 @@
 /** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { createConnectRouter } from "@connectrpc/connect";
+import { createConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import {
   compressionBrotli,
@@ -9,6 +9,7 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
+import { keepRepeated } from "../auth/credentials.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { createLinkServer, type LinkServer } from "../link/server.ts";
 import { isPeerRequest } from "./authorization.ts";
@@ -21,6 +22,7 @@ import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } 
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
+import { principalKey } from "./routes.ts";
 import { strictJson } from "./strict-json.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
 import { explainUnreadable } from "./unreadable-message.ts";
@@ -51,20 +53,27 @@ export interface RpcServer extends AsyncDisposable {
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
   const { host, log, dispatcher, health, limits = defaultLimits } = options;
   const { errors } = dispatcher;
+  const unreadable = explainUnreadable(errors);
+  /** Before its message is read, and whatever is called: reflection and links too, which the dispatcher does not serve. */
+  const admitFirst = async (context: HandlerContext) => {
+    context.values.set(principalKey, await dispatcher.admit(context.method, context.requestHeader));
+    await unreadable.requestGate(context);
+  };
   // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
   const router = createConnectRouter({
     readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked(errors)),
     jsonOptions: strictJson,
-    ...explainUnreadable(errors),
+    ...unreadable,
+    requestGate: dispatcher.asksCallers ? admitFirst : unreadable.requestGate,
   });
   const links = createLinkServer({ dispatcher, log });
   dispatcher.routes(router);
   links.routes(router);
   serveReflection(router, dispatcher.services);
 
-  const server = createOnePortServer(createListener(router.handlers, { links, log, errors }), limits, {
+  const server = createOnePortServer(createListener(router.handlers, { links, log, dispatcher }), limits, {
     knowsPeer: (request) => isPeerRequest(dispatcher, request),
     log,
   });
@@ -82,8 +91,9 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
 
 function createListener(
   handlers: readonly UniversalHandler[],
-  { links, log, errors }: { links: LinkServer; log: Logger; errors: ErrorCatalogue },
+  { links, log, dispatcher }: { links: LinkServer; log: Logger; dispatcher: Dispatcher },
 ): Handler {
+  const { errors, asksCallers } = dispatcher;
   const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
   return async (request, response) => {
     const [path = "", query = ""] = (request.url ?? "").split("?", 2);
@@ -98,6 +108,7 @@ function createListener(
     try {
       if (!handler) return answerUnknown(request, response, query, errors);
       ensureHost(request);
+      if (asksCallers) keepRepeated(request);
       const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, undefined));
       const answer = await handler(limitCall(call, request, maxRequestBytes(handler.method), errors));
       const { promise: ended, resolve } = Promise.withResolvers<void>();

@@ -1,0 +1,92 @@
+import { ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { errors, reasonOf } from "../../../errors.ts";
+import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
+import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
+import { LibraryService } from "../fixtures/library.ts";
+import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
+import { Health } from "../gen/health/v1/health_pb.ts";
+import { grants } from "./access.ts";
+import { createAuthentication } from "./authentication.ts";
+import { InvalidCredential } from "./credentials.ts";
+
+/** "psk_ann:pets:read" is ann's, and was granted pets:read. */
+const apiKeys = (text: string) => {
+  const [, id = "", ...scope] = text.split(/[_:]/);
+  if (id === "mallory") throw new InvalidCredential("Not known here.");
+  return { id, scopes: new Set(scope.length > 0 ? [scope.join(":")] : []) };
+};
+const authentication = createAuthentication({ errors, realm: "petstore", apiKeys });
+const { listPets, createPet } = PetService.method;
+
+async function admit(
+  apiKey: string | undefined,
+  method: Parameters<typeof authentication.admit>[1] = listPets,
+  more = {},
+) {
+  try {
+    return await authentication.admit({ apiKey, authorization: undefined, ...more }, method);
+  } catch (error) {
+    if (!(error instanceof ConnectError)) throw error;
+    return [reasonOf(error)?.reason, error.metadata.get("www-authenticate")];
+  }
+}
+const denied = (scope: string) => [
+  "PERMISSION_DENIED",
+  `Bearer realm="petstore", error="insufficient_scope", scope="${scope}"`,
+];
+const unknown = ["UNAUTHENTICATED", 'Bearer realm="petstore", error="invalid_token"'];
+
+test("who has the scope may call, and is named", async () => {
+  expect(await admit("psk_ann:pets:read")).toMatchObject({ id: "ann" });
+  expect(await admit("psk_ann:pets:write", createPet)).toMatchObject({ id: "ann" });
+  expect(await admit("psk_ann:*", createPet)).toMatchObject({ id: "ann" });
+});
+
+test("without the scope it is PERMISSION_DENIED, with what is missing", async () => {
+  expect(await admit("psk_ann:pets:read", createPet)).toEqual(denied("pets:write"));
+  expect(await admit("psk_ann:orders:*", createPet)).toEqual(denied("pets:write"));
+  expect(await admit("psk_ann")).toEqual(denied("pets:read"));
+  const thrown = authentication.admit({ apiKey: "psk_ann", authorization: undefined }, createPet);
+  await expect(thrown).rejects.toThrow("scope pets:write");
+});
+
+test("without a credential, and with a wrong one, it is UNAUTHENTICATED", async () => {
+  expect(await admit(undefined)).toEqual(["UNAUTHENTICATED", 'Bearer realm="petstore"']);
+  expect(await admit("psk_mallory")).toEqual(unknown);
+  expect(await admit("psk_ann:*", listPets, { authorization: "Bearer psk_ann:*" })).toEqual(unknown);
+  // No tokens are accepted here.
+  expect(await admit(undefined, listPets, { authorization: "Bearer a.b.c" })).toEqual(unknown);
+});
+
+test("what the contract says nothing of, nobody may call, and what is internal neither", async () => {
+  const never = ["PERMISSION_DENIED", 'Bearer realm="petstore", error="insufficient_scope"'];
+  expect(await admit("psk_ann:*", LibraryService.method.getBook)).toEqual(never);
+  expect(await admit("psk_ann:*", OrderInternalService.method.getOrderStates)).toEqual(never);
+});
+
+test("health answers everybody, reflection whoever is known", async () => {
+  expect(await admit(undefined, Health.method.check)).toEqual({ id: "anonymous" });
+  expect(await admit("psk_mallory", Health.method.watch)).toEqual({ id: "anonymous" });
+  expect(await admit("psk_ann", ServerReflection.method.serverReflectionInfo)).toMatchObject({ id: "ann" });
+  expect(await admit(undefined, ServerReflection.method.serverReflectionInfo)).toEqual([
+    "UNAUTHENTICATED",
+    'Bearer realm="petstore"',
+  ]);
+});
+
+describe("what is granted", () => {
+  test.each([
+    ["pets:read", "pets:read", true],
+    ["pets:*", "pets:read", true],
+    ["*", "pets:read", true],
+    ["pets:write", "pets:read", false],
+    ["pets", "pets:read", false],
+    ["orders:*", "pets:read", false],
+    ["pet:*", "pets:read", false],
+    ["*:read", "pets:read", false],
+    ["", "pets:read", false],
+  ])("%s for %s: %s", (granted, scope, is) => {
+    expect(grants(new Set([granted]), scope)).toBe(is);
+  });
+});

@@ -1,0 +1,84 @@
+/** Who calls from outside, and whether they may: the same answer at every endpoint and in every protocol. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { ANONYMOUS, type Principal } from "../call.ts";
+import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
+import { type Access, accessOf, grants } from "./access.ts";
+import { isApiKey } from "./api-key.ts";
+import { type Credentials, credentialFrom, InvalidCredential } from "./credentials.ts";
+
+/** Whom a credential belongs to, and what it was granted. */
+export interface Identity extends Principal {
+  readonly scopes: ReadonlySet<string>;
+}
+
+/** Finds out whose a credential is. Throws InvalidCredential, or an RpcError when it can't be found out now. */
+export type Verify = (text: string) => Identity | Promise<Identity>;
+
+export interface Authentication {
+  /**
+   * Who calls, if they may call the method. Rejects with UNAUTHENTICATED, or with PERMISSION_DENIED when the scope is
+   * missing; the header `WWW-Authenticate` of the error says which (RFC 6750, 3). `known` is called as soon as it is known
+   * who calls; what it throws is the answer, too.
+   */
+  admit(credentials: Credentials, method: DescMethod, known?: (caller: Principal) => void): Promise<Principal>;
+}
+
+export interface AuthenticationOptions {
+  readonly errors: ErrorCatalogue;
+  /** What credentials are for, in the challenge, such as "library". */
+  readonly realm: string;
+  /** What is accepted; at least one of them. */
+  readonly apiKeys?: Verify | undefined;
+  readonly tokens?: Verify | undefined;
+}
+
+export function createAuthentication({ errors, realm, apiKeys, tokens }: AuthenticationOptions): Authentication {
+  const accesses = new WeakMap<DescMethod, Access>();
+  const needs = (method: DescMethod): Access => {
+    const access = accesses.get(method) ?? accessOf(method);
+    accesses.set(method, access);
+    return access;
+  };
+
+  function refusal(reason: "UNAUTHENTICATED" | "PERMISSION_DENIED", message: string, error = ""): RpcError {
+    const refused = errors.rpcError(reason, message);
+    refused.metadata.set("www-authenticate", `Bearer realm="${realm}"${error}`);
+    return refused;
+  }
+  const denied = (message: string, scope?: string) =>
+    refusal(
+      "PERMISSION_DENIED",
+      message,
+      `, error="insufficient_scope"${scope === undefined ? "" : `, scope="${scope}"`}`,
+    );
+
+  const accepted = [...(apiKeys ? ["an API key"] : []), ...(tokens ? ["an access token"] : [])].join(" or ");
+  const missing = `Credentials are needed: send ${accepted} as Authorization: Bearer <credential>.`;
+
+  async function identify(credentials: Credentials): Promise<Identity> {
+    try {
+      const given = credentialFrom(credentials);
+      if (!given) throw refusal("UNAUTHENTICATED", missing);
+      const verify = given.field === "x-api-key" || isApiKey(given.text) ? apiKeys : tokens;
+      if (!verify) throw new InvalidCredential(`What is accepted here is ${accepted}.`);
+      return await verify(given.text);
+    } catch (thrown) {
+      throw thrown instanceof InvalidCredential
+        ? refusal("UNAUTHENTICATED", thrown.message, ', error="invalid_token"')
+        : thrown;
+    }
+  }
+
+  return {
+    async admit(credentials, method, known) {
+      const access = needs(method);
+      if (access.kind === "open") return ANONYMOUS;
+      const identity = await identify(credentials);
+      known?.(identity);
+      if (access.kind === "scope" && !grants(identity.scopes, access.scope))
+        throw denied(`This needs the scope ${access.scope}, which the credential was not granted.`, access.scope);
+      if (access.kind === "nobody" || access.kind === "internal") throw denied("Nobody may call this from outside.");
+      return identity;
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/** The file of API keys: what it holds, and its changes as pure functions. */
+import * as z from "zod";
+import { formatApiKey, hashOf, KEY_ID, newApiKey, newKeyId } from "./api-key.ts";
+
+/** "books:read", "books:*", or "*" for all. */
+const SCOPE = /^(\*|[a-z][a-z0-9-]*:(\*|[a-z]+))$/;
+
+// Members that a later version adds are kept.
+const entry = z.looseObject({
+  id: z.string().regex(KEY_ID, "must be 12 hexadecimal digits"),
+  /** For people. */
+  name: z.string().min(1).max(100),
+  /** SHA-256 of the secret. */
+  hash: z.string().regex(/^[\da-f]{64}$/, "must be 64 hexadecimal digits"),
+  scopes: z.array(z.string().regex(SCOPE, 'must be a scope such as "books:read", "books:*" or "*"')).max(100),
+  /** From when on it is not accepted. Without one it has no end. */
+  expires: z.iso.datetime({ offset: true }).optional(),
+});
+const file = z
+  .looseObject({ keys: z.array(entry) })
+  .refine(({ keys }) => new Set(keys.map(({ id }) => id)).size === keys.length, {
+    message: "two keys have the same id",
+  });
+
+export type KeyEntry = z.infer<typeof entry>;
+export type KeyFile = z.infer<typeof file>;
+
+/** The file can't be used, or the change can't be made. The message says why, and quotes no values. */
+export class KeyFileError extends Error {
+  override readonly name = "KeyFileError";
+}
+
+export const noKeys: KeyFile = { keys: [] };
+
+/** Throws KeyFileError. */
+export function parseKeyFile(text: string): KeyFile {
+  const json = ((): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw new KeyFileError("it is not JSON");
+    }
+  })();
+  const { data, error } = file.safeParse(json);
+  if (data) return data;
+  const [issue] = error.issues;
+  throw new KeyFileError([z.core.toDotPath(issue?.path ?? []), issue?.message].filter((part) => part).join(": "));
+}
+
+export const formatKeyFile = (content: KeyFile): string => `${JSON.stringify(content, null, 2)}\n`;
+
+/** A changed file, and the key that its owner has to be told now: it is stored nowhere. */
+export interface Issued {
+  readonly content: KeyFile;
+  readonly id: string;
+  readonly key: string;
+}
+
+export interface NewKey {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expires: Date | undefined;
+}
+
+export function createKey(content: KeyFile, { name, scopes, expires }: NewKey): Issued {
+  const taken = new Set(content.keys.map(({ id }) => id));
+  let id = newKeyId();
+  while (taken.has(id)) id = newKeyId();
+  const key = newApiKey(id);
+  const added: KeyEntry = {
+    id,
+    name,
+    hash: hashOf(key.secret).toString("hex"),
+    scopes: [...scopes],
+    ...(expires && { expires: expires.toISOString() }),
+  };
+  return {
+    content: parseKeyFile(JSON.stringify({ ...content, keys: [...content.keys, added] })),
+    id,
+    key: formatApiKey(key),
+  };
+}
+
+/** Another secret for the same key: who calls with it stays the same caller. Throws KeyFileError. */
+export function rotateKey(content: KeyFile, id: string): Issued {
+  const key = newApiKey(id);
+  const hash = hashOf(key.secret).toString("hex");
+  return { content: change(content, id, (old) => [{ ...old, hash }]), id, key: formatApiKey(key) };
+}
+
+/** Throws KeyFileError. */
+export const revokeKey = (content: KeyFile, id: string): KeyFile => change(content, id, () => []);
+
+function change(content: KeyFile, id: string, to: (entry: KeyEntry) => KeyEntry[]): KeyFile {
+  if (!content.keys.some((entry) => entry.id === id)) throw new KeyFileError("no key has this id");
+  return { ...content, keys: content.keys.flatMap((entry) => (entry.id === id ? to(entry) : [entry])) };
+}

@@ -1,0 +1,26 @@
+/** Opens what a process asks its callers by. What is not configured is not even loaded. */
+import type { Runtime } from "@petstore/runtime/clock";
+import { type Authentication, type AuthenticationOptions, createAuthentication } from "./authentication.ts";
+
+/** What is accepted: one of them at least. */
+export interface AuthConfig {
+  /** The file of API keys. */
+  readonly apiKeysFile: string | undefined;
+}
+
+export type OpenOptions = Pick<AuthenticationOptions, "errors" | "realm"> & Runtime;
+
+/** The stack closes it. Undefined when nobody is asked. Throws ConfigError when what is configured can't be used. */
+export async function openAuthentication(
+  config: AuthConfig | undefined,
+  { errors, realm, ...runtime }: OpenOptions,
+  stack: AsyncDisposableStack,
+): Promise<Authentication | undefined> {
+  if (!config) return undefined;
+  const { apiKeysFile } = config;
+  const apiKeys =
+    apiKeysFile === undefined
+      ? undefined
+      : stack.use(await (await import("./api-keys.ts")).openApiKeys(apiKeysFile, runtime));
+  return createAuthentication({ errors, realm, apiKeys: apiKeys?.verify });
+}

@@ -1,0 +1,119 @@
+/**
+ * `npm run keys -- create | list | rotate | revoke`: the API keys in the file that API_KEYS_FILE names. Running processes
+ * notice a change within a second. A key is printed once, when it is made: the file holds no more than a hash of it.
+ */
+import { open, readFile, rename, rm } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { getOption } from "@bufbuild/protobuf";
+import {
+  createKey,
+  formatKeyFile,
+  type Issued,
+  type KeyFile,
+  KeyFileError,
+  noKeys,
+  parseKeyFile,
+  revokeKey,
+  rotateKey,
+} from "@petstore/rpc/auth/key-file";
+import { duration } from "@petstore/runtime/environment";
+import { scope } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
+import { publicServices } from "../gateway/services.ts";
+
+const USAGE = `npm run keys -- create --name ci --scopes pets:read,orders:write [--expires 90d]
+npm run keys -- list
+npm run keys -- rotate <id>     another secret for the same caller; the old one ends at once
+npm run keys -- revoke <id>`;
+
+/** What was asked for can't be done. */
+class Refused extends Error {}
+
+const known = [
+  ...new Set(publicServices.flatMap(({ desc }) => desc.methods.map((method) => getOption(method, scope)))),
+].sort();
+const allKnown = ["*", ...new Set(known.map((one) => one.replace(/:.*/, ":*"))), ...known];
+
+const options = { name: { type: "string" }, scopes: { type: "string" }, expires: { type: "string" } } as const;
+
+try {
+  await run(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof Refused || error instanceof KeyFileError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}
+
+async function run(args: string[]): Promise<void> {
+  const path = process.env.API_KEYS_FILE;
+  if (!path) throw new Refused("API_KEYS_FILE is not set: it must be the path of the file of keys, such as keys.json.");
+  const { values, command, id } = parse(args);
+  if (command === "list") return list(await read(path));
+  if (command === "create") return issue(path, (content) => createKey(content, newKey(values)));
+  if (id === undefined) throw new Refused(USAGE);
+  if (command === "rotate") return issue(path, (content) => rotateKey(content, id));
+  if (command === "revoke") return void (await change(path, (content) => ({ content: revokeKey(content, id) })));
+  throw new Refused(USAGE);
+}
+
+function parse(args: string[]) {
+  try {
+    const { values, positionals } = parseArgs({ args, options: options, allowPositionals: true });
+    const [command, id, ...more] = positionals;
+    if (more.length > 0) throw new Refused(USAGE);
+    return { values, command, id };
+  } catch (error) {
+    throw error instanceof Refused ? error : new Refused(`${(error as Error).message}\n${USAGE}`);
+  }
+}
+
+function newKey({ name, scopes, expires }: { name?: string; scopes?: string; expires?: string }) {
+  if (!name || !scopes) throw new Refused(USAGE);
+  const asked = scopes.split(",").map((one) => one.trim());
+  const unknown = asked.find((one) => !allKnown.includes(one));
+  if (unknown !== undefined) throw new Refused(`There is no scope "${unknown}". There are: ${allKnown.join(", ")}.`);
+  const lifetime = duration("1s", "3650d");
+  const ms = expires === undefined ? undefined : lifetime.read(expires);
+  if (expires !== undefined && ms === undefined) throw new Refused(`--expires must be ${lifetime.description}.`);
+  return { name, scopes: asked, expires: ms === undefined ? undefined : new Date(Date.now() + ms) };
+}
+
+function list({ keys }: KeyFile): void {
+  for (const { id, name, scopes, expires } of keys)
+    console.log([id, name, scopes.join(","), expires ?? "no end"].join("\t"));
+}
+
+async function issue(path: string, make: (content: KeyFile) => Issued): Promise<void> {
+  const { id, key } = await change(path, make);
+  console.error(`The key ${id}, which is shown this once:`);
+  console.log(key);
+}
+
+async function read(path: string): Promise<KeyFile> {
+  try {
+    return parseKeyFile(await readFile(path, "utf8"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return noKeys;
+    throw error instanceof KeyFileError ? new Refused(`${path} can't be used: ${error.message}.`) : error;
+  }
+}
+
+/** The new file takes the place of the old one at once. While it is written no other command can change the old one. */
+async function change<T extends { content: KeyFile }>(path: string, make: (content: KeyFile) => T): Promise<T> {
+  const next = `${path}.new`;
+  const file = await open(next, "wx", 0o600).catch((error) => {
+    if (error.code !== "EEXIST") throw new Refused(`${next} can't be written: ${error.message}`);
+    throw new Refused(`Another command is changing ${path}, or was cut off: if none is, remove ${next}.`);
+  });
+  try {
+    const made = make(await read(path));
+    await file.writeFile(formatKeyFile(made.content));
+    await file.sync();
+    await rename(next, path);
+    return made;
+  } catch (error) {
+    await rm(next, { force: true });
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
