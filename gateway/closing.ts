@@ -51,28 +51,41 @@ export function createClosing(app: FastifyInstance, { lameDuckMs, sleep }: Closi
 /** Nothing has arrived behind the requests that were read: of many pipelined ones the last are read later. */
 const isReadToEnd = (socket: Socket) => socket.readableLength === 0;
 
-/** The newest answer of each connection that has an unfinished one, or requests that are not read yet. */
+/** The newest answer of each connection, as long as it is unfinished or there are requests that are not read yet. */
 function watchAnswers(server: Server) {
-  const newest = new Map<Socket, ServerResponse>();
+  const connections = new Map<Socket, { newest: ServerResponse | undefined }>();
+  let unfinished = 0;
   let announcing = false;
   let written: (() => void) | undefined;
-  const done = (socket: Socket) => {
-    newest.delete(socket);
-    if (newest.size === 0) written?.();
+  const done = (connection: { newest: ServerResponse | undefined }) => {
+    if (!connection.newest) return;
+    connection.newest = undefined;
+    if (--unfinished === 0) written?.();
   };
-  server.on("connection", (socket: Socket) => socket.once("close", () => done(socket)));
   const settle = (socket: Socket, response: ServerResponse) => {
-    if (newest.get(socket) !== response) return;
-    if (isReadToEnd(socket)) done(socket);
+    const connection = connections.get(socket);
+    if (connection?.newest !== response) return;
+    if (isReadToEnd(socket)) done(connection);
     else socket.once("data", () => settle(socket, response)); // the next request, or the rest of one that was answered early
   };
   // One for all answers: each request would have to make its own.
   function closed(this: ServerResponse): void {
     settle(this.req.socket, this);
   }
+  server.on("connection", (socket: Socket) => {
+    const connection = { newest: undefined };
+    connections.set(socket, connection);
+    socket.once("close", () => {
+      connections.delete(socket);
+      done(connection);
+    });
+  });
   server.prependListener("request", ({ socket }, response) => {
-    const before = newest.get(socket);
-    newest.set(socket, response);
+    const connection = connections.get(socket);
+    if (!connection) return;
+    const before = connection.newest;
+    if (!before) unfinished++;
+    connection.newest = response;
     response.on("close", closed);
     if (!announcing) return;
     // Pipelined: the connection has to outlive the answer before.
@@ -83,14 +96,14 @@ function watchAnswers(server: Server) {
     /** From now on each connection ends with the answer to the last request that has arrived on it. */
     announceClose() {
       announcing = true;
-      for (const [socket, response] of newest)
-        if (!response.headersSent && isReadToEnd(socket)) response.shouldKeepAlive = false;
+      for (const [socket, { newest }] of connections)
+        if (newest && !newest.headersSent && isReadToEnd(socket)) newest.shouldKeepAlive = false;
     },
     /** Resolves when no answer is unfinished. */
     allWritten(): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
       written = resolve;
-      if (newest.size === 0) resolve();
+      if (unfinished === 0) resolve();
       return promise;
     },
   };

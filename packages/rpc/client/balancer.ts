@@ -4,6 +4,7 @@
  * gRPC's connection backoff. One that takes calls and answers nothing is found out by asking it, and is not called at all.
  */
 import type { Runtime } from "@petstore/runtime/clock";
+import { InFlight } from "../in-flight.ts";
 import type { Replica } from "./replica.ts";
 
 const INITIAL_BACKOFF_MS = 1_000;
@@ -38,8 +39,8 @@ interface Member {
   readonly replica: Replica;
   /** Undefined when it is ready. */
   failure: { backoffMs: number; askAt: number; isSilent: boolean } | undefined;
-  /** Calls under way. */
-  readonly calls: Set<() => void>;
+  /** Calls under way, each with what is to be called on silence. */
+  readonly calls: InFlight<() => void>;
   /** Since when it owes an answer and has given none. */
   unheardSince: number | undefined;
   isWatched: boolean;
@@ -50,7 +51,13 @@ export function createBalancer(
   { clock, random, sleep }: Pick<Runtime, "clock" | "random" | "sleep">,
 ): Balancer {
   const members = replicas.map(
-    (replica): Member => ({ replica, failure: undefined, calls: new Set(), unheardSince: undefined, isWatched: false }),
+    (replica): Member => ({
+      replica,
+      failure: undefined,
+      calls: new InFlight(),
+      unheardSince: undefined,
+      isWatched: false,
+    }),
   );
   const memberOf = (replica: Replica) => members.find((one) => one.replica === replica) as Member;
   let turn = 0;
@@ -76,7 +83,7 @@ export function createBalancer(
     member.unheardSince = undefined;
     const failure = { backoffMs: INITIAL_BACKOFF_MS, askAt: Number.POSITIVE_INFINITY, isSilent: true };
     member.failure = failure;
-    for (const onSilence of member.calls) onSilence();
+    for (const onSilence of member.calls.all()) onSilence();
     do await sleep(UNHEARD_MS);
     while (await member.replica.isSilent());
     failure.isSilent = false;
@@ -120,11 +127,11 @@ export function createBalancer(
     failed: (replica) => fail(memberOf(replica)),
     begin(replica, onSilence) {
       const member = memberOf(replica);
-      member.calls.add(onSilence);
+      const number = member.calls.add(onSilence);
       member.unheardSince ??= clock();
       if (!member.isWatched) void watch(member);
       return (answered) => {
-        member.calls.delete(onSilence);
+        member.calls.take(number);
         if (answered) heard(member);
       };
     },

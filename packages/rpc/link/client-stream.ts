@@ -11,6 +11,7 @@ import {
   type LinkResponse,
   LinkResponseSchema,
 } from "../gen/link/internal/v1/link_service_pb.ts";
+import { InFlight } from "../in-flight.ts";
 import type { ClientCall } from "./client-call.ts";
 import { LinkViolation, readFrames, toFrame } from "./frames.ts";
 import { onceATurn } from "./once-a-turn.ts";
@@ -43,12 +44,11 @@ export function openStream(
 ): Promise<ClientStream | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<ClientStream | undefined>();
   /** Sent and not answered, given up or not: the service answers each of them. */
-  const unanswered = new Map<number, ClientCall>();
+  const unanswered = new InFlight<ClientCall>();
   const numbers = new Map<DescMethodUnary, number>();
   const reader = readFrames(LinkResponseSchema, take);
   let state: "new" | "open" | "draining" | "over" = "new";
-  let lastId = 0;
-  let cancels: number[] = [];
+  let cancels = new Set<number>();
   let isBlocked = false;
   let refusal = "";
 
@@ -57,9 +57,9 @@ export function openStream(
     else if (hello) throw new LinkViolation("it says hello twice");
     if (state === "over") return;
     for (const answer of answers) {
-      const call = unanswered.get(answer.id);
+      const call = unanswered.take(answer.id);
       if (!call) throw new LinkViolation(`it answers call ${answer.id}, which it was not sent`);
-      unanswered.delete(answer.id);
+      cancels.delete(answer.id); // the next call may have this number
       call.answer(answer);
     }
     if (drain && state === "open") {
@@ -89,8 +89,7 @@ export function openStream(
       return number;
     };
     const inits = calls.map((call): CallInit => {
-      const id = freeId();
-      unanswered.set(id, call);
+      const id = unanswered.add(call);
       call.onGiveUp = () => cancel(id);
       const { method, headers, bytes, deadline } = call.made;
       return { id, method: numberOf(method), timeoutMs: timeoutOf(deadline), ...headers, message: bytes };
@@ -102,18 +101,12 @@ export function openStream(
     isBlocked = !stream.write(toFrame(LinkRequestSchema, message));
   }
 
-  function freeId(): number {
-    do lastId = lastId === 0xffff_ffff ? 1 : lastId + 1;
-    while (unanswered.has(lastId));
-    return lastId;
-  }
-
   const tellCancels = onceATurn(() => {
-    if (state === "open") write({ cancels });
-    cancels = [];
+    if (state === "open" && cancels.size > 0) write({ cancels: [...cancels] });
+    cancels = new Set();
   });
   function cancel(id: number): void {
-    cancels.push(id);
+    cancels.add(id);
     tellCancels();
   }
 
@@ -131,8 +124,7 @@ export function openStream(
     const why = refusal || (cause instanceof Error ? cause.message : "its stream was closed");
     const error = new ConnectError(`the link is lost: ${why}`, Code.Unavailable, undefined, undefined, cause);
     if (before === "new") reject(markNeverRan(error));
-    for (const call of unanswered.values()) call.fail(error);
-    unanswered.clear();
+    for (const call of unanswered.all()) call.fail(error);
     if (before === "open") onOver();
   }
 

@@ -30,8 +30,8 @@ export interface LinkOptions {
  */
 export function withLink(plain: Transport, { connect, clock, limit }: LinkOptions): Transport {
   const endLate = sweepDeadlines(clock);
-  /** Not sent yet. */
-  const queue = new Set<ClientCall>();
+  /** Not sent yet. A new one for each turn: one that is emptied and filled again keeps what was in it (see `InFlight`). */
+  let queue = new Set<ClientCall>();
   let stream: ClientStream | undefined;
   let isOpening = false;
   let plainUntil = Number.NEGATIVE_INFINITY;
@@ -45,7 +45,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
 
   function takeQueue(): readonly ClientCall[] {
     const taken = [...queue];
-    queue.clear();
+    queue = new Set();
     return taken;
   }
 
@@ -115,21 +115,20 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
 
 /** One timer for all calls of a client: each with a timer of its own would cost more than it is worth to be exact. */
 function sweepDeadlines(clock: Clock): (call: ClientCall) => void {
-  const calls = new Set<ClientCall>();
+  let calls: ClientCall[] = [];
   let timer: NodeJS.Timeout | undefined;
   const sweep = () => {
     const now = clock();
-    for (const call of calls) {
+    for (const call of calls)
       if (call.made.deadline.at <= now) call.giveUp(new ConnectError("the operation timed out", Code.DeadlineExceeded));
-      if (call.isSettled) calls.delete(call);
-    }
-    if (calls.size > 0) return;
+    calls = calls.filter(({ isSettled }) => !isSettled);
+    if (calls.length > 0) return;
     clearInterval(timer);
     timer = undefined;
   };
   return (call) => {
     if (call.made.deadline.at === Number.POSITIVE_INFINITY) return;
-    calls.add(call);
+    calls.push(call);
     timer ??= setInterval(sweep, SWEEP_MS);
   };
 }

@@ -16,6 +16,7 @@ interface Shared<A> {
   callers: number;
   readonly gone: AbortController;
   readonly answer: Promise<A>;
+  make(): void;
 }
 
 /**
@@ -26,17 +27,21 @@ interface Shared<A> {
 export type Join<A> = (key: string, deadline: number, prepare: () => MakeCall<A>) => Share<A>;
 
 export function shareReads<A>(whenTurnEnds: (make: () => void) => void = process.nextTick): Join<A> {
-  const notMade = new Map<string, Shared<A>>();
+  // A new one for each turn: what a Map has held is kept by what it holds later, until all memory is looked through.
+  let notMade = new Map<string, Shared<A>>();
+
+  function makeAll(): void {
+    const all = notMade;
+    notMade = new Map();
+    for (const shared of all.values()) shared.make();
+  }
 
   function begin(key: string, deadline: number, call: MakeCall<A>): Shared<A> {
+    if (notMade.size === 0) whenTurnEnds(makeAll);
     const gone = new AbortController();
-    const answer = new Promise<A>((resolve) => {
-      whenTurnEnds(() => {
-        notMade.delete(key);
-        resolve(call(shared.deadline, gone.signal));
-      });
-    });
-    const shared: Shared<A> = { deadline, callers: 0, gone, answer };
+    const { promise: answer, resolve } = Promise.withResolvers<A>();
+    const make = () => resolve(call(shared.deadline, gone.signal));
+    const shared: Shared<A> = { deadline, callers: 0, gone, answer, make };
     notMade.set(key, shared);
     return shared;
   }

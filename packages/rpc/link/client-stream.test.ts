@@ -1,0 +1,43 @@
+/** The caller's end of a link by itself: its stream is stood in for. */
+import { EventEmitter } from "node:events";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
+import { deadlineAfter } from "../deadline.ts";
+import { hello, nextTurn } from "../fixtures/linked.ts";
+import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
+import { ClientCall } from "./client-call.ts";
+import { openStream } from "./client-stream.ts";
+import { readFrames, toFrame } from "./frames.ts";
+
+test("the call that has the number of one that was given up and answered in the same turn is not cancelled", async () => {
+  const written: LinkRequest[] = [];
+  const reader = readFrames(LinkRequestSchema, (message) => void written.push(message));
+  const write = (frame: Buffer): boolean => {
+    reader.read(frame);
+    return true;
+  };
+  const stream = Object.assign(new EventEmitter(), { write });
+  const opening = openStream(stream as never, { onReady: () => {}, onOver: () => {} });
+  stream.emit("data", toFrame(LinkResponseSchema, hello));
+  const link = await opening;
+  const [first, second] = [call(), call()];
+  link?.send([first]);
+  first.giveUp(new ConnectError("enough", Code.Canceled));
+  stream.emit("data", toFrame(LinkResponseSchema, { answers: [{ id: 1 }] }));
+  link?.send([second]);
+  await nextTurn();
+  expect(written.flatMap(({ calls }) => calls.map(({ id }) => id))).toEqual([1, 1]);
+  expect(written.flatMap(({ cancels }) => cancels)).toEqual([]);
+});
+
+function call(): ClientCall {
+  const method = CategoryInternalService.method.getCategoryState;
+  const headers = { requestId: "", caller: "", headers: [] };
+  const deadline = deadlineAfter(() => 0, 1000);
+  const made = { method, input: create(method.input), bytes: new Uint8Array(), headers, deadline, signal: undefined };
+  const one = new ClientCall(made, () => {});
+  one.answered.catch(() => {});
+  return one;
+}
