@@ -2,10 +2,12 @@
 
 import { setImmediate as tick } from "node:timers/promises";
 import { type ClientSession, MongoBulkWriteError, MongoNetworkError } from "mongodb";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import type { Database, Raw } from "./database.ts";
 import type { Stored } from "./operation-log.ts";
 import { createWriters, type Writer } from "./writes.ts";
+
+afterEach(() => void vi.useRealTimers());
 
 interface Operation {
   readonly insertOne?: { readonly document: { readonly _id: number } };
@@ -72,15 +74,29 @@ test("the writes of one tick are one command for replacements and one for insert
   expect(log).toEqual(["s1: 0 2", "s1 noted", "s1 ends", "s2: +1 +3", "s2 noted", "s2 ends"]);
 });
 
-test("those of the next tick don't wait for them", async () => {
+test("those that come while a command is under way are the next one", async () => {
   const { promise, resolve } = Promise.withResolvers<{ matchedCount: number }>();
   const { log, openWriter } = bench(() => promise);
   const first = writeOnce(openWriter, 1);
-  await new Promise(setImmediate);
-  expect(await writeOnce(openWriter, 2)).toBe("made");
+  await tick();
+  const second = writeOnce(openWriter, 2);
+  await tick();
+  const third = writeOnce(openWriter, 3);
+  // Inserts are another command.
+  expect(await writeOnce(openWriter, 4, "insert")).toBe("made");
   resolve({ matchedCount: 1 });
-  expect(await first).toBe("made");
-  expect(log.filter((line) => line.includes(":"))).toEqual(["s1: 1", "s2: 2"]);
+  expect(await Promise.all([first, second, third])).toEqual(["made", "made", "made"]);
+  expect(log.filter((line) => line.includes(":"))).toEqual(["s1: 1", "s2: +4", "s3: 2 3"]);
+});
+
+test("a command that may be lost is not waited for", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { openWriter } = bench(() => new Promise(() => {}));
+  void writeOnce(openWriter, 1);
+  await tick();
+  const later = writeOnce(openWriter, 2);
+  await vi.advanceTimersByTimeAsync(600);
+  expect(await later).toBe("made");
 });
 
 test("more than 256 travel in several commands", async () => {

@@ -1,5 +1,6 @@
 /**
- * Writes of documents that are still what was read: those of one tick of the event loop travel as one command.
+ * Writes of documents that are still what was read: those of one tick of the event loop, or that come while a command is
+ * under way, travel as one command.
  *
  * All attempts at one change are made in one session, one after the other, so that the server refuses an attempt that
  * comes after a later one. Changes that were first written together share that session.
@@ -16,7 +17,7 @@ import type { Fields } from "../document/codec.ts";
 import { createBatcher } from "../engine/batcher.ts";
 import type { Id } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
-import { withTimeout } from "./deadline.ts";
+import { withPatience, withTimeout } from "./deadline.ts";
 import { type Stored, unchanged } from "./operation-log.ts";
 
 /** Changes that share a session, and so the most documents in one command. */
@@ -45,34 +46,27 @@ type Kind = "inserts" | "replacements";
 
 /** What goes through one session. */
 interface Line {
-  readonly kind: Kind;
   readonly session: ClientSession;
-  /** Changes that ever came, and those that may still write. */
-  joined: number;
+  /** Changes that may still write. */
   present: number;
 }
 
+interface FirstAttempt extends Attempt {
+  /** Called with the line that the change has joined. */
+  readonly join: (line: Line) => void;
+}
+
 export function createWriters({ openSession, noteTime }: Database, raw: Raw): () => Writer {
-  /** The lines that this tick's changes join. Inserts and replacements are two commands, which need not wait for one another. */
-  const filling = new Map<Kind, Line>();
+  /** Inserts and replacements are two commands, which need not wait for one another. */
+  const first = createBatcher<Kind, FirstAttempt>(async (_, attempts) => {
+    const line: Line = { session: openSession(), present: attempts.length };
+    for (const { join } of attempts) join(line);
+    await withPatience(send(line.session, attempts));
+    return [];
+  }, MAX_BATCH);
 
-  function join(kind: Kind): Line {
-    const known = filling.get(kind);
-    const line = known && known.joined < MAX_BATCH ? known : open(kind);
-    line.joined++;
-    line.present++;
-    return line;
-  }
-
-  function open(kind: Kind): Line {
-    const line: Line = { kind, session: openSession(), joined: 0, present: 0 };
-    filling.set(kind, line);
-    return line;
-  }
-
-  const enter = createBatcher<Line, Attempt>(async (line, attempts) => {
-    if (filling.get(line.kind) === line) filling.delete(line.kind);
-    await send(line.session, attempts);
+  const again = createBatcher<Line, Attempt>(async ({ session }, attempts) => {
+    await send(session, attempts);
     return [];
   });
 
@@ -99,9 +93,10 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
     let line: Line | undefined;
     return {
       write(base, doc) {
-        line ??= join(base ? "replacements" : "inserts");
         const { promise, resolve, reject } = Promise.withResolvers<Written>();
-        enter(line, { base, doc, resolve, reject });
+        const attempt: Attempt = { base, doc, resolve, reject };
+        if (line) again(line, attempt);
+        else first(base ? "replacements" : "inserts", { ...attempt, join: (joined) => (line = joined) });
         return promise;
       },
       end() {
