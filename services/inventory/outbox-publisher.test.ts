@@ -212,10 +212,10 @@ describe("a slow Pet", () => {
   });
 
   test("fills no memory: what does not fit into the queue is left to the worker", async () => {
-    const { promise, resolve } = Promise.withResolvers<[]>();
-    const read = new Set<number>();
-    const getMany = (ids: number[]) => {
-      for (const id of ids) read.add(id);
+    const { promise, resolve } = Promise.withResolvers<{ petId: bigint[] }>();
+    const sent = new Set<bigint>();
+    const applyStatuses = ({ statuses }: { statuses: PublishedStatus[] }) => {
+      for (const { petId } of statuses) sent.add(petId);
       return promise;
     };
     const { clock } = testClock();
@@ -224,17 +224,18 @@ describe("a slow Pet", () => {
       random: () => 0,
       log: pino({ level: "silent" }),
       failpoint: () => {},
-      entries: { getMany },
+      pets: { applyStatuses },
     };
     const publisher = createPublisher(context as unknown as Parameters<typeof createPublisher>[0]);
-    for (let id = 1; id <= 20_000; id++) publisher.notify(id);
+    const entry = (_id: number) => ({ _id, status: "available", statusRev: 1 }) as const;
+    for (let id = 1; id <= 20_000; id++) publisher.notify(entry(id));
     await idle();
-    expect(read.size).toBe(400);
-    resolve([]);
+    expect(sent.size).toBe(400);
+    resolve({ petId: [] });
     await idle();
-    expect(read.size).toBe(10_000);
-    publisher.notify(20_000);
+    expect(sent.size).toBe(10_000);
+    publisher.notify(entry(20_000));
     await idle();
-    expect(read).toContain(20_000);
+    expect(sent).toContain(20_000n);
   });
 });

@@ -10,7 +10,7 @@ import type { Deps } from "../resource/deps.ts";
 import type { Worker } from "../resource/module.ts";
 import { toPetStatus } from "../resource/record.ts";
 import { recoveryWorker } from "../resource/recovery-worker.ts";
-import type { Entries } from "./model.ts";
+import type { Entries, InventoryDoc } from "./model.ts";
 import { markPublished } from "./rules.ts";
 
 /** Pets in one call. */
@@ -25,25 +25,30 @@ interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "fail
   readonly pets: Client<typeof PetInternalService>;
 }
 
+/** What is published of an entry. It is handed over, not read again: Pet stores no status that is older than its own. */
+type Published = Pick<InventoryDoc, "_id" | "status" | "statusRev">;
+
 export interface Publisher {
-  /** Publishes the pet's status soon. Returns at once and never fails; a pet that waits already is published once. */
-  notify(petId: number): void;
+  /** Publishes the entry's status soon. Returns at once and never fails; of statuses that wait only the newest is sent. */
+  notify(entry: Published): void;
   readonly worker: Worker;
 }
 
-/** Pets, each with the promise of its publication. */
-type PublicationBatch = Map<number, PromiseWithResolvers<void>>;
+interface Publication {
+  readonly newest: Published;
+  readonly end: PromiseWithResolvers<void>;
+}
+/** By pet. */
+type Publications = Map<number, Publication>;
 
 export function createPublisher(context: PublisherContext): Publisher {
   const { clock, log, failpoint, entries, pets } = context;
-  const waiting: PublicationBatch = new Map();
-  const underWay = new Set<number>();
+  const waiting: Publications = new Map();
+  const underWay: Publications = new Map();
   let calls = 0;
 
-  /** Sends the newest status of the pets. Resolves to those that Pet could not change. */
-  async function send(petIds: readonly number[], callContext: CallContext): Promise<Set<number>> {
-    const due = (await entries.getMany(petIds, callContext)).filter(({ pending }) => pending);
-    if (due.length === 0) return new Set();
+  /** Sends the statuses. Resolves to the pets that Pet has changed. */
+  async function send(due: readonly Published[], callContext: CallContext): Promise<Set<number>> {
     await failpoint("inventory.status-due");
     const statuses = due.map(({ _id, status, statusRev }) => ({
       petId: BigInt(_id),
@@ -57,16 +62,20 @@ export function createPublisher(context: PublisherContext): Publisher {
     await Promise.all(
       published.map(({ _id, statusRev }) => entries.update(_id, markPublished(statusRev), callContext)),
     );
-    return new Set(due.map(({ _id }) => _id)).difference(applied);
+    return applied;
   }
 
-  /** Resolves when Pet has stored the status that the entry has now, or a newer one. */
-  function publish(petId: number): Promise<void> {
-    const publication = waiting.get(petId) ?? Promise.withResolvers<void>();
-    waiting.set(petId, publication);
+  /** Resolves when Pet has stored the status or a newer one, and the outbox knows. */
+  function publish({ _id, status, statusRev }: Published): Promise<void> {
+    const sent = underWay.get(_id);
+    if (sent && sent.newest.statusRev >= statusRev) return sent.end.promise;
+    const known = waiting.get(_id);
+    const newest = known && known.newest.statusRev > statusRev ? known.newest : { _id, status, statusRev };
+    const { end } = known ?? { end: Promise.withResolvers<void>() };
+    waiting.set(_id, { newest, end });
     // Not at once: what else changes in this tick joins the batch.
     queueMicrotask(startCalls);
-    return publication.promise;
+    return end.promise;
   }
 
   function startCalls(): void {
@@ -77,28 +86,29 @@ export function createPublisher(context: PublisherContext): Publisher {
     }
   }
 
-  function takeBatch(): PublicationBatch {
-    const batch: PublicationBatch = new Map();
+  function takeBatch(): Publications {
+    const batch: Publications = new Map();
     for (const [petId, publication] of waiting) {
       if (batch.size === MAX_BATCH) break;
-      // The call that is under way may have read the entry before this change: it is read again after that call.
+      // One after the other, so that none is sent in vain.
       if (underWay.has(petId)) continue;
       waiting.delete(petId);
-      underWay.add(petId);
+      underWay.set(petId, publication);
       batch.set(petId, publication);
     }
     return batch;
   }
 
-  async function call(batch: PublicationBatch): Promise<void> {
+  async function call(batch: Publications): Promise<void> {
     calls++;
     try {
-      const failed = await send([...batch.keys()], background(context, "publisher"));
-      for (const [petId, { resolve, reject }] of batch)
-        if (failed.has(petId)) reject(new Error("Pet could not change the pet"));
-        else resolve();
+      const due = [...batch.values()].map(({ newest }) => newest);
+      const applied = await send(due, background(context, "publisher"));
+      for (const [petId, { end }] of batch)
+        if (applied.has(petId)) end.resolve();
+        else end.reject(new Error("Pet could not change the pet"));
     } catch (error) {
-      for (const { reject } of batch.values()) reject(error);
+      for (const { end } of batch.values()) end.reject(error);
     }
     for (const petId of batch.keys()) underWay.delete(petId);
     calls--;
@@ -111,14 +121,14 @@ export function createPublisher(context: PublisherContext): Publisher {
       everyMs: 1_000,
       concurrency: MAX_BATCH,
       list: (batch, callContext) => entries.list({ ...batch, where: { pending: true } }, callContext),
-      advance: ({ _id }) => publish(_id),
+      advance: publish,
     },
     context,
   );
   return {
-    notify(petId) {
+    notify(entry) {
       if (waiting.size >= MAX_WAITING) return;
-      publish(petId).catch((err) => log.debug({ err, petId }, "left a status for the worker to publish"));
+      publish(entry).catch((err) => log.debug({ err, petId: entry._id }, "left a status for the worker to publish"));
     },
     worker: {
       ...recovery,

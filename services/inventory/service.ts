@@ -17,7 +17,7 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
   const change: InventoryContext["change"] = async (id, decide, failpoint, callContext) => {
     const result = await entries.update(id, decide, callContext);
     await deps.failpoint(failpoint);
-    if (result.entry?.pending) publisher.notify(id);
+    if (result.entry?.pending) publisher.notify(result.entry);
     return result;
   };
   const releaseOrder: InventoryContext["releaseOrder"] = (id, order, callContext) =>
