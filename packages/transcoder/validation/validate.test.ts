@@ -1,7 +1,13 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
-import { expect, test } from "vitest";
+import { createValidator } from "@bufbuild/protovalidate";
+import { expect, test, vi } from "vitest";
 import { compileProtos } from "../testdata/compile.ts";
 import { validate } from "./validate.ts";
+
+vi.mock("@bufbuild/protovalidate", async (load) => {
+  const actual = await load<typeof import("@bufbuild/protovalidate")>();
+  return { ...actual, createValidator: vi.fn(actual.createValidator) };
+});
 
 /** A message with a predefined rule of its project, whose extension has the same number in every project. */
 function messageWithRule(suffix: string): DescMessage {
@@ -26,4 +32,16 @@ test("rules that a project predefines are found in its own files, and are no oth
   expect(problems(please, "a book, thanks")).toEqual(["must end with please"]);
   expect(problems(thanks, "a book, thanks")).toEqual([]);
   expect(problems(thanks, "a book, please")).toEqual(["must end with thanks"]);
+});
+
+test("rules are compiled once for all files whose predefined rules are known", () => {
+  const plain = compileProtos({
+    "note.proto": `syntax = "proto3"; package acme; import "buf/validate/validate.proto";
+      message Note { string text = 1 [(buf.validate.field).string.max_len = 3]; }`,
+  }).getMessage("acme.Note") as DescMessage;
+  const polite = messageWithRule("please");
+  validate(polite, create(polite));
+  vi.mocked(createValidator).mockClear();
+  expect(validate(plain, create(plain, { text: "long" } as never))).toHaveLength(1);
+  expect(createValidator).not.toHaveBeenCalled();
 });

@@ -5,7 +5,10 @@ import { filesBelow } from "../contract/files.ts";
 import { curtail } from "./field-limits.ts";
 import { maskOf, masksOut, maskViolations } from "./mask.ts";
 
-/** To make a validator and to compile rules is expensive, so files with the same predefined rules share one. */
+/**
+ * To make a validator and to compile rules is expensive: a file takes the first one that knows all its predefined rules.
+ * Others that the validator knows are on no field of the file.
+ */
 const validators: { readonly files: readonly DescFile[]; readonly validator: Validator }[] = [];
 const validatorByFile = new WeakMap<DescFile, Validator>();
 
@@ -14,7 +17,7 @@ function validatorOf(file: DescFile): Validator {
   let validator = validatorByFile.get(file);
   if (!validator) {
     const files = filesBelow([file]).filter(hasRules);
-    validator = validators.find((one) => isSameSet(one.files, files))?.validator;
+    validator = validators.find((known) => files.every((each) => known.files.includes(each)))?.validator;
     if (!validator) {
       validator = createValidator({ registry: createRegistry(...files) });
       validators.push({ files, validator });
@@ -26,9 +29,6 @@ function validatorOf(file: DescFile): Validator {
 
 const hasRules = ({ extensions }: DescFile): boolean =>
   extensions.some(({ extendee }) => extendee.typeName.startsWith("buf.validate."));
-
-const isSameSet = (some: readonly DescFile[], others: readonly DescFile[]): boolean =>
-  some.length === others.length && some.every((file) => others.includes(file));
 
 /**
  * Checks a message against the rules of its schema (buf.validate). An update mask is respected: rules on fields that it
