@@ -44,14 +44,55 @@ test.each(["http://a:8081,", "http://a:8081,b", "http://a:80,http://a", "http://
 );
 
 describe("who may call", () => {
+  const issuer = {
+    JWT_ISSUER: "https://login.example",
+    JWT_AUDIENCE: "petstore",
+    JWT_JWKS: "https://login.example/jwks",
+  };
+
   test("everybody, unless a mode says otherwise", () => {
     expect(config({}).auth).toBeUndefined();
     expect(config({ API_KEYS_FILE: "keys.json" }).auth).toBeUndefined();
-    expect(config({ AUTH_MODE: "keys", API_KEYS_FILE: "keys.json" }).auth).toEqual({ apiKeysFile: "keys.json" });
+    expect(config({ AUTH_MODE: "keys", API_KEYS_FILE: "keys.json" }).auth).toEqual({
+      apiKeysFile: "keys.json",
+      tokens: undefined,
+    });
+    expect(config({ AUTH_MODE: "keys,jwt", API_KEYS_FILE: "keys.json", ...issuer }).auth).toEqual({
+      apiKeysFile: "keys.json",
+      tokens: {
+        issuer: "https://login.example",
+        audience: "petstore",
+        jwks: "https://login.example/jwks",
+        algorithms: ["RS256", "ES256", "EdDSA"],
+      },
+    });
   });
 
   test("a mode that lacks what it needs does not start", () => {
-    expect(() => config({ AUTH_MODE: "keys" })).toThrow("AUTH_MODE=keys needs API_KEYS_FILE");
+    expect(() => config({ AUTH_MODE: "keys" })).toThrow("API_KEYS_FILE is not set: AUTH_MODE=keys needs it.");
+    const { JWT_JWKS } = issuer;
+    expect(() => config({ AUTH_MODE: "keys,jwt", JWT_JWKS })).toThrow(
+      ["API_KEYS_FILE", "JWT_ISSUER", "JWT_AUDIENCE"]
+        .map((name) => `${name} is not set: AUTH_MODE=keys,jwt needs it.`)
+        .join("\n"),
+    );
+  });
+
+  test.each(["none", "HS256", "RS256,none", "RS256,HS512"])("JWT_ALGORITHMS=%s is refused", (JWT_ALGORITHMS) => {
+    expect(() => config({ AUTH_MODE: "jwt", ...issuer, JWT_ALGORITHMS })).toThrow("JWT_ALGORITHMS");
+  });
+
+  test.each([
+    ["https://login.example/jwks", true],
+    ["http://127.0.0.1:9000/jwks", true],
+    ["/etc/petstore/jwks.json", true],
+    ["http://login.example/jwks", false],
+    ["http://127.0.0.1.example/jwks", false],
+    ["file:///etc/jwks.json", false],
+  ])("JWT_JWKS=%s is a place for keys: %s", (JWT_JWKS, is) => {
+    const read = () => config({ AUTH_MODE: "jwt", ...issuer, JWT_JWKS });
+    if (is) expect(read().auth?.tokens?.jwks).toBe(JWT_JWKS);
+    else expect(read).toThrow("JWT_JWKS");
   });
 
   test("with credentials it may listen beyond loopback", () => {

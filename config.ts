@@ -14,6 +14,7 @@ import {
   integer,
   type Kind,
   kind,
+  list,
   mongodbUri,
   oneOf,
   optional,
@@ -76,10 +77,30 @@ export const storeSettings = {
   MONGODB_URI: optional(mongodbUri),
 };
 
+/** Of RFC 7518 and 8037 those with a key pair: who can verify must not be able to sign. */
+const SIGNATURES = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+] as const;
+
+// Who can change the keys on their way can sign whatever they want.
+const keysPlace: Kind<string> = kind(
+  "the https address of the issuer's keys such as https://login.example/jwks.json (http on loopback alone), or a file",
+  (place) => {
+    if (!/^\w+:\/\//.test(place)) return place;
+    const { protocol, hostname } = URL.parse(place) ?? {};
+    return protocol === "https:" || (protocol === "http:" && isLoopback(hostname ?? "")) ? place : undefined;
+  },
+);
+
 /** How callers from outside show who they are. It is the same for all processes. */
 const authSettings = {
-  AUTH_MODE: withDefault(oneOf("none", "keys"), "none"),
+  AUTH_MODE: withDefault(oneOf("none", "keys", "jwt", "keys,jwt"), "none"),
   API_KEYS_FILE: optional(text),
+  JWT_ISSUER: optional(text),
+  JWT_AUDIENCE: optional(text),
+  JWT_JWKS: optional(keysPlace),
+  JWT_ALGORITHMS: withDefault(list(oneOf(...SIGNATURES)), ["RS256", "ES256", "EdDSA"]),
 };
 
 const oneKind = oneOf(...processNames);
@@ -175,16 +196,25 @@ export function processConfig(
   };
 }
 
-function authConfig({
-  AUTH_MODE: mode,
-  API_KEYS_FILE: apiKeysFile,
-}: Values<typeof authSettings>): AuthConfig | undefined {
+function authConfig(values: Values<typeof authSettings>): AuthConfig | undefined {
+  const { AUTH_MODE: mode, API_KEYS_FILE, JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS } = values;
   if (mode === "none") return undefined;
-  if (apiKeysFile === undefined)
-    throw new ConfigError([
-      `AUTH_MODE=${mode} needs API_KEYS_FILE: the file of keys that \`npm run keys -- create\` writes.`,
-    ]);
-  return { apiKeysFile };
+  const asks = (one: string) => mode.split(",").includes(one);
+  const needed = { ...(asks("keys") && { API_KEYS_FILE }), ...(asks("jwt") && { JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS }) };
+  const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  if (missing.length > 0)
+    throw new ConfigError(missing.map((name) => `${name} is not set: AUTH_MODE=${mode} needs it.`));
+  return {
+    apiKeysFile: needed.API_KEYS_FILE,
+    tokens: asks("jwt")
+      ? {
+          issuer: JWT_ISSUER as string,
+          audience: JWT_AUDIENCE as string,
+          jwks: JWT_JWKS as string,
+          algorithms: values.JWT_ALGORITHMS,
+        }
+      : undefined,
+  };
 }
 
 /**

@@ -1,11 +1,14 @@
 /** Opens what a process asks its callers by. What is not configured is not even loaded. */
 import type { Runtime } from "@petstore/runtime/clock";
 import { type Authentication, type AuthenticationOptions, createAuthentication } from "./authentication.ts";
+import type { TokenConfig } from "./tokens.ts";
 
 /** What is accepted: one of them at least. */
 export interface AuthConfig {
   /** The file of API keys. */
   readonly apiKeysFile: string | undefined;
+  /** Whose access tokens. */
+  readonly tokens: TokenConfig | undefined;
 }
 
 export type OpenOptions = Pick<AuthenticationOptions, "errors" | "realm"> & Runtime;
@@ -17,10 +20,14 @@ export async function openAuthentication(
   stack: AsyncDisposableStack,
 ): Promise<Authentication | undefined> {
   if (!config) return undefined;
-  const { apiKeysFile } = config;
-  const apiKeys =
-    apiKeysFile === undefined
-      ? undefined
-      : stack.use(await (await import("./api-keys.ts")).openApiKeys(apiKeysFile, runtime));
-  return createAuthentication({ errors, realm, apiKeys: apiKeys?.verify });
+  const { apiKeysFile, tokens } = config;
+  const openKeys = async (path: string) => (await import("./api-keys.ts")).openApiKeys(path, runtime);
+  const openTokens = async (issuer: TokenConfig) =>
+    (await import("./tokens.ts")).openTokens(issuer, { errors, ...runtime });
+  return createAuthentication({
+    errors,
+    realm,
+    apiKeys: apiKeysFile === undefined ? undefined : stack.use(await openKeys(apiKeysFile)).verify,
+    tokens: tokens && (await openTokens(tokens)),
+  });
 }

@@ -1,0 +1,67 @@
+/** The public keys of an issuer of tokens, which may change its keys, go away and come back. */
+import type { Runtime } from "@petstore/runtime/clock";
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
+
+/** No caller can make the issuer be asked more often. */
+const PAUSE_MS = 60_000;
+/** Keys that are older are fetched again when one is needed, so that a key that the issuer took back ends. */
+const MAX_AGE_MS = 600_000;
+
+/** No keys have ever been fetched, so that no token can be judged. */
+export class NoKeys extends Error {
+  override readonly name = "NoKeys";
+}
+
+export interface KeySet {
+  /** The key that a token names. Rejects with NoKeys, or with an error of jose's when there is none. */
+  readonly find: JWTVerifyGetKey;
+  /** Fetches the keys now. Rejects when that fails, which leaves those that are known. */
+  refresh(): Promise<void>;
+}
+
+/** `load` brings the document of keys (RFC 7517, 5), within bounds of its own. */
+export function createKeySet(load: () => Promise<unknown>, { clock, log }: Pick<Runtime, "clock" | "log">): KeySet {
+  let known: JWTVerifyGetKey | undefined;
+  let loadedAt = Number.NEGATIVE_INFINITY;
+  let triedAt = Number.NEGATIVE_INFINITY;
+  let loading: Promise<void> | undefined;
+
+  const fetchKeys = async () => {
+    triedAt = clock();
+    const keys = createLocalJWKSet((await load()) as JSONWebKeySet);
+    known = keys;
+    loadedAt = clock();
+  };
+
+  function refresh(): Promise<void> {
+    loading ??= fetchKeys().finally(() => {
+      loading = undefined;
+    });
+    return loading;
+  }
+
+  /** At once what is on its way, else no more than once in a while. Never rejects. */
+  async function refreshIfMay(): Promise<void> {
+    if (loading === undefined && clock() - triedAt < PAUSE_MS) return;
+    const isFirst = loading === undefined;
+    await refresh().catch((err) => {
+      if (isFirst) log.warn({ err }, "the keys of the issuer can't be fetched: those that are known stay accepted");
+    });
+  }
+
+  return {
+    refresh,
+    async find(header, token) {
+      if (!known) await refreshIfMay();
+      else if (clock() - loadedAt >= MAX_AGE_MS) void refreshIfMay();
+      if (!known) throw new NoKeys("no keys have been fetched yet");
+      try {
+        return await known(header, token);
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        await refreshIfMay();
+        return known(header, token);
+      }
+    },
+  };
+}

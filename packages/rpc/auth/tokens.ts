@@ -1,0 +1,93 @@
+/** Access tokens of an issuer: JSON Web Tokens, by RFC 9068 and the good practice of RFC 8725. */
+import type { Runtime } from "@petstore/runtime/clock";
+import { ConfigError } from "@petstore/runtime/environment";
+import { type JWTPayload, errors as joseErrors, jwtVerify } from "jose";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import type { Identity, Verify } from "./authentication.ts";
+import { InvalidCredential } from "./credentials.ts";
+import { fetchKeys, isAddress } from "./fetch-keys.ts";
+import { createKeySet, type KeySet, NoKeys } from "./key-set.ts";
+
+/** How far the issuer's clock may be from ours. */
+const LEEWAY_S = 60;
+/** As much as OpenID Connect lets a subject have. */
+const MAX_SUBJECT_LENGTH = 255;
+
+export interface TokenConfig {
+  /** As the claim `iss` says it. */
+  readonly issuer: string;
+  /** What the system is called in the claim `aud`. */
+  readonly audience: string;
+  /** The address or the file of the issuer's keys. */
+  readonly jwks: string;
+  /** Names of signature algorithms (RFC 7518), all of them asymmetric. */
+  readonly algorithms: readonly string[];
+}
+
+export type TokenDeps = Pick<Runtime, "clock" | "log"> & { readonly errors: ErrorCatalogue };
+
+/** Begins to fetch the issuer's keys, and does not wait for them. Throws ConfigError for a file that can't be used. */
+export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<Verify> {
+  const { jwks } = config;
+  const keys = createKeySet(() => fetchKeys(jwks), deps);
+  if (isAddress(jwks))
+    keys
+      .refresh()
+      .catch((err) => deps.log.warn({ err }, "the keys of the issuer can't be fetched yet: no token is accepted"));
+  else
+    await keys.refresh().catch((error: Error) => {
+      throw new ConfigError([`JWT_JWKS=${jwks} can't be used: ${error.message}.`]);
+    });
+  return verifier(config, keys, deps);
+}
+
+export function verifier(
+  { issuer, audience, algorithms }: TokenConfig,
+  keys: KeySet,
+  { clock, errors }: TokenDeps,
+): Verify {
+  const options = {
+    issuer,
+    audience,
+    algorithms: [...algorithms],
+    typ: "at+jwt", // an ID token or another token of the same issuer is none to call with
+    requiredClaims: ["exp", "sub"],
+    clockTolerance: LEEWAY_S,
+  };
+  return async (token) => {
+    try {
+      const { payload } = await jwtVerify(token, keys.find, { ...options, currentDate: new Date(clock()) });
+      return identityOf(payload);
+    } catch (error) {
+      if (error instanceof NoKeys)
+        throw errors.rpcError(
+          "UNAVAILABLE",
+          "The keys to verify access tokens with can't be fetched now. Try again.",
+          error,
+        );
+      throw error instanceof joseErrors.JOSEError ? new InvalidCredential(sentenceOf(error)) : error;
+    }
+  };
+}
+
+function sentenceOf(error: joseErrors.JOSEError): string {
+  if (error instanceof joseErrors.JWTExpired) return "The access token has expired.";
+  if (error instanceof joseErrors.JWTClaimValidationFailed)
+    return `The access token does not count here: its "${error.claim}" is missing, or is not what is accepted.`;
+  return "The access token can't be verified.";
+}
+
+function identityOf({ sub, scope, scp }: JWTPayload): Identity {
+  // What a token says is of its issuer's making, whatever the types hold.
+  if (typeof sub !== "string" || sub === "" || sub.length > MAX_SUBJECT_LENGTH || !sub.isWellFormed())
+    throw new InvalidCredential(
+      `The access token does not count here: its "sub" has 1 to ${MAX_SUBJECT_LENGTH} characters.`,
+    );
+  return { id: `sub:${encodeURIComponent(sub)}`, scopes: new Set(scopesIn(scope ?? scp)) };
+}
+
+/** RFC 9068 has one text with spaces, other issuers a list. */
+const scopesIn = (granted: unknown): string[] =>
+  (typeof granted === "string" ? granted.split(" ") : Array.isArray(granted) ? granted : []).filter(
+    (scope) => typeof scope === "string" && scope !== "",
+  );
