@@ -4,9 +4,11 @@ import type { Transport } from "@connectrpc/connect";
 import { callHeaders } from "@petstore/rpc/call";
 import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "@petstore/rpc/server/connections";
 import { readInTurns } from "@petstore/rpc/server/read-in-turns";
+import { isRefused } from "@petstore/rpc/server/request-memory";
 import {
   type DeprecationPolicy,
   type ErrorOptions,
+  HttpError,
   type Limits,
   markArrivals,
   serverOptions,
@@ -80,9 +82,13 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   );
   markArrivals(app, served);
   await options.everywhere?.(app);
+  app.addHook("onRequest", ({ raw }, _reply, done) => done(isRefused(raw) ? overloaded() : undefined));
   countRequests(app, options.rates);
   for (const { everywhere } of plugins) everywhere?.(app);
   await app.register(transcoder, served);
   for (const plugin of plugins) await app.register(plugin);
   return app;
 }
+
+const overloaded = () =>
+  new HttpError("OVERLOADED", "There are too many requests under way. Nothing was done. Try again in a second.");

@@ -30,7 +30,7 @@ function guarded(limits: Partial<ConnectionLimits>) {
   }
   /** `waits` are the bytes that its client has not taken. */
   function request(socket: ReturnType<typeof connect>, headers: Record<string, string> = {}) {
-    const incoming = Object.assign(new EventEmitter(), { socket, headers, httpVersionMajor: 1 });
+    const incoming = Object.assign(new EventEmitter(), { socket, headers, rawHeaders: [], httpVersionMajor: 1 });
     const response = Object.assign(new EventEmitter(), {
       writableLength: 0,
       writableFinished: false,

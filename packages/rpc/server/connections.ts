@@ -3,17 +3,21 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
 import { type AnswerLimits, createAnswers, type Taker } from "./answers.ts";
+import { countBody, limitRequestMemory } from "./request-memory.ts";
 
 export interface ConnectionLimits extends AnswerLimits {
   /** Connections at a time. */
   readonly connections: number;
   /** Of these, from one address, without those of the system's own processes. */
   readonly connectionsPerAddress: number;
+  /** Bytes that strangers' requests take in all, until they are answered; see `limitRequestMemory`. */
+  readonly requestBytes: number;
 }
 
 export const defaultConnectionLimits: ConnectionLimits = {
   connections: 1000,
   connectionsPerAddress: 500,
+  requestBytes: 64 * 1024 * 1024,
   writeMs: 30_000,
   waitingBytes: 64 * 1024 * 1024,
 };
@@ -33,6 +37,8 @@ export interface Connections {
   isPeer(request: IncomingMessage): boolean;
   /** Bytes of answers that wait to be taken. */
   waiting(): number;
+  /** Bytes that requests take. */
+  held(): number;
 }
 
 interface Connection extends Taker {
@@ -52,7 +58,7 @@ const connectionOf = (request: IncomingMessage) => (request.socket as Marked | n
  *
  * - Their number is bounded. A new one above the bound takes the place of the one for which nothing is done for longest:
  *   idle, or with a request that still arrives. Where something is done for all, the new one is closed.
- * - Their answers are bounded, see `createAnswers`.
+ * - Their answers are bounded, see `createAnswers`, and so is what strangers' requests take, see `limitRequestMemory`.
  * - What breaks off, whenever it does, is no uncaught error: sockets, requests and responses have a listener for errors
  *   from their first moment to their last. Others come and go, and node emits an error that comes in between.
  */
@@ -62,6 +68,7 @@ export function guardConnections(
   { knowsPeer = () => false, log }: GuardOptions = {},
 ): Connections {
   const answers = createAnswers(limits);
+  const memory = limitRequestMemory(limits.requestBytes);
   const all = new Set<Connection>();
   /** Of strangers, by address; the one that did something last is the last. */
   const strangers = new Map<string, { count: number; idle: Set<Connection> }>();
@@ -151,6 +158,7 @@ export function guardConnections(
       leave(connection);
       connection.isPeer = true;
     }
+    if (!connection.isPeer) memory.hold(connection, request, response);
     if (hasBody(request)) serveWhenArrived(connection, request, response);
     else {
       serve(connection);
@@ -173,6 +181,7 @@ export function guardConnections(
       arrived = true;
       serve(connection);
     };
+    countBody(request);
     rest(connection);
     request.once("end", arrive);
     response.on("close", () => {
@@ -189,6 +198,7 @@ export function guardConnections(
     },
     isPeer: (request) => connectionOf(request)?.isPeer === true,
     waiting: answers.waiting,
+    held: memory.held,
   };
 }
 

@@ -10,6 +10,7 @@ import {
   ACK,
   END_HEADERS,
   END_STREAM,
+  type Frame,
   FrameType,
   frame,
   headerBlock,
@@ -24,6 +25,7 @@ import {
 import { startOnePort } from "../fixtures/one-port.ts";
 import { FRAMES_PER_SLICE } from "./frames-in-turns.ts";
 import type { Handler, OnePortLimits } from "./one-port.ts";
+import { REQUEST_BYTES, WORK_BYTES } from "./request-memory.ts";
 import { WORK_PER_TURN } from "./turns.ts";
 
 const PAGE = Buffer.alloc(86 * 1024);
@@ -32,13 +34,13 @@ const INITIAL_WINDOW_SIZE = 4;
 async function started(handler: Handler, limits: Partial<OnePortLimits> = {}) {
   const { server, port, url } = await startOnePort(handler, limits);
   /** Asks on a connection of its own; what came before is dealt with then. */
-  async function othersAreServed() {
-    const session = connectHttp2(url);
+  async function othersAreServed(localAddress = "127.0.0.1") {
+    const session = connectHttp2(url, { createConnection: () => connect({ port, host: "127.0.0.1", localAddress }) });
     const answer = await text(session.request({ ":path": "/other" }));
     session.destroy();
     expect(answer).toBe("other");
   }
-  return { server, port, othersAreServed };
+  return { server, port, url, othersAreServed };
 }
 
 const other = ({ url }: IncomingMessage, response: ServerResponse) => {
@@ -89,6 +91,26 @@ describe("rapid reset", () => {
     await othersAreServed();
     expect(all).toBeGreaterThan(5000);
     expect(most).toBeLessThanOrEqual((WORK_PER_TURN * FRAMES_PER_SLICE) / 2);
+  });
+
+  test("leaves room for those who connect: while they do, a turn is shorter", async () => {
+    let all = 0;
+    const count = () => void all++;
+    subscribe("http2.server.stream.created", count);
+    onTestFinished(() => void unsubscribe("http2.server.stream.created", count));
+    const { server, port, othersAreServed } = await started((request, response) => void other(request, response));
+    const inTurns: number[] = [];
+    server.prependListener("connection", () => {
+      const before = all;
+      // Behind the turn that is due already.
+      setImmediate(() => inTurns.push(all - before));
+    });
+    const hostile = Array.from({ length: 10 }, () => rawHttp2(port));
+    for (const { send } of hostile) send(...streams(500).flatMap((stream) => [headers(stream), reset(stream)]));
+    for (let i = 0; i < 20; i++) rawHttp2(port);
+    for (let i = 0; i < 10; i++) await othersAreServed();
+    expect(inTurns.length).toBeGreaterThanOrEqual(40);
+    expect(Math.max(...inTurns)).toBeLessThanOrEqual(FRAMES_PER_SLICE);
   });
 
   test("handlers that run for reset requests count", async () => {
@@ -263,40 +285,76 @@ describe("answers that nobody takes", () => {
 });
 
 describe("requests that never end", () => {
-  const KIB = 1024;
-  const part = (stream: number) => frame({ type: FrameType.DATA, stream, payload: Buffer.alloc(10 * KIB) });
+  const ONE = REQUEST_BYTES + WORK_BYTES;
+  const part = (stream: number, bytes: number) => frame({ type: FrameType.DATA, stream, payload: Buffer.alloc(bytes) });
   /** So many requests whose bodies have begun. */
-  const begun = (count: number) =>
-    streams(count).flatMap((stream) => [headers(stream, undefined, END_HEADERS), part(stream)]);
+  const begun = (count: number, from = 0) =>
+    streams(count, from).map((stream) => headers(stream, undefined, END_HEADERS));
+  const acknowledged = ({ type, flags }: Frame) => type === FrameType.PING && flags === ACK;
   const read: Handler = (request, response) => void (other(request, response) || request.resume());
+  const elsewhere = "127.0.0.2";
 
-  test("are bounded in all: the connection with the most of them is closed", async () => {
-    const { port, othersAreServed } = await started(read, { requestBytes: 100 * KIB });
+  test("are refused beyond the share of their address, and may be sent again", async () => {
+    let taken = 0;
+    const count: Handler = (request, response) => void (other(request, response) || taken++);
+    const { port, othersAreServed } = await started(count, { requestBytes: 20 * ONE });
+    const hostile = [rawHttp2(port), rawHttp2(port)];
+    for (const { send, received } of hostile) {
+      send(...begun(15), ping());
+      await received(acknowledged);
+    }
+    await othersAreServed(elsewhere);
+    const refused = await hostile[1]?.received(({ type }) => type === FrameType.RST_STREAM);
+    expect(refused?.payload.readUInt32BE()).toBe(7);
+    expect(taken).toBeGreaterThan(5);
+    expect(taken).toBeLessThanOrEqual(10);
+  });
+
+  test("over HTTP/1.1 are refused with 503", async () => {
+    const { url, port, othersAreServed } = await started(read, { requestBytes: 4 * ONE });
+    const hostile = rawHttp2(port);
+    hostile.send(...begun(2), ping());
+    await hostile.received(acknowledged);
+    const refused = await fetch(url);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await refused.text()).toContain("Try again");
+    await othersAreServed(elsewhere);
+  });
+
+  test("close the connection that goes on though all of them are refused", async () => {
+    const { port, othersAreServed } = await started(read, { requestBytes: 20 * ONE });
+    const hostile = rawHttp2(port);
+    for (let i = 0; i < 200 && !hostile.socket.destroyed; i++) {
+      hostile.send(...begun(10, 10 * i));
+      await othersAreServed(elsewhere);
+    }
+    await hostile.closed;
+    const { payload } = await hostile.received(({ type }) => type === FrameType.GOAWAY);
+    expect(payload.readUInt32BE(4)).toBe(11);
+  });
+
+  test.each([
+    ["large", 6, 10_000],
+    ["tiny", 200, 1],
+  ])("close the connection with the most of them when their bodies grow, in %s pieces", async (_, count, bytes) => {
+    const { port, othersAreServed } = await started(read, { requestBytes: 5 * ONE });
     const [modest, hostile] = [rawHttp2(port), rawHttp2(port)];
-    modest.send(...begun(2), ping());
-    await modest.received(({ type, flags }) => type === FrameType.PING && flags === ACK);
-    hostile.send(...begun(6));
+    modest.send(...begun(1), part(1, 1000), ping());
+    await modest.received(acknowledged);
+    hostile.send(...begun(1), ...Array.from({ length: count }, () => part(1, bytes)));
     await hostile.closed;
     await othersAreServed();
     expect(modest.socket.destroyed).toBe(false);
   });
 
-  test("count without bodies, too", async () => {
-    const { port, othersAreServed } = await started(read, { requestBytes: 100 * KIB });
-    const hostile = rawHttp2(port);
-    hostile.send(...streams(50).map((stream) => headers(stream, undefined, END_HEADERS)));
-    await hostile.closed;
-    await othersAreServed();
-  });
-
   test("count until they are answered", async () => {
     const { port } = await started(
       (request, response) => void request.resume().once("end", () => response.end("answer")),
-      { requestBytes: 30 * KIB },
+      { requestBytes: 4 * ONE },
     );
     const session = connectHttp2(`http://127.0.0.1:${port}`);
     onTestFinished(() => session.destroy());
-    for (let i = 0; i < 10; i++)
-      expect(await text(session.request({ ":method": "POST" }).end(Buffer.alloc(10 * KIB)))).toBe("answer");
+    for (let i = 0; i < 20; i++)
+      expect(await text(session.request({ ":method": "POST" }).end(Buffer.alloc(10_000)))).toBe("answer");
   });
 });

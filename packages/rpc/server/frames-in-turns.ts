@@ -45,7 +45,7 @@ export function framesInTurns(socket: Socket, turns: Turns): FramesInTurns {
     if (isWanted && waiting < WAITING_REQUESTS) turns(remoteAddress, step);
   };
   function step(): void {
-    if (!isWanted || (waiting >= WAITING_REQUESTS && !isTrusted)) return;
+    if (socket.destroyed || !isWanted || (waiting >= WAITING_REQUESTS && !isTrusted)) return; // or nobody waits for it
     if (rest.length === 0) rest = socket.read() ?? rest;
     if (rest.length === 0) return;
     const end = isTrusted ? rest.length : endOfSlice(rest);

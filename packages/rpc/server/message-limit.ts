@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import { growRequest } from "./request-memory.ts";
 
 /** Largest message of any RPC, in either direction and also after decompression. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
@@ -42,7 +43,10 @@ export async function* limitMessages(
   try {
     if (!isEnveloped && announced > maxBytes) throw tooLarge(errors, maxBytes);
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
-      if (measure(chunk) > maxBytes) throw tooLarge(errors, maxBytes);
+      const bytes = measure(chunk);
+      if (bytes > maxBytes) throw tooLarge(errors, maxBytes);
+      // Connect makes room for a message as soon as it is announced.
+      if (isEnveloped) growRequest(body, bytes);
       yield chunk;
     }
   } finally {

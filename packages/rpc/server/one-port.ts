@@ -13,7 +13,7 @@ import {
 import { type FramesInTurns, framesInTurns } from "./frames-in-turns.ts";
 import { isKeptOpen } from "./kept-open.ts";
 import { readInTurns } from "./read-in-turns.ts";
-import { limitRequestMemory } from "./request-memory.ts";
+import { isRefused, whileWorking } from "./request-memory.ts";
 import { createServerTurns } from "./turns.ts";
 
 export interface OnePortLimits extends ConnectionLimits {
@@ -29,8 +29,6 @@ export interface OnePortLimits extends ConnectionLimits {
   readonly concurrentStreams: number;
   /** The same for a peer, which uses one connection and may have many calls in flight. */
   readonly peerStreams: number;
-  /** Bytes of strangers' HTTP/2 requests that are not answered, in all. */
-  readonly requestBytes: number;
 }
 
 export const defaultLimits: OnePortLimits = {
@@ -41,7 +39,6 @@ export const defaultLimits: OnePortLimits = {
   headerBytes: 16 * 1024,
   concurrentStreams: 100,
   peerStreams: 1000,
-  requestBytes: 64 * 1024 * 1024,
 };
 
 /** Resolves, if it gives a promise, when nothing is done for the request any more, whatever became of its connection. */
@@ -60,7 +57,7 @@ export function createOnePortServer(
   limits: OnePortLimits = defaultLimits,
   options: GuardOptions = {},
 ): Server {
-  const addressed = forHost(handler);
+  const addressed = forMemory(forHost(handler));
   const http1 = createHttp1(
     {
       maxHeaderSize: limits.headerBytes,
@@ -71,12 +68,11 @@ export function createOnePortServer(
     },
     addressed,
   );
-  const turns = createServerTurns(http1);
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
 
   const { http2, taken, closeSessions } = createLimitedHttp2(addressed, limits, () => connections);
-  readInTurns(http1, turns);
+  readInTurns(http1, (caller, begin) => turns(caller, begin));
   const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
   const serveHttp2 = (socket: Socket) => {
     if (socket.destroyed) return;
@@ -87,6 +83,7 @@ export function createOnePortServer(
     http2.emit("connection", frames.stream);
   };
   http1.removeAllListeners("connection");
+  const turns = createServerTurns(http1); // which is told of every connection, whatever it speaks
   http1.on("connection", (socket: Socket) => {
     for (const set of [sockets, undecided]) set.add(socket);
     socket.once("close", () => sockets.delete(socket) && undecided.delete(socket));
@@ -144,6 +141,16 @@ function forHost(handler: Handler): Handler {
   };
 }
 
+/** Does nothing for a request for which there is no memory, and counts the others as long as something is done for them. */
+function forMemory(handler: Handler): Handler {
+  return (request, response) => {
+    if (!isRefused(request)) return whileWorking(request, () => handler(request, response));
+    // Clients of gRPC-Web and Connect take it for UNAVAILABLE.
+    response.writeHead(503, { "content-type": "text/plain", "retry-after": "1" });
+    response.end("There are too many requests under way. Nothing was done. Try again in a second.\n");
+  };
+}
+
 function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections: () => Connections) {
   const settings = { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes };
   const framesOf = new WeakMap<Http2Session, FramesInTurns>();
@@ -190,10 +197,32 @@ const floodLimits = {
   streamResetRate: 33,
 };
 
+/** Streams of one connection that are refused one after the other, as many as may be reset at once. */
+const REFUSALS = floodLimits.streamResetBurst;
+
+/**
+ * Refuses streams so that they may be sent again (RFC 9113 section 8.7), and says goodbye to a connection that goes on
+ * although all of them are refused.
+ */
+function createRefusals() {
+  const refused = new WeakMap<Http2Session, number>();
+  return {
+    refuse(session: Http2Session, stream: Http2Stream): void {
+      const count = (refused.get(session) ?? 0) + 1;
+      refused.set(session, count);
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      if (count !== REFUSALS || session.destroyed) return;
+      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      setImmediate(() => session.destroy()); // when that is sent
+    },
+    taken: (session: Http2Session) => void refused.delete(session),
+  };
+}
+
 /**
  * Bounds what runs for one HTTP/2 connection. A stream that its client has reset is none any more to HTTP/2, but its
  * handler runs to its end; so handlers are counted, and where twice as many run as there may be streams, new streams are
- * refused (RFC 9113 section 8.7: they may be sent again). Strangers' requests take turns: when one is begun, what came together
+ * refused. Strangers' requests take turns: when one is begun, what came together
  * with it was read, and if that has reset it, nothing is done.
  */
 function limitWork(
@@ -202,7 +231,7 @@ function limitWork(
   framesOf: WeakMap<Http2Session, FramesInTurns>,
   connections: () => Connections,
 ) {
-  const memory = limitRequestMemory(limits.requestBytes);
+  const refusals = createRefusals();
   const running = new WeakMap<Http2Session, number>();
   const trusted = new WeakSet<Http2Session>();
   return async (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse) => {
@@ -218,10 +247,10 @@ function limitWork(
       session.settings({ maxConcurrentStreams: limits.peerStreams });
     }
     const others = running.get(session) ?? 0;
-    if (others >= 2 * (isPeer ? limits.peerStreams : limits.concurrentStreams))
-      return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    if (isRefused(request)) return frames.begin(() => refusals.refuse(session, stream));
+    if (others >= 2 * (isPeer ? limits.peerStreams : limits.concurrentStreams)) return refusals.refuse(session, stream);
+    refusals.taken(session);
     running.set(session, others + 1);
-    if (!isPeer) memory.hold(session, request, response);
     try {
       await (isPeer ? handler(request, response) : frames.begin(() => !stream.closed && handler(request, response)));
     } finally {

@@ -1,63 +1,167 @@
-/** What the requests of strangers take of a process' memory. */
+/** What the requests of strangers take of a process' memory, from their first byte until nothing is kept of them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
 
 /** Whoever sends requests: one connection. */
-interface Sender {
-  destroy(): void;
+export interface Sender {
+  readonly address: string;
+  /** Closes the connection. What it has sent is given up. */
+  giveUp(why: string): void;
 }
 
 export interface RequestMemory {
-  /** Counts a request until it is answered: its header fields, and of its body what has come. */
+  /**
+   * Counts a request until its response is closed and the work for it is done: its header fields and what is done for it.
+   * It is refused (`isRefused`) when its address has its share already.
+   */
   hold(sender: Sender, request: IncomingMessage, response: ServerResponse): void;
   /** Bytes that are held now. */
   held(): number;
 }
 
-/** What a request without a body and header fields takes, roughly. */
-const REQUEST_BYTES = 4096;
+// Measured with Node 26, on the heap and beside it, and rounded up.
+/** A request for which nothing is done: its stream or its parser's objects, its response. */
+export const REQUEST_BYTES = 16 * 1024;
+/** What a protocol and a handler make to answer it. */
+export const WORK_BYTES = 48 * 1024;
+/** A header field beside its text. */
+export const FIELD_BYTES = 512;
+/** A piece of a body beside its bytes: each frame or chunk of the protocol is one, be it of one byte. */
+export const PIECE_BYTES = 512;
+/** Text and bytes are there twice, as they came and as they are used. */
+const COPIES = 2;
+
+interface Hold {
+  bytes: number;
+  isOpen: boolean;
+  works: number;
+  /** Its connection was closed for its memory, which is free as soon as everybody has noticed. */
+  isGoing: boolean;
+}
+
+/** What the connections of one address hold. */
+interface Share {
+  bytes: number;
+  /** Of these, bytes of connections that were closed for their memory. */
+  going: number;
+  readonly senders: Map<Sender, Set<Hold>>;
+}
+
+interface Counted {
+  readonly isRefused: boolean;
+  grow(bytes: number): void;
+  begin(): void;
+  end(): void;
+}
+
+const counted = new WeakMap<object, Counted>();
+
+/** There is no memory for what is to be done for the request. */
+export const isRefused = (request: IncomingMessage): boolean => counted.get(request)?.isRefused === true;
+
+/** Counts bytes that are taken for a request beside those that have come. */
+export const growRequest = (request: object, bytes: number): void => counted.get(request)?.grow(bytes);
+
+/** Counts what comes of the request's body. */
+export function countBody(request: IncomingMessage): void {
+  const hold = counted.get(request);
+  if (!hold) return;
+  // On HTTP/2 pieces wait in the stream until the request is read, the first ones already when node tells of the request.
+  const { stream: body = request }: { readonly stream?: Readable } = request as object;
+  const pieces = (body as { readonly readableBuffer?: ArrayLike<unknown> }).readableBuffer?.length ?? 0;
+  if (pieces > 0) hold.grow(COPIES * body.readableLength + PIECE_BYTES * pieces);
+  const push = body.push;
+  body.push = (piece: Uint8Array | null, encoding) => {
+    if (piece) hold.grow(COPIES * piece.length + PIECE_BYTES);
+    return push.call(body, piece, encoding);
+  };
+}
+
+/** Counts a request for as long as something is done for it, be its connection closed. */
+export async function whileWorking(request: IncomingMessage, work: () => void | Promise<void>): Promise<void> {
+  const hold = counted.get(request);
+  hold?.begin();
+  try {
+    await work();
+  } finally {
+    hold?.end();
+  }
+}
 
 /**
- * Bounds the bytes of all requests that are not answered. On HTTP/2 one connection has many at a time, each with a body that
- * may never end. When more than `maxBytes` are held, the connection with the most of them is closed.
+ * Bounds the bytes of all requests together, and shares them out. An address may hold as much as it leaves free, which is
+ * one half while it is alone, and in any case an even part: a third for each of two, so that there is room for one more. A
+ * request beyond that is refused, which costs little until its client has taken note. Where an address comes to hold
+ * twice what is free all the same, by bodies that grow, by refused requests that stay open, or because others have come,
+ * the address with the most loses the connection with the most.
  */
 export function limitRequestMemory(maxBytes: number): RequestMemory {
-  const shares = new Map<Sender, { bytes: number; requests: number }>();
-  let total = 0;
+  const shares = new Map<string, Share>();
+  const all = { bytes: 0, going: 0 };
 
   function hold(sender: Sender, request: IncomingMessage, response: ServerResponse): void {
-    const share = shares.get(sender) ?? { bytes: 0, requests: 0 };
-    shares.set(sender, share);
-    share.requests++;
-    let own = 0;
+    const { address } = sender;
+    const share = shares.get(address) ?? { bytes: 0, going: 0, senders: new Map<Sender, Set<Hold>>() };
+    shares.set(address, share);
+    const own: Hold = { bytes: 0, isOpen: true, works: 0, isGoing: false };
+    share.senders.set(sender, (share.senders.get(sender) ?? new Set()).add(own));
+
     const add = (bytes: number) => {
-      if (shares.get(sender) !== share) return; // it was closed
-      own += bytes;
-      share.bytes += bytes;
-      total += bytes;
-      if (total > maxBytes) closeLargest();
+      for (const sum of [own, share, all]) sum.bytes += bytes;
+      if (own.isGoing) for (const sum of [share, all]) sum.going += bytes;
+      else if (staying(share) > 2 * (maxBytes - staying(all))) giveUpLargest();
     };
-    let released = false;
     const release = () => {
-      if (released) return;
-      released = true;
-      add(-own);
-      if (--share.requests === 0 && shares.get(sender) === share) shares.delete(sender);
+      if (own.isOpen || own.works > 0) return;
+      add(-own.bytes);
+      const holds = share.senders.get(sender);
+      if (holds?.delete(own) && holds.size === 0) share.senders.delete(sender);
+      if (share.senders.size === 0 && shares.get(address) === share) shares.delete(address);
     };
-    const push = request.push;
-    request.push = (chunk: Uint8Array | null, encoding) => {
-      if (!released) add(chunk?.length ?? 0);
-      return push.call(request, chunk, encoding);
-    };
-    response.once("finish", release).once("close", release);
-    add(request.rawHeaders.reduce((sum, text) => sum + text.length, REQUEST_BYTES));
+
+    const bytes = bytesOf(request);
+    const withWork = bytes + WORK_BYTES;
+    const [free, evenPart] = [maxBytes - all.bytes - withWork, maxBytes / (shares.size + 1)];
+    const isRefused = share.bytes + withWork > Math.max(free, evenPart);
+    counted.set(request, {
+      isRefused,
+      grow: (more) => own.isOpen && add(more),
+      begin: () => own.works++,
+      end() {
+        own.works--;
+        release();
+      },
+    });
+    response.once("close", () => {
+      own.isOpen = false;
+      release();
+    });
+    add(isRefused ? bytes : withWork);
   }
 
-  function closeLargest(): void {
-    const [largest, { bytes }] = [...shares].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a));
-    shares.delete(largest);
-    total -= bytes;
-    largest.destroy();
+  function giveUpLargest(): void {
+    const share = largest(shares.values(), staying);
+    const [sender, holds] = largest(share.senders, ([, holds]) => stayingOf(holds));
+    for (const one of holds) {
+      if (one.isGoing) continue;
+      one.isGoing = true;
+      for (const sum of [share, all]) sum.going += one.bytes;
+    }
+    sender.giveUp("its requests take too much memory");
   }
 
-  return { hold, held: () => total };
+  return { hold, held: () => all.bytes };
+}
+
+const staying = ({ bytes, going }: Pick<Share, "bytes" | "going">): number => bytes - going;
+const stayingOf = (holds: Iterable<Hold>): number =>
+  [...holds].reduce((sum, { bytes, isGoing }) => sum + (isGoing ? 0 : bytes), 0);
+
+function largest<T>(items: Iterable<T>, sizeOf: (item: T) => number): T {
+  return [...items].reduce((a, b) => (sizeOf(b) > sizeOf(a) ? b : a));
+}
+
+function bytesOf({ rawHeaders }: IncomingMessage): number {
+  const text = rawHeaders.reduce((sum, { length }) => sum + length, 0);
+  return REQUEST_BYTES + COPIES * text + (FIELD_BYTES * rawHeaders.length) / 2;
 }
