@@ -1,6 +1,7 @@
 /** One call of a link's client, from the moment it is made until it is settled. */
 import { type DescMethodUnary, fromBinary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
+import type { ReadAnswer } from "connect-transcoder/response/answer-reader";
 import type { Deadline } from "../deadline.ts";
 import type { Answer, Header } from "../gen/link/internal/v1/link_service_pb.ts";
 import { toError } from "./failure.ts";
@@ -14,6 +15,8 @@ export interface NewCall {
   readonly headers: CallHeaders;
   readonly deadline: Deadline;
   readonly signal: AbortSignal | undefined;
+  /** What the caller takes in place of the answer's message, if it can be made. */
+  readonly read: ReadAnswer | undefined;
 }
 
 /** A class, unlike most of what is here: there are thousands, and closures would cost more than the call. */
@@ -63,10 +66,11 @@ export class ClientCall {
   answer({ outcome, headers }: Answer): void {
     if (this.isSettled) return;
     try {
-      const { method } = this.made;
+      const { method, read } = this.made;
       if (outcome.case === "failure") throw toError(outcome.value, headers);
       if (outcome.case === undefined) throw new ConnectError("an answer without an outcome", Code.Internal);
-      this.succeed(new LinkResponse(method, fromBinary(method.output, outcome.value), headers));
+      const { value } = outcome;
+      this.succeed(new LinkResponse(method, read?.(value) ?? fromBinary(method.output, value), headers));
     } catch (error) {
       this.fail(ConnectError.from(error));
     }
@@ -91,7 +95,7 @@ class LinkResponse implements UnaryResponse {
   #header: Headers | undefined;
   #trailer: Headers | undefined;
 
-  constructor(method: DescMethodUnary, message: Message, fields: readonly Header[]) {
+  constructor(method: DescMethodUnary, message: object, fields: readonly Header[]) {
     this.service = method.parent;
     this.method = method;
     this.message = message as never;

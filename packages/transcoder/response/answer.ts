@@ -4,6 +4,7 @@ import type { Operation } from "../contract/operations.ts";
 import { splitTarget } from "../request/path.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
+import { Shown } from "./shown.ts";
 
 export interface Answer {
   readonly status: number;
@@ -30,9 +31,10 @@ export function answerer(operation: Operation, basePath: string) {
   const recordOf = (message: Message): Message =>
     response?.fieldKind === "message" ? (field(message, response.localName) as Message) : message;
 
-  return (message: Message, metadata: Headers, target: string): Answer => {
+  return (message: Message | Shown, metadata: Headers, target: string): Answer => {
     const headers: Record<string, string> = { "cache-control": cacheControl };
-    const record = recordOf(message);
+    const isShown = message instanceof Shown;
+    const record = isShown ? message.beside : recordOf(message);
     if (record) {
       for (const {
         name,
@@ -44,14 +46,14 @@ export function answerer(operation: Operation, basePath: string) {
       if (location) headers.location = basePath + location(record);
     }
     if (metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
-    const token = paging && field(message, paging.nextPageToken.localName);
+    const token = paging && field(isShown ? message.beside : message, paging.nextPageToken.localName);
     if (token) headers.link = `<${nextTarget(target, paging.pageToken.jsonName, String(token))}>; rel="next"`;
-    return { status: successStatus, headers, body: successStatus === 204 ? undefined : write(message) };
+    const body = isShown ? message.body : successStatus === 204 ? undefined : write(message);
+    return { status: successStatus, headers, body };
   };
 }
 
-const field = (message: Message, localName: string): unknown =>
-  (message as unknown as Record<string, unknown>)[localName];
+const field = (fields: object, localName: string): unknown => (fields as Record<string, unknown>)[localName];
 
 /** The same request for the next page: every parameter stays but the token. */
 function nextTarget(target: string, parameter: string, token: string): string {

@@ -1,6 +1,6 @@
 /** Registers operations as Fastify routes: what one request goes through, from its headers to the answer. */
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
-import type { Transport } from "@connectrpc/connect";
+import { createContextValues, type Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operations.ts";
 import { UpstreamFailure } from "../errors/upstream.ts";
@@ -11,6 +11,8 @@ import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { REQUEST_ID_HEADER } from "../request/request-id.ts";
 import { type Answer, answerer } from "../response/answer.ts";
+import { answerReader } from "../response/answer-reader.ts";
+import { shownReader } from "../response/shown.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
 import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
 
@@ -59,6 +61,8 @@ function handlerOf(operation: Operation, options: RouteOptions) {
   const { transport, basePath, clock, limits, callHeaders } = options;
   const readInput = inputReader(operation, basePath, limits.jsonDepth);
   const answerOf = answerer(operation, basePath);
+  const read = shownReader(operation);
+  const contextValues = read && createContextValues().set(answerReader, read);
   const conditional = isConditional(operation);
   const join = isRead(operation) ? shareReads<Answer>() : undefined;
   const sentHeaders = operation.requestHeaders.map(({ name }) => name.toLowerCase());
@@ -73,7 +77,8 @@ function handlerOf(operation: Operation, options: RouteOptions) {
       return async (until, signal) => {
         // Connect reads 0 as "no limit", and takes whole milliseconds.
         const remainingMs = Math.max(1, Math.ceil(until - clock()));
-        const response = await transport.unary(operation.method, signal, remainingMs, ownHeaders, message);
+        const { method } = operation;
+        const response = await transport.unary(method, signal, remainingMs, ownHeaders, message, contextValues);
         return answerOf(response.message, response.header, target);
       };
     };
