@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Logger, pino } from "pino";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   freePorts,
   mongodMissing,
@@ -13,7 +13,12 @@ import {
 } from "../../../test/harness/mongod.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
 import { schema, UnusableServer } from "../port.ts";
-import { checkServer } from "./connect.ts";
+import { checkServer, createClient } from "./connect.ts";
+
+vi.mock("./connect.ts", async (load) => {
+  const actual = await load<typeof import("./connect.ts")>();
+  return { ...actual, createClient: vi.fn(actual.createClient) };
+});
 
 /** Opening must be refused with a single line that never repeats the password. */
 async function refusal(uri: string): Promise<string> {
@@ -162,11 +167,13 @@ describe.skipIf(mongodMissing)("on a replica set", () => {
 
   test("indexes hold what has all of their fields, are not unique, and are built once", async () => {
     const pets = schema<{ _id: number; rev: number; name: string; size: number }>()("pets", { both: ["name", "size"] });
+    vi.mocked(createClient).mockClear();
     for (let i = 0; i < 2; i++) {
       const store = await openForTest(set.uri, "indexes");
       await store.collection(pets);
       await store.close();
     }
+    expect(createClient, "to find out that they are there takes no client of its own").toHaveBeenCalledTimes(2);
     const indexes = await withDatabase(set.uri, "petstore_indexes", (db) => db.collection("pets").indexes());
     const present = { name: { $exists: true }, size: { $exists: true } };
     expect(indexes).toMatchObject([
@@ -175,5 +182,16 @@ describe.skipIf(mongodMissing)("on a replica set", () => {
     ]);
     expect(indexes).toHaveLength(2);
     expect(indexes[1]).not.toHaveProperty("unique");
+  });
+
+  test("an index that is not built within the time of an answer is waited for", async () => {
+    const pets = schema<{ _id: number; rev: number; name: string }>()("pets", { name: ["name"] });
+    const data = { failCommands: ["createIndexes"], closeConnection: true, appName: "petstore" };
+    await admin({ configureFailPoint: "failCommand", mode: { times: 1 }, data });
+    const store = await openForTest(set.uri, "patience");
+    await store.collection(pets);
+    await store.close();
+    const indexes = await withDatabase(set.uri, "petstore_patience", (db) => db.collection("pets").indexes());
+    expect(indexes).toHaveLength(2);
   });
 });

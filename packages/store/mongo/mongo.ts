@@ -3,7 +3,7 @@
  * of the replica set.
  */
 import { randomBytes } from "node:crypto";
-import type { MongoClient, TopologyDescription } from "mongodb";
+import type { Db, MongoClient, TopologyDescription } from "mongodb";
 import { checkId } from "../document/codec.ts";
 import { reporting } from "../document/corrupt.ts";
 import { createAdmission } from "../engine/admission.ts";
@@ -77,7 +77,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
 
   async function openCollection(declaration: Declaration): Promise<unknown> {
     checkDeclaration(declaration);
-    await buildIndexes(uri, database.db.databaseName, declaration, options);
+    await buildIndexes(uri, database.db, declaration, options);
     return mongoCollection({
       declaration,
       database,
@@ -115,20 +115,25 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   };
 }
 
-/** In a client of its own, for that may take longer than any answer should. */
-async function buildIndexes(uri: string, database: string, declaration: Declaration, options: MongoOptions) {
+/**
+ * Nearly always they are there, which one command finds out. To build them may take longer than any answer should: what
+ * that command can't bring about is waited for in a client of its own.
+ */
+async function buildIndexes(uri: string, usual: Db, declaration: Declaration, options: MongoOptions): Promise<void> {
   const indexes = indexDescriptions(declaration);
   if (indexes.length === 0) return;
-  const client = createClient(uri, { socketTimeoutMS: 0 });
+  // Not of all members: one that is down must not hold up a start.
+  const build = (db: Db) => db.collection(declaration.name).createIndexes(indexes, { commitQuorum: "majority" });
   try {
-    const collection = client
-      .db(database, { writeConcern: { w: "majority", journal: true } })
-      .collection(declaration.name);
-    // Not of all members: one that is down must not hold up a start.
-    const build = () => collection.createIndexes(indexes, { commitQuorum: "majority" });
-    await connect(client, build, options);
-  } finally {
-    await client.close();
+    await build(usual);
+  } catch {
+    const client = createClient(uri, { socketTimeoutMS: 0 });
+    const { databaseName, writeConcern } = usual;
+    try {
+      await connect(client, () => build(client.db(databaseName, { writeConcern })), options);
+    } finally {
+      await client.close();
+    }
   }
 }
 
