@@ -11,7 +11,13 @@ import { compileLibrary, serviceOf } from "../packages/transcoder/testdata/compi
 import { petstoreDocument } from "./openapi.ts";
 import { testLimits } from "./testing.ts";
 
-const config = { basePath: "", limits: { ...testLimits, rpcBytes: 1024 * 1024 }, deprecation: {}, rate: undefined };
+const config = {
+  basePath: "",
+  limits: { ...testLimits, rpcBytes: 1024 * 1024 },
+  deprecation: {},
+  rate: undefined,
+  auth: undefined,
+};
 const text = jsonText(petstoreDocument(config));
 const document = JSON.parse(text);
 const at = (path: string, verb: string) => document.paths[path][verb];
@@ -322,5 +328,38 @@ describe("with a rate", () => {
     const { headers, responses } = document.components;
     expect(Object.keys({ ...headers, ...responses }).filter((name) => name.startsWith("RateLimit"))).toEqual([]);
     expect(at("/pets", "get").responses[429]).toBeUndefined();
+  });
+});
+
+describe("where callers are asked who they are", () => {
+  const tokens = { issuer: "https://login.example", audience: "petstore", jwks: "jwks.json", algorithms: ["ES256"] };
+  const asking = (auth: Parameters<typeof petstoreDocument>[0]["auth"]) =>
+    JSON.parse(jsonText(petstoreDocument({ ...config, auth })));
+  const operationsIn = (made: typeof document) =>
+    Object.values<Record<string, typeof document>>(made.paths).flatMap((item) => Object.values(item));
+
+  test("by default nobody is, and it says nothing of it", () => {
+    expect(document.components.securitySchemes).toBeUndefined();
+    expect(operationsIn(document).filter(({ security, responses }) => security || responses[401])).toEqual([]);
+  });
+
+  test.each([
+    [{ apiKeysFile: "keys.json", tokens: undefined }, ["apiKey", "bearer"]],
+    [{ apiKeysFile: undefined, tokens }, ["bearer"]],
+    [{ apiKeysFile: "keys.json", tokens }, ["apiKey", "bearer"]],
+  ])("by %j", async (auth, schemes) => {
+    const made = asking(auth);
+    expect((await new Validator().validate(JSON.parse(JSON.stringify(made)))).errors).toBeUndefined();
+    expect(Object.keys(made.components.securitySchemes)).toEqual(schemes);
+    const needs = (scope: string) => schemes.map((name) => ({ [name]: [scope] }));
+    expect(made.paths["/pets"].get.security).toEqual(needs("pets:read"));
+    expect(made.paths["/store/orders/{orderId}"].patch.security).toEqual(needs("orders:write"));
+    for (const { security, responses } of operationsIn(made)) {
+      expect(security[0][schemes[0] ?? ""]).toHaveLength(1);
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(["401", "403"]));
+    }
+    const { headers } = made.components.responses.Unauthenticated;
+    expect(headers["WWW-Authenticate"]).toEqual({ $ref: "#/components/headers/WWW-Authenticate" });
+    expect(made.components.headers["WWW-Authenticate"]).toBeDefined();
   });
 });

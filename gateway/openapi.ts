@@ -18,7 +18,8 @@ export function petstoreDocument({
   limits,
   deprecation,
   rate,
-}: Pick<GatewayConfig, "basePath" | "limits" | "deprecation" | "rate">): JsonObject {
+  auth,
+}: Pick<GatewayConfig, "basePath" | "limits" | "deprecation" | "rate" | "auth">): JsonObject {
   const services = publicServices.map(({ desc }) => desc);
   return openApiDocument(
     {
@@ -29,6 +30,7 @@ export function petstoreDocument({
       examples,
       patchExamples,
       deprecation,
+      security: auth && securitySchemesOf(auth),
     },
     {
       title: TITLE,
@@ -59,6 +61,25 @@ const rateHeaderObjects = (rate: Rate): Record<string, JsonObject> => ({
     required: true,
     schema: { type: "string", pattern: '^"default";r=\\d+;t=\\d+$' },
     example: `"default";r=${rate.burst - 1};t=${Math.ceil(rate.windowMs / rate.requests / 1000)}`,
+  },
+});
+
+const KEY = "An API key, such as psk_<id>_<secret>.";
+const TOKEN = "An access token (RFC 9068).";
+
+/** What callers can show. */
+const securitySchemesOf = ({
+  apiKeysFile,
+  tokens,
+}: NonNullable<GatewayConfig["auth"]>): Record<string, JsonObject> => ({
+  ...(apiKeysFile !== undefined && {
+    apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: KEY },
+  }),
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    ...(tokens && { bearerFormat: "JWT" }),
+    description: apiKeysFile === undefined ? TOKEN : tokens ? `${KEY} Or: ${TOKEN}` : KEY,
   },
 });
 

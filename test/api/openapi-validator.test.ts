@@ -7,7 +7,9 @@ import { startGateway, testLimits } from "../../gateway/testing.ts";
 import { checkAgainstDocument, type SeenResponse } from "./openapi-validator.ts";
 
 const limits = { ...testLimits, rpcBytes: 1024 };
-const document = JSON.parse(jsonText(petstoreDocument({ basePath: "/api", limits, deprecation: {}, rate: undefined })));
+const document = JSON.parse(
+  jsonText(petstoreDocument({ basePath: "/api", limits, deprecation: {}, rate: undefined, auth: undefined })),
+);
 
 const pet = { id: 9223372036854775807n, name: "Rex", categoryId: 1n, status: 1, etag: '"3"' };
 let gateway: Awaited<ReturnType<typeof startGateway>>;

@@ -36,7 +36,8 @@ function call(): ClientCall {
   const method = CategoryInternalService.method.getCategoryState;
   const headers = { requestId: "", caller: "", headers: [] };
   const deadline = deadlineAfter(() => 0, 1000);
-  const made = { method, input: create(method.input), bytes: new Uint8Array(), headers, deadline, signal: undefined };
+  const common = { method, input: create(method.input), bytes: new Uint8Array(), headers, deadline };
+  const made = { ...common, signal: undefined, read: undefined };
   const one = new ClientCall(made, () => {});
   one.answered.catch(() => {});
   return one;

@@ -10,7 +10,7 @@ import {
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
-import { operation as operationOption, tag } from "../gen/transcoder/v1/annotations_pb.ts";
+import { operation as operationOption, scope, tag } from "../gen/transcoder/v1/annotations_pb.ts";
 import { headerOf, isOutputOnly } from "./fields.ts";
 import { linkTo, parseTemplate, type Segment, showTemplate } from "./template.ts";
 
@@ -71,6 +71,8 @@ export interface Operation {
   readonly deprecation: Deprecation | undefined;
   /** Reasons for failure that are particular to this operation. */
   readonly errors: readonly string[];
+  /** What a caller must have been granted, such as "books:read"; empty when the contract does not say. */
+  readonly scope: string;
 }
 
 /**
@@ -137,6 +139,7 @@ function operationOf(service: DescService, method: DescMethodUnary, rule: HttpRu
     location: annotated.location && record ? linkTo(annotated.location, record) : undefined,
     deprecation: deprecationOf(annotated.deprecation, method),
     errors: annotated.errors,
+    scope: getOption(method, scope),
   };
 }
 

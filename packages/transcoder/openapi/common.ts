@@ -42,7 +42,7 @@ const list = (reasons: readonly Reason[]): string =>
   reasons.map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`).join("\n");
 
 /** The headers of answers. Required ones are on every answer that lists them. */
-export const commonHeaders = (apiVersion: string): JsonObject => ({
+export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObject => ({
   "X-Request-Id": header("The request's identifier, the caller's if it sent one that can stand in a log.", {
     required: true,
     schema: { type: "string", pattern: REQUEST_ID_PATTERN },
@@ -85,6 +85,11 @@ export const commonHeaders = (apiVersion: string): JsonObject => ({
   "Retry-After": header("Seconds to wait before the request is sent again (RFC 9110, 10.2.3).", {
     required: true,
     schema: { type: "integer", minimum: 0 },
+  }),
+  ...(asksCallers && {
+    "WWW-Authenticate": header("How to show who you are, and the scope that is missing (RFC 6750, 3).", {
+      schema: { type: "string", pattern: "^Bearer realm=" },
+    }),
   }),
   "Accept-Patch": header("The media types that PATCH takes (RFC 5789).", {
     required: true,

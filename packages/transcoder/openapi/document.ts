@@ -47,7 +47,11 @@ export function openApiDocument(sources: Sources, about: About): JsonObject {
   const errors = errorsOf(sources);
   const paths = groupBy(operations, ({ path }) => path);
   const { title, version, description, license, contact, basePath, everywhere = NOTHING } = about;
-  const common = { areAll: errors.areAll, headers: Object.keys(everywhere.headers) };
+  const common = {
+    areAll: errors.areAll,
+    asksCallers: sources.security !== undefined,
+    headers: Object.keys(everywhere.headers),
+  };
   const failures = (operation: Operation) => failuresOf(operation, sources, errors, everywhere.errors);
   return {
     openapi: "3.1.1",
@@ -75,7 +79,8 @@ export function openApiDocument(sources: Sources, about: About): JsonObject {
       schemas: { ...schemas.components(), ...errorSchemas(errors) },
       responses: commonFailures(operations.flatMap(failures), common),
       parameters: commonParameters(about),
-      headers: { ...commonHeaders(version), ...everywhere.headers },
+      headers: { ...commonHeaders(version, common.asksCallers), ...everywhere.headers },
+      securitySchemes: sources.security,
     },
   };
 }
@@ -93,6 +98,7 @@ function describe(
     tags: [operation.tag],
     ...textOf(operation, sources),
     deprecated: operation.deprecation ? true : undefined,
+    security: securityOf(operation, sources),
     parameters: parametersOf(operation, schemas),
     requestBody: requestBodyOf(operation, schemas),
     responses: responsesOf(operation, failures, {
@@ -103,6 +109,10 @@ function describe(
     }),
   };
 }
+
+/** Any of the credentials, and with each of them the scope. */
+const securityOf = ({ scope }: Operation, { security }: Sources): JsonObject[] | undefined =>
+  security && Object.keys(security).map((name) => ({ [name]: scope === "" ? [] : [scope] }));
 
 function textOf(operation: Operation, { docs, deprecation }: Sources): JsonObject {
   const text = docs[`${operation.service.typeName}.${operation.method.name}`] ?? "";

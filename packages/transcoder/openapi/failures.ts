@@ -43,7 +43,7 @@ export type Failures = [status: number, reasons: Reason[]][];
  */
 export function failuresOf(
   operation: Operation,
-  { deprecation }: Pick<Sources, "deprecation">,
+  { deprecation, security }: Pick<Sources, "deprecation" | "security">,
   { reasons: all, areAll }: Errors,
   more: readonly string[] = [],
 ): Failures {
@@ -55,6 +55,7 @@ export function failuresOf(
     ...more,
     ...errors,
     ...when(!areAll, ...codeNamed.keys()),
+    ...when(security, "UNAUTHENTICATED", "PERMISSION_DENIED"),
     ...when(params.length > 0, "INVALID_ID"),
     ...when(paging, "INVALID_PAGE_TOKEN"),
     ...when(body, "MALFORMED_JSON", "VALIDATION_FAILED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),

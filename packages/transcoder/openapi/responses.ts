@@ -18,6 +18,8 @@ const ALWAYS = ["X-Request-Id", "API-Version", "Cache-Control", "Vary"];
 export interface Common {
   /** Whether there are no other errors than those of the catalogue. */
   readonly areAll: boolean;
+  /** Whether callers are asked who they are. */
+  readonly asksCallers: boolean;
   /** The names of headers that are on every answer, beside the transcoder's own. */
   readonly headers: readonly string[];
 }
@@ -90,7 +92,7 @@ function failure(operation: Operation, status: number, reasons: readonly Reason[
 
 /** What a request can be refused for differs from one operation to the next. */
 const isCommon = (status: number, more: readonly string[]): boolean =>
-  status > 404 && status !== 409 && more.length === 0;
+  (status > 404 || status === 401 || status === 403) && status !== 409 && more.length === 0;
 
 /** Such as "UnavailableOrOverloaded". */
 const nameOf = (reasons: readonly Reason[]): string =>
@@ -133,6 +135,7 @@ function failureResponse(
       ...ALWAYS,
       ...common.headers,
       ...(status === 429 || status === 503 ? ["Retry-After"] : []),
+      ...(common.asksCallers && (status === 401 || status === 403) ? ["WWW-Authenticate"] : []),
       ...more,
     ),
     content: { [JSON_TYPE]: content("Error", false), [PROBLEM_TYPE]: content("Problem", true) },

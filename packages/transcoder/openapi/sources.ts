@@ -1,7 +1,7 @@
 import type { DescEnum, DescFile } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
 import type { DeprecationPolicy } from "../policy/deprecation.ts";
-import type { Json } from "./json.ts";
+import type { Json, JsonObject } from "./json.ts";
 
 /** What a document is made from. */
 export interface Sources {
@@ -17,4 +17,6 @@ export interface Sources {
   /** Examples of merge patches, likewise. */
   readonly patchExamples?: Readonly<Record<string, readonly Json[]>>;
   readonly deprecation: DeprecationPolicy;
+  /** What callers can show, any of it, as the document's `securitySchemes`. By default nobody is asked. */
+  readonly security?: Readonly<Record<string, JsonObject>> | undefined;
 }

@@ -52,7 +52,7 @@ export interface TranscoderOptions extends ServerOptions {
 
 export interface OpenApiOptions
   extends Pick<About, "title" | "description" | "license" | "contact">,
-    Partial<Pick<Sources, "docs" | "examples" | "patchExamples">> {
+    Partial<Pick<Sources, "docs" | "examples" | "patchExamples" | "security">> {
   /** Behind `basePath`; "/openapi.json" by default. */
   readonly path?: string | undefined;
 }

@@ -53,7 +53,7 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions): void {
   if (!openApi) return;
   const { limits, apiVersion } = serverDefaults(options);
   const { basePath, deprecation } = transcoderDefaults(options);
-  const { path = "/openapi.json", docs = {}, examples, patchExamples, ...about } = openApi;
+  const { path = "/openapi.json", docs = {}, examples, patchExamples, security, ...about } = openApi;
   const descs = services.map(({ desc }) => desc);
   const document = openApiDocument(
     {
@@ -64,6 +64,7 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions): void {
       examples,
       patchExamples,
       deprecation,
+      security,
     },
     { ...about, version: apiVersion, basePath, requestMs: limits.requestMs },
   );
