@@ -1,6 +1,7 @@
 /** The HTTP side of the gateway over a real port: methods, headers, conditions, limits, and the order of checks. */
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { defaultConnectionLimits } from "@petstore/rpc/server/connections";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NewPetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
@@ -467,4 +468,15 @@ test("a PUT of a pet goes on as a replacement, a PATCH as a mask", async () => {
   await call("/pets/1", { ...post('{"status":"sold"}'), method: "PATCH" });
   expect(lastUpdate?.updateMask?.paths).toEqual(["status"]);
   expect(calls).toBeGreaterThan(0);
+});
+
+test("a request for which there is no memory is refused, and nothing is done for it", async () => {
+  const connections = { ...defaultConnectionLimits, requestBytes: 64 * 1024 };
+  const full = await startGateway(PetService, implementation as never, { connections });
+  const before = calls;
+  const { status, headers, text } = await full.call("/pets/1");
+  expect([status, headers.get("retry-after"), JSON.parse(text).code]).toEqual([503, "1", "OVERLOADED"]);
+  expect(headers.get("x-request-id")).toBeTruthy();
+  expect(calls).toBe(before);
+  await full.app.close();
 });
