@@ -14,7 +14,8 @@ const HEAD_SLICES = 64;
 
 /**
  * Lets the connections of a server take turns, address by address. Each in its turn takes one step: it begins the next
- * request that was read, or reads a slice of what has arrived. With some requests that wait for their answers it reads no
+ * request that was read, or reads a slice of what has arrived. What is one slice by itself, on a connection without other
+ * requests, is read at once as long as nobody waits for a turn: that is nearly every request. With some requests that wait for their answers it reads no
  * further, so what is kept for pipelined requests is bounded: the rest waits as bytes, with the client in the end. They
  * are begun one after the other (RFC 9112, 9.3.2), each when the answer to the one before was taken, and none on a
  * connection that is over.
@@ -26,11 +27,7 @@ const HEAD_SLICES = 64;
  */
 export function readInTurns(server: Server, turns: Turns = createServerTurns(server)): void {
   const connections = new WeakMap<object, Connection>();
-  // Node closes idle connections once when a server closes: what is read later makes others idle.
-  const isIdle = () => {
-    if (!server.listening) server.closeIdleConnections();
-  };
-  server.on("connection", (socket: Socket) => connections.set(socket, readInSlices(socket, turns, isIdle)));
+  server.on("connection", (socket: Socket) => connections.set(socket, readInSlices(socket, turns, server)));
   const listeners = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
@@ -63,12 +60,14 @@ interface Connection {
 }
 
 /** Takes over the reading of a socket that node's HTTP server has begun to listen to. */
-function readInSlices(socket: Socket, turns: Turns, isIdle: () => void): Connection {
+function readInSlices(socket: Socket, turns: Turns, server: Server): Connection {
   const { remoteAddress } = socket;
   const unanswered: Exchange[] = [];
   let newest: IncomingMessage | undefined;
   let head: Buffer[] = [];
   let paused = false;
+  /** What arrives is passed on as it comes. Else it waits in the socket. */
+  let isFlowing = true;
   let isPipelined = false;
   let endWaits = false;
 
@@ -83,8 +82,21 @@ function readInSlices(socket: Socket, turns: Turns, isIdle: () => void): Connect
       queue();
     } else if (socket.readableLength === 0) {
       socket.read(); // for the event "end"
-      if (unanswered.length === 0) isIdle();
+      // Node closes idle connections once when a server closes: what is read later makes others idle.
+      if (unanswered.length === 0 && !server.listening) server.closeIdleConnections();
+      if (!paused && !isOver() && unanswered.length === 0) flow();
     }
+  }
+
+  function flow(): void {
+    if (isFlowing) return;
+    isFlowing = true;
+    resume.call(socket);
+  }
+
+  function stopFlowing(): void {
+    isFlowing = false;
+    pause.call(socket);
   }
 
   function begin(exchange: Exchange): void {
@@ -94,9 +106,19 @@ function readInSlices(socket: Socket, turns: Turns, isIdle: () => void): Connect
     else exchange.begin();
   }
 
-  // As long as a stream has a listener to "readable", it emits "data" for what is read, as much as is asked for. Node's HTTP
-  // server reads from the handle, past the stream, but gives that up for such a listener. That much is not documented.
-  socket.on("readable", queue);
+  // A stream that is paused emits "data" for what is read, as much as is asked for. Node's HTTP server reads from the handle,
+  // past the stream, but gives that up for a listener to "data". That much is not documented.
+  const { push, pause, resume } = socket;
+  socket.push = (chunk: Buffer | null, encoding) => {
+    if (isFlowing && chunk && (chunk.length > SLICE_BYTES || unanswered.length > 0 || !turns.atOnce?.())) stopFlowing();
+    const wantsMore = push.call(socket, chunk, encoding);
+    if (!isFlowing) queue();
+    return wantsMore;
+  };
+  if (socket.readableLength > 0) {
+    stopFlowing();
+    queue();
+  }
   socket.prependListener("data", (slice: Buffer) => {
     if (newest?.complete === false) head = []; // the body of the newest still arrives
     if (head.length < HEAD_SLICES) head.push(slice);
@@ -109,15 +131,15 @@ function readInSlices(socket: Socket, turns: Turns, isIdle: () => void): Connect
     if (!endWaits) for (const listener of listeners) listener.call(socket);
   };
   socket.removeAllListeners("end").on("end", end);
-  const { pause, resume } = socket;
   socket.pause = () => {
     paused = true;
-    return pause.call(socket);
+    stopFlowing();
+    return socket;
   };
   socket.resume = () => {
     if (paused) queue();
     paused = false;
-    return resume.call(socket);
+    return socket;
   };
 
   return {
@@ -129,7 +151,7 @@ function readInSlices(socket: Socket, turns: Turns, isIdle: () => void): Connect
       exchange.response.once("close", () => {
         unanswered.splice(unanswered.indexOf(exchange), 1);
         if (endWaits) end();
-        queue();
+        if (!isFlowing || unanswered.length > 0 || !server.listening) queue();
       });
       if (unanswered.length === 1) begin(exchange);
     },

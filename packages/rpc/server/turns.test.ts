@@ -36,6 +36,16 @@ test("nothing is begun at once, and so much in one turn", () => {
   expect(due).toEqual([]);
 });
 
+test("so much may begin at once in one turn, and nothing as long as others wait", () => {
+  const { turns, ask, turn } = byHand();
+  const atOnce = (count: number) => Array.from({ length: count }, () => turns.atOnce?.()).filter(Boolean).length;
+  expect(atOnce(2 * WORK_PER_TURN)).toBe(WORK_PER_TURN);
+  turn();
+  expect(atOnce(2)).toBe(2);
+  ask("a", 1);
+  expect(atOnce(2)).toBe(0);
+});
+
 test("who asks for little waits for none of what others have asked for before", () => {
   const { ask, turn } = byHand();
   ask("a", 10_000);

@@ -1,11 +1,15 @@
 /** Shares out the turns of the event loop, so that nobody waits for all that somebody else has asked for. */
 import type { Server } from "node:http";
 
-/**
- * Begins a piece of work when it is its turn: soon, but never at once. `caller` is for whom it is done. What waits already
- * is not begun twice. A piece counts as one; one that gives a number counts as that many.
- */
-export type Turns = (caller: unknown, begin: () => unknown) => void;
+export interface Turns {
+  /**
+   * Begins a piece of work when it is its turn: soon, but never at once. `caller` is for whom it is done. What waits already
+   * is not begun twice. A piece counts as one; one that gives a number counts as that many.
+   */
+  (caller: unknown, begin: () => unknown): void;
+  /** Counts a piece of work that may begin at once. False where others wait, or as much has begun in this turn as may. */
+  readonly atOnce?: () => boolean;
+}
 
 /**
  * Pieces of work in one turn of the event loop, which reads what has come meanwhile before the next one. With 8 a call cost
@@ -85,10 +89,23 @@ export function createTurns(
       schedule();
     }
   };
-  return (caller, begin) => {
+  let room: number | undefined;
+  const nextRoom = () => {
+    room = undefined;
+  };
+  const atOnce = () => {
+    if (waiting.size > 0) return false;
+    if (room === undefined) {
+      room = workPerTurn();
+      nextTurn(nextRoom);
+    }
+    return --room >= 0;
+  };
+  const inTurn = (caller: unknown, begin: () => unknown) => {
     const pieces = waiting.get(caller) ?? new Set();
     pieces.add(begin);
     waiting.set(caller, pieces);
     schedule();
   };
+  return Object.assign(inTurn, { atOnce });
 }
