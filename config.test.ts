@@ -11,7 +11,7 @@ import {
   processSettings,
 } from "./config.ts";
 
-const minimal = { INTERNAL_SECRET: "0123456789abcdef" };
+const minimal = { INTERNAL_SECRET: "0123456789abcdef0123456789abcdef" };
 const config = (environment: Environment, terminal = false) =>
   processConfig(readEnvironment({ ...minimal, ...environment }, processSettings), "order", terminal);
 
@@ -161,7 +161,13 @@ test("the log is readable on a terminal, JSON otherwise, unless told", () => {
 });
 
 test("all wrong values are named at once, each with what is allowed", () => {
-  const wrong = { PORT: "http", PORT_BASE: "99999", LOG_LEVEL: "loud", PET_URL: "pets", INTERNAL_SECRET: "short" };
+  const wrong = {
+    PORT: "http",
+    PORT_BASE: "99999",
+    LOG_LEVEL: "loud",
+    PET_URL: "pets",
+    INTERNAL_SECRET: "x".repeat(31),
+  };
   const act = () => config(wrong);
   expect(act).toThrow(ConfigError);
   expect(act).toThrow(
@@ -169,7 +175,7 @@ test("all wrong values are named at once, each with what is allowed", () => {
       "PORT=http is wrong: it must be a whole number from 0 to 65535.",
       "PORT_BASE=99999 is wrong: it must be a whole number from 1024 to 65531.",
       "PET_URL=pets is wrong: it must be an http or https address such as http://127.0.0.1:8081, or several different ones separated by commas.",
-      "INTERNAL_SECRET is wrong: it must be at least 16 visible ASCII characters, such as `openssl rand -hex 32` prints.",
+      "INTERNAL_SECRET is wrong: it must be at least 32 visible ASCII characters, such as `openssl rand -hex 32` prints.",
       "LOG_LEVEL=loud is wrong: it must be trace or debug or info or warn or error or fatal or silent.",
     ].join("\n"),
   );

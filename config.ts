@@ -131,7 +131,7 @@ export const processSettings = {
   CATEGORY_URL: optional(urls),
   ORDER_URL: optional(urls),
   INVENTORY_URL: optional(urls),
-  INTERNAL_SECRET: required(secret(16)),
+  INTERNAL_SECRET: required(secret(32)),
   ...authSettings,
   LOG_LEVEL: withDefault(oneOf(...logLevels), "info"),
   LOG_FORMAT: optional(oneOf("pretty", "json")),

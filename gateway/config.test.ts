@@ -3,7 +3,7 @@ import { ConfigError } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
 import { gatewayConfig } from "./config.ts";
 
-const INTERNAL_SECRET = "a-secret-of-the-petstore";
+const INTERNAL_SECRET = "a-secret-of-the-petstore-under-test";
 const config = (environment: Record<string, string> = {}) => gatewayConfig({ INTERNAL_SECRET, ...environment }, false);
 const problem = (environment: Record<string, string>): string => {
   try {

@@ -5,7 +5,7 @@ test("the processes share a secret that is new each time, unless one is set", ()
   const secret = () => launcherConfig({}, false).environment.INTERNAL_SECRET;
   expect(secret()).toMatch(/^[0-9a-f]{64}$/);
   expect(secret()).not.toBe(secret());
-  const own = { INTERNAL_SECRET: "0123456789abcdef" };
+  const own = { INTERNAL_SECRET: "0123456789abcdef0123456789abcdef" };
   expect(launcherConfig(own, false).environment).toMatchObject(own);
 });
 

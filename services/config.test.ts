@@ -3,12 +3,12 @@ import type { Environment } from "@petstore/runtime/environment";
 import { expect, test } from "vitest";
 import { serviceConfig } from "./config.ts";
 
-const minimal = { INTERNAL_SECRET: "0123456789abcdef" };
+const minimal = { INTERNAL_SECRET: "0123456789abcdef0123456789abcdef" };
 const config = (environment: Environment) => serviceConfig({ ...minimal, ...environment }, "order", false);
 
 test("everything but the secret has a default", () => {
   const { internalSecret, ...rest } = config({});
-  expect(internalSecret.reveal()).toBe("0123456789abcdef");
+  expect(internalSecret.reveal()).toBe("0123456789abcdef0123456789abcdef");
   expect(rest).toEqual({
     name: "order",
     instance: "order",
@@ -40,7 +40,7 @@ test("no secret shows up in what is printed", () => {
   const it = config({ MONGODB_URI: "mongodb://user:hunter2@db/x" });
   expect(it.mongodbUri?.reveal()).toBe("mongodb://user:hunter2@db/x");
   for (const text of [JSON.stringify(it), inspect(it, { depth: 9, showHidden: true }), `${it.mongodbUri}`]) {
-    expect(text).not.toMatch(/hunter2|0123456789abcdef/);
+    expect(text).not.toMatch(/hunter2|0123456789abcdef0123456789abcdef/);
   }
   expect(() => config({ MONGODB_URI: "mysql://user:hunter2@db/x" })).toThrow(/^MONGODB_URI is wrong/);
 });
