@@ -10,7 +10,13 @@ type Env = Record<string, string>;
 /** Runs the gateway until `until` is in its output, or until it ends by itself. */
 async function run(env: Env, until?: string) {
   const child = spawn(process.execPath, ["gateway/main.ts"], {
-    env: { PATH: process.env.PATH, INTERNAL_SECRET: "a-secret-of-the-petstore-under-test", LOG_FORMAT: "json", PORT: "0", ...env },
+    env: {
+      PATH: process.env.PATH,
+      INTERNAL_SECRET: "a-secret-of-the-petstore-under-test",
+      LOG_FORMAT: "json",
+      PORT: "0",
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const stderr = text(child.stderr);
