@@ -1,0 +1,92 @@
+/** Credentials as they come over the wire, at both endpoints, and what callers are told. */
+import { createAuthentication, type Verify } from "@petstore/rpc/auth/authentication";
+import { InvalidCredential } from "@petstore/rpc/auth/credentials";
+import { expect, onTestFinished, test } from "vitest";
+import { errors } from "#errors";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { authOf } from "./auth.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
+import { recordIn, sendRaw, startGateway, testLimits } from "./testing.ts";
+
+/** Who is called "ann" shows "ann". */
+const byName: Verify = (id) => {
+  if (!/^[a-z]+$/.test(id)) throw new InvalidCredential("That is no name.");
+  return { id, scopes: new Set(["pets:read"]) };
+};
+
+/** A gateway whose callers are known by `verify`. `callers` is what the service was told of them. */
+async function start(verify = byName) {
+  const callers: (string | null)[] = [];
+  const transport = {
+    unary: async (_method: unknown, _signal: unknown, _ms: unknown, headers: Record<string, string>) => {
+      callers.push(headers["x-internal-caller"] ?? null);
+      throw errors.rpcError("PET_NOT_FOUND" as never, "There is no such pet.");
+    },
+  };
+  const services = [{ desc: PetService, transport: transport as never }];
+  const gateway = await startGateway(
+    PetService,
+    {},
+    {
+      services,
+      plugins: [rpcEndpoint({ basePath: "", services, limits: { ...testLimits, rpcBytes: 2 ** 20 }, clock: Date.now })],
+      auth: authOf(createAuthentication({ errors, realm: "petstore", apiKeys: verify, tokens: verify })),
+    },
+  );
+  onTestFinished(() => gateway.app.close());
+  return { ...gateway, callers };
+}
+const request = (target: string, ...headers: string[]) =>
+  `POST ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n` +
+  `content-length: 2\r\n${headers.map((header) => `${header}\r\n`).join("")}\r\n{}`;
+const http = (...headers: string[]) => request("/pets/1", ...headers).replace("POST", "GET");
+const rpc = (...headers: string[]) => request(`/${PetService.typeName}/GetPet`, ...headers);
+
+test.each(Object.entries({ http, rpc }))("one credential names the caller (%s)", async (_, made) => {
+  const { port, callers } = await start();
+  expect(await sendRaw(port, made("authorization: Bearer ann"))).toMatch(/^HTTP\/1.1 404 /);
+  expect(callers).toEqual(["ann"]);
+});
+
+test.each(
+  Object.entries({ http, rpc }).flatMap(([name, made]) =>
+    [
+      ["authorization: Bearer ann", "Authorization: Bearer bob"],
+      ["authorization: Bearer ann", "authorization: Bearer ann"],
+      ["authorization: Bearer ann", "x-api-key: ann"],
+      ["x-api-key: ann", "x-api-key: bob"],
+      ["authorization:"],
+    ].map((headers) => [name, headers, made] as const),
+  ),
+)("%s: %j is no credential", async (_, headers, made) => {
+  const { port, callers } = await start();
+  const answer = await sendRaw(port, made(...headers));
+  expect(answer).toMatch(/^HTTP\/1.1 401 /);
+  expect(answer).toMatch(/\r\nwww-authenticate: Bearer realm="petstore", error="invalid_token"\r\n/i);
+  expect(callers).toEqual([]);
+});
+
+test("credentials that can't be judged now are 503, and not the caller's fault", async () => {
+  const { port } = await start(() => {
+    throw errors.rpcError("UNAVAILABLE", "The keys can't be fetched now. Try again.");
+  });
+  const answer = await sendRaw(port, http("authorization: Bearer ann"));
+  expect(recordIn(answer)).toEqual({
+    code: "UNAVAILABLE",
+    message: "The keys can't be fetched now. Try again.",
+    status: 503,
+  });
+  expect(answer).toMatch(/\r\nretry-after: \d+\r\n/);
+});
+
+test("a fault of what judges them lets nobody in, and tells nothing", async () => {
+  const { port, callers } = await start(() => {
+    throw new TypeError("at /srv/tokens.ts:1:1");
+  });
+  for (const made of [http, rpc]) {
+    const answer = await sendRaw(port, made("authorization: Bearer ann"));
+    expect(answer).toMatch(/^HTTP\/1.1 50[02] /);
+    expect(answer).not.toContain("/srv/");
+  }
+  expect(callers).toEqual([]);
+});
