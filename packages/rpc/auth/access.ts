@@ -37,4 +37,4 @@ export function accessOf(method: DescMethod): Access {
 
 /** Whether what was granted holds the scope: "books:read" itself, "books:*", or "*" for everything. */
 export const grants = (granted: ReadonlySet<string>, scope: string): boolean =>
-  granted.has(scope) || granted.has("*") || granted.has(`${scope.slice(0, scope.indexOf(":"))}:*`);
+  granted.has(scope) || granted.has("*") || granted.has(scope.replace(/:.*/, ":*"));

@@ -85,6 +85,7 @@ describe("what is granted", () => {
     ["orders:*", "pets:read", false],
     ["pet:*", "pets:read", false],
     ["*:read", "pets:read", false],
+    ["pet:*", "pets", false],
     ["", "pets:read", false],
   ])("%s for %s: %s", (granted, scope, is) => {
     expect(grants(new Set([granted]), scope)).toBe(is);

@@ -41,11 +41,7 @@ export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<
   return verifier(config, keys, deps);
 }
 
-export function verifier(
-  { issuer, audience, algorithms }: TokenConfig,
-  keys: KeySet,
-  { clock, errors }: TokenDeps,
-): Verify {
+function verifier({ issuer, audience, algorithms }: TokenConfig, keys: KeySet, { clock, errors }: TokenDeps): Verify {
   const options = {
     issuer,
     audience,
