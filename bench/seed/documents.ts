@@ -16,7 +16,7 @@ import { history, type Written } from "./written.ts";
  */
 export function documentsOf(id: number, orderedAt?: number): Written[] {
   const { name, categoryId, status, quantity } = petOf(id);
-  const entry = history<InventoryDoc>(inventory.open(id, status), inventory.markPublished(1));
+  const entry = history<InventoryDoc>(inventory.open(id, status));
   const params = { facts: { name }, categoryId, listing: status };
   const kept = history<PetDoc>(pet.insert(id, params), pet.activate(entry.now()));
   entry.change(inventory.update(BigInt(id), { quantity }, undefined));

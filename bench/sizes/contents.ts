@@ -23,7 +23,7 @@ export function contents(id: number, now: number): Written[] {
   const categoryId = Math.ceil(id / CATEGORY);
   const params = { facts: { name: `Pet ${id}` }, categoryId };
   const bigId = BigInt(id);
-  const entry = history<InventoryDoc>(inventory.open(id, "available"), inventory.markPublished(1));
+  const entry = history<InventoryDoc>(inventory.open(id, "available"));
   const kept = history<PetDoc>(pet.insert(id, params), pet.activate(entry.now()));
 
   /** A change of the stock, which the pet hears of. */

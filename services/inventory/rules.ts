@@ -41,13 +41,16 @@ export function statusOf({
 
 const unchanged = (outcome: OperationOutcome, entry?: InventoryDoc) => keep<OperationResult>({ outcome, entry });
 
-/** Stores the entry with the change and all that follows from it. A new status is put into the outbox (`pending`). */
+/**
+ * Stores the entry with the change and all that follows from it. A new status is put into the outbox (`pending`), unless the
+ * change says otherwise.
+ */
 function become(doc: InventoryDoc, change: Partial<InventoryDoc>, rev: number, outcome: OperationOutcome = "OK") {
   const changed = { ...doc, ...change, rev };
   const status = statusOf(changed);
   const newStatus = status === doc.status ? {} : ({ status, statusRev: rev, pending: true } as const);
   const hasReservations = changed.openOrders > 0 ? (true as const) : undefined;
-  const entry = succeed(doc, { ...change, rev, ...newStatus, hasReservations }, toInventoryItem);
+  const entry = succeed(doc, { ...newStatus, ...change, rev, hasReservations }, toInventoryItem);
   return put(entry, { outcome, entry });
 }
 
@@ -68,7 +71,10 @@ const empty = {
   format: FORMAT,
 } as const;
 
-/** Opens the entry of a pet. A placeholder becomes the entry and keeps the orders that it remembers. */
+/**
+ * Opens the entry of a pet. A placeholder becomes the entry and keeps the orders that it remembers. The status need not be
+ * published: Pet asks again until it has stored the answer.
+ */
 export const open =
   (petId: number, listing: Status): Rule<OperationResult> =>
   (doc, rev) => {
@@ -79,7 +85,7 @@ export const open =
     const entry: InventoryDoc = {
       ...(doc ?? { ...empty, _id: petId }),
       ...{ rev, version: 1, state: "OPEN", visible: true },
-      ...{ quantity, received: quantity, listing, status, statusRev: rev, pending: true },
+      ...{ quantity, received: quantity, listing, status, statusRev: rev },
     };
     return put(entry, { outcome: "OK", entry });
   };
@@ -179,7 +185,7 @@ const tooManyUnits = (reserved: number) =>
     { path: "inventory.quantity" },
   );
 
-/** Lists the pet. Units held by open orders do not count as stock. */
+/** Lists the pet. Units held by open orders do not count as stock. Pet learns the status as it does from `open`. */
 export const setListing =
   (op: number, listing: Status): Rule<OperationResult> =>
   (doc, rev) => {
@@ -188,7 +194,7 @@ export const setListing =
     if (before) return unchanged(before, doc);
     const outcome = listing === "available" && doc.quantity === 0 ? "INSUFFICIENT_STOCK" : "OK";
     const change = outcome === "OK" ? { listing } : {};
-    return become(doc, { ...change, lastOp: { op, outcome } }, rev, outcome);
+    return become(doc, { ...change, lastOp: { op, outcome }, pending: doc.pending }, rev, outcome);
   };
 
 /** Closes the entry for good, unless open orders hold units. No order can reserve any more, so `settled` may go. */

@@ -104,7 +104,10 @@ describe("an inventory entry keeps them through", () => {
       "an order that is given back": [inventory.reserve(7, 1), inventory.release(1, 7)],
       "a fence": [inventory.release(1, 8)],
       "a quantity": [inventory.update(1n, { quantity: 9 }, undefined)],
-      "being published": [(doc, rev) => inventory.markPublished(doc?.statusRev ?? 0)(doc, rev)],
+      "being published": [
+        inventory.reserve(7, 1),
+        (doc, rev) => inventory.markPublished(doc?.statusRev ?? 0)(doc, rev),
+      ],
     },
     { nested: ["lastOp"] },
   );
