@@ -21,12 +21,25 @@ const LEAST_WORK = 0.02;
 
 type Send = (method: string, path: string, body?: object) => Promise<unknown>;
 
+/** No run takes so many units of one pet. */
+const STOCK = 1_000_000;
+
 const anyPet = () => 1 + Math.floor(Math.random() * PETS);
+const order = (send: Send) => send("POST", "/store/orders", { petId: anyPet() });
 const workloads: Record<string, { readonly about: string; readonly step?: (send: Send) => Promise<unknown> }> = {
   get: { about: "GET one of 200 pets", step: (send) => send("GET", `/pets/${anyPet()}`) },
   list: { about: "GET the same page of 20 pets", step: (send) => send("GET", "/pets?limit=20") },
   pages: { about: "GET different pages of 20 pets", step: (send) => send("GET", `/pets?limit=20&id=${idsOfPage()}`) },
   post: { about: "POST a pet", step: (send) => send("POST", "/pets", pet) },
+  orders: { about: "POST an order for one unit of one of 200 pets", step: order },
+  mixed: {
+    about: "8 of 10 get, 1 of 10 list, 1 of 10 orders",
+    step(send) {
+      const part = Math.random() * 10;
+      if (part < 8) return send("GET", `/pets/${anyPet()}`);
+      return part < 9 ? send("GET", "/pets?limit=20") : order(send);
+    },
+  },
   start: { about: "nothing but the start of the processes" },
 };
 const pet = { name: "Rex", categoryId: 1 };
@@ -83,7 +96,10 @@ async function run(): Promise<readonly [number, number, number]> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const send = sender(petstore.http, agent);
   await send("POST", "/categories", { name: "dogs" });
-  for (let i = 0; i < PETS; i++) await send("POST", "/pets", pet);
+  for (let id = 1; id <= PETS; id++) {
+    await send("POST", "/pets", pet);
+    await send("PATCH", `/store/inventory/${id}`, { quantity: STOCK });
+  }
   const { step } = work;
   let requests = 0;
   let over = false;
