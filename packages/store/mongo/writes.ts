@@ -11,6 +11,7 @@ import {
   type ClientSession,
   MongoBulkWriteError,
   MongoServerError,
+  MongoWriteConcernError,
   type WriteError,
 } from "mongodb";
 import type { Fields } from "../document/codec.ts";
@@ -70,10 +71,30 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
     return [];
   });
 
+  const many = (attempts: readonly Attempt[], session: ClientSession): Promise<Counted> =>
+    counted(withTimeout("write", raw.bulkWrite(attempts.map(toOperation), { session, ordered: false })));
+
+  /** The same, by what costs the driver less. */
+  async function one({ base, doc }: Attempt, session: ClientSession): Promise<Counted> {
+    const replacement = doc as Replacement;
+    try {
+      if (!base) await withTimeout("write", raw.insertOne(replacement, { session }));
+      else {
+        const written = raw.replaceOne(unchanged(base), replacement, { session });
+        return { matched: (await withTimeout("write", written)).matchedCount, failed: new Map() };
+      }
+      return { matched: 0, failed: new Map() };
+    } catch (error) {
+      const isRefused = error instanceof MongoServerError && !(error instanceof MongoWriteConcernError);
+      if (!isRefused || error.code !== DUPLICATE_KEY) throw error;
+      return { matched: 0, failed: new Map([[0, { code: DUPLICATE_KEY, errmsg: error.message }]]) };
+    }
+  }
+
   async function send(session: ClientSession, attempts: readonly Attempt[]): Promise<void> {
     try {
-      const command = raw.bulkWrite(attempts.map(toOperation), { session, ordered: false });
-      const { matched, failed } = await counted(withTimeout("write", command));
+      const [only] = attempts;
+      const { matched, failed } = await (only && attempts.length === 1 ? one(only, session) : many(attempts, session));
       const replaced = attempts.filter(({ base }, i) => base && !failed.has(i)).length;
       for (const [i, { base, resolve, reject }] of attempts.entries()) {
         const error = failed.get(i);
@@ -106,15 +127,17 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
   };
 }
 
+type Replacement = Fields & { _id: Id };
+
 function toOperation({ base, doc }: Attempt): AnyBulkWriteOperation<{ _id: Id }> {
-  const replacement = doc as Fields & { _id: Id };
+  const replacement = doc as Replacement;
   return base ? { replaceOne: { filter: unchanged(base), replacement } } : { insertOne: { document: replacement } };
 }
 
 /** How many replacements found what they replace, and which documents were refused, by their place. */
 interface Counted {
   readonly matched: number;
-  readonly failed: ReadonlyMap<number, WriteError>;
+  readonly failed: ReadonlyMap<number, Pick<WriteError, "code" | "errmsg">>;
 }
 
 /** Rejects when the command itself failed: then nothing is known of any document. */
