@@ -76,13 +76,13 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
 
   /** The same, by what costs the driver less. */
   async function one({ base, doc }: Attempt, session: ClientSession): Promise<Counted> {
-    const replacement = doc as Replacement;
+    const next = doc as Replacement;
     try {
-      if (!base) await withTimeout("write", raw.insertOne(replacement, { session }));
-      else {
-        const written = raw.replaceOne(unchanged(base), replacement, { session });
-        return { matched: (await withTimeout("write", written)).matchedCount, failed: new Map() };
+      if (base) {
+        const { matchedCount } = await withTimeout("write", raw.replaceOne(unchanged(base), next, { session }));
+        return { matched: matchedCount, failed: new Map() };
       }
+      await withTimeout("write", raw.insertOne(next, { session }));
       return { matched: 0, failed: new Map() };
     } catch (error) {
       const isRefused = error instanceof MongoServerError && !(error instanceof MongoWriteConcernError);
