@@ -25,8 +25,10 @@ const cacheControlOf = ({ verb }: Operation): string => (verb === "GET" ? "no-ca
  * request.
  */
 export function answerer(operation: Operation, basePath: string) {
-  const { response, responseHeaders, successStatus, location, paging, method } = operation;
+  const { response, responseHeaders, successStatus, location, paging, method, verb } = operation;
   const cacheControl = cacheControlOf(operation);
+  // What is only read has no replays. A transport may make these headers when they are asked for.
+  const mayBeReplay = verb !== "GET";
   const write = response ? fieldWriter(response) : messageWriter(method.output);
   const recordOf = (message: Message): Message =>
     response?.fieldKind === "message" ? (field(message, response.localName) as Message) : message;
@@ -45,7 +47,7 @@ export function answerer(operation: Operation, basePath: string) {
       }
       if (location) headers.location = basePath + location(record);
     }
-    if (metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
+    if (mayBeReplay && metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
     const token = paging && field(isShown ? message.beside : message, paging.nextPageToken.localName);
     if (token) headers.link = `<${nextTarget(target, paging.pageToken.jsonName, String(token))}>; rel="next"`;
     const body = isShown ? message.body : successStatus === 204 ? undefined : write(message);
