@@ -8,7 +8,7 @@ const config = (environment: Environment) => serviceConfig({ ...minimal, ...envi
 
 test("everything but the secret has a default", () => {
   const { internalSecret, ...rest } = config({});
-  expect(internalSecret.reveal()).toBe("0123456789abcdef0123456789abcdef");
+  expect(internalSecret.reveal()).toBe(INTERNAL_SECRET);
   expect(rest).toEqual({
     name: "order",
     instance: "order",
