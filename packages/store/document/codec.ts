@@ -1,7 +1,10 @@
 /** What every engine does with a document in the same way: judging ids, and the way to bytes and back. */
-import { deserialize, onDemand, serialize } from "bson";
+import { createRequire } from "node:module";
 import { Corrupt, type Doc, type DocumentSchema, type Id } from "../port.ts";
 import { readBson } from "./read-bson.ts";
+
+// As MongoDB's driver loads it: an import would bring a second copy.
+const { deserialize, onDemand, serialize } = createRequire(import.meta.url)("bson") as typeof import("bson");
 
 export type Fields = Readonly<Record<string, unknown>>;
 
