@@ -1,6 +1,10 @@
 /** `node gateway/main.ts` runs the gateway. */
+import "@petstore/runtime/without-undici";
 import { runProcess } from "@petstore/runtime/lifecycle";
 import { gatewayConfig } from "./config.ts";
-import { serve } from "./serve.ts";
 
-await runProcess((stack) => serve(gatewayConfig(process.env), stack));
+await runProcess(async (stack) => {
+  const config = gatewayConfig(process.env);
+  const { serve } = await import("./serve.ts");
+  return serve(config, stack);
+});

@@ -8,7 +8,7 @@ const config = (environment: Environment) => serviceConfig({ ...minimal, ...envi
 
 test("everything but the secret has a default", () => {
   const { internalSecret, ...rest } = config({});
-  expect(internalSecret.reveal()).toBe(INTERNAL_SECRET);
+  expect(internalSecret.reveal()).toBe(minimal.INTERNAL_SECRET);
   expect(rest).toEqual({
     name: "order",
     instance: "order",
@@ -29,6 +29,7 @@ test("everything but the secret has a default", () => {
       connectionsPerAddress: 500,
       writeMs: 30_000,
       waitingBytes: 64 * 1024 * 1024,
+      requestBytes: 64 * 1024 * 1024,
     },
     dataDir: "data",
     mongodbUri: undefined,

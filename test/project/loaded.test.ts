@@ -1,24 +1,69 @@
 /** What a start does not load. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
-import { startPetstore } from "../harness/petstore.ts";
+import type { Command } from "@petstore/runtime/lifecycle";
+import { expect, test } from "vitest";
+import { SECRET } from "../harness/petstore.ts";
 
-test("nobody loads what only MongoDB, a terminal or credentials need", { timeout: 120_000 }, async () => {
-  const coverage = await mkdtemp(join(tmpdir(), "loaded-"));
-  onTestFinished(() => rm(coverage, { recursive: true }));
-  const dataDir = await mkdtemp(join(tmpdir(), "petstore-"));
-  // A list of all that was loaded is a part of what V8 knows about coverage.
-  const petstore = await startPetstore({ dataDir, env: { NODE_V8_COVERAGE: coverage } });
-  await petstore.stop();
-  const reports = await Promise.all((await readdir(coverage)).map((file) => readFile(join(coverage, file), "utf8")));
-  const loaded = reports.map((text) =>
-    (JSON.parse(text) as { result: { url: string }[] }).result.map(({ url }) => url),
-  );
-  expect(loaded).toHaveLength(5);
-  expect(loaded.flat().filter((url) => url.includes("/sqlite/sqlite.ts"))).toHaveLength(4);
+/** When it is told to stop, for the stop itself loads more. */
+const PRINT = `import { writeSync } from "node:fs";
+  process.once("message", () => writeSync(1, "\\nloaded " + JSON.stringify(process.moduleLoadList) + "\\n"));`;
+
+/** The files and the modules of Node's own that a process has loaded when it is ready, on the embedded store. */
+async function loadedBy(...program: string[]): Promise<{ files: string[]; builtins: string }> {
+  await using stack = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), "loaded-"));
+  stack.defer(() => rm(dir, { recursive: true }));
+  const child = spawn(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(PRINT)}`, ...program], {
+    cwd: join(import.meta.dirname, "../.."),
+    // A list of all files that were loaded is a part of what V8 knows about coverage.
+    env: { NODE_V8_COVERAGE: join(dir, "coverage"), DATA_DIR: dir, INTERNAL_SECRET: SECRET, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
+  stack.defer(() => void child.kill("SIGKILL"));
+  let output = "";
+  child.stdout?.setEncoding("utf8").on("data", (text) => (output += text));
+  const ended = once(child, "close");
+  expect(await once(child, "message")).toMatchObject([{ type: "ready" }, undefined]);
+  child.send({ type: "stop" } satisfies Command);
+  await ended;
+  const [report = ""] = await readdir(join(dir, "coverage"));
+  const coverage = JSON.parse(await readFile(join(dir, "coverage", report), "utf8"));
+  const files = (coverage.result as { url: string }[]).map(({ url }) => url);
+  return { files, builtins: /^loaded (.*)$/m.exec(output)?.[1] ?? "" };
+}
+
+test.each([
+  ["the gateway", ["gateway/main.ts"]],
+  ["a service", ["services/main.ts", "pet"]],
+])("%s loads nothing that it does not need", { timeout: 120_000 }, async (_, program) => {
+  const { files, builtins } = await loadedBy(...program);
+  expect(files.filter((url) => url.includes("/sqlite/sqlite.ts"))).toHaveLength(program.length - 1);
+  // What only MongoDB, a terminal or credentials need.
   expect(
-    loaded.flat().filter((url) => /node_modules\/(mongodb|pino-pretty|jose)\/|auth\/(api-keys|tokens)\.ts/.test(url)),
+    files.filter((url) => /node_modules\/(mongodb|pino-pretty|zod|jose)\/|auth\/(api-keys|tokens)\.ts/.test(url)),
   ).toEqual([]);
+  expect(builtins.includes("NativeModule http2")).toBe(true);
+  // What only fetch needs.
+  expect(builtins.includes("undici")).toBe(false);
+});
+
+test("the launcher loads nothing that serves or logs before it starts the processes", { timeout: 60_000 }, async () => {
+  const dir = await mkdtemp(join(tmpdir(), "loaded-"));
+  const script = `await import("./launcher/launch.ts"); process.exit();`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    cwd: join(import.meta.dirname, "../.."),
+    env: { NODE_V8_COVERAGE: dir },
+    stdio: "inherit",
+  });
+  await once(child, "close");
+  const [report = ""] = await readdir(dir);
+  const coverage = JSON.parse(await readFile(join(dir, report), "utf8"));
+  await rm(dir, { recursive: true });
+  const files = (coverage.result as { url: string }[]).map(({ url }) => url);
+  expect(files.some((url) => url.endsWith("/launcher/supervisor.ts"))).toBe(true);
+  expect(files.filter((url) => url.includes("/node_modules/"))).toEqual([]);
 });
