@@ -10,8 +10,8 @@ import { fillPlain } from "../seed/plain.ts";
 
 /** Longer than any peer takes to start on a busy machine. */
 const PATIENCE_MS = 60_000;
-/** After its first answer a process still does what it put off at its start. */
-const SETTLE_MS = 2000;
+/** After its first answer a process still does what it put off at its start, on a busy machine later than it meant to. */
+const SETTLE_MS = 4000;
 
 /** Nobody has filled in so many. */
 const NO_PET = 999_999_999;
