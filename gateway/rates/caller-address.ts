@@ -1,6 +1,7 @@
 /** Whose address a request comes from, where proxies that the operator trusts stand in front of the gateway. */
 import type { IncomingHttpHeaders } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
+import { callerNetwork, plainAddress } from "@petstore/rpc/server/caller-network";
 import { type Kind, kind, list } from "@petstore/runtime/environment";
 import parseForwarded from "forwarded-parse";
 
@@ -38,25 +39,22 @@ export function callerAddress(trusted: readonly string[]): CallerAddress {
     let nearest = from;
     for (const hop of hops.slice(-MAX_HOPS).reverse()) {
       if (!isTrusted(nearest) || isIP(hop) === 0) break;
-      nearest = plain(hop);
+      nearest = plainAddress(hop);
     }
     return nearest;
   };
   return ({ headers, socket }) => {
-    const peer = plain(socket.remoteAddress ?? "");
-    if (!isTrusted(peer)) return network(peer);
+    const peer = plainAddress(socket.remoteAddress ?? "");
+    if (!isTrusted(peer)) return callerNetwork(peer);
     const told = [forwardedHops(headers.forwarded), listedHops(headers["x-forwarded-for"])].flatMap((hops) =>
       hops ? [nearest(hops, peer)] : [],
     );
     const [address = peer] = told;
-    return network(told.every((one) => one === address) ? address : peer);
+    return callerNetwork(told.every((one) => one === address) ? address : peer);
   };
 }
 
 const family = (address: string): "ipv4" | "ipv6" => (isIPv6(address) ? "ipv6" : "ipv4");
-
-/** An IPv4 address as itself, also where the system shows it as one of IPv6. */
-const plain = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 
 function forwardedHops(header: string | undefined): string[] | undefined {
   if (header === undefined) return undefined;
@@ -79,17 +77,3 @@ const listedHops = (header: string | readonly string[] | undefined): string[] | 
 /** `192.0.2.1:4711`, `[2001:db8::1]:4711` and `[2001:db8::1]` without what is not the address. */
 const withoutPort = (hop: string): string =>
   /^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
-
-/** The first 64 bits of an IPv6 address, in the one way to write them; another address as it is. */
-function network(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [head = "", tail] = (address.split("%")[0] as string).split("::");
-  const left = head === "" ? [] : head.split(":");
-  const right = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? 0 : 8 - left.length - right.length - (right.at(-1)?.includes(".") ? 1 : 0);
-  const groups = [...left, ...Array.from({ length: zeros }, () => "0"), ...right];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(":")}::/64`;
-}

@@ -100,6 +100,15 @@ describe("the number of connections", () => {
     expect(other.destroyed).toBe(false);
   });
 
+  test("of IPv6 counts by network", () => {
+    const { connect, request } = guarded({ connectionsPerAddress: 1 });
+    request(connect("2001:db8::1"));
+    expect(connect("2001:db8::2").destroyed).toBe(true);
+    expect(connect("2001:db8:0:1::1").destroyed).toBe(false);
+    request(connect("::ffff:192.0.2.1"));
+    expect(connect("::ffff:192.0.2.2").destroyed).toBe(false);
+  });
+
   test("is bounded in all, whatever the addresses", () => {
     const { connect, request } = guarded({ connections: 2 });
     const [a, b] = [connect("192.0.2.1"), connect("192.0.2.2")];

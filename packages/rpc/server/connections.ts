@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
 import { type AnswerLimits, createAnswers, type Taker } from "./answers.ts";
+import { callerNetwork } from "./caller-network.ts";
 import { countBody, limitRequestMemory } from "./request-memory.ts";
 
 export interface ConnectionLimits extends AnswerLimits {
@@ -93,7 +94,7 @@ export function guardConnections(
   });
 
   function admit(socket: Socket): boolean {
-    const address = socket.remoteAddress ?? "";
+    const address = callerNetwork(socket.remoteAddress);
     const same = strangers.get(address) ?? { count: 0, idle: new Set() };
     if (same.count >= limits.connectionsPerAddress && !makeRoom(same.idle)) return false;
     if (all.size >= limits.connections && !makeRoom(idle)) return false;

@@ -1,6 +1,7 @@
 /** How HTTP/2 connections take turns, so that none of them makes the others wait for what it has sent. */
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
+import { callerNetwork } from "./caller-network.ts";
 import type { Turns } from "./turns.ts";
 
 /** Whole frames that node's parser is given at a time: the smallest request and its reset are two. */
@@ -34,7 +35,7 @@ export interface FramesInTurns {
  * stream in it, also for the thousand that were reset at once.
  */
 export function framesInTurns(socket: Socket, turns: Turns): FramesInTurns {
-  const { remoteAddress } = socket;
+  const caller = callerNetwork(socket.remoteAddress);
   const endOfSlice = createSlicing();
   let rest: Buffer = Buffer.alloc(0);
   let isWanted = false;
@@ -42,7 +43,7 @@ export function framesInTurns(socket: Socket, turns: Turns): FramesInTurns {
   let waiting = 0;
 
   const queue = () => {
-    if (isWanted && waiting < WAITING_REQUESTS) turns(remoteAddress, step);
+    if (isWanted && waiting < WAITING_REQUESTS) turns(caller, step);
   };
   function step(): void {
     if (socket.destroyed || !isWanted || (waiting >= WAITING_REQUESTS && !isTrusted)) return; // or nobody waits for it
@@ -80,13 +81,13 @@ export function framesInTurns(socket: Socket, turns: Turns): FramesInTurns {
     stream.destroy();
     return WORK_OF_CLOSING;
   };
-  socket.once("close", () => turns(remoteAddress, close));
+  socket.once("close", () => turns(caller, close));
 
   return {
     stream,
     async begin(request) {
       waiting++;
-      await new Promise<void>((resolve) => turns(remoteAddress, resolve));
+      await new Promise<void>((resolve) => turns(caller, resolve));
       if (waiting-- === WAITING_REQUESTS) read();
       return request();
     },

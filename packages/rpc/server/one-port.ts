@@ -3,6 +3,7 @@ import { createServer as createHttp1, type IncomingMessage, type Server, type Se
 import { constants, createServer as createHttp2, type Http2Session, type Http2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { hostProblem } from "connect-transcoder/request/host";
+import { callerNetwork } from "./caller-network.ts";
 import {
   type ConnectionLimits,
   type Connections,
@@ -88,7 +89,8 @@ export function createOnePortServer(
     for (const set of [sockets, undecided]) set.add(socket);
     socket.once("close", () => sockets.delete(socket) && undecided.delete(socket));
     sniff(socket, limits.sniffMs, (isHttp2) => {
-      if (isHttp2) return turns(socket.remoteAddress, () => undecided.delete(socket) && serveHttp2(socket));
+      if (isHttp2)
+        return turns(callerNetwork(socket.remoteAddress), () => undecided.delete(socket) && serveHttp2(socket));
       undecided.delete(socket);
       for (const serve of serveHttp1) serve.call(http1, socket);
     });

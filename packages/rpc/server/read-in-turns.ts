@@ -1,6 +1,7 @@
 /** How HTTP/1.1 connections take turns, so that none of them makes the others wait for what it has sent. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { callerNetwork } from "./caller-network.ts";
 import { createServerTurns, type Turns } from "./turns.ts";
 
 /** Bytes that node's parser is given at a time. It tells of all requests in them at once, about 60 of the smallest. */
@@ -61,7 +62,7 @@ interface Connection {
 
 /** Takes over the reading of a socket that node's HTTP server has begun to listen to. */
 function readInSlices(socket: Socket, turns: Turns, server: Server): Connection {
-  const { remoteAddress } = socket;
+  const caller = callerNetwork(socket.remoteAddress);
   const unanswered: Exchange[] = [];
   let newest: IncomingMessage | undefined;
   let head: Buffer[] = [];
@@ -71,7 +72,7 @@ function readInSlices(socket: Socket, turns: Turns, server: Server): Connection 
   let isPipelined = false;
   let endWaits = false;
 
-  const queue = () => turns(remoteAddress, step);
+  const queue = () => turns(caller, step);
   const isOver = () => socket.destroyed || socket.writableEnded;
 
   function step(): void {
