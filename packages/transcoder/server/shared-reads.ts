@@ -39,8 +39,11 @@ export function shareReads<A>(whenTurnEnds: (make: () => void) => void = process
   function begin(key: string, deadline: number, call: MakeCall<A>): Shared<A> {
     if (notMade.size === 0) whenTurnEnds(makeAll);
     const gone = new AbortController();
-    const { promise: answer, resolve } = Promise.withResolvers<A>();
-    const make = () => resolve(call(shared.deadline, gone.signal));
+    let make = () => {};
+    // Promise.withResolvers is not in every version of Node that this package runs on.
+    const answer = new Promise<A>((resolve) => {
+      make = () => resolve(call(shared.deadline, gone.signal));
+    });
     const shared: Shared<A> = { deadline, callers: 0, gone, answer, make };
     notMade.set(key, shared);
     return shared;
