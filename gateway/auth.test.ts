@@ -5,6 +5,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { errors } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { authOf } from "./auth.ts";
+import { callerAddress } from "./rates/caller-address.ts";
+import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { recordIn, sendRaw, startGateway, testLimits } from "./testing.ts";
 
@@ -15,7 +17,7 @@ const byName: Verify = (id) => {
 };
 
 /** A gateway whose callers are known by `verify`. `callers` is what the service was told of them. */
-async function start(verify = byName) {
+async function start(verify = byName, clock = () => 0) {
   const callers: (string | null)[] = [];
   const transport = {
     unary: async (_method: unknown, _signal: unknown, _ms: unknown, headers: Record<string, string>) => {
@@ -30,7 +32,10 @@ async function start(verify = byName) {
     {
       services,
       plugins: [rpcEndpoint({ basePath: "", services, limits: { ...testLimits, rpcBytes: 2 ** 20 }, clock: Date.now })],
-      auth: authOf(createAuthentication({ errors, realm: "petstore", apiKeys: verify, tokens: verify })),
+      auth: authOf(
+        createAuthentication({ errors, realm: "petstore", apiKeys: verify, tokens: verify }),
+        limitFailedCredentials(callerAddress([]), { clock }),
+      ),
     },
   );
   onTestFinished(() => gateway.app.close());
@@ -89,4 +94,32 @@ test("a fault of what judges them lets nobody in, and tells nothing", async () =
     expect(answer).not.toContain("/srv/");
   }
   expect(callers).toEqual([]);
+});
+
+test("an address may show credentials that are not valid 20 times a minute, at both endpoints together", async () => {
+  let now = 0;
+  const { port, callers } = await start(byName, () => now);
+  const statusOf = async (request: string) => (await sendRaw(port, request)).split(" ", 2)[1];
+  const [wrong, right] = ["authorization: Bearer 0", "authorization: Bearer ann"];
+  for (let i = 0; i < 10; i++) {
+    // Who shows nothing guesses nothing, and valid ones are no failure.
+    expect(await statusOf(http())).toBe("401");
+    expect(await statusOf(http(right))).toBe("404");
+    expect(await statusOf(http(wrong))).toBe("401");
+    expect(await statusOf(rpc(wrong))).toBe("401");
+  }
+  const refused = await sendRaw(port, http(wrong));
+  expect(recordIn(refused)).toEqual({
+    code: "RATE_LIMITED",
+    message: "Only 20 requests in 60 s with credentials that are not valid may come from an address: try again in 3 s.",
+    status: 429,
+  });
+  expect(refused).toMatch(/\r\nretry-after: 3\r\n/i);
+  expect(await statusOf(rpc(wrong))).toBe("429");
+  // Nor are any looked at: an answer would tell that the guess was right.
+  expect(await statusOf(http(right))).toBe("429");
+  expect(await statusOf(http())).toBe("401");
+  now = 3000;
+  expect(await statusOf(http(right))).toBe("404");
+  expect(callers).toEqual(Array(11).fill("ann"));
 });

@@ -12,6 +12,7 @@ import { ANONYMOUS, type Principal } from "@petstore/rpc/call";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";
 import { reasonOf } from "#errors";
+import type { FailedCredentials } from "./rates/failed-credentials.ts";
 
 export interface Auth {
   /**
@@ -33,14 +34,30 @@ const none: Auth = {
   },
 };
 
-export const authOf = (authentication: Authentication | undefined): Auth =>
-  authentication
-    ? { admit: (request, method, known) => authentication.admit(credentialsOf(request), method, known).catch(refuse) }
-    : none;
+/** With `failed`, those who show credentials that are not valid are counted. */
+export const authOf = (authentication: Authentication | undefined, failed?: FailedCredentials): Auth =>
+  authentication ? { admit: admitted(authentication, failed) } : none;
+
+const admitted =
+  (authentication: Authentication, failed: FailedCredentials | undefined): Auth["admit"] =>
+  async (request, method, known) => {
+    const credentials = credentialsOf(request);
+    const isShown = credentials.authorization !== undefined || credentials.apiKey !== undefined;
+    if (isShown) failed?.refuse(request);
+    try {
+      return await authentication.admit(credentials, method, known);
+    } catch (thrown) {
+      if (isShown && reasonIn(thrown) === "UNAUTHENTICATED") failed?.count(request);
+      return refuse(thrown);
+    }
+  };
+
+const reasonIn = (thrown: unknown): string | undefined =>
+  thrown instanceof ConnectError ? reasonOf(thrown)?.reason : undefined;
 
 /** The same refusal as an error of HTTP. */
 function refuse(thrown: unknown): never {
-  const reason = thrown instanceof ConnectError ? reasonOf(thrown)?.reason : undefined;
+  const reason = reasonIn(thrown);
   if (!(thrown instanceof ConnectError) || reason === undefined) throw thrown;
   const challenge = thrown.metadata.get("www-authenticate");
   throw new HttpError(reason, thrown.rawMessage, challenge === null ? {} : { "www-authenticate": challenge });

@@ -19,10 +19,10 @@ import {
   url,
   withDefault,
 } from "@petstore/runtime/environment";
+import { type Rate, rate } from "@petstore/runtime/rate";
 import type { DeprecationPolicy } from "connect-transcoder";
 import { lameDuckSettings, type ProcessConfig, processConfig, processSettings, replicasOf } from "../config.ts";
 import { proxies } from "./rates/caller-address.ts";
-import { type Rate, rate } from "./rates/rate.ts";
 
 /** How large a request may be and how long it may take. */
 export interface Limits {

@@ -1,5 +1,6 @@
 /** The document of the petstore: its services, its limits, its words. */
 
+import type { Rate } from "@petstore/runtime/rate";
 import { filesBelow, type JsonObject, openApiDocument, operationsOf } from "connect-transcoder";
 import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
@@ -7,7 +8,6 @@ import { API_VERSION } from "./app.ts";
 import type { GatewayConfig } from "./config.ts";
 import { examples, patchExamples } from "./openapi-examples.ts";
 import { ratePolicy } from "./rates/counting.ts";
-import type { Rate } from "./rates/rate.ts";
 import { publicServices } from "./services.ts";
 
 export const TITLE = "Petstore";

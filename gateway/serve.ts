@@ -21,6 +21,7 @@ import { errorOptions } from "./errors.ts";
 import { health } from "./health.ts";
 import { petstoreDocument, TITLE } from "./openapi.ts";
 import { callerAddress } from "./rates/caller-address.ts";
+import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { publicServices } from "./services.ts";
@@ -34,6 +35,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const asking = { errors, realm: errorSource.domain, log, ...realTime };
   const authentication = await openAuthentication(config.auth, asking, stack);
+  const addressOf = callerAddress(config.trustedProxies);
   const services = publicServices.map(({ name, desc }) => {
     const transport = createServiceTransport({ urls: config.urls[name], secret, link, errors, ...realTime });
     stack.defer(() => transport.close());
@@ -45,11 +47,9 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     log,
     ...realTime,
     limits,
-    auth: authOf(authentication),
-    rates: rate && {
-      limits: createRateLimits(rate, realTime),
-      addressOf: callerAddress(config.trustedProxies),
-    },
+    auth: authOf(authentication, limitFailedCredentials(addressOf, realTime)),
+    // A key may have a rate of its own.
+    rates: rate || authentication ? { limits: createRateLimits(rate, realTime), addressOf } : undefined,
     connections: config.connections,
     basePath,
     deprecation,

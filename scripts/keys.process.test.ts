@@ -26,21 +26,21 @@ async function keys(...args: string[]) {
 const create = (...more: string[]) => keys("create", "--name", "ci", "--scopes", "pets:read,orders:*", ...more);
 
 test("a key is made, listed, rotated and revoked", async () => {
-  const { stdout: key, code } = await create("--expires", "90d");
+  const { stdout: key, code } = await create("--expires", "90d", "--rate", "600/min");
   expect(code).toBe(0);
   const { id, secret } = parseApiKey(key);
   const text = await readFile(file, "utf8");
   expect(text).not.toContain(secret);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   const [entry] = JSON.parse(text).keys;
-  expect(entry).toMatchObject({ id, name: "ci", scopes: ["pets:read", "orders:*"] });
+  expect(entry).toMatchObject({ id, name: "ci", scopes: ["pets:read", "orders:*"], rate: "600/min" });
   const days = (Date.parse(entry.expires) - Date.now()) / 86_400_000;
   expect(Math.round(days)).toBe(90);
 
   const rotated = await keys("rotate", id);
   expect(parseApiKey(rotated.stdout)).toMatchObject({ id });
   expect(rotated.stdout).not.toBe(key);
-  expect((await keys("list")).stdout).toBe(`${id}\tci\tpets:read,orders:*\t${entry.expires}`);
+  expect((await keys("list")).stdout).toBe(`${id}\tci\tpets:read,orders:*\t${entry.expires}\t600/min`);
   expect(await keys("revoke", id)).toMatchObject({ code: 0, stdout: "" });
   expect((await keys("list")).stdout).toBe("");
 });
@@ -49,6 +49,7 @@ test.each([
   [["create", "--name", "ci"], "npm run keys -- create"],
   [["create", "--name", "ci", "--scopes", "pets:raed"], 'There is no scope "pets:raed"'],
   [["create", "--name", "ci", "--scopes", "*", "--expires", "soon"], "--expires must be a time"],
+  [["create", "--name", "ci", "--scopes", "*", "--rate", "fast"], "--rate must be a rate such as 600/min"],
   [["create", "--name", "ci", "--scopes", "*", "--secret", "x"], "--secret"],
   [["revoke", "0123456789ab"], "no key has this id"],
   [["burn"], "npm run keys -- create"],

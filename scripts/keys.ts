@@ -17,10 +17,11 @@ import {
   rotateKey,
 } from "@petstore/rpc/auth/key-file";
 import { duration } from "@petstore/runtime/environment";
+import { rate } from "@petstore/runtime/rate";
 import { scope } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { publicServices } from "../gateway/services.ts";
 
-const USAGE = `npm run keys -- create --name ci --scopes pets:read,orders:write [--expires 90d]
+const USAGE = `npm run keys -- create --name ci --scopes pets:read,orders:write [--expires 90d] [--rate 600/min]
 npm run keys -- list
 npm run keys -- rotate <id>     another secret for the same caller; the old one ends at once
 npm run keys -- revoke <id>`;
@@ -33,7 +34,12 @@ const known = [
 ].sort();
 const allKnown = ["*", ...new Set(known.map((one) => one.replace(/:.*/, ":*"))), ...known];
 
-const options = { name: { type: "string" }, scopes: { type: "string" }, expires: { type: "string" } } as const;
+const options = {
+  name: { type: "string" },
+  scopes: { type: "string" },
+  expires: { type: "string" },
+  rate: { type: "string" },
+} as const;
 
 try {
   await run(process.argv.slice(2));
@@ -66,7 +72,14 @@ function parse(args: string[]) {
   }
 }
 
-function newKey({ name, scopes, expires }: { name?: string; scopes?: string; expires?: string }) {
+interface Asked {
+  readonly name?: string;
+  readonly scopes?: string;
+  readonly expires?: string;
+  readonly rate?: string;
+}
+
+function newKey({ name, scopes, expires, rate: own }: Asked) {
   if (!name || !scopes) throw new Refused(USAGE);
   const asked = scopes.split(",").map((one) => one.trim());
   const unknown = asked.find((one) => !allKnown.includes(one));
@@ -74,12 +87,13 @@ function newKey({ name, scopes, expires }: { name?: string; scopes?: string; exp
   const lifetime = duration("1s", "3650d");
   const ms = expires === undefined ? undefined : lifetime.read(expires);
   if (expires !== undefined && ms === undefined) throw new Refused(`--expires must be ${lifetime.description}.`);
-  return { name, scopes: asked, expires: ms === undefined ? undefined : new Date(Date.now() + ms) };
+  if (own !== undefined && !rate.read(own)) throw new Refused(`--rate must be ${rate.description}.`);
+  return { name, scopes: asked, rate: own, expires: ms === undefined ? undefined : new Date(Date.now() + ms) };
 }
 
 function list({ keys }: KeyFile): void {
-  for (const { id, name, scopes, expires } of keys)
-    console.log([id, name, scopes.join(","), expires ?? "no end"].join("\t"));
+  for (const { id, name, scopes, rate, expires } of keys)
+    console.log([id, name, scopes.join(","), expires ?? "no end", ...(rate === undefined ? [] : [rate])].join("\t"));
 }
 
 async function issue(path: string, make: (content: KeyFile) => Issued): Promise<void> {

@@ -168,6 +168,25 @@ test("a caller who is known counts as itself, wherever it calls from", async () 
   expect(await get("/pets/1")).toMatchObject({ status: 401, left: '"default";r=2;t=3' });
 });
 
+test("a caller may have a rate of its own, also where others have none", async () => {
+  await gateway.app.close();
+  const own = { requests: 60, windowMs: 60_000, burst: 1 };
+  gateway = await start({
+    rates: { limits: createRateLimits(undefined, { clock }), addressOf: callerAddress([]) },
+    auth: {
+      admit({ headers: { authorization: id = "" } }, _method, known) {
+        const caller = { id, ...(id === "ann" && { rate: own }) };
+        known(caller);
+        return caller;
+      },
+    },
+  });
+  expect(await get("/pets/1", { authorization: "ann" })).toMatchObject({ status: 200, left: '"default";r=0;t=1' });
+  expect(await get("/pets/1", { authorization: "ann" })).toMatchObject({ status: 429, after: "1" });
+  for (let i = 0; i < 5; i++)
+    expect(await get("/pets/1", { authorization: "bob" })).toMatchObject({ status: 200, left: null });
+});
+
 test("without a rate nothing is counted, and nothing said", async () => {
   await gateway.app.close();
   gateway = await start({ rates: undefined });

@@ -3,10 +3,10 @@
  * it is known who calls, a path that there is not at once. What is open to all, such as health, is counted, never refused.
  */
 import { ANONYMOUS, type Principal } from "@petstore/rpc/call";
+import type { Rate, Verdict } from "@petstore/runtime/rate";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { CallerAddress } from "./caller-address.ts";
-import type { Rate, Verdict } from "./rate.ts";
 import type { RateLimits } from "./rate-limits.ts";
 
 export interface Rates {
@@ -30,7 +30,7 @@ declare module "fastify" {
 export function countRequests(app: FastifyInstance, rates: Rates | undefined): void {
   app.decorateRequest("verdict", undefined);
   app.decorate("countRequest", (request, principal) => {
-    if (rates) refuseBeyond(count(rates, request, principal));
+    if (rates) refuseBeyond(count(rates, request, principal), "are allowed");
   });
   if (!rates) return;
   app.addHook("onRequest", (request, _reply, done) => {
@@ -40,7 +40,8 @@ export function countRequests(app: FastifyInstance, rates: Rates | undefined): v
   app.addHook("onSend", (request, reply, _payload, done) => {
     // A browser's question beforehand is no request of its own.
     const judge = request.method === "OPTIONS" ? peek : count;
-    reply.headers(rateHeaders(request.verdict ?? judge(rates, request, ANONYMOUS)));
+    const verdict = request.verdict ?? judge(rates, request, ANONYMOUS);
+    if (verdict) reply.headers(rateHeaders(verdict));
     done();
   });
 }
@@ -49,18 +50,20 @@ export function countRequests(app: FastifyInstance, rates: Rates | undefined): v
 const callerOf = ({ addressOf }: Rates, request: FastifyRequest, principal: Principal): string =>
   principal === ANONYMOUS ? `address ${addressOf(request)}` : principal.id;
 
-const peek = (rates: Rates, request: FastifyRequest, principal: Principal): Verdict =>
-  rates.limits.peek(callerOf(rates, request, principal));
+const peek = (rates: Rates, request: FastifyRequest, principal: Principal): Verdict | undefined =>
+  rates.limits.peek(callerOf(rates, request, principal), principal.rate);
 
-function count(rates: Rates, request: FastifyRequest, principal: Principal): Verdict {
-  request.verdict = rates.limits.count(callerOf(rates, request, principal));
+function count(rates: Rates, request: FastifyRequest, principal: Principal): Verdict | undefined {
+  request.verdict = rates.limits.count(callerOf(rates, request, principal), principal.rate);
   return request.verdict;
 }
 
-function refuseBeyond({ allowed, rate, retryMs }: Verdict): void {
-  if (allowed) return;
+/** Throws an HttpError beyond the rate. */
+export function refuseBeyond(verdict: Verdict | undefined, what: string): void {
+  if (!verdict || verdict.allowed) return;
+  const { rate, retryMs } = verdict;
   const after = Math.ceil(retryMs / 1000);
-  throw new HttpError("RATE_LIMITED", `Only ${told(rate)} are allowed: try again in ${after} s.`, {
+  throw new HttpError("RATE_LIMITED", `Only ${told(rate)} ${what}: try again in ${after} s.`, {
     "retry-after": `${after}`,
   });
 }

@@ -1,5 +1,6 @@
 /** What a call is done under: until when, for which request and in whose name; and how that travels on. */
 import type { Runtime } from "@petstore/runtime/clock";
+import type { Rate } from "@petstore/runtime/rate";
 import { isRequestId, newRequestId, REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
 import { deadlineAt } from "./deadline.ts";
 import { DeadlineExpired } from "./errors/translate.ts";
@@ -12,6 +13,8 @@ export const CALLER_HEADER = "x-internal-caller";
 export interface Principal {
   /** Names one caller, for good. Visible ASCII: it travels as a header. */
   readonly id: string;
+  /** How much it may send, where that is not as much as others. */
+  readonly rate?: Rate | undefined;
 }
 
 /** The caller where no credentials are asked for. */

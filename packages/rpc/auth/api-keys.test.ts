@@ -41,6 +41,13 @@ async function open() {
   return { ...keys, tick: () => tick() };
 }
 
+test("a key may have a rate of its own", async () => {
+  const { content, key } = createKey(noKeys, { name: "ci", scopes: ["*"], rate: "9/s;burst=3", expires: undefined });
+  await write(content);
+  const { verify } = await open();
+  expect(verify(key)).toMatchObject({ rate: { requests: 9, windowMs: 1000, burst: 3 } });
+});
+
 test("a key is known by its secret, and names its caller and what it was granted", async () => {
   await write(ci.content);
   const { verify } = await open();

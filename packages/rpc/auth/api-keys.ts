@@ -3,6 +3,7 @@ import { timingSafeEqual } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Runtime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
+import { rate } from "@petstore/runtime/rate";
 import { every } from "@petstore/runtime/workers";
 import { hashOf, parseApiKey } from "./api-key.ts";
 import type { Identity, Verify } from "./authentication.ts";
@@ -83,12 +84,16 @@ const NO_HASH = Buffer.alloc(32);
 
 const acceptedFrom = ({ keys }: KeyFile): ReadonlyMap<string, Accepted> =>
   new Map(
-    keys.map(({ id, hash, scopes, expires }) => [
+    keys.map(({ id, hash, scopes, rate: own, expires }) => [
       id,
       {
         hash: Buffer.from(hash, "hex"),
         expiresAt: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
-        identity: { id: `key:${id}`, scopes: new Set(scopes) },
+        identity: {
+          id: `key:${id}`,
+          scopes: new Set(scopes),
+          ...(own !== undefined && { rate: rate.read(own) }),
+        },
       },
     ]),
   );

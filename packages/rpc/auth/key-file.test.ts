@@ -22,11 +22,9 @@ test("a key that is rotated keeps all but its secret", () => {
 
 test("a key that is revoked is gone, and the others stay, with members that a later version added", () => {
   const two = createKey(ci.content, { name: "shop", scopes: ["*"], expires: undefined });
-  const later = parseKeyFile(
-    JSON.stringify({ format: 2, keys: two.content.keys.map((key) => ({ ...key, rate: "9/s" })) }),
-  );
+  const later = parseKeyFile(JSON.stringify({ format: 2, keys: two.content.keys.map((key) => ({ ...key, tier: 3 })) }));
   const left = revokeKey(later, ci.id);
-  expect(left).toEqual({ format: 2, keys: [{ ...two.content.keys[1], rate: "9/s" }] });
+  expect(left).toEqual({ format: 2, keys: [{ ...two.content.keys[1], tier: 3 }] });
   expect(() => revokeKey(left, ci.id)).toThrow(KeyFileError);
   expect(() => rotateKey(left, ci.id)).toThrow(KeyFileError);
 });
@@ -48,6 +46,7 @@ describe("a file that can't be used says where", () => {
     [JSON.stringify({ keys: [{ ...entry, id: "../x" }] }), "keys[0].id: must be 12 hexadecimal digits"],
     [JSON.stringify({ keys: [{ ...entry, expires: "soon" }] }), "keys[0].expires"],
     [JSON.stringify({ keys: [{ ...entry, scopes: "*" }] }), "keys[0].scopes"],
+    [JSON.stringify({ keys: [{ ...entry, rate: "fast" }] }), "keys[0].rate: must be a rate such as 600/min"],
     [JSON.stringify({ keys: [entry, entry] }), "two keys have the same id"],
   ])("%s", (text, problem) => {
     expect(() => parseKeyFile(text)).toThrow(KeyFileError);

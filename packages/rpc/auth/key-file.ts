@@ -1,4 +1,5 @@
 /** The file of API keys: what it holds, and its changes as pure functions. */
+import { rate } from "@petstore/runtime/rate";
 import * as z from "zod";
 import { formatApiKey, hashOf, KEY_ID, newApiKey, newKeyId } from "./api-key.ts";
 
@@ -13,6 +14,11 @@ const entry = z.looseObject({
   /** SHA-256 of the secret. */
   hash: z.string().regex(/^[\da-f]{64}$/, "must be 64 hexadecimal digits"),
   scopes: z.array(z.string().regex(SCOPE, 'must be a scope such as "books:read", "books:*" or "*"')).max(100),
+  /** How much its holder may send through a gateway, such as "600/min", where that is not as much as others. */
+  rate: z
+    .string()
+    .refine((text) => rate.read(text) !== undefined, `must be ${rate.description}`)
+    .optional(),
   /** From when on it is not accepted. Without one it has no end. */
   expires: z.iso.datetime({ offset: true }).optional(),
 });
@@ -59,10 +65,11 @@ export interface Issued {
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly string[];
+  readonly rate?: string | undefined;
   readonly expires: Date | undefined;
 }
 
-export function createKey(content: KeyFile, { name, scopes, expires }: NewKey): Issued {
+export function createKey(content: KeyFile, { name, scopes, rate, expires }: NewKey): Issued {
   const taken = new Set(content.keys.map(({ id }) => id));
   let id = newKeyId();
   while (taken.has(id)) id = newKeyId();
@@ -72,6 +79,7 @@ export function createKey(content: KeyFile, { name, scopes, expires }: NewKey): 
     name,
     hash: hashOf(key.secret).toString("hex"),
     scopes: [...scopes],
+    ...(rate !== undefined && { rate }),
     ...(expires && { expires: expires.toISOString() }),
   };
   return {

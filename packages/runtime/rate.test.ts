@@ -1,6 +1,6 @@
-import { ConfigError, optional, readEnvironment } from "@petstore/runtime/environment";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { ConfigError, optional, readEnvironment } from "./environment.ts";
 import { judge, type Rate, rate, type Used } from "./rate.ts";
 
 const rates = fc.record({

@@ -2,7 +2,7 @@
  * How many requests a caller may send: the generic cell rate algorithm (GCRA, ITU-T I.371, annex A). All that has to be
  * remembered of a caller is how far it is ahead of one who sends evenly. Pure.
  */
-import { type Kind, kind } from "@petstore/runtime/environment";
+import { type Kind, kind } from "./environment.ts";
 
 export interface Rate {
   /** As many in each window, in the long run. */
