@@ -154,7 +154,8 @@ describe("a service", () => {
           turn();
           inEachTurn.push(begun.length - before);
         }),
-      () => WORK_PER_TURN,
+      { begin: () => WORK_PER_TURN, isOver: () => false },
+      (begin) => begin(),
     );
     const { link, begun, free } = await start({ calls: 1000, bytes: 1_000_000 }, turns);
     free();

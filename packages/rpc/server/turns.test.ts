@@ -6,16 +6,19 @@ import {
   createServerTurns,
   createTurns,
   LONG_TURN_MS,
+  type Pace,
   WORK_PER_TURN,
   WORK_PER_TURN_WHILE_OTHERS_CONNECT,
+  WORK_TOGETHER,
 } from "./turns.ts";
 
-const steady = () => WORK_PER_TURN;
+const steady: Pace = { begin: () => WORK_PER_TURN, isOver: () => false };
+const atOnce = (begin: () => void) => begin();
 
 /** Turns that are taken by hand. */
 function byHand() {
   const due: (() => void)[] = [];
-  const turns = createTurns((turn) => void due.push(turn), steady);
+  const turns = createTurns((turn) => void due.push(turn), steady, atOnce);
   const begun: string[] = [];
   const ask = (caller: string, count: number) => {
     for (let i = 0; i < count; i++) turns(caller, () => void begun.push(`${caller}${i}`));
@@ -38,12 +41,12 @@ test("nothing is begun at once, and so much in one turn", () => {
 
 test("so much may begin at once in one turn, and nothing as long as others wait", () => {
   const { turns, ask, turn } = byHand();
-  const atOnce = (count: number) => Array.from({ length: count }, () => turns.atOnce?.()).filter(Boolean).length;
-  expect(atOnce(2 * WORK_PER_TURN)).toBe(WORK_PER_TURN);
+  const begunAtOnce = (count: number) => Array.from({ length: count }, () => turns.atOnce?.()).filter(Boolean).length;
+  expect(begunAtOnce(2 * WORK_PER_TURN)).toBe(WORK_PER_TURN);
   turn();
-  expect(atOnce(2)).toBe(2);
+  expect(begunAtOnce(2)).toBe(2);
   ask("a", 1);
-  expect(atOnce(2)).toBe(0);
+  expect(begunAtOnce(2)).toBe(0);
 });
 
 test("who asks for little waits for none of what others have asked for before", () => {
@@ -113,7 +116,7 @@ test("while turns are long, less is begun in each, and as much as before once th
   const pace = createPace(() => spent);
   const after = (ms: number) => {
     spent += ms;
-    return pace();
+    return pace.begin();
   };
   const long = Array.from({ length: 8 }, () => after(LONG_TURN_MS + 1));
   expect(long).toEqual([32, 16, 8, 4, 2, 1, 1, 1]);
@@ -124,10 +127,7 @@ test("while turns are long, less is begun in each, and as much as before once th
 test("turns keep to the pace", () => {
   const due: (() => void)[] = [];
   let spent = 0;
-  const turns = createTurns(
-    (turn) => void due.push(turn),
-    createPace(() => spent),
-  );
+  const turns = createTurns((turn) => void due.push(turn), { ...createPace(() => spent), isOver: () => false }, atOnce);
   let begun = 0;
   const begin = () => {
     begun++;
@@ -140,6 +140,48 @@ test("turns keep to the pace", () => {
     return begun;
   });
   expect(perTurn).toEqual([64, 32, 16, 8, 4, 2]);
+});
+
+test("a turn ends as soon as it is found to be long, and what follows from a few pieces is done before the next ones", async () => {
+  let [spent, begun, done] = [0, 0, 0];
+  const due: (() => void)[] = [];
+  const turns = createTurns(
+    (turn) => void due.push(turn),
+    createPace(() => spent),
+  );
+  const open: number[] = [];
+  const follow = () => {
+    spent += 2;
+    done++;
+  };
+  const begin = () => {
+    open.push(++begun - done);
+    queueMicrotask(() => process.nextTick(follow));
+  };
+  for (let i = 0; i < 200; i++) turns(i, begin);
+  const perTurn: number[] = [];
+  for (let i = 0; i < 4; i++) {
+    begun = done = 0;
+    due.shift()?.();
+    await new Promise(setImmediate);
+    perTurn.push(begun);
+  }
+  expect(perTurn).toEqual([16, 16, 16, 8]);
+  expect(Math.max(...open)).toBe(WORK_TOGETHER);
+});
+
+test("nothing more begins at once in a turn that is found to be long", () => {
+  let spent = 0;
+  const turns = createTurns(
+    () => {},
+    createPace(() => spent),
+  );
+  let begun = 0;
+  for (let i = 0; i < WORK_PER_TURN; i++) {
+    if (turns.atOnce?.()) begun++;
+    spent += 2;
+  }
+  expect(begun).toBe(2 * WORK_TOGETHER);
 });
 
 test("what waits already is not begun twice, and what fails keeps nobody from their turn", () => {

@@ -18,21 +18,38 @@ export interface Turns {
  */
 export const WORK_PER_TURN = 64;
 
+/**
+ * Of these, pieces that are begun together. What follows from them at once is done before the next ones, so that is counted
+ * which node announces only then, and what it has cost is known.
+ */
+export const WORK_TOGETHER = 8;
+
 /** The same where a connection was accepted: the event loop accepts one in each turn, and others may wait behind it. */
 export const WORK_PER_TURN_WHILE_OTHERS_CONNECT = 1;
 
-/** Processor time of a turn, in milliseconds, from which on less is begun in the next one. */
+/** Processor time of a turn, in milliseconds, from which on nothing more is begun in it, and less in the next one. */
 export const LONG_TURN_MS = 25;
 
+/** How much is begun in a turn of the event loop. */
+export interface Pace {
+  /** Begins a turn. Gives how much there is room for. */
+  begin(): number;
+  /** The turn has taken so long that nothing more is to begin in it. */
+  isOver(): boolean;
+}
+
 /** Turns for what the connections of a server ask for. */
-export function createServerTurns(server: Server, pace: () => number = createPace()): Turns {
+export function createServerTurns(server: Server, pace: Pace = createPace()): Turns {
   let connects = false;
   server.on("connection", () => (connects = true));
-  return createTurns(setImmediate, () => {
-    const paced = pace();
-    const most = connects ? WORK_PER_TURN_WHILE_OTHERS_CONNECT : paced;
-    connects = false;
-    return most;
+  return createTurns(setImmediate, {
+    ...pace,
+    begin() {
+      const paced = pace.begin();
+      const most = connects ? WORK_PER_TURN_WHILE_OTHERS_CONNECT : paced;
+      connects = false;
+      return most;
+    },
   });
 }
 
@@ -41,14 +58,17 @@ export function createServerTurns(server: Server, pace: () => number = createPac
  * told when it is begun: a page of large records costs a hundred times what a small one does. The processor time is that
  * of this thread, so a machine that is busy with something else does not count.
  */
-export function createPace(spentMs: () => number = threadMs): () => number {
+export function createPace(spentMs: () => number = threadMs): Pace {
   let most = WORK_PER_TURN;
   let before = spentMs();
-  return () => {
-    const now = spentMs();
-    most = now - before > LONG_TURN_MS ? Math.max(1, most / 2) : Math.min(WORK_PER_TURN, most * 2);
-    before = now;
-    return most;
+  return {
+    begin() {
+      const now = spentMs();
+      most = now - before > LONG_TURN_MS ? Math.max(1, most / 2) : Math.min(WORK_PER_TURN, most * 2);
+      before = now;
+      return most;
+    },
+    isOver: () => spentMs() - before > LONG_TURN_MS,
   };
 }
 
@@ -57,37 +77,55 @@ function threadMs(): number {
   return (user + system) / 1000;
 }
 
+/** When all is done that has been asked for by promises and by `nextTick`, before the event loop goes on. */
+const afterAllThatFollows = (begin: () => void): void => queueMicrotask(() => process.nextTick(begin));
+
 /** Callers take turns; what one caller asks for is begun in its order. */
 export function createTurns(
   nextTurn: (turn: () => void) => void = setImmediate,
-  workPerTurn: () => number = createPace(),
+  pace: Pace = createPace(),
+  afterwards: (begin: () => void) => void = afterAllThatFollows,
 ): Turns {
   // Both keep their order, and lose their first at no cost, however long they are.
   const waiting = new Map<unknown, Set<() => unknown>>();
+  let pieces = 0;
+  /** Of these, those that were asked for by what follows from others of this turn: nothing is begun for them alone. */
+  let newcomers = 0;
+  let isBetween = false;
   let isDue = false;
   const schedule = () => {
     if (isDue || waiting.size === 0) return;
     isDue = true;
-    nextTurn(turn);
+    newcomers = 0;
+    nextTurn(() => some(pace.begin()));
   };
-  const turn = () => {
-    let left = workPerTurn();
+  const some = (most: number) => {
+    isBetween = false;
+    let left = most;
     try {
       // What is asked for meanwhile comes last, in this turn if there is room.
-      for (const [caller, pieces] of waiting) {
-        if (left <= 0) break;
+      for (const [caller, own] of waiting) {
+        if (left <= 0 || most - left >= WORK_TOGETHER) break;
         waiting.delete(caller);
-        const [begin] = pieces;
+        const [begin] = own;
         if (!begin) continue;
-        pieces.delete(begin);
-        if (pieces.size > 0) waiting.set(caller, pieces);
+        own.delete(begin);
+        pieces--;
+        if (own.size > 0) waiting.set(caller, own);
         const work = begin();
         left -= typeof work === "number" ? work : 1;
       }
     } finally {
-      isDue = false;
-      schedule();
+      if (left <= 0 || pieces === 0) end();
+      else {
+        isBetween = true;
+        afterwards(() => (pace.isOver() || pieces <= newcomers ? end() : some(left)));
+      }
     }
+  };
+  const end = () => {
+    isBetween = isDue = false;
+    schedule();
   };
   let room: number | undefined;
   const nextRoom = () => {
@@ -96,15 +134,18 @@ export function createTurns(
   const atOnce = () => {
     if (waiting.size > 0) return false;
     if (room === undefined) {
-      room = workPerTurn();
+      room = pace.begin();
       nextTurn(nextRoom);
-    }
+    } else if (room % WORK_TOGETHER === 0 && pace.isOver()) room = 0;
     return --room >= 0;
   };
   const inTurn = (caller: unknown, begin: () => unknown) => {
-    const pieces = waiting.get(caller) ?? new Set();
-    pieces.add(begin);
-    waiting.set(caller, pieces);
+    const own = waiting.get(caller) ?? new Set();
+    if (own.has(begin)) return;
+    own.add(begin);
+    pieces++;
+    if (isBetween) newcomers++;
+    waiting.set(caller, own);
     schedule();
   };
   return Object.assign(inTurn, { atOnce });
