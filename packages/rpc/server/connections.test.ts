@@ -4,6 +4,7 @@ import { type IncomingMessage, Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { bytesTaken, type ConnectionLimits, defaultConnectionLimits, guardConnections } from "./connections.ts";
+import { isRefused } from "./request-memory.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
@@ -145,13 +146,27 @@ test("an error that nobody else listens to is none of the process", () => {
   for (const emitter of [socket, incoming, response, refused]) emitter.emit("error", new Error("reset"));
 });
 
-test("a request that arrives on a connection that was given up is not begun", () => {
+test("a request that arrives on a connection that was given up is not begun, though its socket be still closing", () => {
   const { connect, request, begun } = guarded({ connectionsPerAddress: 1 });
-  const [givenUp, other] = [connect(), connect()];
+  const givenUp = Object.assign(connect(), { destroy() {} });
+  const other = connect();
   request(givenUp);
   expect(begun).not.toHaveBeenCalled();
   request(other);
   expect(begun).toHaveBeenCalledTimes(1);
+});
+
+test("what requests take is counted of strangers, not of peers", () => {
+  const { connections, connect, request } = guarded({ requestBytes: 1000 });
+  const [stranger, peer] = [connect(), connect()];
+  const known = { secret: "known" };
+  expect([peer, peer].map((socket) => isRefused(request(socket, known).incoming as never))).toEqual([false, false]);
+  expect(connections.held()).toBe(0);
+  const { incoming, response } = request(stranger);
+  expect(isRefused(incoming as never)).toBe(true);
+  expect(connections.held()).toBeGreaterThan(0);
+  response.close();
+  expect(connections.held()).toBe(0);
 });
 
 describe("answers that wait", () => {

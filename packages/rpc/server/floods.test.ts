@@ -10,6 +10,7 @@ import {
   ACK,
   END_HEADERS,
   END_STREAM,
+  type Field,
   type Frame,
   FrameType,
   frame,
@@ -292,7 +293,22 @@ describe("requests that never end", () => {
     streams(count, from).map((stream) => headers(stream, undefined, END_HEADERS));
   const acknowledged = ({ type, flags }: Frame) => type === FrameType.PING && flags === ACK;
   const read: Handler = (request, response) => void (other(request, response) || request.resume());
+  /** Of memory for 300 requests, all that one address may have. */
+  const taken = async (port: number) => {
+    const greedy = [rawHttp2(port), rawHttp2(port)];
+    for (const { send, received } of greedy) {
+      send(...begun(80), ping());
+      await received(acknowledged);
+    }
+    return greedy;
+  };
   const elsewhere = "127.0.0.2";
+  const getOther: readonly Field[] = [
+    [":method", "GET"],
+    [":scheme", "http"],
+    [":path", "/other"],
+    [":authority", "a"],
+  ];
 
   test("are refused beyond the share of their address, and may be sent again", async () => {
     let taken = 0;
@@ -331,6 +347,52 @@ describe("requests that never end", () => {
     await hostile.closed;
     const { payload } = await hostile.received(({ type }) => type === FrameType.GOAWAY);
     expect(payload.readUInt32BE(4)).toBe(11);
+  });
+
+  test("count as long as something is done for them, be they reset", async () => {
+    const work = Promise.withResolvers<void>();
+    const all = Promise.withResolvers<void>();
+    let taken = 0;
+    const { port, othersAreServed } = await started(
+      (request, response) => {
+        if (other(request, response)) return;
+        if (++taken === 10) all.resolve();
+        return work.promise;
+      },
+      { requestBytes: 20 * ONE + 64 * 1024 },
+    );
+    const hostile = rawHttp2(port);
+    hostile.send(...streams(10).map((stream) => headers(stream)));
+    await all.promise;
+    hostile.send(...streams(10).map((stream) => reset(stream)), ping());
+    await hostile.received(acknowledged);
+    const [another = 0] = streams(1, 10);
+    hostile.send(headers(another));
+    await hostile.received(({ type, stream }) => type === FrameType.RST_STREAM && stream === another);
+    expect(taken).toBe(10);
+    work.resolve();
+    await othersAreServed();
+  });
+
+  test("may be refused any number of times, if some are taken between", async () => {
+    const { port } = await started(read, { requestBytes: 300 * ONE });
+    const patient = rawHttp2(port);
+    const ask = async (from: number, count: number, type: number) => {
+      const asked = streams(count, from);
+      patient.send(...asked.map((stream) => headers(stream, getOther)));
+      const last = asked.at(-1);
+      await patient.received((frame) => frame.type === type && frame.stream === last);
+    };
+    for (const from of [0, 601]) {
+      const greedy = await taken(port);
+      for (let asked = 0; asked < 600; asked += 50) await ask(from + asked, 50, FrameType.RST_STREAM);
+      for (const { send, received } of greedy) {
+        send(...streams(80).map((stream) => reset(stream)), ping(1));
+        await received((frame) => acknowledged(frame) && frame.payload?.[7] === 1);
+      }
+      await ask(from + 600, 1, FrameType.HEADERS);
+    }
+    expect(patient.socket.destroyed).toBe(false);
   });
 
   test.each([

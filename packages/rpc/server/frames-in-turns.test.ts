@@ -106,6 +106,16 @@ test("while requests wait for their turn nothing more is given", async () => {
   expect(begun).toEqual(Array.from({ length: WAITING_REQUESTS }, () => 0));
 });
 
+test("what a connection has sent before it is destroyed is given no more", async () => {
+  const { client, socket, frames, given, until } = await connected();
+  client.write(Buffer.concat([PREFACE, many(4000, ping())]));
+  await until(() => given.length > 0);
+  const before = given.length;
+  socket.destroy();
+  await until(() => frames.stream.destroyed);
+  expect(given).toHaveLength(before);
+});
+
 test("a trusted connection is given what it has sent at once", async () => {
   const { client, frames, given, pieces } = await connected();
   frames.trust();

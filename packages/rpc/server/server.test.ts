@@ -23,7 +23,9 @@ import { HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/he
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { createHealth, healthService } from "./health.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { defaultLimits, type OnePortLimits } from "./one-port.ts";
 import { maxRequestBytes } from "./request-limit.ts";
+import { REQUEST_BYTES, WORK_BYTES } from "./request-memory.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
 
 /** `:status` as HPACK's static table has it (RFC 7541, appendix A). */
@@ -46,7 +48,7 @@ function enveloped(message: Uint8Array): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-async function started() {
+async function started(limits?: OnePortLimits) {
   const health = createHealth([CategoryService.typeName]);
   const log = silent;
   const dispatcher = createDispatcher([healthService(health)], { deps: { ...realTime, log }, secret: "", errors });
@@ -57,7 +59,7 @@ async function started() {
       routes(router);
     },
   };
-  const server = await startRpcServer({ host: "127.0.0.1", port: 0, log, dispatcher: routed, health });
+  const server = await startRpcServer({ host: "127.0.0.1", port: 0, log, dispatcher: routed, health, limits });
   onTestFinished(() => server.close(0));
   return { ...server, health };
 }
@@ -126,6 +128,25 @@ describe.each(transports)("%s", (_, transport) => {
     await server.close(50);
     expect(await answer).toBeInstanceOf(ConnectError);
   });
+});
+
+test("a message takes memory as soon as its length is announced", async () => {
+  const { port } = await started({ ...defaultLimits, requestBytes: 7 * (REQUEST_BYTES + WORK_BYTES) });
+  const hostile = rawHttp2(port);
+  const path = "/petstore.category.v1.CategoryService/CreateCategory";
+  const fields: readonly Field[] = [
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", path],
+    [":authority", "a"],
+    ["te", "trailers"],
+    ["content-type", "application/grpc"],
+  ];
+  // The requests have room, but not what they will be.
+  const payload = enveloped(Buffer.alloc(LIMIT)).subarray(0, 5);
+  for (const stream of [1, 3, 5])
+    hostile.send(headers(stream, fields, END_HEADERS), frame({ type: FrameType.DATA, stream, payload }));
+  await hostile.closed;
 });
 
 test.each([
