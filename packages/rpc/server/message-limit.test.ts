@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { errors } from "../../../errors.ts";
-import { limitMessages } from "./message-limit.ts";
+import { limitMessages, limitUnpacked, UNPACKED_AT_A_TIME } from "./message-limit.ts";
 
 const LIMIT = 300;
 const message = (bytes: number): Buffer => {
@@ -42,4 +42,23 @@ test("what follows a refused message is read and dropped", async () => {
   const source = Readable.from(pieces(message(10_000), 100), { objectMode: false });
   await expect(Array.fromAsync(limitMessages(source, "application/grpc", LIMIT, errors))).rejects.toThrow();
   await new Promise((resolve) => source.once("end", resolve));
+});
+
+test("few messages are unpacked at a time, and all in the end, whether or not one fails", async () => {
+  let [unpacking, most] = [0, 0];
+  const { decompress } = limitUnpacked(errors)({
+    name: "test",
+    compress: async (bytes) => Uint8Array.from(bytes),
+    async decompress(bytes) {
+      most = Math.max(most, ++unpacking);
+      await new Promise(setImmediate);
+      unpacking--;
+      if (bytes.length % 2 === 1) throw new Error("no");
+      return Uint8Array.from(bytes);
+    },
+  });
+  const sizes = Array.from({ length: 50 }, (_, i) => i);
+  const results = await Promise.allSettled(sizes.map((size) => decompress(new Uint8Array(size), LIMIT)));
+  expect(results.map(({ status }) => status)).toEqual(sizes.map((i) => (i % 2 === 1 ? "rejected" : "fulfilled")));
+  expect(most).toBe(UNPACKED_AT_A_TIME);
 });

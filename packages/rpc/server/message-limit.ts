@@ -54,14 +54,36 @@ export async function* limitMessages(
   }
 }
 
-/** A way to unpack messages that fails with PAYLOAD_TOO_LARGE when one turns out to exceed the limit. */
+/**
+ * Messages that are unpacked at a time, of all requests. Each takes megabytes beside the heap, however few bytes it is
+ * packed into: brotli's window and what comes out. There are no more threads for it by default.
+ */
+export const UNPACKED_AT_A_TIME = 4;
+
+let unpacking = 0;
+const waiting: (() => void)[] = [];
+
+/** Unpacks when it is its turn. */
+async function inTurn<T>(unpack: () => Promise<T>): Promise<T> {
+  if (unpacking < UNPACKED_AT_A_TIME) unpacking++;
+  else await new Promise<void>((resolve) => waiting.push(resolve));
+  try {
+    return await unpack();
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else unpacking--;
+  }
+}
+
+/** A way to unpack messages, a few at a time, that fails with PAYLOAD_TOO_LARGE when one turns out to exceed the limit. */
 export const limitUnpacked =
   (errors: ErrorCatalogue) =>
   (compression: Compression): Compression => ({
     ...compression,
     async decompress(bytes, maxBytes) {
       try {
-        return await compression.decompress(bytes, maxBytes);
+        return await inTurn(() => compression.decompress(bytes, maxBytes));
       } catch (error) {
         throw ConnectError.from(error).code === Code.ResourceExhausted ? tooLarge(errors, maxBytes) : error;
       }
