@@ -28,13 +28,13 @@ const GENERATE = {
 };
 const SAID = "optional string colour = 100 [(transcoder.v1.field).clearable = true];";
 const SHOWN = "optional string colour = 100;";
-const FIELD = "colour: z.string().optional()";
+const FIELD = "colour: s.string.optional";
 
 const records = {
-  category: { messages: { NewCategory: SAID, Category: SHOWN }, after: "description: z.string().optional()" },
-  pet: { messages: { NewPet: SAID, Pet: SHOWN }, after: "factsSchema = z.object({ name: z.string()" },
-  order: { messages: { Order: SAID }, after: "shipDate: momentSchema.optional()" },
-  inventory: { messages: { InventoryUpdate: SAID, InventoryItem: SHOWN }, after: "{ quantity: z.int()" },
+  category: { messages: { NewCategory: SAID, Category: SHOWN }, after: "description: s.string.optional" },
+  pet: { messages: { NewPet: SAID, Pet: SHOWN }, after: "factsSchema = s.object({ name: s.string" },
+  order: { messages: { Order: SAID }, after: "shipDate: momentSchema.optional" },
+  inventory: { messages: { InventoryUpdate: SAID, InventoryItem: SHOWN }, after: "{ quantity: s.int" },
 };
 
 let copy: string;
