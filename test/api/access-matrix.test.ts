@@ -94,6 +94,7 @@ beforeAll(async () => {
     DATA_DIR: dataDir,
     LOG_LEVEL: "silent",
     LAME_DUCK: "0s",
+    TRUST_PROXY: "127.0.0.1",
     AUTH_MODE: "keys,jwt",
     API_KEYS_FILE: file,
     JWT_ISSUER: issuer.url,
@@ -125,6 +126,13 @@ function transportTo(name: string, protocol: string): Transport {
   return transport;
 }
 
+let requests = 0;
+/** Each request comes from an address of its own: one address may show few credentials that are not valid. */
+function fromElsewhere(): Record<string, string> {
+  requests++;
+  return { "x-forwarded-for": `10.0.${requests >> 8}.${requests & 255}` };
+}
+
 /** What became of a call: "admitted" if it was looked at, else status or code, reason and challenge. */
 type Seen = "admitted" | readonly [status: number | string, reason: string | undefined, challenge: string | null];
 
@@ -138,7 +146,8 @@ async function rpc(
   headers: Record<string, string>,
 ): Promise<Seen> {
   try {
-    await transportTo(name, protocol).unary(method, undefined, 10_000, headers, create(method.input));
+    const sent = { ...headers, ...fromElsewhere() };
+    await transportTo(name, protocol).unary(method, undefined, 10_000, sent, create(method.input));
     return "admitted";
   } catch (thrown) {
     const error = ConnectError.from(thrown);
@@ -148,7 +157,7 @@ async function rpc(
 }
 
 async function http(verb: string, path: string, body: boolean, headers: Record<string, string>): Promise<Seen> {
-  const sent = body ? { ...headers, "content-type": "application/json" } : headers;
+  const sent = { ...headers, ...fromElsewhere(), ...(body && { "content-type": "application/json" }) };
   const answer = await fetch(urlOf("gateway") + path, { method: verb, headers: sent, body: body ? "{}" : null });
   const text = await answer.text();
   if ([200, 201, 204, 400, 404].includes(answer.status)) return "admitted";
