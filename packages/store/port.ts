@@ -91,14 +91,6 @@ export interface GetOptions extends CallOptions {
   readonly latest?: boolean;
 }
 
-export interface NextIdOptions extends CallOptions {
-  /**
-   * The number may be one that this process took ahead, a second ago at most: another process may have been given higher
-   * ones since. Otherwise it is higher than all that any process was given before the call.
-   */
-  readonly ahead?: boolean | undefined;
-}
-
 export interface ListQuery<W> {
   /** Absent: every document. */
   readonly where?: W | undefined;
@@ -129,7 +121,7 @@ export interface Store {
   /** Opens a collection, and fills its new indexes. Asked again, the schema must be the same. */
   collection<T extends Doc, const I extends Indexes<T>>(schema: Schema<T, I>): Promise<Collection<T, I>>;
   /** 1, 2, 3 ... never the same twice; gaps are possible. */
-  nextId(sequence: string, options?: NextIdOptions): Promise<number>;
+  nextId(sequence: string, options?: CallOptions): Promise<number>;
   /** Resolves when the store can be read and written. */
   ping(options?: CallOptions): Promise<void>;
   /** Waits for what is under way, then closes. */

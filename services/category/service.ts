@@ -17,7 +17,7 @@ export async function createCategoryService(deps: Deps, peers: CategoryPeers): P
   const keys = createKeys(
     await store.collection(KEYS),
     {
-      nextId: (options) => store.nextId("category", options),
+      nextId: (callContext) => store.nextId("category", callContext),
       resolutionOf: async (id, callContext) => resolutionOf(await categories.get(id, callContext)),
       abandon: (id, callContext) => categories.update(id, insertAborted(id), callContext),
     },

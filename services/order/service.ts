@@ -17,7 +17,7 @@ export async function createOrderService(deps: Deps, peers: OrderPeers): Promise
   const keys = createKeys(
     await store.collection(KEYS),
     {
-      nextId: (options) => store.nextId("order", options),
+      nextId: (callContext) => store.nextId("order", callContext),
       resolutionOf: async (id, callContext) => resolutionOf(await orders.get(id, callContext)),
       abandon: async (id, callContext) => void (await orders.update(id, insertAborted(id), callContext)),
     },

@@ -27,7 +27,7 @@ export async function createPetService(deps: Deps, peers: PetPeers): Promise<Ser
   const keys = createKeys(
     await store.collection(KEYS),
     {
-      nextId: (options) => store.nextId("pet", options),
+      nextId: (callContext) => store.nextId("pet", callContext),
       resolutionOf: async (id, callContext) => resolutionOf(await pets.get(id, callContext)),
       abandon: (id, callContext) => pets.update(id, insertAborted(id), callContext),
     },

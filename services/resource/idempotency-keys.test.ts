@@ -27,8 +27,6 @@ async function setUp() {
   const points: Record<string, (() => Promise<void>) | undefined> = {};
   const collection = await store.collection(KEYS);
   let afterRead: (() => Promise<void>) | undefined;
-  /** Of each id, whether it might have been taken ahead. */
-  const taken: boolean[] = [];
   let isStale = false;
   const slow: typeof collection = {
     ...collection,
@@ -41,10 +39,7 @@ async function setUp() {
   const keys = createKeys(
     slow,
     {
-      nextId(options) {
-        taken.push(options.ahead === true);
-        return store.nextId("record");
-      },
+      nextId: () => store.nextId("record"),
       resolutionOf: async (id) => resolutions.get(id) ?? "unwritten",
       abandon: async (id) => void (resolutions.has(id) || resolutions.set(id, "abandoned")),
     },
@@ -95,23 +90,11 @@ async function setUp() {
   const makeStale = () => {
     isStale = true;
   };
-  return { keys, resolutions, decide, attempt, points, advance, delayAfterRead, makeStale, taken };
+  return { keys, resolutions, decide, attempt, points, advance, delayAfterRead, makeStale };
 }
 const body = { name: "Rex" };
 const other = { name: "Tom" };
 const ok = (id: number, params: object, replayed: boolean) => ({ answer: { id, params }, replayed });
-
-test("ids that may have been taken ahead are for records without a key, and for their first attempt", async () => {
-  const { attempt, decide, keys, taken } = await setUp();
-  await attempt(body, decide("accepted"));
-  await attempt(other, decide("refused"), {}, "Another");
-  expect(taken).toEqual(taken.map(() => false));
-  taken.length = 0;
-  const options = { rpc: "Create", requestId: undefined, params: body };
-  let round = 0;
-  await keys.create({} as Call, options, (id, params) => decide(round++ ? "accepted" : "abandoned")(id, params));
-  expect(taken).toEqual([true, false]);
-});
 
 describe("the same key and body", () => {
   test("make one record, and every answer but the first is a replay", async () => {

@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import type { Call, CallContext } from "@petstore/rpc/call";
 import { EPOCH, SEEN_EPOCH_HEADER } from "@petstore/rpc/client/keyed-retry";
-import type { Collection, NextIdOptions } from "@petstore/store/port";
+import type { Collection } from "@petstore/store/port";
 import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
 import { createExpiry, removeExpired } from "./expiry.ts";
@@ -39,7 +39,7 @@ export type Resolution = "unwritten" | "undecided" | "accepted" | "refused" | "a
 
 /** What keys must know of the records that they name. */
 export interface KeyedRecords {
-  nextId(options: NextIdOptions): Promise<number>;
+  nextId(callContext: CallContext): Promise<number>;
   resolutionOf(id: number, callContext: CallContext): Promise<Resolution>;
   /** Writes a record that is unwritten as an abandoned one. */
   abandon(id: number, callContext: CallContext): Promise<void>;
@@ -156,8 +156,7 @@ export function createKeys(
       const claimFor = async (id: number): Promise<Claimed<P>> =>
         attempt ? claimOrJoin(attempt, id, call) : { id, params, isReplay: false };
 
-      // Under a key ids are compared with epochs, so they are given in the order in which attempts begin.
-      const firstId = await records.nextId({ deadline: call.deadline, ahead: !attempt });
+      const firstId = await records.nextId(call);
       await failpoint("key.id-taken");
       let claimed = await claimFor(firstId);
       for (let round = 0, freshIds = 0; round < MAX_ROUNDS; round++) {

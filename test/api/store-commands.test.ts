@@ -26,7 +26,7 @@ afterAll(async () => {
 const dbOf = (service: string) => client.db(`petstore_${service}`);
 /** Those of workers, which run on timers, ask for these fields. */
 const OF_WORKERS = ["pending", "hasReservations", "hour", "endedOn"];
-/** Of readiness; and of numbers, of which more are taken ahead the faster requests follow one another. */
+/** Of readiness; and of numbers, which requests of one turn take together. */
 const NOT_COUNTED = ["_petstore", "_sequences"];
 
 /** The id in the answer. */

@@ -97,7 +97,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       admission.read(callOptions, () =>
         run(callOptions, async (call) => {
           checkId(sequence);
-          return nextId(sequence, call, callOptions);
+          return nextId(sequence, call);
         }),
       ),
     ping: (callOptions) =>
