@@ -22,7 +22,7 @@ import {
 import { type Rate, rate } from "@petstore/runtime/rate";
 import type { DeprecationPolicy } from "connect-transcoder";
 import { lameDuckSettings, type ProcessConfig, processConfig, processSettings, replicasOf } from "../config.ts";
-import { proxies } from "./rates/caller-address.ts";
+import { type Network, proxies } from "./rates/caller-address.ts";
 
 /** How large a request may be and how long it may take. */
 export interface Limits {
@@ -48,7 +48,7 @@ export interface GatewayConfig extends ProcessConfig {
   /** How many requests each caller may send to this process; none means as many as it likes. */
   readonly rate: Rate | undefined;
   /** Proxies in front of it, which are believed when they say whose request it is: addresses and networks. */
-  readonly trustedProxies: readonly string[];
+  readonly trustedProxies: readonly Network[];
   readonly limits: Limits;
   /** How long it goes on serving after it was told to stop, unready. */
   readonly lameDuckMs: number;

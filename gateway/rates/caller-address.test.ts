@@ -1,10 +1,11 @@
-import { optional, readEnvironment } from "@petstore/runtime/environment";
+import { readEnvironment, withDefault } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
 import { callerAddress, proxies } from "./caller-address.ts";
 
 const PROXY = "10.0.0.1";
+const read = (text: string) => readEnvironment({ P: text }, { P: withDefault(proxies, []) }).P;
 const of = (trusted: string[], remoteAddress: string, headers: Record<string, string> = {}) =>
-  callerAddress(trusted)({ headers, socket: { remoteAddress } });
+  callerAddress(read(trusted.join()))({ headers, socket: { remoteAddress } });
 const behind = (headers: Record<string, string>) => of(["10.0.0.0/8", "2001:db8:1::/48"], PROXY, headers);
 
 test("without proxies it is the peer, whatever the headers say", () => {
@@ -40,9 +41,12 @@ test.each([
 ])("%s counts as %s", (peer, expected) => expect(of([], peer)).toBe(expected));
 
 describe("as a setting", () => {
-  const read = (text: string) => readEnvironment({ P: text }, { P: optional(proxies) }).P;
   test("addresses and networks", () => {
-    expect(read("10.0.0.1, 10.0.0.0/8,2001:db8::/32")).toEqual(["10.0.0.1", "10.0.0.0/8", "2001:db8::/32"]);
+    expect(read("10.0.0.1, 10.0.0.0/8,2001:db8::/32")).toEqual([
+      { address: "10.0.0.1", bits: 32 },
+      { address: "10.0.0.0", bits: 8 },
+      { address: "2001:db8::", bits: 32 },
+    ]);
   });
   test.each(["proxy.example", "10.0.0.0/33", "10.0.0.0/8/8", "10.0.0.0/", "::/129", "10.0.0"])("not %s", (text) => {
     expect(() => read(text)).toThrow(/must be a comma-separated list, each of them an IP address or a network/);

@@ -5,15 +5,22 @@ import { callerNetwork, plainAddress } from "@petstore/rpc/server/caller-network
 import { type Kind, kind, list } from "@petstore/runtime/environment";
 import parseForwarded from "forwarded-parse";
 
-const proxy: Kind<string> = kind("an IP address or a network such as 10.0.0.0/8", (text) => {
+/** A network, or one address as the smallest. */
+export interface Network {
+  readonly address: string;
+  readonly bits: number;
+}
+
+const network: Kind<Network> = kind("an IP address or a network such as 10.0.0.0/8", (text) => {
   const [address = "", bits, more] = text.split("/");
   const most = isIPv6(address) ? 128 : 32;
   const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-  return isIP(address) !== 0 && isNetwork && more === undefined ? text : undefined;
+  if (isIP(address) === 0 || !isNetwork || more !== undefined) return undefined;
+  return { address, bits: bits === undefined ? most : Number(bits) };
 });
 
 /** Addresses and networks of proxies. */
-export const proxies: Kind<readonly string[]> = list(proxy);
+export const proxies: Kind<readonly Network[]> = list(network);
 
 /** More are not looked at: a caller can write as many as fit into the header. */
 const MAX_HOPS = 32;
@@ -28,12 +35,9 @@ export type CallerAddress = (request: {
  * that is none. Where both are there and say different things, one of them may be the caller's own invention: then it is
  * the proxy's address that counts. Of IPv6 it is the network of 64 bits, which is what one customer has.
  */
-export function callerAddress(trusted: readonly string[]): CallerAddress {
+export function callerAddress(trusted: readonly Network[]): CallerAddress {
   const list = new BlockList();
-  for (const entry of trusted) {
-    const [address = "", bits] = entry.split("/");
-    list.addSubnet(address, bits === undefined ? (isIPv6(address) ? 128 : 32) : Number(bits), family(address));
-  }
+  for (const { address, bits } of trusted) list.addSubnet(address, bits, family(address));
   const isTrusted = (address: string) => list.check(address, family(address));
   const nearest = (hops: readonly string[], from: string): string => {
     let nearest = from;

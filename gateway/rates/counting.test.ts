@@ -29,7 +29,10 @@ const rate = { requests: 20, windowMs: 60_000, burst: 3 };
 const start = (auth?: Parameters<typeof startGateway>[2]) => {
   const services = [{ desc: PetService, transport: servedInProcess(PetService, implementation as never) }];
   return startGateway(PetService, implementation as never, {
-    rates: { limits: createRateLimits(rate, { clock }), addressOf: callerAddress(["127.0.0.1"]) },
+    rates: {
+      limits: createRateLimits(rate, { clock }),
+      addressOf: callerAddress([{ address: "127.0.0.1", bits: 32 }]),
+    },
     everywhere: cors([ORIGIN]),
     plugins: [
       docs({ basePath: "", title: "Petstore", document: "{}" }),
