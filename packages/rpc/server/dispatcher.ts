@@ -120,13 +120,18 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   const underWay = { unary: 0, server_streaming: 0 };
   const most = { unary: maxCalls, server_streaming: maxStreams };
 
+  function logFailure(entry: object, failure: RpcError, thrown: unknown): void {
+    if (isBug(thrown)) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
+    else if (failure.code === Code.Unavailable)
+      deps.log.warn({ ...entry, cause: oneLine(failure.cause) }, failure.rawMessage);
+    else deps.log.debug({ ...entry, code: Code[failure.code] }, failure.rawMessage);
+  }
+
   function admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal> {
     const refuse = (thrown: unknown): never => {
       const requestId = requestIdOf(headers, deps.random);
       const failure = toRpcError(thrown, { requestId });
-      const entry = { rpc: methodName(method), requestId, code: Code[failure.code] };
-      if (isBug(thrown)) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
-      else deps.log.debug(entry, failure.rawMessage);
+      logFailure({ rpc: methodName(method), requestId }, failure, thrown);
       throw failure;
     };
     try {
@@ -167,11 +172,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       log(failure: RpcError | undefined, thrown: unknown): void {
         const { requestId, caller } = call;
         const entry = { rpc: methodName(method), requestId, caller, ms: Math.round(deps.clock() - started) };
-        if (!failure) deps.log.debug(entry, "served");
-        else if (isBug(thrown)) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
-        else if (failure.code === Code.Unavailable)
-          deps.log.warn({ ...entry, cause: oneLine(failure.cause) }, failure.rawMessage);
-        else deps.log.debug({ ...entry, code: Code[failure.code] }, failure.rawMessage);
+        if (failure) logFailure(entry, failure, thrown);
+        else deps.log.debug(entry, "served");
       },
     };
   }

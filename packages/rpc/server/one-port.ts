@@ -224,8 +224,8 @@ function createRefusals() {
 /**
  * Bounds what runs for one HTTP/2 connection. A stream that its client has reset is none any more to HTTP/2, but its
  * handler runs to its end; so handlers are counted, and where twice as many run as there may be streams, new streams are
- * refused. Strangers' requests take turns: when one is begun, what came together
- * with it was read, and if that has reset it, nothing is done.
+ * refused. Strangers' requests take turns: when one is begun, what came together with it was read, and if that has reset
+ * it, nothing is done.
  */
 function limitWork(
   handler: Handler,

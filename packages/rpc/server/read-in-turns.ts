@@ -16,10 +16,10 @@ const HEAD_SLICES = 64;
 /**
  * Lets the connections of a server take turns, address by address. Each in its turn takes one step: it begins the next
  * request that was read, or reads a slice of what has arrived. What is one slice by itself, on a connection without other
- * requests, is read at once as long as nobody waits for a turn: that is nearly every request. With some requests that wait for their answers it reads no
- * further, so what is kept for pipelined requests is bounded: the rest waits as bytes, with the client in the end. They
- * are begun one after the other (RFC 9112, 9.3.2), each when the answer to the one before was taken, and none on a
- * connection that is over.
+ * requests, is read at once as long as nobody waits for a turn: that is nearly every request. With some requests that
+ * wait for their answers it reads no further, so what is kept for pipelined requests is bounded: the rest waits as bytes,
+ * with the client in the end. They are begun one after the other (RFC 9112, 9.3.2), each when the answer to the one
+ * before was taken, and none on a connection that is over.
  *
  * Without it node parses all that one read of the socket has brought, 64 KiB with some thousand requests, or ten thousand
  * chunks of a body, and goes on when the first request has ended the connection.
