@@ -63,7 +63,7 @@ async function run(args: string[]): Promise<void> {
 
 function parse(args: string[]) {
   try {
-    const { values, positionals } = parseArgs({ args, options: options, allowPositionals: true });
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
     const [command, id, ...more] = positionals;
     if (more.length > 0) throw new Refused(USAGE);
     return { values, command, id };
