@@ -77,6 +77,13 @@ describe("layers", () => {
     const found = sources.filter(({ text }) => /pet/i.test(text.replaceAll("@petstore/", "")));
     expect(found.map(({ path }) => path).filter((path) => path.startsWith("packages/rpc/"))).toEqual([]);
   });
+  test("the client knows nothing but the contract, and nobody but its users knows it", () => {
+    const own = (path: string) => path.startsWith("packages/client/");
+    expect(
+      offenders(/^packages\/client\//, (name) => !own(name) && !/^@(bufbuild\/protobuf|connectrpc\/)/.test(name)),
+    ).toEqual([]);
+    expect(offenders(/^(?!packages\/client\/)/, own)).toEqual([]);
+  });
   test("packages know each other in one direction", () => {
     const packageOf = (path: string) => /^packages\/(\w+)\//.exec(path)?.[1];
     const known: Record<string, readonly string[]> = { rpc: ["runtime", "transcoder"] };
@@ -124,7 +131,7 @@ describe("purity", () => {
   });
   test("time, chance and timers are handed in below the entry files", () => {
     const found = holders(/Date\.now|Math\.random|new Date\(\)|performance\.now/).filter((path) =>
-      /^(packages\/(?!runtime\/clock\.ts|transcoder\/server\/options\.ts)|services\/)/.test(path),
+      /^(packages\/(?!runtime\/clock\.ts|transcoder\/server\/options\.ts|client\/petstore\.ts)|services\/)/.test(path),
     );
     expect(found).toEqual([]);
   });

@@ -1,0 +1,111 @@
+/** What calls reject with: an error whose `reason` says what happened, and by which TypeScript knows what else it has. */
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { ViolationsSchema } from "./gen/buf/validate/validate_pb.ts";
+import { ErrorInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
+import { ErrorReason } from "./gen/petstore/common/v1/error_reason_pb.ts";
+
+/** What the petstore says, see ErrorReason in the contract. */
+type Said = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">;
+
+/**
+ * Why a call failed. Of its own the client says:
+ * - `CANCELLED`: the signal of the call was aborted.
+ * - `UNREACHABLE`: no answer came, or none of a petstore's. A write may have happened.
+ * - `UNRECOGNIZED`: a reason that this version does not know; the message tells it.
+ */
+export type Reason = Said | "CANCELLED" | "UNREACHABLE" | "UNRECOGNIZED";
+
+/** What is wrong with one field of a request. */
+export interface Violation {
+  /** Such as "pet.name"; "" where it is the whole message. */
+  readonly field: string;
+  readonly message: string;
+}
+
+interface Failed<R extends Reason> extends Error {
+  readonly name: "PetstoreError";
+  readonly reason: R;
+  /** For the petstore's operator: names the request in its logs. */
+  readonly requestId: string | undefined;
+  /** What the transport said. */
+  readonly cause: ConnectError;
+}
+
+/** Too much was asked for, or the petstore can't answer now. */
+type Busy = "OVERLOADED" | "RATE_LIMITED" | "UNAVAILABLE";
+
+/** A union by `reason`: `switch` over it, and each case has what belongs to it. */
+export type PetstoreError =
+  | Failed<Exclude<Reason, "VALIDATION_FAILED" | Busy>>
+  | (Failed<"VALIDATION_FAILED"> & { readonly violations: readonly Violation[] })
+  /** After how many milliseconds to try again, if the petstore said so. */
+  | (Failed<Busy> & { readonly retryAfterMs: number | undefined });
+
+export const isPetstoreError = (error: unknown): error is PetstoreError =>
+  error instanceof Error && error.name === "PetstoreError" && "reason" in error;
+
+const isSaid = (reason: string): reason is Said => Object.hasOwn(ErrorReason, reason) && reason !== "UNSPECIFIED";
+
+/** Lets every call reject with a PetstoreError and nothing else. */
+export const withErrors = (next: Transport): Transport => ({
+  unary: (...call) => next.unary(...call).catch((thrown: unknown) => Promise.reject(petstoreError(thrown))),
+  async stream(...call) {
+    try {
+      const response = await next.stream(...call);
+      return { ...response, message: withErrorsOf(response.message) };
+    } catch (thrown) {
+      throw petstoreError(thrown);
+    }
+  },
+});
+
+async function* withErrorsOf<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (thrown) {
+    throw petstoreError(thrown);
+  }
+}
+
+/** The PetstoreError for whatever a transport threw. */
+export function petstoreError(thrown: unknown): PetstoreError {
+  if (isPetstoreError(thrown)) return thrown;
+  const cause = ConnectError.from(thrown);
+  const reason = reasonOf(cause);
+  const message = reason === "UNRECOGNIZED" ? `${told(cause)}: ${cause.rawMessage}` : cause.rawMessage;
+  const own = {
+    name: "PetstoreError",
+    reason,
+    requestId: cause.metadata.get("x-request-id") ?? undefined,
+    ...(reason === "VALIDATION_FAILED" && { violations: violationsOf(cause) }),
+    ...(isBusy(reason) && { retryAfterMs: retryAfterOf(cause) }),
+  };
+  return Object.assign(new Error(message, { cause }), own) as PetstoreError;
+}
+
+const isBusy = (reason: Reason): reason is Busy => ["OVERLOADED", "RATE_LIMITED", "UNAVAILABLE"].includes(reason);
+
+const told = (error: ConnectError) =>
+  error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === "petstore")?.reason;
+
+function reasonOf(error: ConnectError): Reason {
+  const reason = told(error);
+  if (reason !== undefined) return isSaid(reason) ? reason : "UNRECOGNIZED";
+  if (error.code === Code.Canceled) return "CANCELLED";
+  // The time of a call is over here and there at once: who notices first is chance.
+  return error.code === Code.DeadlineExceeded ? "DEADLINE_EXCEEDED" : "UNREACHABLE";
+}
+
+const violationsOf = (error: ConnectError): Violation[] =>
+  error.findDetails(ViolationsSchema).flatMap(({ violations }) =>
+    violations.map(({ field, message }) => ({
+      field: (field?.elements ?? []).map(({ fieldName }) => fieldName).join("."),
+      message,
+    })),
+  );
+
+/** In seconds, as the petstore sends it (RFC 9110, section 10.2.3). */
+function retryAfterOf(error: ConnectError): number | undefined {
+  const seconds = Number(error.metadata.get("retry-after") ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
+}

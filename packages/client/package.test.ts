@@ -1,0 +1,26 @@
+/** The package as others get it: its README is true, and a browser loads little. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { rolldown } from "rolldown";
+import { expect, test } from "vitest";
+import { ErrorReason } from "../../proto/gen/petstore/common/v1/error_reason_pb.ts";
+import { ErrorReason as OwnReason } from "./gen/petstore/common/v1/error_reason_pb.ts";
+
+const textOf = (path: string) => readFileSync(join(import.meta.dirname, path), "utf8");
+
+test("the README shows the example as it is", () => {
+  expect(textOf("README.md")).toContain(`\`\`\`js\n${textOf("example/order.js")}\`\`\``);
+});
+
+test("a browser loads 40 KB at most, packed, with all that it needs", async () => {
+  const bundle = await rolldown({ input: join(import.meta.dirname, "index.ts"), platform: "browser" });
+  const { output } = await bundle.generate({ minify: true });
+  expect(output.map(({ fileName }) => fileName)).toEqual(["index.js"]);
+  expect(output[0].imports).toEqual([]);
+  expect(gzipSync(output[0].code).length).toBeLessThan(40_000);
+});
+
+test("it knows the reasons of the contract", () => {
+  expect(OwnReason).toEqual(ErrorReason);
+});

@@ -1,0 +1,61 @@
+/** Calls again what is safe to call again. */
+import type { DescMethodUnary } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import type { Transport } from "@connectrpc/connect";
+import { type PetstoreError, petstoreError } from "./errors.ts";
+
+const MAX_ATTEMPTS = 4;
+const FIRST_PAUSE_MS = 100;
+
+/** The field that makes a create safe to repeat (AIP-155). */
+const KEY = "requestId";
+
+export interface RetryDeps {
+  readonly clock: () => number;
+  readonly random: () => number;
+  /** Resolves after so many milliseconds, or when the signal is aborted. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Gives every create an idempotency key of its own, and repeats reads and creates that brought no answer, or one that says
+ * "not now"; changes and deletions only when they were refused for their rate, for then nothing was done. Pauses are drawn
+ * (full jitter), never shorter than the petstore asks for. What would not be over before the call's deadline is not tried.
+ */
+export const withRetry = (next: Transport, { clock, random, sleep }: RetryDeps): Transport => ({
+  ...next,
+  async unary(method, signal, timeoutMs, header, input, contextValues) {
+    const keyed = withKey(method, input);
+    const isRepeatable = method.idempotency === Level.NO_SIDE_EFFECTS || KEY in keyed;
+    const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock() + timeoutMs;
+    for (let attempt = 1; ; attempt++) {
+      const leftMs = timeoutMs === undefined ? undefined : Math.max(1, deadline - clock());
+      try {
+        return await next.unary(method, signal, leftMs, header, keyed, contextValues);
+      } catch (thrown) {
+        const error = petstoreError(thrown);
+        const jitter = random() * FIRST_PAUSE_MS * 2 ** attempt;
+        const pauseMs = Math.max(jitter, ("retryAfterMs" in error && error.retryAfterMs) || 0);
+        const isWorthIt = attempt < MAX_ATTEMPTS && passes(error, isRepeatable) && clock() + pauseMs < deadline;
+        if (!isWorthIt || signal?.aborted) throw error;
+        await sleep(pauseMs, signal);
+        if (signal?.aborted) throw error;
+      }
+    }
+  },
+});
+
+/** Whether the same call may end otherwise a moment later, and does no harm. */
+function passes({ reason }: PetstoreError, isRepeatable: boolean): boolean {
+  if (reason === "RATE_LIMITED") return true;
+  return isRepeatable && (reason === "UNAVAILABLE" || reason === "OVERLOADED" || reason === "UNREACHABLE");
+}
+
+function withKey<T extends object>({ input: { field } }: DescMethodUnary, init: T): T {
+  if (!(KEY in field) || (init as Record<string, unknown>)[KEY]) return init;
+  return { ...init, [KEY]: newKey() };
+}
+
+/** 128 random bits. Not `randomUUID`, which a page has over https alone. */
+const newKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
