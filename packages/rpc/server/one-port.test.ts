@@ -12,6 +12,7 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { ACK, END_STREAM, type Frame, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
 import type { Handler, OnePortLimits } from "./one-port.ts";
 
@@ -200,6 +201,67 @@ describe("closing", () => {
     response.end("finished");
     expect(await answer).toBe("finished");
     await Promise.all([done, closed(session)]);
+  });
+
+  test("a request that an HTTP/2 client sends before it knows is answered, then the connection ends", async () => {
+    const { server, port } = await started();
+    const { send, received, closed } = rawHttp2(port);
+    const acknowledge = async (isNext: (frame: Required<Frame>) => boolean) => {
+      const { payload } = await received((frame) => frame.type === FrameType.PING && isNext(frame));
+      send(frame({ type: FrameType.PING, flags: ACK, payload }));
+      return payload;
+    };
+    const everything = 2 ** 31 - 1;
+    const goaway = (isWanted: (last: number) => boolean) =>
+      received(({ type, payload }) => type === FrameType.GOAWAY && isWanted(payload.readUInt32BE(0)));
+    const codeOf = ({ payload }: Required<Frame>) => payload.readUInt32BE(4);
+    const answered = (id: number) =>
+      received(({ stream, flags, type }) => stream === id && type === FrameType.DATA && (flags & END_STREAM) !== 0);
+    send(headers(1));
+    await answered(1);
+    const done = serverClosed(server);
+    const first = await acknowledge(() => true);
+    expect(codeOf(await goaway((last) => last === everything))).toBe(constants.NGHTTP2_NO_ERROR);
+    send(headers(3));
+    await answered(3);
+    await acknowledge(({ payload }) => !payload.equals(first));
+    const second = await goaway((last) => last !== everything);
+    expect([second.payload.readUInt32BE(0), codeOf(second)]).toEqual([3, constants.NGHTTP2_NO_ERROR]);
+    await Promise.all([done, closed]);
+  });
+
+  test("HTTP/2 clients that ask without a pause lose nothing", async () => {
+    const { server, url } = await started();
+    const counts = { asked: 0, answered: 0 };
+    const sessions = Array.from({ length: 8 }, () => http2(url));
+    const clients = sessions.flatMap((session) =>
+      Array.from({ length: 10 }, async () => {
+        while (!session.closed) {
+          counts.asked++;
+          if ((await text(post(session).end()).catch(() => "")) === "2.0 0") counts.answered++;
+        }
+      }),
+    );
+    while (counts.answered < 1000) await sleep(1);
+    const done = serverClosed(server);
+    await Promise.all([done, ...clients, ...sessions.map(closed)]);
+    expect(counts.answered).toBe(counts.asked);
+  });
+
+  test("a connection that was accepted and has said nothing yet is served, once", async () => {
+    const { server, url, port } = await started();
+    const accepted = (count: number) =>
+      new Promise<void>((resolve) => server.on("connection", () => --count === 0 && resolve()));
+    const both = accepted(2);
+    const plain = tcp(port);
+    const session = tcp(port);
+    await both;
+    const done = serverClosed(server);
+    plain.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    expect(await text(plain)).toMatch(/connection: close[\s\S]*1\.1 0/i);
+    const client = connectHttp2(url, { createConnection: () => session }).on("error", () => {});
+    expect(await text(post(client).end())).toBe("2.0 0");
+    await done;
   });
 
   test("finishes a running HTTP/1.1 request on a kept-alive connection, then that ends", async () => {

@@ -12,6 +12,7 @@ import {
   guardConnections,
 } from "./connections.ts";
 import { type FramesInTurns, framesInTurns } from "./frames-in-turns.ts";
+import { sayGoodbye } from "./goaway.ts";
 import { isKeptOpen } from "./kept-open.ts";
 import { readInTurns } from "./read-in-turns.ts";
 import { isRefused, whileWorking } from "./request-memory.ts";
@@ -45,13 +46,16 @@ export const defaultLimits: OnePortLimits = {
 /** Resolves, if it gives a promise, when nothing is done for the request any more, whatever became of its connection. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
+/** Once the server closes, a connection that was accepted before has so long to say what it is. */
+const LAST_SNIFF_MS = 1_000;
+
 /** The first bytes of HTTP/2's preface, and of no HTTP/1.1 method (RFC 9113 section 3.4). */
 const PREFACE = Buffer.from("PRI");
 
 /**
  * A server that looks at the first bytes of each connection and hands it to HTTP/1.1 or HTTP/2. It is used like a
- * `node:http` server, and its `close` is graceful for both: what runs is finished, HTTP/2 peers are told to go elsewhere
- * (GOAWAY), idle connections end. `closeAllConnections` cuts off what remains.
+ * `node:http` server, and its `close` is graceful for both: what runs and what is on its way is finished, HTTP/2 peers are
+ * told to go elsewhere (GOAWAY, twice), idle connections end. `closeAllConnections` cuts off what remains.
  */
 export function createOnePortServer(
   handler: Handler,
@@ -104,7 +108,9 @@ export function createOnePortServer(
   const close = http1.close.bind(http1);
   http1.close = (callback) => {
     closeSessions();
-    for (const socket of undecided) socket.destroy();
+    setTimeout(() => {
+      for (const socket of undecided) socket.destroy();
+    }, LAST_SNIFF_MS).unref();
     // A kept-alive connection that is busy now is closed when it falls idle (`readInTurns`).
     return close(callback);
   };
@@ -170,13 +176,20 @@ function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections
     const arrived = () => clearTimeout(timer);
     stream.once("end", arrived).once("close", arrived);
   });
+  let isClosing = false;
+  const end = (session: Http2Session) => {
+    const frames = framesOf.get(session);
+    if (frames) sayGoodbye(session, frames.stream);
+  };
   const closeSessions = () => {
-    for (const session of sessions) session.close();
+    isClosing = true;
+    for (const session of sessions) end(session);
   };
   const taken = (session: Http2Session, socket: Socket, frames: FramesInTurns) => {
     framesOf.set(session, frames);
+    if (isClosing) end(session);
     session.setTimeout(limits.idleMs, () => {
-      session.close();
+      end(session);
       // A session that is destroyed waits for a client that reads nothing.
       setTimeout(() => socket.destroy(), limits.sniffMs).unref();
     });
