@@ -108,6 +108,18 @@ test("a stop is told at once, new and idle connections are served all the while,
   expect([silent.socket.closed, silent.text().match(/HTTP/g)?.length]).toEqual([true, 1]);
 });
 
+test("connections that wait to be accepted when the server stops to listen are served, once", async () => {
+  const { port, closing, endLameDuck } = await start();
+  endLameDuck();
+  const connections = Array.from({ length: 50 }, () => open(port));
+  await Promise.all(connections.map(({ socket }) => once(socket, "connect")));
+  const closed = closing.close();
+  for (const { socket } of connections) socket.write(GET);
+  const answers = await Promise.all(connections.map(({ answers }) => answers(1)));
+  expect(answers.map(([answer = ""]) => CLOSE.test(answer))).toEqual(connections.map(() => true));
+  await closed;
+});
+
 test("requests that run at the stop, and those that came behind them, are answered before their connection ends", async () => {
   const { app, port, gate, closing, endLameDuck } = await start();
   const slow = Promise.withResolvers<void>();

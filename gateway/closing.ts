@@ -1,6 +1,7 @@
 /** How the gateway stops without losing a request that is on its way. */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { acceptWaiting } from "@petstore/rpc/server/listen";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { FastifyInstance } from "fastify";
 
@@ -32,6 +33,7 @@ export function createClosing(app: FastifyInstance, { lameDuckMs, sleep }: Closi
     accepting = false;
     answers.announceClose();
     if (server.listening) await sleep(lameDuckMs);
+    await acceptWaiting(server);
     const cutOff = setTimeout(() => server.closeAllConnections(), GRACE_MS);
     // Node does this first, and counts a connection as idle whose last answer is still being written.
     const closeIdle = server.closeIdleConnections.bind(server);

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
-import { BACKLOG, ListenError, listen } from "./listen.ts";
+import { acceptWaiting, BACKLOG, ListenError, listen } from "./listen.ts";
 
 const host = "127.0.0.1";
 
@@ -30,6 +30,22 @@ test("a port is shared only by those that all say so", async () => {
   await using second = createServer();
   expect(await listen(second, { host, port, reusePort: true })).toBe(port);
   await expect(listen(createServer(), { host, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+});
+
+test("connections that wait when a server is to be closed are accepted", async () => {
+  const server = createServer();
+  let accepted = 0;
+  server.on("connection", (socket) => accepted++ && socket.destroy());
+  const port = await listen(server, { host, port: 0 });
+  const sockets = Array.from({ length: 50 }, () => connect(port, host).on("error", () => {}));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  expect(accepted).toBeLessThan(50); // or nobody waits
+  await acceptWaiting(server);
+  server.close();
+  expect(accepted).toBe(50);
 });
 
 const SYSTEM_LIMIT = "/proc/sys/net/core/somaxconn";

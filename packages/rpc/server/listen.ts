@@ -1,5 +1,6 @@
 /** Listening on a port, and what to do when that fails. */
 import type { AddressInfo, Server } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** What an operator can do about an error of listening, by its code; undefined where nothing can be said. */
 export type ListenAdvice = (code: string, host: string, port: number) => string | undefined;
@@ -41,6 +42,24 @@ export async function listen(server: Server, options: ListenOptions, adviceOn?: 
   }
   server.off("error", reject);
   return (server.address() as AddressInfo).port;
+}
+
+/**
+ * Accepts the connections that wait, so that a server which is closed next leaves none behind: the system resets those. Node
+ * accepts one in each turn of its event loop. The turn that has begun may have looked before they came, so two turns
+ * without any say that none waits.
+ */
+export async function acceptWaiting(server: Server): Promise<void> {
+  let idleTurns = 0;
+  const note = () => {
+    idleTurns = 0;
+  };
+  server.on("connection", note);
+  for (let turns = 0; idleTurns < 2 && turns < BACKLOG; turns++) {
+    idleTurns++;
+    await nextTurn();
+  }
+  server.off("connection", note);
 }
 
 /** The address by which this machine reaches a server that listens on `host`. */

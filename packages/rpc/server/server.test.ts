@@ -116,6 +116,19 @@ describe.each(transports)("%s", (_, transport) => {
     await expect(call(server, "late")).rejects.toThrow();
   });
 
+  test("closing serves the connections that wait to be accepted", async () => {
+    const server = await started();
+    const sockets = Array.from({ length: 50 }, () => connect(server.port, "127.0.0.1"));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+    const closed = server.close();
+    const answers = await Promise.all(sockets.map((socket) => text(socket.end("GET / HTTP/1.1\r\nhost: a\r\n\r\n"))));
+    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 404 /);
+    await closed;
+  });
+
   test("closing cuts off what takes too long", async () => {
     const server = await started();
     const arrived = Promise.withResolvers<void>();

@@ -16,7 +16,7 @@ import { isPeerRequest } from "./authorization.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { HealthState } from "./health.ts";
 import { ensureHost } from "./host.ts";
-import { type ListenAdvice, listen, origin } from "./listen.ts";
+import { acceptWaiting, type ListenAdvice, listen, origin } from "./listen.ts";
 import { limitCall, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
@@ -158,6 +158,7 @@ async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncIter
 async function closeServer(server: Server, graceMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
+  await acceptWaiting(server);
   server.close(() => resolve());
   await promise;
   clearTimeout(cutOff);
