@@ -21,7 +21,7 @@ import {
 } from "@petstore/runtime/environment";
 import { type Rate, rate } from "@petstore/runtime/rate";
 import type { DeprecationPolicy } from "connect-transcoder";
-import { lameDuckSettings, type ProcessConfig, processConfig, processSettings, replicasOf } from "../config.ts";
+import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../config.ts";
 import { type Network, proxies } from "./rates/caller-address.ts";
 
 /** How large a request may be and how long it may take. */
@@ -39,8 +39,8 @@ export interface Limits {
 
 export interface GatewayConfig extends ProcessConfig {
   readonly name: "gateway";
-  /** It listens where other gateways do. */
-  readonly reusePort: boolean;
+  /** The file descriptor of the socket that it listens on, if it was started with one. */
+  readonly descriptor: number | undefined;
   /** In front of every path: "" or such as "/api", without a slash at the end. */
   readonly basePath: string;
   /** Web pages that may call from a browser: origins, or "*" for all. Empty means none. */
@@ -65,7 +65,11 @@ const corsOrigin: Kind<string> = kind("the origin of a web page such as https://
   text === "*" ? text : url.read(text),
 );
 
+/** Of those that a process is started with: the convention of systemd's sd_listen_fds(3). */
+const FIRST_DESCRIPTOR = 3;
+
 const gatewaySettings = {
+  LISTEN_FDS: optional(integer(1, 1)),
   HTTP_BASE_PATH: withDefault(basePath, ""),
   CORS_ORIGINS: withDefault(list(corsOrigin), []),
   RATE_LIMIT: optional(rate),
@@ -95,7 +99,7 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
   return {
     ...processConfig(values, "gateway", terminal),
     name: "gateway",
-    reusePort: replicasOf(values.REPLICAS, "gateway") > 1,
+    descriptor: values.LISTEN_FDS && FIRST_DESCRIPTOR,
     basePath: values.HTTP_BASE_PATH,
     corsOrigins: values.CORS_ORIGINS,
     rate: values.RATE_LIMIT,

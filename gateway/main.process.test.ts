@@ -1,14 +1,15 @@
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
-import { createServer } from "node:net";
+import { BoundSocket, createServer } from "node:net";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 
 type Env = Record<string, string>;
 
 /** Runs the gateway until `until` is in its output, or until it ends by itself. */
-async function run(env: Env, until?: string) {
+async function run(env: Env, until?: string, socket?: number) {
   const child = spawn(process.execPath, ["gateway/main.ts"], {
     env: {
       PATH: process.env.PATH,
@@ -17,8 +18,8 @@ async function run(env: Env, until?: string) {
       PORT: "0",
       ...env,
     },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+    stdio: ["ignore", "pipe", "pipe", ...(socket === undefined ? [] : [socket])],
+  }) as ChildProcessByStdio<null, Readable, Readable>;
   const stderr = text(child.stderr);
   let stdout = "";
   for await (const chunk of child.stdout) {
@@ -51,6 +52,29 @@ test("starts without its services, says where it is, and stops when told to", as
     child.kill("SIGTERM");
   }
   expect(await once(child, "exit")).toEqual([0, null]);
+}, 60_000);
+
+test("LISTEN_FDS: listens on the socket that it is started with, where connections wait from one run to the next", async () => {
+  using socket = new BoundSocket({ host: "127.0.0.1" });
+  const url = `http://127.0.0.1:${socket.address().port}/healthz`;
+  const start = () => run({ LISTEN_FDS: "1", LAME_DUCK: "0s" }, "ready at", socket.fd());
+  const { child: first, stdout } = await start();
+  expect(stdout).toContain(`ready at http://127.0.0.1:${socket.address().port}`);
+  expect((await fetch(url, { headers: { connection: "close" } })).status).toBe(200);
+  first.kill("SIGKILL");
+  await once(first, "exit");
+  const answer = fetch(url, { headers: { connection: "close" } });
+  const { child: second } = await start();
+  try {
+    expect((await answer).status).toBe(200);
+  } finally {
+    second.kill("SIGTERM");
+  }
+  expect(await once(second, "exit")).toEqual([0, null]);
+}, 60_000);
+
+test("LISTEN_FDS without a socket is a problem of the variable", async () => {
+  expect(await refusal({ LISTEN_FDS: "1" })).toMatch(/LISTEN_FDS=1 says that descriptor 3 is a socket/);
 }, 60_000);
 
 test("goes on serving when told to stop, unready, and ends each connection with an answer that says so", async () => {

@@ -56,7 +56,9 @@ describe("REPLICAS", () => {
     expect(launcherConfig({ REPLICAS: "gateway:2,pet:1" }, false).dataDir).toBe("data");
   });
 
-  test("REPLICA, which is for one process alone, is not handed on", () => {
-    expect(Object.keys(launcherConfig({ REPLICA: "7" }, false).environment)).not.toContain("REPLICA");
+  test("REPLICA and LISTEN_FDS, which are for one process alone, are not handed on", () => {
+    const names = Object.keys(launcherConfig({ REPLICA: "7", LISTEN_FDS: "1" }, false).environment);
+    expect(names).not.toContain("REPLICA");
+    expect(names).not.toContain("LISTEN_FDS");
   });
 });

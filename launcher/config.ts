@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { lookup } from "node:dns/promises";
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { BoundSocket } from "node:net";
 import { join } from "node:path";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
 import {
@@ -31,8 +32,8 @@ export interface LauncherConfig {
 
 /**
  * The environment of the five processes: as it is, with a secret that they share. On a terminal they log warnings and
- * worse unless LOG_LEVEL says otherwise, or the addresses would scroll away. PORT, REPLICA and the services' addresses
- * are for processes that run alone and are left out. Throws `ConfigError`.
+ * worse unless LOG_LEVEL says otherwise, or the addresses would scroll away. PORT, REPLICA, LISTEN_FDS and the services'
+ * addresses are for processes that run alone and are left out. Throws `ConfigError`.
  */
 export function launcherConfig(
   given: Environment = process.env,
@@ -44,7 +45,12 @@ export function launcherConfig(
     ...(terminal ? { LOG_LEVEL: "warn" } : {}),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value?.trim())),
   };
-  for (const name of ["PORT", "REPLICA", ...processNames.map((process) => `${process.toUpperCase()}_URL`)])
+  for (const name of [
+    "PORT",
+    "REPLICA",
+    "LISTEN_FDS",
+    ...processNames.map((process) => `${process.toUpperCase()}_URL`),
+  ])
     delete environment[name];
   const values = readEnvironment(environment, { ...processSettings, ...storeSettings, ...lameDuckSettings });
   // What is wrong for all of them is told once, before any is started.
@@ -68,19 +74,21 @@ export function launcherConfig(
 }
 
 /**
- * A port that gateways share would be shared with those of another petstore, too: tries whether it is free. Throws
- * `ConfigError`.
+ * The socket that all gateways listen on. It is open as long as the launcher: connections that came when a gateway stopped
+ * or died are accepted by another one, or by the next. With a socket of its own (SO_REUSEPORT) each would take with it
+ * those that wait there. Throws `ConfigError`.
  */
-export async function checkSharedPort({ host, port }: NonNullable<LauncherConfig["sharedPort"]>): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const probe = createServer().once("error", reject);
-  probe.listen({ host, port }, () => probe.close(() => resolve()));
+export async function bindSharedPort({ host, port }: NonNullable<LauncherConfig["sharedPort"]>): Promise<BoundSocket> {
+  const refuse = (code: string) =>
+    new ConfigError([`Can't listen on ${host}:${port}: ${listenAdvice(code, host, port) ?? code}`]);
+  let socket: BoundSocket;
   try {
-    await promise;
+    socket = new BoundSocket({ host: (await lookup(host)).address, port });
   } catch (error) {
-    const { code = "" } = error as NodeJS.ErrnoException;
-    throw new ConfigError([`Can't listen on ${host}:${port}: ${listenAdvice(code, host, port) ?? code}`]);
+    throw refuse((error as NodeJS.ErrnoException).code ?? `${error}`);
   }
+  if (socket.fd() < 0) throw refuse("ENOTSUP");
+  return socket;
 }
 
 /** Makes the data directory if need be, and tries whether it can be written. Throws `ConfigError`. */

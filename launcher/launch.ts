@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { ConfigError } from "@petstore/runtime/environment";
 import { instanceOf, processNames, replicasOf } from "../config.ts";
-import { checkDataDir, checkSharedPort, type LauncherConfig, launcherConfig } from "./config.ts";
+import { bindSharedPort, checkDataDir, type LauncherConfig, launcherConfig } from "./config.ts";
 import { type Place, paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
 
@@ -43,8 +43,11 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
     stopLimitMs += lameDuckMs;
     if (endsWithParent) whenOrphaned(() => stop("npm is gone: stopping", 0));
     if (dataDir !== undefined) await checkDataDir(dataDir);
-    if (sharedPort !== undefined) await checkSharedPort(sharedPort);
-    for (const program of programs(config)) children.push(supervise(program, { environment, say }));
+    const shared = sharedPort && (await bindSharedPort(sharedPort));
+    for (const program of programs(config)) {
+      const socket = program.kind === "gateway" ? shared : undefined;
+      children.push(supervise(program, { environment, say, socket }));
+    }
     const places = await allReady(children);
     if (!isStopping()) say(welcome(places, (performance.now() - startedAt) / 1000, dataDir));
   } catch (error) {

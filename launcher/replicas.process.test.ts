@@ -69,6 +69,16 @@ describe.skipIf(mongodbMissing)("two gateways and two processes of pet", () => {
     await it.printed(/^gateway-2 is back at/m);
     await until("gateway-2");
 
+    // The port is the launcher's: even without any gateway, connections wait there for the next one.
+    const ends = () => it.output().match(/^gateway-\d ended \(SIGKILL\)/gm)?.length ?? 0;
+    const before = ends();
+    for (const name of ["gateway-1", "gateway-2"]) process.kill(pidOf(it, name), "SIGKILL");
+    const asked = status("/pets/1");
+    expect(await asked).toBe(200);
+    expect(ends()).toBe(before + 2);
+    for (const name of ["gateway-1", "gateway-2"])
+      await it.printed(new RegExp(`^${name} ended[^]*^${name} is back at`, "m"));
+
     it.process.kill("SIGTERM");
     expect(await it.ended).toBe(0);
   });
@@ -76,7 +86,7 @@ describe.skipIf(mongodbMissing)("two gateways and two processes of pet", () => {
 
 test("a port that gateways share is not shared with another petstore", { timeout }, async () => {
   await using other = createServer();
-  const port = await listen(other, { host: "127.0.0.1", port: 0, reusePort: true });
+  const port = await listen(other, { host: "127.0.0.1", port: 0 });
   await using it = started({ MONGODB_URI: "mongodb://127.0.0.1:1/", PORT_BASE: `${port}` });
   await it.printed(/can't start|waiting for/);
   expect(it.output()).toContain(`can't start. Can't listen on 127.0.0.1:${port}: port ${port} is taken`);

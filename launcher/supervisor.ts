@@ -1,5 +1,6 @@
 /** Keeps child processes running: starts them, starts them again when they crash, stops them. */
 import { type ChildProcess, spawn } from "node:child_process";
+import type { BoundSocket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "@petstore/runtime/environment";
 import type { Command, Report } from "@petstore/runtime/lifecycle";
@@ -45,12 +46,14 @@ export interface Surroundings {
   readonly environment: Environment;
   /** Tells people, in one line. */
   readonly say: (line: string) => void;
+  /** The child listens on it: file descriptor 3, which LISTEN_FDS tells as systemd's sd_listen_fds(3) does. */
+  readonly socket?: BoundSocket | undefined;
   readonly backoff?: typeof defaultBackoff;
 }
 
 /** Starts a program, and starts it again whenever it ends after it was ready once. */
 export function supervise(program: Program, surroundings: Surroundings): Child {
-  const { say, backoff = defaultBackoff } = surroundings;
+  const { say, socket, backoff = defaultBackoff } = surroundings;
   const firstReady = Promise.withResolvers<string>();
   const stopping = new AbortController();
   let current: ChildProcess | undefined;
@@ -60,8 +63,8 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
     let readyAt: number | undefined;
     let refusal: string | undefined;
     const child = spawn(process.execPath, program.args, {
-      env: { ...surroundings.environment, ...program.environment },
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
+      env: { ...surroundings.environment, ...program.environment, ...(socket && { LISTEN_FDS: "1" }) },
+      stdio: ["ignore", "inherit", "inherit", ...(socket ? [socket.fd()] : []), "ipc"],
     });
     current = child;
     child.on("message", (report: Report) => {

@@ -24,14 +24,6 @@ test("an error without advice is left as it is", async () => {
   await expect(listen(createServer(), { host, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
 });
 
-test("a port is shared only by those that all say so", async () => {
-  await using first = createServer();
-  const port = await listen(first, { host, port: 0, reusePort: true });
-  await using second = createServer();
-  expect(await listen(second, { host, port, reusePort: true })).toBe(port);
-  await expect(listen(createServer(), { host, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
-});
-
 test("connections that wait when a server is to be closed are accepted", async () => {
   const server = createServer();
   let accepted = 0;

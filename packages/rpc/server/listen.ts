@@ -21,8 +21,8 @@ export interface ListenOptions {
   readonly host: string;
   /** 0 lets the system choose one. */
   readonly port: number;
-  /** Other processes may listen there, too, if they say the same; each new connection goes to one of them (SO_REUSEPORT). */
-  readonly reusePort?: boolean;
+  /** A file descriptor of a socket that is bound there already, and that other processes may have, too. */
+  readonly descriptor?: number | undefined;
 }
 
 /**
@@ -30,9 +30,10 @@ export interface ListenOptions {
  * error as it is where there is none.
  */
 export async function listen(server: Server, options: ListenOptions, adviceOn?: ListenAdvice): Promise<number> {
-  const { host, port, reusePort } = options;
+  const { host, port, descriptor } = options;
+  const place = descriptor === undefined ? { host, port } : { fd: descriptor };
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once("error", reject).listen({ host, port, reusePort, backlog: BACKLOG }, () => resolve());
+  server.once("error", reject).listen({ ...place, backlog: BACKLOG }, () => resolve());
   try {
     await promise;
   } catch (error) {
