@@ -24,6 +24,8 @@ export interface LauncherConfig {
   readonly sharedPort: { readonly host: string; readonly port: number } | undefined;
   /** Undefined when MongoDB stores the data. */
   readonly dataDir: string | undefined;
+  /** What callers are asked for; undefined when nobody is asked. */
+  readonly credential: "API key" | "access token" | undefined;
   /** npm started this process, so it ends with npm: a signal to npm alone does not arrive here. */
   readonly endsWithParent: boolean;
   /** How long the gateway goes on serving after it was told to stop. */
@@ -54,7 +56,7 @@ export function launcherConfig(
     delete environment[name];
   const values = readEnvironment(environment, { ...processSettings, ...storeSettings, ...lameDuckSettings });
   // What is wrong for all of them is told once, before any is started.
-  processConfig(values, "gateway", terminal);
+  const { auth } = processConfig(values, "gateway", terminal);
   const { DATA_DIR, MONGODB_URI, REPLICAS: replicas, HOST: host, PORT_BASE, LAME_DUCK: lameDuckMs } = values;
   if (!MONGODB_URI && processNames.some((name) => name !== "gateway" && replicasOf(replicas, name) > 1)) {
     throw new ConfigError([
@@ -68,6 +70,7 @@ export function launcherConfig(
     replicas,
     sharedPort: isShared ? { host, port: portOf("gateway", PORT_BASE) } : undefined,
     dataDir: MONGODB_URI ? undefined : DATA_DIR,
+    credential: auth && (auth.apiKeysFile === undefined ? "access token" : "API key"),
     endsWithParent: given.npm_lifecycle_event !== undefined,
     lameDuckMs,
   };

@@ -36,6 +36,15 @@ describe("a start", () => {
     expect(it.output().match(/^ {2}curl /gm)).toHaveLength(3);
   });
 
+  test("shows how to get a credential and where to put it, when one is asked for", { timeout }, async () => {
+    const keys = join(dataDir, "keys.json");
+    await writeFile(keys, '{"keys":[]}');
+    await using it = launched(["gateway:well"], { AUTH_MODE: "keys", API_KEYS_FILE: keys });
+    await it.printed(/Ctrl-C stops everything/);
+    expect(it.output()).toContain("Try, with an API key, such as `npm run -s keys -- create --name me");
+    expect(it.output().match(/^ {2}curl .* -H "authorization: Bearer \$CREDENTIAL"/gm)).toHaveLength(3);
+  });
+
   test("shows no colours when nobody looks", { timeout }, async () => {
     await using it = launched(["gateway:well"]);
     await it.printed(/is ready/);

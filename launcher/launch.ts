@@ -49,7 +49,7 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
       children.push(supervise(program, { environment, say, socket }));
     }
     const places = await allReady(children);
-    if (!isStopping()) say(welcome(places, (performance.now() - startedAt) / 1000, dataDir));
+    if (!isStopping()) say(welcome(places, (performance.now() - startedAt) / 1000, config));
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof ChildDied)) throw error;
     await stop(`${paint("red", "The petstore can't start.")} ${error.message}`, 1);

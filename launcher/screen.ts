@@ -1,7 +1,13 @@
 /** What the launcher tells people. It speaks on standard error: standard output belongs to the processes' logs. */
 import { styleText } from "node:util";
+import type { LauncherConfig } from "./config.ts";
 
 type Style = Parameters<typeof styleText>[0];
+
+const howToGet = {
+  "API key": "an API key, such as `npm run -s keys -- create --name me --scopes '*'` prints",
+  "access token": "an access token of the issuer",
+};
 
 /** One line or several. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -17,7 +23,11 @@ export interface Place {
 }
 
 /** Where everything is, and what to try. */
-export function welcome(places: readonly Place[], seconds: number, dataDir: string | undefined): string {
+export function welcome(
+  places: readonly Place[],
+  seconds: number,
+  { dataDir, credential }: Pick<LauncherConfig, "dataDir" | "credential">,
+): string {
   const gateways = places.filter(({ kind }) => kind === "gateway");
   const services = places.filter(({ kind }) => kind !== "gateway");
   const gateway = gateways[0]?.url ?? "";
@@ -30,8 +40,9 @@ export function welcome(places: readonly Place[], seconds: number, dataDir: stri
     row("gateway", gateway, `HTTP and JSON, Connect, gRPC-Web${several}`),
     ...services.map(({ name, url }) => row(name, url, "gRPC, gRPC-Web, Connect")),
   ];
+  const shown = credential ? ' -H "authorization: Bearer $CREDENTIAL"' : "";
   const post = (path: string, body: object) =>
-    `  curl -X POST ${gateway}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+    `  curl -X POST ${gateway}${path}${shown} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
   return [
     "",
     paint("green", `The petstore is ready (${seconds.toFixed(1)} s).`),
@@ -39,10 +50,10 @@ export function welcome(places: readonly Place[], seconds: number, dataDir: stri
     ...rows,
     row("docs", `${gateway}/docs`, "every operation, described"),
     "",
-    "Try:",
+    ...(credential ? [`Try, with ${howToGet[credential]}:`, "  read -rs CREDENTIAL"] : ["Try:"]),
     post("/categories", { name: "dog" }),
     post("/pets", { name: "Rex", categoryId: 1 }),
-    `  curl ${gateway}/pets`,
+    `  curl ${gateway}/pets${shown}`,
     "",
     `Data is in ${dataDir ?? "MongoDB"}. Ctrl-C stops everything.`,
     "",
