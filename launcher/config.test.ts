@@ -1,4 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { launcherConfig } from "./config.ts";
 
 test("the processes share a secret that is new each time, unless one is set", () => {
@@ -7,6 +10,15 @@ test("the processes share a secret that is new each time, unless one is set", ()
   expect(secret()).not.toBe(secret());
   const own = { INTERNAL_SECRET: "0123456789abcdef0123456789abcdef" };
   expect(launcherConfig(own, false).environment).toMatchObject(own);
+});
+
+test("a secret in a file is left where it is", () => {
+  const dir = mkdtempSync(join(tmpdir(), "secret-"));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const file = join(dir, "internal");
+  writeFileSync(file, "0123456789abcdef0123456789abcdef\n");
+  const { environment } = launcherConfig({ INTERNAL_SECRET_FILE: file }, false);
+  expect([environment.INTERNAL_SECRET_FILE, environment.INTERNAL_SECRET]).toEqual([file, undefined]);
 });
 
 test("on a terminal they log warnings and worse, unless told otherwise", () => {

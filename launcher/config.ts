@@ -42,7 +42,7 @@ export function launcherConfig(
   terminal = process.stdout.isTTY === true,
 ): LauncherConfig {
   const environment: Record<string, string | undefined> = {
-    INTERNAL_SECRET: randomBytes(32).toString("hex"),
+    ...(given.INTERNAL_SECRET_FILE?.trim() ? {} : { INTERNAL_SECRET: randomBytes(32).toString("hex") }),
     NODE_COMPILE_CACHE: join(import.meta.dirname, "../node_modules/.cache/compile"),
     ...(terminal ? { LOG_LEVEL: "warn" } : {}),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value?.trim())),

@@ -1,4 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import * as environment from "./environment.ts";
 import { type Kind, optional, readEnvironment, required, withDefault } from "./environment.ts";
 
@@ -81,4 +84,44 @@ test("what is required must be set", () => {
 
 test("a wrong secret is told without its text", () => {
   for (const kind of [secret(99), mongodbUri]) expect(() => reads(kind, "hunter2")).toThrow(/^X is wrong(?!.*hunter2)/);
+});
+
+describe("a secret in a file", () => {
+  const settings = { X: required(secret(8)) };
+  const fileOf = (content: string) => {
+    const dir = mkdtempSync(join(tmpdir(), "secret-"));
+    onTestFinished(() => rmSync(dir, { recursive: true }));
+    const path = join(dir, "x");
+    writeFileSync(path, content);
+    return path;
+  };
+
+  test("is read without the line feed at its end", () => {
+    expect(readEnvironment({ X_FILE: fileOf("hunter2hunter2\n") }, settings).X.reveal()).toBe("hunter2hunter2");
+    expect(readEnvironment({ X_FILE: " ", X: "hunter2hunter2" }, settings).X.reveal()).toBe("hunter2hunter2");
+  });
+
+  test.each<[string, () => Record<string, string>, string]>([
+    [
+      "that is wrong",
+      () => ({ X_FILE: fileOf("hunter2") }),
+      "X, read from the file that X_FILE names, is wrong: it must",
+    ],
+    ["that is empty", () => ({ X_FILE: fileOf("\n") }), "X, read from the file that X_FILE names, is wrong: it must"],
+    ["that is not there", () => ({ X_FILE: "/hunter2" }), "X_FILE names a file that can't be read (ENOENT)."],
+    ["that is a directory", () => ({ X_FILE: tmpdir() }), "X_FILE names a file that can't be read (EISDIR)."],
+    [
+      "and in the variable",
+      () => ({ X_FILE: fileOf("hunter2hunter2"), X: "hunter2hunter2" }),
+      "X and X_FILE are both set",
+    ],
+  ])("%s is told without its text", (_, environment, problem) => {
+    const read = () => readEnvironment(environment(), settings);
+    expect(read).toThrow(problem);
+    expect(read).not.toThrow("hunter2");
+  });
+
+  test("is for secrets alone", () => {
+    expect(readEnvironment({ X_FILE: fileOf("plain") }, { X: optional(text) }).X).toBeUndefined();
+  });
 });

@@ -1,7 +1,8 @@
 /**
- * Reading variables of the environment: kinds of value, and `readEnvironment`, which names every wrong one at once. Pure.
- * A variable that is empty or blank counts as not set.
+ * Reading variables of the environment: kinds of value, and `readEnvironment`, which names every wrong one at once. Pure,
+ * but for secrets that stand in files. A variable that is empty or blank counts as not set.
  */
+import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -40,7 +41,7 @@ export interface Kind<T> {
   readonly description: string;
   /** Undefined for a text that is none. */
   readonly read: (text: string) => T | undefined;
-  /** A problem with it is told without the text. */
+  /** A problem with it is told without the text, which may stand in a file that the variable NAME_FILE names. */
   readonly isHidden?: boolean;
 }
 
@@ -154,16 +155,47 @@ export function readEnvironment<S extends Readonly<Record<string, Setting<unknow
 ): Values<S> {
   const problems: string[] = [];
   const values = Object.entries(settings).map(([name, { kind, absent, required }]) => {
-    const given = environment[name]?.trim();
-    if (given === undefined || given === "") {
+    const { given, shown, problem } = kind.isHidden ? secretText(environment, name) : plainText(environment, name);
+    if (problem !== undefined) problems.push(problem);
+    else if (given === undefined) {
       if (required) problems.push(`${name} is not set: it must be ${kind.description}.`);
-      return [name, absent];
+    } else {
+      const value = kind.read(given);
+      if (value === undefined) problems.push(`${shown} is wrong: it must be ${kind.description}.`);
+      return [name, value];
     }
-    const value = kind.read(given);
-    const shown = kind.isHidden ? name : `${name}=${given}`;
-    if (value === undefined) problems.push(`${shown} is wrong: it must be ${kind.description}.`);
-    return [name, value];
+    return [name, absent];
   });
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.fromEntries(values) as Values<S>;
+}
+
+interface Given {
+  readonly given: string | undefined;
+  /** The variable, in words that begin a sentence. */
+  readonly shown: string;
+  readonly problem?: string;
+}
+
+function plainText(environment: Environment, name: string): Given {
+  const given = environment[name]?.trim() || undefined;
+  return { given, shown: `${name}=${given}` };
+}
+
+/**
+ * A secret stands in the variable NAME, or in the file that NAME_FILE names, as containers are given theirs. Not even the
+ * path is repeated: it could be the secret itself, by mistake.
+ */
+function secretText(environment: Environment, name: string): Given {
+  const { given } = plainText(environment, name);
+  const { given: path } = plainText(environment, `${name}_FILE`);
+  if (path === undefined) return { given, shown: name };
+  const shown = `${name}, read from the file that ${name}_FILE names,`;
+  if (given !== undefined) return { given, shown, problem: `${name} and ${name}_FILE are both set: set one of them.` };
+  try {
+    return { given: readFileSync(path, "utf8").trim(), shown };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return { given, shown, problem: `${name}_FILE names a file that can't be read (${code}).` };
+  }
 }
