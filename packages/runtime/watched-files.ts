@@ -1,0 +1,74 @@
+/** Files that are read again while a process runs. What can't be used leaves what was read before. */
+import { readFile } from "node:fs/promises";
+import type { Runtime } from "./clock.ts";
+import { every } from "./workers.ts";
+
+/** How often they are looked at, a quarter more at most: a change counts within a second. */
+const LOOK_MS = 500;
+
+export interface WatchOptions<T> extends Pick<Runtime, "log" | "sleep" | "random"> {
+  /** For the log, in few words such as "api-keys". */
+  readonly name: string;
+  /** Throws when they can't be used; the message says why, and quotes nothing secret. */
+  readonly parse: (texts: readonly string[]) => T;
+  /** What the log says of what was read. */
+  readonly describe: (value: T) => object;
+  /** What the log says when they were read again, and when they can't be used. */
+  readonly said: { readonly again: string; readonly unusable: string };
+}
+
+export interface Watched<T> extends AsyncDisposable {
+  current(): T;
+  /** Is called with what was read whenever that has changed. */
+  onChange(take: (value: T) => void): void;
+  /** Reads them again, as happens by itself. Never rejects. */
+  reload(): Promise<void>;
+}
+
+/**
+ * Opens files that belong together: they count as soon as all of them can be used, by what is in them, so that a directory
+ * may be exchanged behind a symbolic link. Rejects when they can't be used now, see `problemOf`.
+ */
+export async function watchFiles<T>(
+  paths: readonly string[],
+  { name, parse, describe, said, log, ...time }: WatchOptions<T>,
+): Promise<Watched<T>> {
+  const read = () => Promise.all(paths.map((path) => readFile(path, "utf8")));
+  const listeners: ((value: T) => void)[] = [];
+  let texts = await read();
+  let value = parse(texts);
+  let problem: string | undefined;
+
+  async function reload(): Promise<void> {
+    try {
+      const found = await read();
+      const isChanged = found.some((text, i) => text !== texts[i]);
+      if (isChanged) {
+        value = parse(found);
+        texts = found;
+        for (const take of listeners) take(value);
+      }
+      if (isChanged || problem !== undefined) log.info({ paths, ...describe(value) }, said.again);
+      problem = undefined;
+    } catch (err) {
+      const found = problemOf(err, paths);
+      if (found !== problem) log.error({ paths, problem: found }, said.unusable);
+      problem = found;
+    }
+  }
+
+  const watch = every(LOOK_MS, name, reload, { log, ...time });
+  return {
+    current: () => value,
+    onChange: (take) => void listeners.push(take),
+    reload,
+    [Symbol.asyncDispose]: () => watch[Symbol.asyncDispose](),
+  };
+}
+
+/** Why files can't be used, in words that follow "can't be used: ". Which of several, it says by itself. */
+export function problemOf(error: unknown, paths: readonly string[]): string {
+  const { code, message, path } = error as NodeJS.ErrnoException;
+  if (path === undefined) return message;
+  return `${paths.length > 1 ? `${path}: ` : ""}${code === "ENOENT" ? "there is no such file" : code}`;
+}
