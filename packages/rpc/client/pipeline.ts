@@ -11,7 +11,7 @@ import { createBalancer } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
 import { withKeyedRetry } from "./keyed-retry.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
-import { openReplica, type Replica } from "./replica.ts";
+import { openReplica, type Replica, type ReplicaOptions } from "./replica.ts";
 import { withRetry } from "./retry.ts";
 
 export interface PipelineDeps extends Pick<Runtime, "clock" | "random" | "sleep"> {
@@ -27,13 +27,11 @@ const layers: readonly Layer[] = [withKeyedRetry, withRetry, withAmbiguousFailur
 export const pipeline = (innermost: Transport, deps: PipelineDeps): Transport =>
   layers.reduceRight((next, layer) => layer(next, deps), innermost);
 
-export interface ServiceTransportOptions extends PipelineDeps {
+export interface ServiceTransportOptions
+  extends PipelineDeps,
+    Pick<ReplicaOptions, "secret" | "certificates" | "link"> {
   /** Where the service is, such as "http://127.0.0.1:8081": the addresses of all its replicas, one at least. */
   readonly urls: readonly string[];
-  /** Lets the call through to internal services, and its caller header be believed. */
-  readonly secret: string;
-  /** Whether unary calls go over links, where the replicas have them. True by default. */
-  readonly link?: boolean;
 }
 
 export interface ServiceTransport extends Transport {
@@ -45,11 +43,12 @@ export interface ServiceTransport extends Transport {
 export function createServiceTransport({
   urls,
   secret,
-  link = true,
+  certificates,
+  link,
   ...deps
 }: ServiceTransportOptions): ServiceTransport {
   const limit = limitCalls(deps.errors);
-  const replicas = urls.map((url) => openReplica(url, { secret, limit, link, clock: deps.clock }));
+  const replicas = urls.map((url) => openReplica(url, { secret, certificates, limit, link, clock: deps.clock }));
   const balanced = withLoadBalancing(createBalancer(replicas, deps), deps);
   const close = () => {
     for (const replica of replicas) replica.close();

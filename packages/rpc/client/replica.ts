@@ -3,11 +3,13 @@ import { constants, type Http2Session } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "@petstore/runtime/clock";
+import type { Watched } from "@petstore/runtime/watched-files";
 import { SECRET_HEADER } from "../call.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { withLink } from "../link/client.ts";
 import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_PATH, STREAM_WINDOW_BYTES } from "../link/version.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
+import { type Certificates, MIN_VERSION } from "../tls/certificates.ts";
 import { type CallLimit, withCallLimit } from "./call-limit.ts";
 import { markNeverRan } from "./never-ran.ts";
 
@@ -26,22 +28,34 @@ export interface Replica {
 }
 
 export interface ReplicaOptions {
-  /** Lets calls through to internal services, and their caller be believed. */
-  readonly secret: string;
+  /** Lets calls through to internal services, and their caller be believed, unless a certificate does. */
+  readonly secret?: string | undefined;
+  /** What a replica with an https address is shown, and the authorities it is verified by. By default nothing, and Node's. */
+  readonly certificates?: Watched<Certificates> | undefined;
   /** It may be one for several replicas. */
   readonly limit: CallLimit;
   readonly clock: Clock;
   /** Whether unary calls go over a link, where the replica has one. True by default. */
-  readonly link?: boolean;
+  readonly link?: boolean | undefined;
 }
 
 /** Connects when it is first called. */
-export function openReplica(url: string, { secret, limit, clock, link = true }: ReplicaOptions): Replica {
+export function openReplica(url: string, options: ReplicaOptions): Replica {
+  const { secret, certificates, limit, clock, link = true } = options;
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
   const settings = { initialWindowSize: STREAM_WINDOW_BYTES };
-  // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
-  const connections = new Http2SessionManager(url, pings, { settings, rejectUnauthorized: true });
+  const connections = new Http2SessionManager(url, pings, {
+    settings,
+    // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
+    rejectUnauthorized: true,
+    minVersion: MIN_VERSION,
+    // Looked at for each connection.
+    get secureContext() {
+      return certificates?.current().context;
+    },
+  });
   const sessions = watched(connections);
+  const shown: Record<string, string> = secret === undefined ? {} : { [SECRET_HEADER]: secret };
   const transport = createGrpcTransport({
     baseUrl: url,
     sessionManager: sessions,
@@ -51,12 +65,12 @@ export function openReplica(url: string, { secret, limit, clock, link = true }: 
     acceptCompression: [],
     interceptors: [
       (next) => (request) => {
-        request.header.set(SECRET_HEADER, secret);
+        for (const [name, value] of Object.entries(shown)) request.header.set(name, value);
         return next(request);
       },
     ],
   });
-  const linkHeaders = { "content-type": LINK_CONTENT_TYPE, te: "trailers", [SECRET_HEADER]: secret };
+  const linkHeaders = { "content-type": LINK_CONTENT_TYPE, te: "trailers", ...shown };
   const connect = () => sessions.request("POST", LINK_PATH, linkHeaders, {});
   const health = createClient(Health, transport);
   return {

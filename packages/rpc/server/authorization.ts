@@ -7,29 +7,35 @@ import type { Authentication } from "../auth/authentication.ts";
 import { credentialsIn } from "../auth/credentials.ts";
 import { ANONYMOUS, CALLER_HEADER, type Principal, SECRET_HEADER } from "../call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import { isProven } from "./connections.ts";
 
 // Equal lengths for timingSafeEqual, whatever was sent.
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Whether a request comes from one of the system's own processes, which `isTrusted` finds out by its secret. */
-export const isPeerRequest = (
+/** Whether a request comes from one of the system's own processes, by their certificate or by their secret. */
+export function isPeerRequest(
   { isTrusted }: { isTrusted(headers: Headers): boolean },
-  { headers: { [SECRET_HEADER]: secret } }: IncomingMessage,
-): boolean => typeof secret === "string" && isTrusted(new Headers({ [SECRET_HEADER]: secret }));
+  request: IncomingMessage,
+): boolean {
+  if (isProven(request)) return true;
+  const { [SECRET_HEADER]: secret } = request.headers;
+  return typeof secret === "string" && isTrusted(new Headers({ [SECRET_HEADER]: secret }));
+}
 
 /**
- * Who calls a service, if they may. The system's own processes know a secret that no caller from outside is told: internal
- * services are for them alone, and they alone are believed when they name the caller that they speak for.
+ * Who calls a service, if they may. The system's own processes know a secret that no caller from outside is told, or have
+ * shown a certificate: internal services are for them alone, and they alone are believed when they name the caller that they
+ * speak for.
  */
 export function createAuthorization(
-  secret: string,
+  secret: string | undefined,
   { rpcError, system }: ErrorCatalogue,
   authentication?: Authentication,
 ) {
-  const expected = digest(secret);
+  const expected = digest(secret ?? "");
   const isTrusted = (headers: Headers): boolean => {
     const given = headers.get(SECRET_HEADER);
-    return secret !== "" && given !== null && timingSafeEqual(digest(given), expected);
+    return Boolean(secret) && given !== null && timingSafeEqual(digest(given), expected);
   };
   return {
     isTrusted,

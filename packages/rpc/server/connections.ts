@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
 import { type AnswerLimits, createAnswers, type Taker } from "./answers.ts";
 import { callerNetwork } from "./caller-network.ts";
+import type { Secure } from "./handshakes.ts";
 import { countBody, limitRequestMemory } from "./request-memory.ts";
 
 export interface ConnectionLimits extends AnswerLimits {
@@ -26,6 +27,8 @@ export const defaultConnectionLimits: ConnectionLimits = {
 export interface GuardOptions {
   /** Whether a request comes from one of the system's own processes, and its connection with it. By default none does. */
   readonly knowsPeer?: ((request: IncomingMessage) => boolean) | undefined;
+  /** What connections go through before the server is told of them: a handshake of TLS. By default nothing. */
+  readonly secure?: Secure | undefined;
   readonly log?: Logger | undefined;
 }
 
@@ -45,6 +48,8 @@ export interface Connections {
 interface Connection extends Taker {
   readonly address: string;
   isPeer: boolean;
+  /** It has proved so by itself, whatever its requests show. */
+  isProven: boolean;
   /** Requests without an answer that have arrived completely: something is done for them. */
   served: number;
 }
@@ -53,6 +58,9 @@ interface Connection extends Taker {
 const KEY: unique symbol = Symbol("connection");
 type Marked = object & { [KEY]?: Connection | undefined };
 const connectionOf = (request: IncomingMessage) => (request.socket as Marked | null)?.[KEY];
+
+/** The connection of a request has proved to be one of the system's own processes by its certificate. */
+export const isProven = (request: IncomingMessage): boolean => connectionOf(request)?.isProven === true;
 
 /**
  * Takes care of the connections of a server.
@@ -66,7 +74,7 @@ const connectionOf = (request: IncomingMessage) => (request.socket as Marked | n
 export function guardConnections(
   server: Server,
   limits: ConnectionLimits,
-  { knowsPeer = () => false, log }: GuardOptions = {},
+  { knowsPeer = () => false, secure, log }: GuardOptions = {},
 ): Connections {
   const answers = createAnswers(limits);
   const memory = limitRequestMemory(limits.requestBytes);
@@ -89,9 +97,22 @@ export function guardConnections(
   });
   server.on("connection", (socket: Socket) => {
     socket.on("error", ignore);
-    if (!admit(socket)) socket.destroy();
-    else for (const listener of take) listener.call(server, socket);
+    if (!admit(socket)) return void socket.destroy();
+    if (!secure) return serveOn(socket);
+    secure(socket, (secured, isPeer) => {
+      secured.on("error", ignore);
+      const connection = (socket as Marked)[KEY];
+      (secured as Marked)[KEY] = connection;
+      if (connection && isPeer) {
+        connection.isProven = true;
+        trust(connection);
+      }
+      serveOn(secured);
+    });
   });
+  function serveOn(socket: Socket): void {
+    for (const listener of take) listener.call(server, socket);
+  }
 
   function admit(socket: Socket): boolean {
     const address = callerNetwork(socket.remoteAddress);
@@ -108,6 +129,7 @@ export function guardConnections(
     const connection: Connection = {
       address,
       isPeer: false,
+      isProven: false,
       served: 0,
       giveUp,
       taken: () => bytesTaken(socket),
@@ -150,15 +172,17 @@ export function guardConnections(
     if (--same.count === 0) strangers.delete(connection.address);
   }
 
+  function trust(connection: Connection): void {
+    leave(connection);
+    connection.isPeer = true;
+  }
+
   function follow(request: IncomingMessage, response: ServerResponse): void {
     request.on("error", ignore);
     response.on("error", ignore);
     const connection = connectionOf(request);
     if (!connection) return;
-    if (!connection.isPeer && knowsPeer(request)) {
-      leave(connection);
-      connection.isPeer = true;
-    }
+    if (!connection.isPeer && knowsPeer(request)) trust(connection);
     if (!connection.isPeer) memory.hold(connection, request, response);
     if (hasBody(request)) serveWhenArrived(connection, request, response);
     else {

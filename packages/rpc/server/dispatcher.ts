@@ -31,7 +31,7 @@ export interface Incoming {
   /** Milliseconds until the caller gives up; undefined when it set no limit. */
   readonly timeoutMs: number | undefined;
   /** It came from a process of the system, which has shown it already. By default the headers have to. */
-  readonly isPeer?: boolean;
+  readonly isPeer?: boolean | undefined;
   /** Who calls, if `admit` has said so. By default it is asked. */
   readonly principal?: Principal | undefined;
 }
@@ -72,8 +72,8 @@ export interface DispatcherOptions {
   readonly errors: ErrorCatalogue;
   /** By default no failure of a handler is one of a store. */
   readonly storeFailureOf?: StoreFailureOf;
-  /** What callers of internal services must know. */
-  readonly secret: string;
+  /** What callers of internal services must know, unless they have shown a certificate. */
+  readonly secret?: string | undefined;
   /** Asks callers from outside who they are. By default nobody is asked, and everybody may call what is not internal. */
   readonly authentication?: Authentication | undefined;
   /** Longest that a unary call may take, in milliseconds. A stream takes as long as its caller and its handler want. */

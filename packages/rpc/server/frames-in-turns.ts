@@ -1,6 +1,7 @@
 /** How HTTP/2 connections take turns, so that none of them makes the others wait for what it has sent. */
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { callerNetwork } from "./caller-network.ts";
 import type { Turns } from "./turns.ts";
 
@@ -76,6 +77,9 @@ export function framesInTurns(socket: Socket, turns: Turns): FramesInTurns {
       done(error);
     },
   });
+  // What requests are asked for of their connection.
+  for (const name of ["remoteAddress", "encrypted"] as const)
+    Object.defineProperty(stream, name, { get: () => (socket as Partial<TLSSocket>)[name] });
   socket.on("readable", read);
   const close = () => {
     stream.destroy();

@@ -64,7 +64,7 @@ export async function acceptWaiting(server: Server): Promise<void> {
 }
 
 /** The address by which this machine reaches a server that listens on `host`. */
-export function origin(host: string, port: number): string {
+export function origin(host: string, port: number, scheme: "http" | "https" = "http"): string {
   const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+  return `${scheme}://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -1,4 +1,7 @@
-/** HTTP/1.1 and HTTP/2 without TLS ("h2c", RFC 9113 section 3.3: by prior knowledge) on one port. */
+/**
+ * HTTP/1.1 and HTTP/2 on one port, without TLS ("h2c", RFC 9113 section 3.3: by prior knowledge) or with it, where ALPN has
+ * agreed on one of them (RFC 7301) before the client speaks it.
+ */
 import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { constants, createServer as createHttp2, type Http2Session, type Http2Stream } from "node:http2";
 import type { Socket } from "node:net";
@@ -13,10 +16,17 @@ import {
 } from "./connections.ts";
 import { type FramesInTurns, framesInTurns } from "./frames-in-turns.ts";
 import { sayGoodbye } from "./goaway.ts";
+import { createHandshakes, type Secure, type ServerTls } from "./handshakes.ts";
 import { isKeptOpen } from "./kept-open.ts";
+import { peek } from "./peek.ts";
 import { readInTurns } from "./read-in-turns.ts";
 import { isRefused, whileWorking } from "./request-memory.ts";
 import { createServerTurns } from "./turns.ts";
+
+export interface OnePortOptions extends Omit<GuardOptions, "secure"> {
+  /** By default there is no TLS. */
+  readonly tls?: ServerTls | undefined;
+}
 
 export interface OnePortLimits extends ConnectionLimits {
   /** Until a connection has sent the bytes that tell its protocol. */
@@ -52,6 +62,9 @@ const LAST_SNIFF_MS = 1_000;
 /** The first bytes of HTTP/2's preface, and of no HTTP/1.1 method (RFC 9113 section 3.4). */
 const PREFACE = Buffer.from("PRI");
 
+const isHttp2 = (head: Buffer): boolean | undefined =>
+  head.length < PREFACE.length && PREFACE.indexOf(head) === 0 ? undefined : head.indexOf(PREFACE) === 0;
+
 /**
  * A server that looks at the first bytes of each connection and hands it to HTTP/1.1 or HTTP/2. It is used like a
  * `node:http` server, and its `close` is graceful for both: what runs and what is on its way is finished, HTTP/2 peers are
@@ -60,9 +73,8 @@ const PREFACE = Buffer.from("PRI");
 export function createOnePortServer(
   handler: Handler,
   limits: OnePortLimits = defaultLimits,
-  options: GuardOptions = {},
+  options: OnePortOptions = {},
 ): Server {
-  const addressed = forMemory(forHost(handler));
   const http1 = createHttp1(
     {
       maxHeaderSize: limits.headerBytes,
@@ -71,12 +83,25 @@ export function createOnePortServer(
       connectionsCheckingInterval: Math.min(1000, limits.requestMs),
       requireHostHeader: false, // judged with the rest of the Host
     },
-    addressed,
+    limitHeaders(forMemory(forHost(handler)), limits.headerBytes),
   );
+  openOnePort(http1, limits, options);
+  http1.prependListener("request", (_, response) => {
+    if (!http1.listening) response.setHeader("connection", "close");
+  });
+  return http1;
+}
+
+/**
+ * Makes such a server of one for HTTP/1.1, whoever made it. Its requests of HTTP/2 go to the same listener, by the
+ * compatibility API. To be called before others listen to it.
+ */
+export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...options }: OnePortOptions = {}): void {
+  const [handler] = http1.listeners("request") as [Handler];
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
 
-  const { http2, taken, closeSessions } = createLimitedHttp2(addressed, limits, () => connections);
+  const { http2, taken, closeSessions } = createLimitedHttp2(handler, limits, () => connections);
   readInTurns(http1, (caller, begin) => turns(caller, begin));
   const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
   const serveHttp2 = (socket: Socket) => {
@@ -88,11 +113,13 @@ export function createOnePortServer(
     http2.emit("connection", frames.stream);
   };
   http1.removeAllListeners("connection");
-  const turns = createServerTurns(http1); // which is told of every connection, whatever it speaks
-  http1.on("connection", (socket: Socket) => {
+  const keep = (socket: Socket) => {
     for (const set of [sockets, undecided]) set.add(socket);
     socket.once("close", () => sockets.delete(socket) && undecided.delete(socket));
-    sniff(socket, limits.sniffMs, (isHttp2) => {
+  };
+  http1.on("connection", (socket: Socket) => {
+    keep(socket);
+    peek(socket, limits.sniffMs, isHttp2, (isHttp2) => {
       if (isHttp2)
         return turns(callerNetwork(socket.remoteAddress), () => undecided.delete(socket) && serveHttp2(socket));
       undecided.delete(socket);
@@ -100,11 +127,17 @@ export function createOnePortServer(
     });
   });
 
-  const connections = guardConnections(http1, limits, options);
-  http1.prependListener("request", (_, response) => {
-    if (!http1.listening) response.setHeader("connection", "close");
-  });
+  const { log } = options;
+  const handshake =
+    tls && createHandshakes(http1, { ...tls, limitMs: limits.sniffMs, turns: (...it) => turns(...it), log });
+  const secure: Secure = (socket, done) => {
+    keep(socket);
+    handshake?.(socket, (...secured) => undecided.delete(socket) && done(...secured));
+  };
+  const connections = guardConnections(http1, limits, { ...options, secure: handshake && secure });
+  const turns = createServerTurns(http1); // which is told of every connection, whatever it speaks
 
+  farewells.set(http1, closeSessions);
   const close = http1.close.bind(http1);
   http1.close = (callback) => {
     closeSessions();
@@ -117,27 +150,12 @@ export function createOnePortServer(
   http1.closeAllConnections = () => {
     for (const socket of sockets) socket.destroy();
   };
-  return http1;
 }
 
-/** Calls back once, when enough has been read to tell; what was read is put back. */
-function sniff(socket: Socket, limitMs: number, decided: (isHttp2: boolean) => void): void {
-  let head: Buffer = Buffer.alloc(0);
-  const drop = () => socket.destroy();
-  const timer = setTimeout(drop, limitMs);
-  const stop = () => clearTimeout(timer);
-  const read = () => {
-    const chunk: Buffer | null = socket.read();
-    if (chunk === null) return;
-    head = Buffer.concat([head, chunk]);
-    if (head.length < PREFACE.length && PREFACE.indexOf(head) === 0) return;
-    stop();
-    socket.off("readable", read).off("error", drop).off("end", drop).off("close", stop);
-    socket.unshift(head);
-    decided(head.indexOf(PREFACE) === 0);
-  };
-  socket.on("readable", read).on("error", drop).on("end", drop).on("close", stop);
-}
+const farewells = new WeakMap<Server, () => void>();
+
+/** Tells HTTP/2 clients to go elsewhere, while the server goes on: what they have begun is finished. */
+export const announceClose = (server: Server): void => farewells.get(server)?.();
 
 /** Answers 400 to a request that is addressed to nobody, or to two. */
 function forHost(handler: Handler): Handler {
@@ -163,8 +181,10 @@ function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections
   const settings = { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes };
   const framesOf = new WeakMap<Http2Session, FramesInTurns>();
   // The compatibility API: its requests and responses stand in for those of HTTP/1.1.
-  const serve = limitWork(limitHeaders(handler, limits.headerBytes), limits, framesOf, connections);
+  const serve = limitWork(untilAnswered(handler), limits, framesOf, connections);
   const http2 = createHttp2({ settings, ...floodLimits }, serve as never);
+  // Whatever is asked for is for the handler to answer.
+  for (const odd of ["connect", "checkExpectation"]) http2.on(odd, serve);
   const sessions = new Set<Http2Session>();
   http2.on("session", (session) => {
     sessions.add(session);
@@ -274,9 +294,16 @@ function limitWork(
   };
 }
 
+/** What a handler without a promise does for a request ends with its answer. */
+const untilAnswered =
+  (handler: Handler): Handler =>
+  (request, response) =>
+    handler(request, response) ?? new Promise((resolve) => response.once("close", resolve));
+
 /** Node tells HTTP/2 clients of the limit, but accepts up to 64 KiB from those that don't care. */
 function limitHeaders(handler: Handler, maxBytes: number): Handler {
   return (request, response) => {
+    if (request.httpVersionMajor !== 2) return handler(request, response);
     // RFC 9113 section 6.5.2: each field counts 32 bytes more.
     const bytes = request.rawHeaders.reduce((sum, text) => sum + text.length + 16, 0);
     if (bytes <= maxBytes) return handler(request, response);

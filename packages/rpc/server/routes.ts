@@ -13,6 +13,9 @@ export const isServed = (method: DescMethod): method is Served =>
 /** Who calls, where that is found out before the message is read. */
 export const principalKey = createContextKey<Principal | undefined>(undefined);
 
+/** The caller has proved, before its headers were looked at, to be one of the system's own processes. */
+export const isPeerKey = createContextKey<true | undefined>(undefined);
+
 export function addRoutes(
   router: ConnectRouter,
   methods: readonly { readonly method: Served }[],
@@ -22,6 +25,7 @@ export function addRoutes(
     const answer = await invoke(method, request, {
       headers: context.requestHeader,
       timeoutMs: context.timeoutMs(),
+      isPeer: context.values.get(isPeerKey),
       principal: context.values.get(principalKey),
     });
     answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
@@ -31,6 +35,7 @@ export function addRoutes(
     stream(method, request, {
       headers: context.requestHeader,
       timeoutMs: context.timeoutMs(),
+      isPeer: context.values.get(isPeerKey),
       principal: context.values.get(principalKey),
       signal: context.signal,
       responseHeaders: context.responseHeader,

@@ -1,6 +1,6 @@
 /** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { createConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import { type ContextValues, createConnectRouter, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import {
   compressionBrotli,
@@ -13,7 +13,9 @@ import { keepRepeated } from "../auth/credentials.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { createLinkServer, type LinkServer } from "../link/server.ts";
 import { isPeerRequest } from "./authorization.ts";
+import { isProven } from "./connections.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import type { ServerTls } from "./handshakes.ts";
 import type { HealthState } from "./health.ts";
 import { ensureHost } from "./host.ts";
 import { acceptWaiting, type ListenAdvice, listen, origin } from "./listen.ts";
@@ -22,7 +24,7 @@ import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } 
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
-import { principalKey } from "./routes.ts";
+import { isPeerKey, principalKey } from "./routes.ts";
 import { strictJson } from "./strict-json.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
 import { explainUnreadable } from "./unreadable-message.ts";
@@ -39,6 +41,8 @@ export interface RpcServerOptions {
   /** It serves when the server listens, and drains when the server closes. */
   readonly health: HealthState;
   readonly limits?: OnePortLimits;
+  /** By default there is no TLS. */
+  readonly tls?: ServerTls | undefined;
   readonly listenAdvice?: ListenAdvice;
 }
 
@@ -51,12 +55,13 @@ export interface RpcServer extends AsyncDisposable {
 
 /** Resolves when the server takes calls. Throws `ListenError`. */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
-  const { host, log, dispatcher, health, limits = defaultLimits } = options;
+  const { host, log, dispatcher, health, limits = defaultLimits, tls } = options;
   const { errors } = dispatcher;
   const unreadable = explainUnreadable(errors);
   /** Before its message is read, and whatever is called: reflection and links too, which the dispatcher does not serve. */
   const admitFirst = async (context: HandlerContext) => {
-    context.values.set(principalKey, await dispatcher.admit(context.method, context.requestHeader));
+    const { method, requestHeader, values } = context;
+    values.set(principalKey, await dispatcher.admit(method, requestHeader, values.get(isPeerKey)));
     await unreadable.requestGate(context);
   };
   // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
@@ -75,6 +80,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
 
   const server = createOnePortServer(createListener(router.handlers, { links, log, dispatcher }), limits, {
     knowsPeer: (request) => isPeerRequest(dispatcher, request),
+    tls,
     log,
   });
   const port = await listen(server, { host, port: options.port }, options.listenAdvice);
@@ -86,7 +92,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     closed ??= closeServer(server, graceMs);
     return closed;
   };
-  return { url: origin(host, port), port, close, [Symbol.asyncDispose]: () => close() };
+  return { url: origin(host, port, tls && "https"), port, close, [Symbol.asyncDispose]: () => close() };
 }
 
 function createListener(
@@ -109,7 +115,9 @@ function createListener(
       if (!handler) return answerUnknown(request, response, query, errors);
       ensureHost(request);
       if (asksCallers) keepRepeated(request);
-      const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, undefined));
+      const call = shortenProtocolFields(
+        universalRequestFromNodeRequest(request, response, undefined, whoAsks(request)),
+      );
       const answer = await handler(limitCall(call, request, maxRequestBytes(handler.method), errors));
       const { promise: ended, resolve } = Promise.withResolvers<void>();
       universalResponseToNodeResponse(
@@ -123,6 +131,10 @@ function createListener(
     }
   };
 }
+
+/** What is known of the caller before its headers are looked at. */
+const whoAsks = (request: IncomingMessage): ContextValues | undefined =>
+  isProven(request) ? createContextValues().set(isPeerKey, true) : undefined;
 
 /** Drops the rest of the request, so that its client comes to read the answer. */
 function answerUnknown(

@@ -17,6 +17,8 @@ export function parserError(
         : new HttpError("HEADERS_TOO_LARGE", "The header fields are too large.");
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return new HttpError("DEADLINE_EXCEEDED", "The request did not arrive in time.");
+    case "ERR_SSL_HTTP_REQUEST":
+      return new HttpError("INVALID_HEADER", "This port takes https alone: the address must begin with https://.");
     default:
       return new HttpError("INVALID_HEADER", "The request is not well-formed HTTP/1.1.");
   }

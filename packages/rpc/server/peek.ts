@@ -1,0 +1,30 @@
+/** What a connection says first, before anybody reads it. */
+import type { Socket } from "node:net";
+
+/**
+ * Calls back once, with what `judge` has found as soon as enough has been read to tell; what was read is put back. A
+ * connection that does not come so far in time, or ends, is closed.
+ */
+export function peek<T>(
+  socket: Socket,
+  limitMs: number,
+  judge: (head: Buffer) => T | undefined,
+  decided: (found: T) => void,
+): void {
+  let head: Buffer = Buffer.alloc(0);
+  const drop = () => socket.destroy();
+  const timer = setTimeout(drop, limitMs);
+  const stop = () => clearTimeout(timer);
+  const read = () => {
+    const chunk: Buffer | null = socket.read();
+    if (chunk === null) return;
+    head = Buffer.concat([head, chunk]);
+    const found = judge(head);
+    if (found === undefined) return;
+    stop();
+    socket.off("readable", read).off("error", drop).off("end", drop).off("close", stop);
+    socket.unshift(head);
+    decided(found);
+  };
+  socket.on("readable", read).on("error", drop).on("end", drop).on("close", stop);
+}

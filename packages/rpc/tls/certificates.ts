@@ -1,0 +1,70 @@
+/** The certificate that a process shows, its key, and whom it believes: files, read again while it runs. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
+import type { Runtime } from "@petstore/runtime/clock";
+import { ConfigError } from "@petstore/runtime/environment";
+import { problemOf, type Watched, watchFiles } from "@petstore/runtime/watched-files";
+
+export interface CertificateFiles {
+  /** The certificate and what stands between it and its authority, as PEM. */
+  readonly cert: string;
+  readonly key: string;
+  /** Certificates of the authorities that the other end's has to come from, as PEM. */
+  readonly ca?: string | undefined;
+}
+
+export interface Certificates {
+  readonly options: SecureContextOptions;
+  /** The same, ready for use. */
+  readonly context: SecureContext;
+}
+
+/** TLS 1.2 or newer (RFC 9325, 3.1.1), whatever Node and OpenSSL were told otherwise. */
+export const MIN_VERSION = "TLSv1.2";
+
+/** The stack closes them. `asked` are the settings that name them, for a ConfigError when they can't be used. */
+export async function openCertificates(
+  files: CertificateFiles,
+  asked: string,
+  runtime: Pick<Runtime, "log" | "sleep" | "random">,
+  stack: AsyncDisposableStack,
+): Promise<Watched<Certificates>> {
+  const paths = [files.cert, files.key, ...(files.ca === undefined ? [] : [files.ca])];
+  const watched = await watchFiles(paths, {
+    name: "certificates",
+    parse: ([cert = "", key = "", ca]) => certificatesOf({ cert, key, ca }, files),
+    describe: ({ options }) => describe(`${options.cert}`),
+    said: {
+      again: "the certificate was read again",
+      unusable: "the certificate can't be used: the one that was read before stays in use",
+    },
+    ...runtime,
+  }).catch((err) => {
+    throw new ConfigError([`${asked} can't be used: ${problemOf(err, paths)}.`]);
+  });
+  return stack.use(watched);
+}
+
+function certificatesOf({ cert, key, ca }: CertificateFiles, files: CertificateFiles): Certificates {
+  const own = readable(`${files.cert} holds no certificate in PEM`, () => new X509Certificate(cert));
+  const ownKey = readable(`${files.key} holds no private key in PEM without a passphrase`, () => createPrivateKey(key));
+  // OpenSSL would pass over it without a word.
+  if (ca !== undefined) readable(`${files.ca} holds no certificate in PEM`, () => new X509Certificate(ca));
+  if (!own.checkPrivateKey(ownKey)) throw new Error(`${files.key} is not the key of the certificate in ${files.cert}`);
+  const options = { cert, key, ca, minVersion: MIN_VERSION } as const;
+  return { options, context: createSecureContext(options) };
+}
+
+/** OpenSSL's own words say neither which file nor what to do. */
+function readable<T>(problem: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new Error(problem, { cause });
+  }
+}
+
+function describe(cert: string): object {
+  const { subjectAltName: names, validToDate } = new X509Certificate(cert);
+  return { names, validTo: validToDate.toISOString() };
+}

@@ -1,0 +1,23 @@
+/** Which certificates are those of the system's own processes. */
+import type { X509Certificate } from "node:crypto";
+
+/**
+ * Whether a certificate bears one of the names, as a URI or a DNS name of its subjectAltName (RFC 5280, 4.2.1.6): its
+ * authority may issue others, too. Names are compared as they are written; a wildcard stands for itself.
+ */
+export function bearsName(
+  { subjectAltName }: Pick<X509Certificate, "subjectAltName">,
+  names: readonly string[],
+): boolean {
+  const own = namesIn(subjectAltName ?? "");
+  return names.some((name) => own.includes(name));
+}
+
+/**
+ * Names in Node's notation: `URI:spiffe://a/b, DNS:c, DNS:"d, DNS:e"`. What holds a character that could look like the
+ * end of a name is in quotes and no name of ours.
+ */
+const namesIn = (text: string): string[] =>
+  text
+    .match(/\w[\w ]*:(?:"(?:[^"\\]|\\.)*"|[^,"]*)/g)
+    ?.flatMap((entry) => /^(?:URI|DNS):([^"]+)$/.exec(entry)?.[1] ?? []) ?? [];
