@@ -13,6 +13,8 @@ const IN_DOUBT = "A write may or may not have happened: look, or ask again, whic
 /** What to do when there is no answer: only what has effects leaves its caller in doubt. */
 export const advice = (writes: boolean): string => (writes ? IN_DOUBT : "Try again.");
 export const outOfTime = (writes: boolean): string => `The time for the request ran out. ${advice(writes)}`;
+/** For what there was no time to begin. */
+export const NOT_BEGUN = "The time for the request is too short for what there is to do. Nothing was done.";
 
 /**
  * What the failure of a service's store means: it was not reached, so nothing happened; it may have done what it was asked

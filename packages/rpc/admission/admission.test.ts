@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
+import { createAdmission } from "./admission.ts";
+import { CALM, MIN_LIMIT } from "./limit.ts";
+
+const { listOrders, getOrder, createOrder, updateOrder } = OrderService.method;
+const all = [listOrders, getOrder, createOrder, updateOrder];
+
+function start() {
+  let now = 1_000;
+  const admission = createAdmission({ clock: () => now });
+  return {
+    ...admission,
+    advance: (ms: number) => {
+      now += ms;
+    },
+    fill(method: typeof listOrders | typeof getOrder | typeof createOrder | typeof updateOrder) {
+      const begun = [];
+      while (admission.hasRoom(method)) begun.push(admission.begin(method));
+      return begun;
+    },
+  };
+}
+
+test("what goes first has room where others have none", () => {
+  const admission = start();
+  const rooms = all.map((method) => admission.fill(method).length);
+  expect(rooms[0]).toBe(MIN_LIMIT);
+  for (const room of rooms.slice(1)) expect(room).toBeGreaterThan(0);
+  expect(all.map((method) => admission.hasRoom(method))).toEqual([false, false, false, false]);
+});
+
+test("each that ends makes room for one more, however it ended", () => {
+  const admission = start();
+  const begun = admission.fill(listOrders);
+  for (const [i, call] of begun.entries()) {
+    admission.end(call, i % 2 === 0);
+    expect(admission.hasRoom(listOrders)).toBe(true);
+    admission.begin(listOrders);
+    expect(admission.hasRoom(listOrders)).toBe(false);
+  }
+  expect(admission.underWay()).toBe(begun.length);
+});
+
+test("what never ran says nothing of the delay", () => {
+  const admission = start();
+  const calls = (ms: number, isMeasured: boolean) => {
+    for (let i = 0; i < 200; i++) {
+      const begun = admission.fill(listOrders);
+      admission.advance(ms);
+      for (const call of begun) admission.end(call, isMeasured);
+    }
+  };
+  const alone = admission.begin(listOrders);
+  admission.advance(20);
+  admission.end(alone, true);
+  calls(1, false);
+  expect(admission.limit()).toBe(MIN_LIMIT);
+  calls(20, true);
+  expect(admission.limit()).toBeGreaterThan(2 * MIN_LIMIT);
+});
+
+test("a call that can't be answered in time is hopeless while others wait, and tried where they don't", () => {
+  const admission = start();
+  for (let i = 0; i < 10; i++) {
+    const alone = admission.begin(getOrder);
+    admission.advance(20);
+    admission.end(alone, true);
+  }
+  expect(admission.isHopeless(getOrder, 10)).toBe(false);
+  for (let i = 0; i < CALM; i++) admission.begin(getOrder);
+  expect(admission.isHopeless(getOrder, 10)).toBe(true);
+  expect(admission.isHopeless(getOrder, 30)).toBe(false);
+  expect(admission.isHopeless(listOrders, 1)).toBe(false); // nobody knows what it takes
+});
+
+test("a call whose time is over is hopeless, however little there is to do", () => {
+  const admission = start();
+  expect([admission.isHopeless(getOrder, 0), admission.isHopeless(getOrder, -1)]).toEqual([true, true]);
+  expect(admission.isHopeless(getOrder, 1)).toBe(false);
+});
+
+test("a pause to find out what calls take alone is short, and only made where calls are refused anyway", () => {
+  const admission = start();
+  admission.fill(listOrders);
+  admission.advance(60_000);
+  expect(admission.limit()).toBe(MIN_LIMIT);
+  expect(admission.hasRoom(listOrders)).toBe(false);
+  expect(admission.limit()).toBe(CALM);
+  admission.advance(1_000);
+  expect(admission.limit()).toBe(MIN_LIMIT);
+});

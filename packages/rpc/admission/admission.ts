@@ -1,0 +1,111 @@
+/** What is let in: as many calls as `limit.ts` finds right, those that matter most before the others. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Clock } from "@petstore/runtime/clock";
+import { CALM, MIN_LIMIT, nextCalm, nextLimit, slowdown } from "./limit.ts";
+import { type Priority, priorityOf } from "./priority.ts";
+
+/** A limit is looked at anew after so long, and so many calls. */
+const WINDOW_MS = 100;
+const WINDOW_CALLS = 10;
+
+/** How much of the limit there is for calls of a priority: what is above it is kept for those that go before. */
+const ROOM: Record<Priority, number> = { list: 1, read: 1.1, create: 1.25, finish: 1.5 };
+
+/**
+ * Where calls are refused all the time, there are never few under way, and what they take then is forgotten or was never
+ * known. So from time to time hardly any are let in for a moment (as BBR and Envoy do).
+ */
+const PROBE_EVERY_MS = 30_000;
+const PROBE_MS = 150;
+
+/** A call that is under way. */
+export interface Admitted {
+  readonly kind: Kind;
+  readonly startedAt: number;
+  /** It began when few were under way. */
+  readonly isCalm: boolean;
+}
+
+interface Kind {
+  calmMs: number;
+  calmCalls: number;
+}
+
+export interface Admission {
+  /** Whether one more call may begin. */
+  hasRoom(method: DescMethod): boolean;
+  /** Whether a call can't be answered within the time that is left for it: others wait, and it would need more alone. */
+  isHopeless(method: DescMethod, leftMs: number): boolean;
+  /** Counts a call from now on, whether there is room for it or not. */
+  begin(method: DescMethod): Admitted;
+  /** The call has ended. `isMeasured` unless it ended early, as one that never ran. */
+  end(call: Admitted, isMeasured: boolean): void;
+  underWay(): number;
+  /** How many may be under way now, without those that go before others. */
+  limit(): number;
+}
+
+export function createAdmission({ clock }: { readonly clock: Clock }): Admission {
+  const kinds = new WeakMap<DescMethod, Kind>();
+  let limit = MIN_LIMIT;
+  let underWay = 0;
+
+  let window = { since: clock(), calls: 0, slowdowns: 0, peak: 0 };
+  let calmAt = clock();
+  let probeUntil = Number.NEGATIVE_INFINITY;
+
+  function kindOf(method: DescMethod): Kind {
+    let kind = kinds.get(method);
+    if (!kind) {
+      kind = { calmMs: 0, calmCalls: 0 };
+      kinds.set(method, kind);
+    }
+    return kind;
+  }
+
+  /** There is no room for somebody. */
+  function probe(): void {
+    const now = clock();
+    if (now - calmAt < PROBE_EVERY_MS) return;
+    calmAt = now;
+    probeUntil = now + PROBE_MS;
+  }
+
+  function closeWindow(now: number): void {
+    const { calls, slowdowns, peak } = window;
+    if (now >= probeUntil) limit = nextLimit(limit, { slowdown: slowdowns / calls, peak });
+    window = { since: now, calls: 0, slowdowns: 0, peak: underWay };
+  }
+
+  const limitNow = () => (probeUntil > Number.NEGATIVE_INFINITY && clock() < probeUntil ? CALM : limit);
+
+  return {
+    hasRoom(method) {
+      if (underWay < limitNow() * ROOM[priorityOf(method)]) return true;
+      probe();
+      return false;
+    },
+    isHopeless: (method, leftMs) => leftMs <= 0 || (underWay >= CALM && leftMs < kindOf(method).calmMs),
+    begin(method) {
+      underWay++;
+      if (underWay > window.peak) window.peak = underWay;
+      return { kind: kindOf(method), startedAt: clock(), isCalm: underWay <= CALM };
+    },
+    end({ kind, startedAt, isCalm }, isMeasured) {
+      underWay--;
+      if (!isMeasured) return;
+      const now = clock();
+      const ms = now - startedAt;
+      if (isCalm) {
+        calmAt = now;
+        kind.calmMs = nextCalm(kind.calmMs, kind.calmCalls++, ms);
+      }
+      if (kind.calmCalls === 0) return;
+      window.slowdowns += slowdown(ms, kind.calmMs);
+      window.calls++;
+      if (now - window.since >= WINDOW_MS && window.calls >= WINDOW_CALLS) closeWindow(now);
+    },
+    underWay: () => underWay,
+    limit: limitNow,
+  };
+}

@@ -1,0 +1,21 @@
+/** Tells of refused calls in few lines: one for each would cost more than the refusal. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Runtime } from "@petstore/runtime/clock";
+import { type Priority, priorityOf } from "./priority.ts";
+
+const EVERY_MS = 1_000;
+
+/** Counts a refused call. The first is told at once, and then a second's together with the next one. */
+export function createShedLog({ clock, log }: Pick<Runtime, "clock" | "log">): (method: DescMethod) => void {
+  let refused: Partial<Record<Priority, number>> = {};
+  let toldAt = Number.NEGATIVE_INFINITY;
+  return (method) => {
+    const priority = priorityOf(method);
+    refused[priority] = (refused[priority] ?? 0) + 1;
+    const now = clock();
+    if (now - toldAt < EVERY_MS) return;
+    log.warn({ refused }, "overloaded: calls were refused");
+    toldAt = now;
+    refused = {};
+  };
+}
