@@ -56,8 +56,9 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
     const isWanted = () => !entry.isCancelled && !isAbandoned;
     running.set(id, entry);
     bytes += call.message.length;
+    const arrivedAt = dispatcher.clock();
     turns(caller, async () => {
-      const answer = isWanted() ? await run(dispatcher, methods.get(call.method), call) : undefined;
+      const answer = isWanted() ? await run(dispatcher, methods.get(call.method), { call, arrivedAt }) : undefined;
       running.delete(id);
       bytes -= call.message.length;
       onEnd(isAbandoned ? undefined : isWanted() && answer ? answer : failedAnswer(id, cancelled()));
@@ -83,14 +84,19 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
 const cancelled = () => new ConnectError("the caller has given up", Code.Canceled);
 
 /** Runs one call as if it had come by itself. Never rejects. */
-async function run(dispatcher: Dispatcher, method: DescMethodUnary | undefined, call: Call): Promise<AnswerInit> {
+async function run(
+  dispatcher: Dispatcher,
+  method: DescMethodUnary | undefined,
+  { call, arrivedAt }: { readonly call: Call; readonly arrivedAt: number },
+): Promise<AnswerInit> {
   const { id } = call;
   try {
     if (!method) throw noSuchRpc(dispatcher.errors);
     if (call.message.length > maxRequestBytes(method)) throw tooLarge(dispatcher.errors, maxRequestBytes(method));
     const { message, headers } = await dispatcher.invoke(method, fromBinary(method.input, call.message), {
       headers: fromCallHeaders(call),
-      timeoutMs: call.timeoutMs || undefined,
+      // It has waited for its turn.
+      timeoutMs: call.timeoutMs ? call.timeoutMs - (dispatcher.clock() - arrivedAt) : undefined,
       isPeer: true,
     });
     const value = toBinary(method.output, message);

@@ -12,13 +12,22 @@ import {
 } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter } from "@connectrpc/connect";
-import type { Runtime } from "@petstore/runtime/clock";
+import type { Clock, Runtime } from "@petstore/runtime/clock";
 import { validate } from "connect-transcoder/validation/validate";
+import { createAdmission } from "../admission/admission.ts";
+import { createShedLog } from "../admission/shed-log.ts";
+import { OVERLOADED } from "../admission/transport.ts";
 import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { openCall, type Principal, requestIdOf } from "../call.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
-import { createErrorTranslation, outOfTime, type StoreFailureOf, violationError } from "../errors/translate.ts";
+import {
+  createErrorTranslation,
+  NOT_BEGUN,
+  outOfTime,
+  type StoreFailureOf,
+  violationError,
+} from "../errors/translate.ts";
 import { messageOf } from "../message.ts";
 import { createAuthorization } from "./authorization.ts";
 import type { Implementation, StreamHandler, UnaryHandler } from "./handlers.ts";
@@ -55,8 +64,14 @@ export interface Dispatcher {
   find(name: string): DescMethodUnary | undefined;
   /** True for a caller that knows the secret of the internal services. */
   isTrusted(headers: Headers): boolean;
+  readonly clock: Clock;
   /** Whether callers from outside are asked for credentials. */
   readonly asksCallers: boolean;
+  /**
+   * Refuses a call that there is no room for, before anything is read of it: throws OVERLOADED. Calls of the system's own
+   * processes were let in elsewhere.
+   */
+  shed(method: DescMethod, headers: Headers, isPeer?: boolean): void;
   /** Who calls, if they may call the method. Throws or rejects with an RpcError, which it has logged. */
   admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal>;
   /** Runs one unary call. Rejects with an RpcError and nothing else. */
@@ -84,6 +99,15 @@ export interface DispatcherOptions {
   readonly maxStreams?: number;
 }
 
+interface Entry {
+  readonly method: Served;
+  readonly handler: UnaryHandler | StreamHandler;
+  /** No more than so many run at a time. */
+  readonly limited: boolean;
+  /** It may be refused for others. */
+  readonly canWait: boolean;
+}
+
 /** So much before the deadline a timer that was set to it may fire. */
 const EARLY_MS = 2;
 /** The longest time that a timer of Node can be set to: about 25 days. */
@@ -105,20 +129,29 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   const { rpcError } = errors;
   const { isBug, toRpcError } = createErrorTranslation(errors, options.storeFailureOf);
   const authorization = createAuthorization(secret, errors, authentication);
-  const methods = new Map<string, { method: Served; handler: UnaryHandler | StreamHandler; limited: boolean }>();
+  const methods = new Map<string, Entry>();
   for (const { desc, handlers, isDiagnostic } of implementations)
     for (const method of desc.methods) {
       const handler = handlers[method.localName];
       if (!isServed(method) || !handler) throw new Error(`${method.toString()} has no handler`);
       // Internal calls belong to work that was admitted elsewhere: to refuse them would only leave it unfinished.
       const limited = !isInternal(method) && !(isDiagnostic && isUnary(method));
-      methods.set(methodName(method), { method, handler, limited });
+      methods.set(methodName(method), { method, handler, limited, canWait: !isInternal(method) && !isDiagnostic });
       // The first validation of a message compiles its rules, which takes longer than the rest of a call.
       validate(method.input, create(method.input));
     }
 
-  const underWay = { unary: 0, server_streaming: 0 };
-  const most = { unary: maxCalls, server_streaming: maxStreams };
+  const admission = createAdmission(deps);
+  const logShed = createShedLog(deps);
+  let streams = 0;
+  const isFull = (method: Served) => (isUnary(method) ? admission.underWay() >= maxCalls : streams >= maxStreams);
+
+  function shed(method: DescMethod, headers: Headers, isPeer = false): void {
+    if (!methods.get(methodName(method))?.canWait || admission.hasRoom(method)) return;
+    if (isPeer || authorization.isTrusted(headers)) return;
+    logShed(method);
+    throw rpcError("OVERLOADED", OVERLOADED);
+  }
 
   function logFailure(entry: object, failure: RpcError, thrown: unknown): void {
     if (isBug(thrown)) deps.log.error({ ...entry, err: failure.cause }, failure.rawMessage);
@@ -150,10 +183,11 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   function begin(method: Served, incoming: Incoming, principal: Principal, maxMs: number) {
     const { handler, limited } = methods.get(methodName(method)) ?? {};
     if (!handler) throw new Error(`${methodName(method)} is not served here`);
-    if (limited && underWay[method.methodKind] >= most[method.methodKind])
+    if (limited && isFull(method))
       throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
     const started = deps.clock();
     const call = openCall(incoming, { ...deps, maxTimeoutMs: maxMs, principal });
+    if (admission.isHopeless(method, call.deadline - started)) throw rpcError("DEADLINE_EXCEEDED", NOT_BEGUN);
     const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
     return {
       call,
@@ -181,12 +215,15 @@ export function createDispatcher(implementations: readonly Implementation[], opt
 
   /** Counts until the handler is done, which may be after its caller was answered. */
   async function runCounted(method: DescMethodUnary, request: Message, { call, handler, validate }: Begun) {
-    underWay.unary++;
+    const admitted = admission.begin(method);
+    let isAnswered = false;
     try {
       validate(request);
-      return messageOf(method.output, await (handler as UnaryHandler)(request, call));
+      const answer = messageOf(method.output, await (handler as UnaryHandler)(request, call));
+      isAnswered = true;
+      return answer;
     } finally {
-      underWay.unary--;
+      admission.end(admitted, isAnswered);
     }
   }
 
@@ -218,7 +255,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     const stopped = () => (run.isLate() ? run.outOfTime() : new RpcError("the caller has gone", Code.Canceled));
     let failure: RpcError | undefined;
     let thrown: unknown;
-    underWay.server_streaming++;
+    streams++;
     try {
       run.validate(request);
       const call = { ...run.call, responseHeaders: incoming.responseHeaders, signal };
@@ -229,7 +266,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       failure = run.failed(error);
       throw failure;
     } finally {
-      underWay.server_streaming--;
+      streams--;
       clearTimeout(timer);
       ended.abort();
       run.log(failure, thrown);
@@ -245,6 +282,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     },
     isTrusted: authorization.isTrusted,
     asksCallers: authentication !== undefined,
+    clock: deps.clock,
+    shed,
     admit,
     invoke,
     stream,

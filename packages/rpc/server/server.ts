@@ -59,9 +59,11 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const { errors } = dispatcher;
   const unreadable = explainUnreadable(errors);
   /** Before its message is read, and whatever is called: reflection and links too, which the dispatcher does not serve. */
-  const admitFirst = async (context: HandlerContext) => {
+  const requestGate = async (context: HandlerContext) => {
     const { method, requestHeader, values } = context;
-    values.set(principalKey, await dispatcher.admit(method, requestHeader, values.get(isPeerKey)));
+    const isPeer = values.get(isPeerKey);
+    dispatcher.shed(method, requestHeader, isPeer);
+    if (dispatcher.asksCallers) values.set(principalKey, await dispatcher.admit(method, requestHeader, isPeer));
     await unreadable.requestGate(context);
   };
   // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
@@ -71,7 +73,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked(errors)),
     jsonOptions: strictJson,
     ...unreadable,
-    requestGate: dispatcher.asksCallers ? admitFirst : unreadable.requestGate,
+    requestGate,
   });
   const links = createLinkServer({ dispatcher, log });
   dispatcher.routes(router);
