@@ -1,6 +1,7 @@
 /** Builds the gateway: what every request goes through, the operations of the services, and the plugins beside them. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
+import type { Admission } from "@petstore/rpc/admission/admission";
 import { callHeaders } from "@petstore/rpc/call";
 import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "@petstore/rpc/server/connections";
 import { readInTurns } from "@petstore/rpc/server/read-in-turns";
@@ -8,7 +9,6 @@ import { isRefused } from "@petstore/rpc/server/request-memory";
 import {
   type DeprecationPolicy,
   type ErrorOptions,
-  HttpError,
   type Limits,
   markArrivals,
   serverOptions,
@@ -19,6 +19,7 @@ import {
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import { type Auth, addAuth } from "./auth.ts";
+import { addShedding, OVERLOADED } from "./overload.ts";
 import { countRequests, type Rates } from "./rates/counting.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
@@ -33,7 +34,12 @@ export interface GatewayPlugin {
 }
 
 export interface GatewayOptions {
-  readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
+  /** With what may be under way at each. Without it everything is let in. */
+  readonly services: readonly {
+    readonly desc: DescService;
+    readonly transport: Transport;
+    readonly admission?: Admission;
+  }[];
   readonly errors: ErrorOptions;
   readonly log: Logger;
   /** Milliseconds since 1970. */
@@ -71,10 +77,12 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   });
   readInTurns(app.server);
   guardConnections(app.server, options.connections ?? defaultConnectionLimits, { log });
+  addShedding(app, options);
   addAuth(app, options.auth);
   app.addHook(
     "onResponse",
-    ({ id: requestId, method, originalUrl, caller }, { statusCode: status, elapsedTime }, done) => {
+    ({ id: requestId, method, originalUrl, caller, isShed }, { statusCode: status, elapsedTime }, done) => {
+      if (isShed) return done();
       const path = splitTarget(originalUrl).path;
       log.info({ requestId, caller: caller || undefined, method, path, status, ms: Math.round(elapsedTime) });
       done();
@@ -82,13 +90,10 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   );
   markArrivals(app, served);
   await options.everywhere?.(app);
-  app.addHook("onRequest", ({ raw }, _reply, done) => done(isRefused(raw) ? overloaded() : undefined));
+  app.addHook("onRequest", ({ raw }, _reply, done) => done(isRefused(raw) ? OVERLOADED : undefined));
   countRequests(app, options.rates);
   for (const { everywhere } of plugins) everywhere?.(app);
   await app.register(transcoder, served);
   for (const plugin of plugins) await app.register(plugin);
   return app;
 }
-
-const overloaded = () =>
-  new HttpError("OVERLOADED", "There are too many requests under way. Nothing was done. Try again in a second.");

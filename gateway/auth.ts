@@ -74,13 +74,14 @@ declare module "fastify" {
   }
 }
 
-/** Adds `admit`, for whatever endpoint calls an RPC. */
+/** Adds `admit`, for whatever endpoint calls an RPC. It begins with what costs least: whether there is room for one more. */
 export function addAuth(app: FastifyInstance, { admit }: Auth): void {
   app.decorateRequest("caller", "");
   app.decorate("admit", (request, method) => {
     const set = ({ id }: Principal) => {
       request.caller = id;
     };
+    app.shed(request, method);
     const admitted = admit(request.raw, method, (caller) => app.countRequest(request, caller));
     return admitted instanceof Promise ? admitted.then(set) : set(admitted);
   });

@@ -69,6 +69,11 @@ export function forward(
     exchange.decoded = true;
     const left = Math.min(context.timeoutMs() ?? Number.POSITIVE_INFINITY, request.arrivedAt + requestMs - clock());
     try {
+      if (left <= 0)
+        throw new HttpError(
+          "DEADLINE_EXCEEDED",
+          "The time for the request was over when it had arrived. Nothing was done.",
+        );
       // Connect reads 0 as "no limit", and takes whole milliseconds.
       const timeoutMs = Math.max(1, Math.ceil(left));
       const answer = await transport.unary(method, context.signal, timeoutMs, callHeaders(request), message as never);

@@ -1,5 +1,7 @@
 /** Puts the gateway together: transports, both endpoints, the document, health. */
 
+import { createAdmission } from "@petstore/rpc/admission/admission";
+import { withAdmission } from "@petstore/rpc/admission/transport";
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
@@ -37,9 +39,10 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const authentication = await openAuthentication(config.auth, asking, stack);
   const addressOf = callerAddress(config.trustedProxies);
   const services = publicServices.map(({ name, desc }) => {
-    const transport = createServiceTransport({ urls: config.urls[name], secret, link, errors, ...realTime });
-    stack.defer(() => transport.close());
-    return { name, desc, transport, replicas: transport.replicas };
+    const all = createServiceTransport({ urls: config.urls[name], secret, link, errors, ...realTime });
+    stack.defer(() => all.close());
+    const admission = createAdmission(realTime);
+    return { name, desc, transport: withAdmission(all, admission, errors), replicas: all.replicas, admission };
   });
   const app = await buildGateway({
     services,

@@ -3,6 +3,7 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { createContextValues, type Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operations.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { UpstreamFailure } from "../errors/upstream.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
@@ -69,6 +70,11 @@ function handlerOf(operation: Operation, options: RouteOptions) {
   return (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { headers, originalUrl: target } = request;
     const deadline = request.arrivedAt + timeoutMs(headers["x-server-timeout"], limits.requestMs);
+    if (deadline <= clock())
+      throw new HttpError(
+        "DEADLINE_EXCEEDED",
+        "The time for the request was over when it had arrived. Nothing was done.",
+      );
     const conditions = conditional ? readConditions(headers) : undefined;
     const strict = prefersStrict(headers.prefer);
     const ownHeaders: Record<string, string> = callHeaders(request);

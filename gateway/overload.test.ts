@@ -1,0 +1,206 @@
+/** What a full gateway refuses, when, and how; and what it answers all the same. */
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { createAdmission } from "@petstore/rpc/admission/admission";
+import { withAdmission } from "@petstore/rpc/admission/transport";
+import { afterEach, expect, test, vi } from "vitest";
+import { errors, reasonOf } from "#errors";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import type { GatewayOptions } from "./app.ts";
+import { health } from "./health.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
+import { servedInProcess, startGateway, testLimits } from "./testing.ts";
+
+const { listPets, getPet, createPet, updatePet } = PetService.method;
+type Method = typeof listPets | typeof getPet | typeof createPet | typeof updatePet;
+
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+afterEach(() => gateway.app.close());
+
+async function start(options: Partial<GatewayOptions> = {}) {
+  const calls: string[] = [];
+  const held: PromiseWithResolvers<void>[] = [];
+  const pet = { id: 1n, name: "Rex", categoryId: 1n, etag: '"1"' };
+  const answer = (name: string) => async () => {
+    calls.push(name);
+    await Promise.all(held.map(({ promise }) => promise));
+    return name === "listPets" ? { pets: [pet] } : { pet };
+  };
+  const rpcs = ["listPets", "getPet", "createPet", "updatePet"].map((name) => [name, answer(name)]);
+  const admission = createAdmission({ clock: () => 0 });
+  const all = servedInProcess(PetService, Object.fromEntries(rpcs));
+  const services = [{ desc: PetService, transport: withAdmission(all, admission, errors), admission }];
+  const serving = [{ name: "pet", replicas: [{ isServing: async () => true }] }];
+  gateway = await startGateway(
+    PetService,
+    {},
+    {
+      services,
+      plugins: [
+        health({ basePath: "", services: serving, isAccepting: () => true, clock: Date.now }),
+        rpcEndpoint({
+          basePath: "",
+          services,
+          limits: { rpcBytes: 64 * 1024, requestMs: testLimits.requestMs },
+          clock: Date.now,
+        }),
+      ],
+      ...options,
+    },
+  );
+  /** As others do who call. */
+  const fill = (method: Method) => {
+    const begun: ReturnType<typeof admission.begin>[] = [];
+    while (admission.hasRoom(method)) begun.push(admission.begin(method));
+    return () => {
+      for (const call of begun) admission.end(call, false);
+    };
+  };
+  const ask = async (path: string, init?: RequestInit) => {
+    const { status, headers, text } = await gateway.call(path, init);
+    const record = text.startsWith("{") ? JSON.parse(text) : undefined;
+    return { status, headers, text, code: record?.code as string | undefined };
+  };
+  return { admission, calls, held, fill, ask };
+}
+
+const json = (method: string, body: string): RequestInit => ({
+  method,
+  body,
+  headers: { "content-type": "application/json" },
+});
+const rex = JSON.stringify({ name: "Rex", categoryId: 1 });
+
+test("lists are refused first, then reads, then what is created, and what changes something last", async () => {
+  const { fill, ask } = await start();
+  const requests = [
+    () => ask("/pets"),
+    () => ask("/pets/1"),
+    () => ask("/pets", json("POST", rex)),
+    () => ask("/pets/1", json("PUT", rex)),
+  ];
+  const statuses = async () => (await Promise.all(requests.map((request) => request()))).map(({ status }) => status);
+  expect(await statuses()).toEqual([200, 200, 201, 200]);
+  fill(listPets);
+  expect(await statuses()).toEqual([503, 200, 201, 200]);
+  fill(getPet);
+  expect(await statuses()).toEqual([503, 503, 201, 200]);
+  fill(createPet);
+  expect(await statuses()).toEqual([503, 503, 503, 200]);
+  const end = fill(updatePet);
+  expect(await statuses()).toEqual([503, 503, 503, 503]);
+  end();
+  expect(await statuses()).toEqual([503, 503, 503, 200]);
+});
+
+test("a refusal says what every answer says, and when to come back", async () => {
+  const { fill, ask } = await start();
+  fill(listPets);
+  const { status, headers, text } = await ask("/pets", { headers: { "x-request-id": "mine" } });
+  const message = "There are too many requests under way. Nothing was done. Try again in a second.";
+  expect(JSON.parse(text)).toEqual({ code: "OVERLOADED", message, status: 503 });
+  expect(status).toBe(503);
+  const named = ["retry-after", "x-request-id", "api-version", "cache-control", "content-type"];
+  expect(named.map((name) => headers.get(name))).toEqual([
+    "1",
+    "mine",
+    "1.0.0",
+    "no-store",
+    "application/json; charset=utf-8",
+  ]);
+});
+
+test("it comes after the route and before anything else: credentials, headers, the body", async () => {
+  let asked = 0;
+  const auth: GatewayOptions["auth"] = {
+    admit(_request, _method, known) {
+      asked++;
+      known({ id: "ann" });
+      return { id: "ann" };
+    },
+  };
+  const { fill, ask, calls } = await start({ auth });
+  fill(updatePet);
+  expect((await ask("/nowhere")).code).toBe("ROUTE_NOT_FOUND");
+  expect((await ask("/pets", { method: "PUT" })).code).toBe("METHOD_NOT_ALLOWED");
+  expect((await ask("/pets/x?y=z", { headers: { accept: "text/html", "x-server-timeout": "x" } })).code).toBe(
+    "OVERLOADED",
+  );
+  expect((await ask("/pets", json("POST", "no JSON"))).code).toBe("OVERLOADED");
+  expect([asked, calls]).toEqual([0, []]);
+});
+
+const transports: Record<string, (baseUrl: string) => Transport> = {
+  Connect: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+  "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+};
+test.each(Object.keys(transports))("over %s it is UNAVAILABLE because of OVERLOADED", async (protocol) => {
+  const { fill, calls } = await start();
+  fill(listPets);
+  const client = createClient(PetService, (transports[protocol] as (typeof transports)[string])(gateway.base));
+  const failure = await client.listPets({}).catch(ConnectError.from);
+  if (!(failure instanceof ConnectError)) return expect.unreachable();
+  expect([failure.code, reasonOf(failure)?.reason]).toEqual([Code.Unavailable, "OVERLOADED"]);
+  expect(failure.metadata.get("retry-after")).toBe("1");
+  expect(calls).toEqual([]);
+  expect((await client.getPet({ petId: 1n })).pet?.name).toBe("Rex");
+});
+
+test("health answers, however full it is", async () => {
+  const { fill, ask } = await start();
+  fill(updatePet);
+  expect((await ask("/healthz")).status).toBe(200);
+  expect((await ask("/readyz")).status).toBe(200);
+});
+
+test("requests that come at once are counted as they are called, and beyond the limit not called", async () => {
+  const { fill, ask, held, admission, calls } = await start();
+  const free = 3;
+  const end = fill(getPet);
+  const others = admission.underWay();
+  end();
+  for (let i = 0; i < others - free; i++) admission.begin(getPet);
+  held.push(Promise.withResolvers<void>());
+  let refused = 0;
+  const answers = Array.from({ length: 20 }, async (_, i) => {
+    const { status } = await ask(`/pets/${i + 1}`);
+    if (status === 503) refused++;
+    return status;
+  });
+  await vi.waitUntil(() => calls.length + refused === 20);
+  expect([calls.length, refused]).toEqual([free, 20 - free]);
+  held[0]?.resolve();
+  expect((await Promise.all(answers)).filter((status) => status === 200).length).toBe(free);
+  expect(admission.underWay()).toBe(others - free);
+});
+
+test("what is refused is told in few lines of the log, what is answered in one each", async () => {
+  const { fill, ask } = await start({ clock: () => 1_000 });
+  fill(listPets);
+  for (let i = 0; i < 5; i++) await ask("/pets");
+  await ask("/pets/1");
+  const lines = gateway.log.map((line) => JSON.parse(line) as { msg?: string; path?: string; refused?: object });
+  expect(lines.filter(({ msg }) => msg === "overloaded: calls were refused").map(({ refused }) => refused)).toEqual([
+    { list: 1 },
+  ]);
+  expect(lines.flatMap(({ path }) => (path === undefined ? [] : [path]))).toEqual(["/pets/1"]);
+});
+
+test("a request whose time was over before its body had arrived is not begun", async () => {
+  let now = 1_000;
+  const { ask, calls } = await start({
+    clock: () => now,
+    auth: {
+      admit(_request, _method, known) {
+        now += 200; // as a body that arrives slowly
+        known({ id: "ann" });
+        return { id: "ann" };
+      },
+    },
+  });
+  const late = await ask("/pets/1", { headers: { "x-server-timeout": "0.1" } });
+  expect([late.status, late.code]).toEqual([504, "DEADLINE_EXCEEDED"]);
+  expect(JSON.parse(late.text).message).toMatch(/Nothing was done\.$/);
+  expect(calls).toEqual([]);
+  expect((await ask("/pets/1", { headers: { "x-server-timeout": "1" } })).status).toBe(200);
+});
