@@ -20,7 +20,7 @@ import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } 
 import type { Logger } from "pino";
 import { type Auth, addAuth } from "./auth.ts";
 import { addShedding, OVERLOADED } from "./overload.ts";
-import { countRequests, type Rates } from "./rates/counting.ts";
+import { countRequests, type RatesOptions } from "./rates/counting.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
@@ -33,7 +33,7 @@ export interface GatewayPlugin {
   readonly everywhere?: (app: FastifyInstance) => void;
 }
 
-export interface GatewayOptions {
+export interface GatewayOptions extends RatesOptions {
   /** With what may be under way at each. Without it everything is let in. */
   readonly services: readonly {
     readonly desc: DescService;
@@ -52,8 +52,6 @@ export interface GatewayOptions {
   readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
   readonly auth: Auth;
-  /** Without them callers may send as much as they like. */
-  readonly rates?: Rates | undefined;
   /** What concerns every answer, whichever route it comes from, such as CORS. */
   readonly everywhere?: (app: FastifyInstance) => Promise<void>;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
@@ -91,7 +89,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   markArrivals(app, served);
   await options.everywhere?.(app);
   app.addHook("onRequest", ({ raw }, _reply, done) => done(isRefused(raw) ? OVERLOADED : undefined));
-  countRequests(app, options.rates);
+  countRequests(app, options);
   for (const { everywhere } of plugins) everywhere?.(app);
   await app.register(transcoder, served);
   for (const plugin of plugins) await app.register(plugin);

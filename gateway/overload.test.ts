@@ -6,6 +6,7 @@ import { withAdmission } from "@petstore/rpc/admission/transport";
 import { afterEach, expect, test, vi } from "vitest";
 import { errors, reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { MIN_LIMIT } from "../packages/rpc/admission/limit.ts";
 import type { GatewayOptions } from "./app.ts";
 import { health } from "./health.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
@@ -13,6 +14,9 @@ import { servedInProcess, startGateway, testLimits } from "./testing.ts";
 
 const { listPets, getPet, createPet, updatePet } = PetService.method;
 type Method = typeof listPets | typeof getPet | typeof createPet | typeof updatePet;
+
+/** However slow the machine is. */
+const until = (isSo: () => boolean) => vi.waitUntil(isSo, { timeout: 50_000 });
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 afterEach(() => gateway.app.close());
@@ -51,7 +55,7 @@ async function start(options: Partial<GatewayOptions> = {}) {
   /** As others do who call. */
   const fill = (method: Method) => {
     const begun: ReturnType<typeof admission.begin>[] = [];
-    while (admission.hasRoom(method)) begun.push(admission.begin(method));
+    while (!admission.isFull(method)) begun.push(admission.begin(method));
     return () => {
       for (const call of begun) admission.end(call, false);
     };
@@ -154,12 +158,12 @@ test("health answers, however full it is", async () => {
 });
 
 test("requests that come at once are counted as they are called, and beyond the limit not called", async () => {
-  const { fill, ask, held, admission, calls } = await start();
+  const { ask, held, admission, calls } = await start();
   const free = 3;
-  const end = fill(getPet);
-  const others = admission.underWay();
-  end();
-  for (let i = 0; i < others - free; i++) admission.begin(getPet);
+  for (let i = 0; i < MIN_LIMIT; i++) admission.hold("127.0.0.1"); // the same caller's
+  const begun = [];
+  while (admission.hasRoom(getPet)) begun.push(admission.begin(getPet));
+  for (const call of begun.splice(-free)) admission.end(call, false);
   held.push(Promise.withResolvers<void>());
   let refused = 0;
   const answers = Array.from({ length: 20 }, async (_, i) => {
@@ -167,11 +171,30 @@ test("requests that come at once are counted as they are called, and beyond the 
     if (status === 503) refused++;
     return status;
   });
-  await vi.waitUntil(() => calls.length + refused === 20);
+  await until(() => calls.length + refused === 20);
   expect([calls.length, refused]).toEqual([free, 20 - free]);
   held[0]?.resolve();
   expect((await Promise.all(answers)).filter((status) => status === 200).length).toBe(free);
-  expect(admission.underWay()).toBe(others - free);
+  expect(admission.underWay()).toBe(begun.length);
+});
+
+test("who asks for everything is refused, and keeps nobody else out", async () => {
+  const { ask, held, calls } = await start({ addressOf: ({ headers }) => headers["x-from"] as string });
+  held.push(Promise.withResolvers<void>());
+  const as = (caller: string) => ask("/pets", { headers: { "x-from": caller } });
+  let refused = 0;
+  const greedy = Array.from({ length: 3 * MIN_LIMIT }, async () => {
+    if ((await as("greedy")).status === 503) refused++;
+  });
+  await until(() => calls.length + refused === 3 * MIN_LIMIT);
+  expect(calls.length).toBe(MIN_LIMIT);
+  const modest = Array.from({ length: 10 }, () => as("modest"));
+  await until(() => calls.length === MIN_LIMIT + 10);
+  held[0]?.resolve();
+  for (const { status } of await Promise.all(modest)) expect(status).toBe(200);
+  await Promise.all(greedy);
+  // What is over counts for nobody any more.
+  expect((await as("greedy")).status).toBe(200);
 });
 
 test("what is refused is told in few lines of the log, what is answered in one each", async () => {

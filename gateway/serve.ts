@@ -52,7 +52,8 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     limits,
     auth: authOf(authentication, limitFailedCredentials(addressOf, realTime)),
     // A key may have a rate of its own.
-    rates: rate || authentication ? { limits: createRateLimits(rate, realTime), addressOf } : undefined,
+    rates: rate || authentication ? createRateLimits(rate, realTime) : undefined,
+    addressOf,
     connections: config.connections,
     basePath,
     deprecation,

@@ -9,6 +9,7 @@ import { errors } from "#errors";
 import { buildGateway, type GatewayOptions } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { errorOptions } from "./errors.ts";
+import { callerAddress } from "./rates/caller-address.ts";
 
 export const testLimits: GatewayOptions["limits"] = {
   urlBytes: 8 * 1024,
@@ -37,6 +38,7 @@ export async function startGateway<S extends DescService>(
     random: Math.random,
     limits: testLimits,
     auth: authOf(undefined),
+    addressOf: callerAddress([]),
     basePath: "",
     ...options,
   });

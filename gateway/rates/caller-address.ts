@@ -47,6 +47,8 @@ export function callerAddress(trusted: readonly Network[]): CallerAddress {
     }
     return nearest;
   };
+  const own: CallerAddress = ({ socket }) => callerNetwork(plainAddress(socket.remoteAddress ?? ""));
+  if (trusted.length === 0) return own;
   return ({ headers, socket }) => {
     const peer = plainAddress(socket.remoteAddress ?? "");
     if (!isTrusted(peer)) return callerNetwork(peer);

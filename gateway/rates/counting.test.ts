@@ -29,10 +29,8 @@ const rate = { requests: 20, windowMs: 60_000, burst: 3 };
 const start = (auth?: Parameters<typeof startGateway>[2]) => {
   const services = [{ desc: PetService, transport: servedInProcess(PetService, implementation as never) }];
   return startGateway(PetService, implementation as never, {
-    rates: {
-      limits: createRateLimits(rate, { clock }),
-      addressOf: callerAddress([{ address: "127.0.0.1", bits: 32 }]),
-    },
+    rates: createRateLimits(rate, { clock }),
+    addressOf: callerAddress([{ address: "127.0.0.1", bits: 32 }]),
     everywhere: cors([ORIGIN]),
     plugins: [
       docs({ basePath: "", title: "Petstore", document: "{}" }),
@@ -175,7 +173,8 @@ test("a caller may have a rate of its own, also where others have none", async (
   await gateway.app.close();
   const own = { requests: 60, windowMs: 60_000, burst: 1 };
   gateway = await start({
-    rates: { limits: createRateLimits(undefined, { clock }), addressOf: callerAddress([]) },
+    rates: createRateLimits(undefined, { clock }),
+    addressOf: callerAddress([]),
     auth: {
       admit({ headers: { authorization: id = "" } }, _method, known) {
         const caller = { id, ...(id === "ann" && { rate: own }) };

@@ -9,8 +9,9 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { CallerAddress } from "./caller-address.ts";
 import type { RateLimits } from "./rate-limits.ts";
 
-export interface Rates {
-  readonly limits: RateLimits;
+export interface RatesOptions {
+  /** Without them callers may send as much as they like. */
+  readonly rates?: RateLimits | undefined;
   /** Who calls, where nobody is asked. */
   readonly addressOf: CallerAddress;
 }
@@ -27,12 +28,19 @@ declare module "fastify" {
 }
 
 /** To be called behind what answers a browser's preflights, and before what refuses requests for want of a route. */
-export function countRequests(app: FastifyInstance, rates: Rates | undefined): void {
+export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesOptions): void {
   app.decorateRequest("verdict", undefined);
-  app.decorate("countRequest", (request, principal) => {
-    if (rates) refuseBeyond(count(rates, request, principal), "are allowed");
-  });
-  if (!rates) return;
+  if (!rates) return void app.decorate("countRequest", () => {});
+  /** No id of a principal has a space. */
+  const callerOf = (request: FastifyRequest, principal: Principal): string =>
+    principal === ANONYMOUS ? `address ${addressOf(request)}` : principal.id;
+  const peek = (request: FastifyRequest, principal: Principal): Verdict | undefined =>
+    rates.peek(callerOf(request, principal), principal.rate);
+  const count = (request: FastifyRequest, principal: Principal): Verdict | undefined => {
+    request.verdict = rates.count(callerOf(request, principal), principal.rate);
+    return request.verdict;
+  };
+  app.decorate("countRequest", (request, principal) => refuseBeyond(count(request, principal), "are allowed"));
   app.addHook("onRequest", (request, _reply, done) => {
     if (request.is404) app.countRequest(request, ANONYMOUS);
     done();
@@ -40,22 +48,10 @@ export function countRequests(app: FastifyInstance, rates: Rates | undefined): v
   app.addHook("onSend", (request, reply, _payload, done) => {
     // A browser's question beforehand is no request of its own.
     const judge = request.method === "OPTIONS" ? peek : count;
-    const verdict = request.verdict ?? judge(rates, request, ANONYMOUS);
+    const verdict = request.verdict ?? judge(request, ANONYMOUS);
     if (verdict) reply.headers(rateHeaders(verdict));
     done();
   });
-}
-
-/** No id of a principal has a space. */
-const callerOf = ({ addressOf }: Rates, request: FastifyRequest, principal: Principal): string =>
-  principal === ANONYMOUS ? `address ${addressOf(request)}` : principal.id;
-
-const peek = (rates: Rates, request: FastifyRequest, principal: Principal): Verdict | undefined =>
-  rates.limits.peek(callerOf(rates, request, principal), principal.rate);
-
-function count(rates: Rates, request: FastifyRequest, principal: Principal): Verdict | undefined {
-  request.verdict = rates.limits.count(callerOf(rates, request, principal), principal.rate);
-  return request.verdict;
 }
 
 /** Throws an HttpError beyond the rate. */

@@ -93,7 +93,7 @@ describe("with a key", () => {
         return { outcome: answer.outcome };
       };
       const attempts = [shop.orders.createOrder(request), shop.orders.createOrder(request)].map(failure);
-      await vi.waitUntil(() => asked === 2);
+      await vi.waitUntil(() => asked === 2, { timeout: 50_000 });
       foreseen[0]?.answered.resolve();
       await Promise.race(attempts);
       foreseen[1]?.answered.resolve();

@@ -30,6 +30,38 @@ test("what goes first has room where others have none", () => {
   expect(all.map((method) => admission.hasRoom(method))).toEqual([false, false, false, false]);
 });
 
+test("where others have taken all room, one who holds less than its part may call, up to twice the room", () => {
+  const admission = start();
+  for (const _ of admission.fill(listOrders)) admission.hold("greedy");
+  expect(admission.hasRoom(listOrders, "greedy")).toBe(false);
+  const ends = [];
+  while (admission.hasRoom(listOrders, "modest")) {
+    admission.begin(listOrders);
+    ends.push(admission.hold("modest"));
+  }
+  expect(ends.length).toBeGreaterThan(MIN_LIMIT / 4);
+  expect(ends.length).toBeLessThanOrEqual(MIN_LIMIT / 2);
+  ends[0]?.();
+  expect(admission.hasRoom(listOrders, "modest")).toBe(true);
+  // Many who have little each.
+  for (let i = 0; admission.hasRoom(listOrders, `${i}`); i++) {
+    admission.begin(listOrders);
+    admission.hold(`${i}`);
+  }
+  expect(admission.underWay()).toBe(2 * MIN_LIMIT);
+  expect(admission.isFull(listOrders)).toBe(true);
+});
+
+test("a caller that holds nothing is forgotten", () => {
+  const admission = start();
+  admission.fill(listOrders);
+  for (let i = 0; i < 1_000; i++) admission.hold(`${i}`)();
+  // Were they counted, each would have a thousandth.
+  const end = admission.hold("modest");
+  expect(admission.hasRoom(listOrders, "modest")).toBe(true);
+  end();
+});
+
 test("each that ends makes room for one more, however it ended", () => {
   const admission = start();
   const begun = admission.fill(listOrders);

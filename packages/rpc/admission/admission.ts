@@ -11,6 +11,9 @@ const WINDOW_CALLS = 10;
 /** How much of the limit there is for calls of a priority: what is above it is kept for those that go before. */
 const ROOM: Record<Priority, number> = { list: 1, read: 1.1, create: 1.25, finish: 1.5 };
 
+/** So many times the room is never under way, however many callers have little. */
+const MOST = 2;
+
 /**
  * Where calls are refused all the time, there are never few under way, and what they take then is forgotten or was never
  * known. So from time to time hardly any are let in for a moment (as BBR and Envoy do).
@@ -32,8 +35,15 @@ interface Kind {
 }
 
 export interface Admission {
-  /** Whether one more call may begin. */
-  hasRoom(method: DescMethod): boolean;
+  /**
+   * Whether one more call may begin. Where others have taken all room, one may of a caller that holds less than its part:
+   * who asks for everything keeps nobody out.
+   */
+  hasRoom(method: DescMethod, caller?: string): boolean;
+  /** No more calls may begin, whoever asks. */
+  isFull(method: DescMethod): boolean;
+  /** Counts a request of a caller that was let in, until what it gives back is called. */
+  hold(caller: string): () => void;
   /** Whether a call can't be answered within the time that is left for it: others wait, and it would need more alone. */
   isHopeless(method: DescMethod, leftMs: number): boolean;
   /** Counts a call from now on, whether there is room for it or not. */
@@ -47,6 +57,8 @@ export interface Admission {
 
 export function createAdmission({ clock }: { readonly clock: Clock }): Admission {
   const kinds = new WeakMap<DescMethod, Kind>();
+  /** Requests of each caller that has any. */
+  const held = new Map<string, number>();
   let limit = MIN_LIMIT;
   let underWay = 0;
 
@@ -79,11 +91,24 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
 
   const limitNow = () => (probeUntil > Number.NEGATIVE_INFINITY && clock() < probeUntil ? CALM : limit);
 
+  const roomFor = (method: DescMethod) => limitNow() * ROOM[priorityOf(method)];
+  const isFull = (method: DescMethod) => underWay >= MOST * roomFor(method);
+
   return {
-    hasRoom(method) {
-      if (underWay < limitNow() * ROOM[priorityOf(method)]) return true;
+    isFull,
+    hasRoom(method, caller) {
+      const room = roomFor(method);
+      if (underWay < room) return true;
       probe();
-      return false;
+      return caller !== undefined && !isFull(method) && (held.get(caller) ?? 0) < room / (held.size + 1);
+    },
+    hold(caller) {
+      held.set(caller, (held.get(caller) ?? 0) + 1);
+      return () => {
+        const left = (held.get(caller) ?? 0) - 1;
+        if (left > 0) held.set(caller, left);
+        else held.delete(caller);
+      };
     },
     isHopeless: (method, leftMs) => leftMs <= 0 || (underWay >= CALM && leftMs < kindOf(method).calmMs),
     begin(method) {

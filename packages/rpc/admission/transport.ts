@@ -17,7 +17,8 @@ const saysNothing: readonly Code[] = [Code.Unavailable, Code.Canceled];
 export const withAdmission = (next: Transport, admission: Admission, errors: ErrorCatalogue): Transport => ({
   ...next,
   async unary(method, signal, timeoutMs, headers, input, contextValues) {
-    if (!admission.hasRoom(method)) throw notMade(errors, "OVERLOADED", OVERLOADED);
+    // Who calls was asked when the request came; its message may have taken long.
+    if (admission.isFull(method)) throw notMade(errors, "OVERLOADED", OVERLOADED);
     if (timeoutMs !== undefined && admission.isHopeless(method, timeoutMs))
       throw notMade(errors, "DEADLINE_EXCEEDED", NOT_BEGUN);
     const call = admission.begin(method);

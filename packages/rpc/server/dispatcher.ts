@@ -31,7 +31,7 @@ import {
 import { messageOf } from "../message.ts";
 import { createAuthorization } from "./authorization.ts";
 import type { Implementation, StreamHandler, UnaryHandler } from "./handlers.ts";
-import { addRoutes, isServed, isUnary, type Served } from "./routes.ts";
+import { type Asked, addRoutes, isServed, isUnary, type Served } from "./routes.ts";
 import { until } from "./until.ts";
 
 /** What came with a call besides its message. */
@@ -71,7 +71,7 @@ export interface Dispatcher {
    * Refuses a call that there is no room for, before anything is read of it: throws OVERLOADED. Calls of the system's own
    * processes were let in elsewhere.
    */
-  shed(method: DescMethod, headers: Headers, isPeer?: boolean): void;
+  shed(method: DescMethod, headers: Headers, isPeer?: boolean, asked?: Asked): void;
   /** Who calls, if they may call the method. Throws or rejects with an RpcError, which it has logged. */
   admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal>;
   /** Runs one unary call. Rejects with an RpcError and nothing else. */
@@ -146,9 +146,12 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   let streams = 0;
   const isFull = (method: Served) => (isUnary(method) ? admission.underWay() >= maxCalls : streams >= maxStreams);
 
-  function shed(method: DescMethod, headers: Headers, isPeer = false): void {
-    if (!methods.get(methodName(method))?.canWait || admission.hasRoom(method)) return;
-    if (isPeer || authorization.isTrusted(headers)) return;
+  function shed(method: DescMethod, headers: Headers, isPeer = false, asked?: Asked): void {
+    if (!methods.get(methodName(method))?.canWait || isPeer || authorization.isTrusted(headers)) return;
+    if (admission.hasRoom(method, asked?.network)) {
+      asked?.answer.once("close", admission.hold(asked.network));
+      return;
+    }
     logShed(method);
     throw rpcError("OVERLOADED", OVERLOADED);
   }

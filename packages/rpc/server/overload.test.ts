@@ -1,4 +1,5 @@
 /** What a full service refuses: callers from outside, and none of the system's own processes; what it does not begin. */
+import { request } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -21,6 +22,9 @@ import { createDispatcher } from "./dispatcher.ts";
 import type { Implementation, UnaryHandler } from "./handlers.ts";
 import { createHealth, healthService } from "./health.ts";
 import { startRpcServer } from "./server.ts";
+
+/** However slow the machine is. */
+const until = (isSo: () => boolean) => vi.waitUntil(isSo, { timeout: 50_000 });
 
 const secret = "a secret that is long enough";
 const { listCategories, updateCategory } = CategoryService.method;
@@ -70,7 +74,7 @@ function serve(clock = realTime.clock, authentication?: Authentication) {
     onTestFinished(() => server.close(0));
     return server;
   };
-  return { calls, logged, dispatcher, health, list, fill, start };
+  return { calls, held, logged, dispatcher, health, list, fill, start };
 }
 
 const reason = async (call: Promise<unknown>) => {
@@ -95,11 +99,11 @@ describe("a full service", () => {
     const { calls, logged, fill, start } = serve();
     const { url: baseUrl } = await start();
     const client = createClient(CategoryService, protocols[protocol]({ baseUrl }));
-    const end = fill(MIN_LIMIT);
+    const end = fill(2 * MIN_LIMIT);
     const refused = await client.listCategories({}).catch(ConnectError.from);
     if (!(refused instanceof ConnectError)) return expect.unreachable();
     expect([refused.code, reasonOf(refused)?.reason]).toEqual([Code.Unavailable, "OVERLOADED"]);
-    expect(calls.length).toBe(MIN_LIMIT);
+    expect(calls.length).toBe(2 * MIN_LIMIT);
     expect(logged).toEqual([expect.objectContaining({ refused: { list: 1 } })]);
     await end();
     expect(await reason(client.listCategories({}))).toBe("answered");
@@ -116,19 +120,47 @@ describe("a full service", () => {
       ReturnType<typeof createClient<typeof CategoryInternalService>>,
     ];
     const answers = [gateway.listCategories({}), pets.getCategoryState({ categoryId: 1n })].map(reason);
-    await vi.waitUntil(() => calls.length === 4 * MIN_LIMIT + 2);
+    await until(() => calls.length === 4 * MIN_LIMIT + 2);
     await end();
     expect(await Promise.all(answers)).toEqual(["answered", "answered"]);
+  });
+
+  test("keeps nobody out for one who asks for everything", async () => {
+    const { calls, held, start } = serve();
+    const { port } = await start();
+    held[0] = Promise.withResolvers<void>();
+    const list = (localAddress: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const path = `/${CategoryService.typeName}/ListCategories`;
+        const headers = { "content-type": "application/json" };
+        request({ host: "127.0.0.1", port, path, headers, localAddress, method: "POST" }, (answer) => {
+          answer.resume().on("end", () => resolve(answer.statusCode));
+        })
+          .on("error", reject)
+          .end("{}");
+      });
+    let refused = 0;
+    const greedy = Array.from({ length: 2 * MIN_LIMIT }, async () => {
+      if ((await list("127.0.0.2")) === 503) refused++;
+    });
+    await until(() => calls.length + refused === 2 * MIN_LIMIT);
+    expect(calls.length).toBe(MIN_LIMIT);
+    const modest = Array.from({ length: 10 }, () => list("127.0.0.3"));
+    await until(() => calls.length === MIN_LIMIT + 10);
+    held[0].resolve();
+    expect(new Set(await Promise.all(modest))).toEqual(new Set([200]));
+    await Promise.all(greedy);
+    expect(await list("127.0.0.2")).toBe(200);
   });
 
   test("goes on to let in what finishes something, where lists are refused", async () => {
     const { calls, fill, start } = serve();
     const { url: baseUrl } = await start();
     const client = createClient(CategoryService, createGrpcTransport({ baseUrl }));
-    const end = fill(MIN_LIMIT);
+    const end = fill(2 * MIN_LIMIT);
     expect(await reason(client.listCategories({}))).toBe("OVERLOADED");
     const change = reason(client.updateCategory({ categoryId: 1n, category: { name: "dogs" } }));
-    await vi.waitUntil(() => calls.includes(updateCategory.localName));
+    await until(() => calls.includes(updateCategory.localName));
     await end();
     expect(await change).toBe("answered");
   });
@@ -164,7 +196,7 @@ describe("a full service", () => {
       });
       return ((await answer.json()) as { code: string }).code;
     };
-    const end = fill(MIN_LIMIT);
+    const end = fill(2 * MIN_LIMIT);
     expect([await post(), asked]).toEqual(["unavailable", 0]);
     await end();
     expect([await post(), asked]).toEqual(["invalid_argument", 1]);

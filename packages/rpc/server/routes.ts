@@ -16,6 +16,13 @@ export const principalKey = createContextKey<Principal | undefined>(undefined);
 /** The caller has proved, before its headers were looked at, to be one of the system's own processes. */
 export const isPeerKey = createContextKey<true | undefined>(undefined);
 
+/** The network that a request came from, and where its answer goes. */
+export interface Asked {
+  readonly network: string;
+  readonly answer: { once(event: "close", listener: () => void): unknown };
+}
+export const askedKey = createContextKey<Asked | undefined>(undefined);
+
 export function addRoutes(
   router: ConnectRouter,
   methods: readonly { readonly method: Served }[],

@@ -13,6 +13,7 @@ import { keepRepeated } from "../auth/credentials.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { createLinkServer, type LinkServer } from "../link/server.ts";
 import { isPeerRequest } from "./authorization.ts";
+import { callerNetwork } from "./caller-network.ts";
 import { isProven } from "./connections.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { ServerTls } from "./handshakes.ts";
@@ -24,7 +25,7 @@ import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } 
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
-import { isPeerKey, principalKey } from "./routes.ts";
+import { askedKey, isPeerKey, principalKey } from "./routes.ts";
 import { strictJson } from "./strict-json.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
 import { explainUnreadable } from "./unreadable-message.ts";
@@ -62,7 +63,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const requestGate = async (context: HandlerContext) => {
     const { method, requestHeader, values } = context;
     const isPeer = values.get(isPeerKey);
-    dispatcher.shed(method, requestHeader, isPeer);
+    dispatcher.shed(method, requestHeader, isPeer, values.get(askedKey));
     if (dispatcher.asksCallers) values.set(principalKey, await dispatcher.admit(method, requestHeader, isPeer));
     await unreadable.requestGate(context);
   };
@@ -118,7 +119,7 @@ function createListener(
       ensureHost(request);
       if (asksCallers) keepRepeated(request);
       const call = shortenProtocolFields(
-        universalRequestFromNodeRequest(request, response, undefined, whoAsks(request)),
+        universalRequestFromNodeRequest(request, response, undefined, whoAsks(request, response)),
       );
       const answer = await handler(limitCall(call, request, maxRequestBytes(handler.method), errors));
       const { promise: ended, resolve } = Promise.withResolvers<void>();
@@ -135,8 +136,10 @@ function createListener(
 }
 
 /** What is known of the caller before its headers are looked at. */
-const whoAsks = (request: IncomingMessage): ContextValues | undefined =>
-  isProven(request) ? createContextValues().set(isPeerKey, true) : undefined;
+const whoAsks = (request: IncomingMessage, response: ServerResponse): ContextValues =>
+  isProven(request)
+    ? createContextValues().set(isPeerKey, true)
+    : createContextValues().set(askedKey, { network: callerNetwork(request.socket.remoteAddress), answer: response });
 
 /** Drops the rest of the request, so that its client comes to read the answer. */
 function answerUnknown(
