@@ -6,10 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, test } from "vitest";
 import { type ProcessName, processNames } from "../../config.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
+import { readStores } from "../harness/stores.ts";
 import { performOverHttp } from "../workload/http.ts";
 import type { Operation } from "../workload/operations.ts";
 import type { Outcome } from "../workload/perform.ts";
-import { startSelling } from "../workload/selling.ts";
+import { clients, startSelling } from "../workload/selling.ts";
 
 /** Writes that are acknowledged before a kill, and again after it. */
 const WRITES = 40;
@@ -35,7 +36,7 @@ async function insist(operation: Operation): Promise<Outcome> {
 const rounds: (readonly ProcessName[])[] = [...processNames.map((name) => [name]), processNames];
 
 test("every acknowledged write outlives kill -9 of any process and of all", async () => {
-  const workload = startSelling(insist);
+  const workload = startSelling(clients(4, insist));
   for (const names of rounds) {
     await workload.more(WRITES);
     const before = interrupted;
@@ -46,5 +47,5 @@ test("every acknowledged write outlives kill -9 of any process and of all", asyn
     await workload.more(WRITES);
   }
   await workload.end();
-  await workload.check(petstore);
+  await workload.check(petstore.http, () => readStores(petstore));
 }, 300_000);

@@ -6,10 +6,11 @@ import { eventually } from "../harness/eventually.ts";
 import { inTurn, type Which } from "../harness/instances.ts";
 import { mongodbMissing } from "../harness/mongodb.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
+import { readStores } from "../harness/stores.ts";
 import { performOverHttp, readOverHttp } from "../workload/http.ts";
 import type { Operation } from "../workload/operations.ts";
 import type { Outcome } from "../workload/perform.ts";
-import { startSelling } from "../workload/selling.ts";
+import { clients, startSelling } from "../workload/selling.ts";
 
 const timeout = 600_000;
 const instances = processNames.flatMap((kind): Which[] => [`${kind}-1`, `${kind}-2`]);
@@ -65,7 +66,7 @@ const makePet = async (mark: number) =>
   make({ do: "create pet", category: await make({ do: "create category", mark }), mark });
 
 describe.skipIf(mongodbMissing)("two replicas of every process", () => {
-  const workload = () => startSelling(insist);
+  const workload = () => startSelling(clients(4, insist));
 
   /** The others do its work, and it gets its share again when it is back. */
   async function without(name: Which, signal: NodeJS.Signals, { more }: ReturnType<typeof workload>) {
@@ -94,7 +95,7 @@ describe.skipIf(mongodbMissing)("two replicas of every process", () => {
     expect(met.most).toBeLessThanOrEqual(gateways.length);
 
     await all.end();
-    await all.check(petstore);
+    await all.check(petstore.http, () => readStores(petstore));
   });
 
   test("one key at both gateways makes one record", { timeout }, async () => {

@@ -2,39 +2,60 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { wrongInTheEnd } from "../checker/invariants.ts";
+import type { State } from "../checker/state.ts";
 import { eventually } from "../harness/eventually.ts";
-import type { Petstore } from "../harness/petstore.ts";
-import { readStores } from "../harness/stores.ts";
 import { createClient } from "./client.ts";
 import { readOverHttp } from "./http.ts";
 import type { Operation } from "./operations.ts";
 import type { Outcome, Shown } from "./perform.ts";
 
-const CLIENTS = 4;
+/** Of what was acknowledged, so much of the newest is read. */
+const RECENT = 200;
 
-/**
- * Lets several clients work until `end`. `insist` sends an operation until it is known how it ended: every one may be
- * repeated, for it has a key, or says what is to be.
- */
-export function startSelling(insist: (operation: Operation) => Promise<Outcome>) {
+/** Sends an operation until it is known how it ended. */
+export type Insist = (operation: Operation) => Promise<Outcome>;
+
+export interface SellingOptions {
+  /** After each write, so many records are read, and no older than they were acknowledged. */
+  readonly reads?: number;
+  /** Every other create has no key: for clients that never send twice. Otherwise every operation may be repeated. */
+  readonly withoutKeys?: boolean;
+}
+
+/** So many clients with the same way to send. */
+export const clients = (count: number, insist: Insist): readonly Insist[] =>
+  Array.from({ length: count }, () => insist);
+
+/** Lets several clients work until `end`, each one thing after the other. */
+export function startSelling(ways: readonly Insist[], { reads = 0, withoutKeys = false }: SellingOptions = {}) {
   /** The last acknowledged state of every record. No two clients write to the same one. */
   const acknowledged = new Map<string, Shown>();
+  const newest: Shown[] = [];
   let writes = 0;
   let over = false;
 
-  async function write(operation: Operation): Promise<Outcome> {
+  async function read(insist: Insist): Promise<void> {
+    const { kind, id, version } = newest[Math.floor(Math.random() * newest.length)] as Shown;
+    const outcome = await insist({ do: `see ${kind}`, id, how: "alone", mark: 0 });
+    const seen = outcome.is === "done" ? outcome.shown?.version : undefined;
+    if (seen === undefined || seen < version)
+      throw new Error(`${kind} ${id} was acknowledged at version ${version}, and read: ${JSON.stringify(outcome)}`);
+  }
+
+  async function write(operation: Operation, insist: Insist): Promise<Outcome> {
     const outcome = await insist(operation);
     if (outcome.is !== "done" || !outcome.shown) throw new Error(`${operation.do}: ${JSON.stringify(outcome)}`);
     acknowledged.set(`${outcome.shown.kind} ${outcome.shown.id}`, outcome.shown);
+    if (newest.push(outcome.shown) > RECENT) newest.shift();
     writes++;
     return outcome;
   }
 
-  async function work(number: number): Promise<void> {
+  async function work(insist: Insist, number: number): Promise<void> {
     for (let round = 0; !over; round++) {
-      const client = createClient(write);
-      const mark = 1 + round * CLIENTS + number;
-      const key = `key-${mark}`;
+      const client = createClient((operation) => write(operation, insist));
+      const mark = 1 + round * ways.length + number;
+      const key = withoutKeys && round % 2 === 1 ? undefined : `key-${mark}`;
       const steps: Operation[] = [
         { do: "create category", mark, key },
         { do: "create pet", category: 0, mark, key },
@@ -44,10 +65,13 @@ export function startSelling(insist: (operation: Operation) => Promise<Outcome>)
         { do: "stock", id: 0, quantity: 3, mark },
         { do: "date order", id: 0, mark: mark + 1 },
       ];
-      for (const step of steps) await client.do(step);
+      for (const step of steps) {
+        await client.do(step);
+        for (let left = reads; left > 0; left--) await read(insist);
+      }
     }
   }
-  const working = Promise.all(Array.from({ length: CLIENTS }, (_, number) => work(number)));
+  const working = Promise.all(ways.map(work));
   working.catch(() => {});
 
   return {
@@ -65,11 +89,11 @@ export function startSelling(insist: (operation: Operation) => Promise<Outcome>)
       await working;
     },
     /** Everything that was acknowledged is there, once, and what is stored adds up. */
-    async check(petstore: Petstore): Promise<void> {
+    async check(gateway: string, stored: () => Promise<State>): Promise<void> {
       const read = async () => {
         const found: [string, unknown][] = [];
         for (const { kind, id } of acknowledged.values())
-          found.push([`${kind} ${id}`, (await readOverHttp(petstore.http, kind, id))?.view]);
+          found.push([`${kind} ${id}`, (await readOverHttp(gateway, kind, id))?.view]);
         return found;
       };
       // A pet follows its inventory entry, where there is stock again.
@@ -78,7 +102,7 @@ export function startSelling(insist: (operation: Operation) => Promise<Outcome>)
         kind === "pet" ? { ...view, status: "available" } : view,
       ]);
       await eventually(read, expected);
-      const state = await readStores(petstore);
+      const state = await stored();
       expect(wrongInTheEnd(state)).toEqual([]);
       // Every create was acknowledged in the end, so there are no other records.
       for (const [kind, docs] of [

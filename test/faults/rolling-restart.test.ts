@@ -1,0 +1,119 @@
+/**
+ * Two of every process, restarted one after the other under load: no request fails, whichever way it comes in, and all
+ * that was acknowledged is there, once.
+ *
+ * `ROLLING_REQUESTS=100000 ROLLING_DOORS=http1` is the full length by one of the ways; it tells what it has seen.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { type Launched, launch, procMissing } from "../harness/launched.ts";
+import { mongodbMissing, openPlace } from "../harness/mongodb.ts";
+import { readState } from "../harness/stores.ts";
+import * as doors from "../workload/doors.ts";
+import type { Operation } from "../workload/operations.ts";
+import type { Outcome } from "../workload/perform.ts";
+import { rollingDoors, rollingRequests } from "../workload/runs.ts";
+import { clients, startSelling } from "../workload/selling.ts";
+
+/** Clients by each way in, each waiting for its answer before it asks again: more for a longer run. */
+const CLIENTS = Math.min(32, Math.ceil(rollingRequests / 100));
+/** Reads to a write. */
+const READS = 19;
+/** The load is measured at its peak by so many requests, and then this part of it is kept up. */
+const PEAK_REQUESTS = 500;
+const LOAD = 0.7;
+/** Generous: a client that is idle for longer, on a machine that is busy, is none of the petstore's. */
+const LAME_DUCK = "3s";
+
+type Name = keyof typeof ways;
+const ways = { http1: doors.http1, grpcJs: doors.grpcJs, connectNode: doors.connectNode };
+const chosen = (rollingDoors ?? Object.keys(ways)) as Name[];
+
+/** What the clients of one way in met. */
+function watched(door: doors.Door, pause: () => Promise<void>) {
+  const seen = { requests: 0, longestMs: 0, failures: [] as string[] };
+  /** Only until the first failure is there anything to find out; then the others shall go on. */
+  async function send(operation: Operation): Promise<Outcome> {
+    for (;;) {
+      await pause();
+      const startedAt = performance.now();
+      seen.requests++;
+      const outcome = await door.send(operation).catch((error: unknown) => {
+        seen.failures.push(`${new Date().toISOString()} ${operation.do}: ${told(error)}`);
+      });
+      seen.longestMs = Math.max(seen.longestMs, Math.round(performance.now() - startedAt));
+      if (outcome) return outcome;
+      await sleep(100);
+    }
+  }
+  return { seen, send };
+}
+
+const told = (error: unknown): string =>
+  error instanceof Error ? `${error.message} (${(error as NodeJS.ErrnoException).code ?? error.name})` : `${error}`;
+
+/** Lets so many begin in a second, once it knows how many. */
+function createPace() {
+  let gapMs = 0;
+  let next = 0;
+  return {
+    set(perSecond: number) {
+      gapMs = 1000 / perSecond;
+    },
+    async pause() {
+      if (gapMs === 0) return;
+      const now = performance.now();
+      next = Math.max(next + gapMs, now);
+      if (next > now) await sleep(next - now);
+    },
+  };
+}
+
+async function rollingRestart(petstore: Launched, mongodbUri: string): Promise<void> {
+  const pace = createPace();
+  const open = chosen.map((name) => {
+    const door = ways[name](petstore);
+    return { name, door, ...watched(door, pace.pause) };
+  });
+  const requests = () => open.map(({ seen }) => seen.requests);
+  const total = () => requests().reduce((sum, some) => sum + some, 0);
+  const selling = startSelling(
+    open.flatMap(({ send }) => clients(CLIENTS, send)),
+    { reads: READS, withoutKeys: true },
+  );
+  await selling.more(open.length * CLIENTS * 2);
+  const [before, startedAt] = [total(), performance.now()];
+  while (total() < before + PEAK_REQUESTS) await selling.more(1);
+  const peak = (total() - before) / ((performance.now() - startedAt) / 1000);
+  pace.set(LOAD * peak);
+
+  let restarts = 0;
+  while (restarts === 0 || Math.min(...requests()) < rollingRequests)
+    for (const name of petstore.names) {
+      await petstore.restart(name);
+      restarts++;
+      await Promise.all(open.map(({ door }) => door.connected()));
+    }
+  pace.set(Number.POSITIVE_INFINITY);
+  await selling.end();
+  const report = {
+    peak: Math.round(peak),
+    restarts,
+    ...Object.fromEntries(
+      open.map(({ name, door, seen }) => [name, { ...seen, failures: seen.failures.length, retries: door.retries() }]),
+    ),
+  };
+  process.stderr.write(`${JSON.stringify(report)}\n`);
+  expect(open.flatMap(({ name, seen }) => seen.failures.map((failure) => `${name} ${failure}`))).toEqual([]);
+  await selling.check(petstore.http, () => readState({ store: { dataDir: "", mongodbUri } }));
+  expect(petstore.output().match(/^.*"level":"(error|fatal)".*$/gm) ?? []).toEqual([]);
+  for (const { door } of open) door.close();
+}
+
+describe.skipIf(mongodbMissing || procMissing)("two of every process, restarted in turn", () => {
+  test("no request fails, and nothing is lost or done twice", { timeout: 3_600_000 }, async () => {
+    await using place = await openPlace();
+    await using petstore = await launch(place.uri, 2, { LAME_DUCK });
+    await rollingRestart(petstore, place.uri);
+  });
+});

@@ -1,0 +1,110 @@
+/** The whole petstore as `npm start` runs it, with several processes of each kind that can be restarted one by one. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { instanceOf, type ProcessName, portOf, processNames, type ServiceName } from "../../config.ts";
+import { freePorts } from "./instances.ts";
+
+/** It finds the processes there. */
+export const procMissing = !existsSync("/proc/self/environ");
+
+export interface Launched extends AsyncDisposable {
+  /** Where all gateways are. */
+  readonly http: string;
+  /** The addresses of all replicas of a service. */
+  urls(service: ServiceName): readonly string[];
+  /** The names of all processes, such as "pet-2". */
+  readonly names: readonly string[];
+  /** SIGTERM; resolves when the launcher has started it again and it is ready. Rejects when it did not end in good order. */
+  restart(name: string): Promise<void>;
+  /** What was printed so far, by the launcher and by all processes; only warnings and worse are logged. */
+  output(): string;
+}
+
+export async function launch(mongodbUri: string, replicas: number, env: Record<string, string>): Promise<Launched> {
+  const portBase = await freePorts(replicas);
+  const root = join(import.meta.dirname, "../..");
+  const child = spawn(process.execPath, ["start.ts"], {
+    cwd: root,
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compile"),
+      MONGODB_URI: mongodbUri,
+      PORT_BASE: `${portBase}`,
+      REPLICAS: processNames.map((name) => `${name}:${replicas}`).join(","),
+      LOG_LEVEL: "warn",
+      LOG_FORMAT: "json",
+      ...env,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const kill = () => child.kill("SIGKILL"); // its processes end with it
+  process.once("exit", kill);
+  const ended = once(child, "close");
+  let output = "";
+  let changed = Promise.withResolvers<void>();
+  const wake = () => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text) => {
+      output += text;
+      wake();
+    });
+  child.once("close", wake);
+
+  /** Resolves with what was found as often as this. */
+  async function printed(pattern: RegExp, times: number): Promise<readonly string[]> {
+    for (;;) {
+      const found = output.match(pattern) ?? [];
+      if (found.length >= times) return found;
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`The launcher ended:\n${output}`);
+      await changed.promise;
+    }
+  }
+
+  const instances = processNames.flatMap((kind) =>
+    Array.from({ length: replicas }, (_, i) => ({ kind, replica: i + 1, name: instanceOf(kind, i + 1, replicas) })),
+  );
+  const restarts = new Map<string, number>();
+
+  await printed(/is ready/, 1);
+  return {
+    http: `http://127.0.0.1:${portBase}`,
+    urls: (service) =>
+      Array.from({ length: replicas }, (_, i) => `http://127.0.0.1:${portOf(service, portBase, i + 1)}`),
+    names: instances.map(({ name }) => name),
+    async restart(name) {
+      const one = instances.find((instance) => instance.name === name);
+      if (!one) throw new Error(`There is no ${name}.`);
+      const times = (restarts.get(name) ?? 0) + 1;
+      restarts.set(name, times);
+      process.kill(pidOf(child.pid as number, one.kind, one.replica), "SIGTERM");
+      const end = (await printed(new RegExp(`^${name} ended .*$`, "gm"), times)).at(-1);
+      if (!end?.includes("(exit code 0)")) throw new Error(`${end}:\n${output.slice(-5_000)}`);
+      await printed(new RegExp(`^${name} is back at .*$`, "gm"), times);
+    },
+    output: () => output,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await ended;
+      process.off("exit", kill);
+    },
+  };
+}
+
+/** The launcher's child that is this one of its kind. */
+function pidOf(launcher: number, kind: ProcessName, replica: number): number {
+  const script = kind === "gateway" ? /gateway\/main\.ts\0$/ : new RegExp(`services/main\\.ts\\0${kind}\\0$`);
+  const children = readdirSync(`/proc/${launcher}/task`).flatMap((task) =>
+    readFileSync(`/proc/${launcher}/task/${task}/children`, "utf8").split(" ").filter(Boolean),
+  );
+  const isOne = (pid: string) =>
+    script.test(readFileSync(`/proc/${pid}/cmdline`, "utf8")) &&
+    readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(`REPLICA=${replica}`);
+  const pid = children.find(isOne);
+  if (pid === undefined) throw new Error(`There is no process of ${kind} with the number ${replica}.`);
+  return Number(pid);
+}
