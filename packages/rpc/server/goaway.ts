@@ -11,6 +11,8 @@ export const ROUND_TRIPS_MS = 5_000;
  */
 const NOTICE = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
+const told = new WeakSet<Http2Session>();
+
 /**
  * Tells the client of a session twice that it ends. The first GOAWAY leaves out no request. A ping that was sent behind it
  * comes back behind the last request that the client has sent before it knew; the second GOAWAY then names that one, and
@@ -22,6 +24,8 @@ const NOTICE = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0
  * at once. A ping before it makes sure that the server's SETTINGS, which have to be first, are out.
  */
 export function sayGoodbye(session: Http2Session, wire: Writable): void {
+  if (told.has(session)) return;
+  told.add(session);
   const close = () => session.close();
   const late = setTimeout(close, ROUND_TRIPS_MS);
   session.once("close", () => clearTimeout(late));

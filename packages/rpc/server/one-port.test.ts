@@ -14,7 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ACK, END_STREAM, type Frame, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
-import type { Handler, OnePortLimits } from "./one-port.ts";
+import { announceClose, type Handler, type OnePortLimits } from "./one-port.ts";
 
 const echo: RequestListener = async (request, response) => {
   const body = await text(request).catch(() => undefined);
@@ -228,6 +228,23 @@ describe("closing", () => {
     const second = await goaway((last) => last !== everything);
     expect([second.payload.readUInt32BE(0), codeOf(second)]).toEqual([3, constants.NGHTTP2_NO_ERROR]);
     await Promise.all([done, closed]);
+  });
+
+  test("once a close is announced the HTTP/2 clients that are there go, and those that come are served until it comes", async () => {
+    const { server, url } = await started();
+    const session = http2(url);
+    expect(await text(post(session).end("x"))).toBe("2.0 1");
+    announceClose(server);
+    await closed(session);
+    const late = http2(url);
+    let told = false;
+    late.on("goaway", () => (told = true));
+    for (let i = 0; i < 20; i++) {
+      expect(await text(post(late).end("x"))).toBe("2.0 1");
+      await new Promise((acknowledged) => late.ping(acknowledged));
+    }
+    expect(told).toBe(false);
+    await Promise.all([serverClosed(server), closed(late)]);
   });
 
   test("HTTP/2 clients that ask without a pause lose nothing", async () => {

@@ -101,7 +101,7 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
 
-  const { http2, taken, closeSessions } = createLimitedHttp2(handler, limits, () => connections);
+  const { http2, taken, end, endSessions } = createLimitedHttp2(handler, limits, () => connections);
   readInTurns(http1, (caller, begin) => turns(caller, begin));
   const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
   const serveHttp2 = (socket: Socket) => {
@@ -109,7 +109,11 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
     // An HTTP/1.1 client that has ended its side still gets its answer; an HTTP/2 connection is over then.
     socket.allowHalfOpen = false;
     const frames = framesInTurns(socket, turns);
-    http2.once("session", (session) => taken(session, socket, frames)); // at once
+    // At once.
+    http2.once("session", (session) => {
+      taken(session, socket, frames);
+      if (!http1.listening) end(session);
+    });
     http2.emit("connection", frames.stream);
   };
   http1.removeAllListeners("connection");
@@ -137,10 +141,10 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
   const connections = guardConnections(http1, limits, { ...options, secure: handshake && secure });
   const turns = createServerTurns(http1); // which is told of every connection, whatever it speaks
 
-  farewells.set(http1, closeSessions);
+  farewells.set(http1, endSessions);
   const close = http1.close.bind(http1);
   http1.close = (callback) => {
-    closeSessions();
+    endSessions();
     setTimeout(() => {
       for (const socket of undecided) socket.destroy();
     }, LAST_SNIFF_MS).unref();
@@ -154,7 +158,10 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
 
 const farewells = new WeakMap<Server, () => void>();
 
-/** Tells HTTP/2 clients to go elsewhere, while the server goes on: what they have begun is finished. */
+/**
+ * Tells the HTTP/2 clients that are connected to go elsewhere, while the server goes on: what they have begun is finished.
+ * Who comes here all the same is served until the server closes, or would come again and again.
+ */
 export const announceClose = (server: Server): void => farewells.get(server)?.();
 
 /** Answers 400 to a request that is addressed to nobody, or to two. */
@@ -196,18 +203,13 @@ function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections
     const arrived = () => clearTimeout(timer);
     stream.once("end", arrived).once("close", arrived);
   });
-  let isClosing = false;
   const end = (session: Http2Session) => {
     const frames = framesOf.get(session);
     if (frames) sayGoodbye(session, frames.stream);
   };
-  const closeSessions = () => {
-    isClosing = true;
-    for (const session of sessions) end(session);
-  };
+  const endSessions = () => sessions.forEach(end);
   const taken = (session: Http2Session, socket: Socket, frames: FramesInTurns) => {
     framesOf.set(session, frames);
-    if (isClosing) end(session);
     session.setTimeout(limits.idleMs, () => {
       end(session);
       // A session that is destroyed waits for a client that reads nothing.
@@ -215,7 +217,7 @@ function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections
     });
     connections().adopt(session.socket, socket);
   };
-  return { http2, taken, closeSessions };
+  return { http2, taken, end, endSessions };
 }
 
 /**
