@@ -2,7 +2,8 @@
  * Two of every process, restarted one after the other under load: no request fails, whichever way it comes in, and all
  * that was acknowledged is there, once.
  *
- * `ROLLING_REQUESTS=100000 ROLLING_DOORS=http1` is the full length by one of the ways; it tells what it has seen.
+ * `ROLLING_REQUESTS=100000 ROLLING_DOORS=http1` is the full length by one of the ways. It tells after each round of restarts
+ * what it has seen so far.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -82,28 +83,30 @@ async function rollingRestart(petstore: Launched, mongodbUri: string): Promise<v
     { reads: READS, withoutKeys: true },
   );
   await selling.more(open.length * CLIENTS * 2);
-  const [before, startedAt] = [total(), performance.now()];
-  while (total() < before + PEAK_REQUESTS) await selling.more(1);
-  const peak = (total() - before) / ((performance.now() - startedAt) / 1000);
-  pace.set(LOAD * peak);
+  async function findPeak(): Promise<number> {
+    pace.set(Number.POSITIVE_INFINITY);
+    const [before, startedAt] = [total(), performance.now()];
+    while (total() < before + PEAK_REQUESTS) await selling.more(1);
+    return (total() - before) / ((performance.now() - startedAt) / 1000);
+  }
 
   let restarts = 0;
-  while (restarts === 0 || Math.min(...requests()) < rollingRequests)
+  while (restarts === 0 || Math.min(...requests()) < rollingRequests) {
+    const peak = await findPeak();
+    pace.set(LOAD * peak);
     for (const name of petstore.names) {
       await petstore.restart(name);
       restarts++;
       await Promise.all(open.map(({ door }) => door.connected()));
     }
+    const met = open.map(({ name, door, seen }) => [
+      name,
+      { ...seen, failures: seen.failures.length, retries: door.retries() },
+    ]);
+    process.stderr.write(`${JSON.stringify({ peak: Math.round(peak), restarts, ...Object.fromEntries(met) })}\n`);
+  }
   pace.set(Number.POSITIVE_INFINITY);
   await selling.end();
-  const report = {
-    peak: Math.round(peak),
-    restarts,
-    ...Object.fromEntries(
-      open.map(({ name, door, seen }) => [name, { ...seen, failures: seen.failures.length, retries: door.retries() }]),
-    ),
-  };
-  process.stderr.write(`${JSON.stringify(report)}\n`);
   expect(open.flatMap(({ name, seen }) => seen.failures.map((failure) => `${name} ${failure}`))).toEqual([]);
   await selling.check(petstore.http, () => readState({ store: { dataDir: "", mongodbUri } }));
   expect(petstore.output().match(/^.*"level":"(error|fatal)".*$/gm) ?? []).toEqual([]);
