@@ -57,6 +57,8 @@ export interface ProcessConfig {
   readonly port: number;
   /** Where the services are reached: the addresses of all replicas of each, without a slash at the end. */
   readonly urls: Readonly<Record<ServiceName, readonly string[]>>;
+  /** The names by which strangers may call it, beside localhost and loopback addresses; undefined when by any. */
+  readonly allowedHosts: readonly string[] | undefined;
   /** By which the processes of one petstore know each other. */
   readonly internalSecret: Secret;
   /** How callers from outside show who they are; undefined when nobody is asked. */
@@ -131,6 +133,7 @@ export const processSettings = {
   CATEGORY_URL: optional(urls),
   ORDER_URL: optional(urls),
   INVENTORY_URL: optional(urls),
+  ALLOWED_HOSTS: optional(list(host)),
   INTERNAL_SECRET: required(secret(32)),
   ...authSettings,
   LOG_LEVEL: withDefault(oneOf(...logLevels), "info"),
@@ -182,6 +185,8 @@ export function processConfig(
       order: values.ORDER_URL ?? local("order"),
       inventory: values.INVENTORY_URL ?? local("inventory"),
     },
+    // Other machines call it by whatever name they have for it.
+    allowedHosts: values.ALLOWED_HOSTS ?? (isLoopback(values.HOST) ? [] : undefined),
     internalSecret: values.INTERNAL_SECRET,
     auth,
     logLevel: values.LOG_LEVEL,

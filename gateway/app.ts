@@ -3,12 +3,14 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { callHeaders } from "@petstore/rpc/call";
+import { createHostCheck } from "@petstore/rpc/server/allowed-hosts";
 import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "@petstore/rpc/server/connections";
 import { readInTurns } from "@petstore/rpc/server/read-in-turns";
 import { isRefused } from "@petstore/rpc/server/request-memory";
 import {
   type DeprecationPolicy,
   type ErrorOptions,
+  HttpError,
   type Limits,
   markArrivals,
   serverOptions,
@@ -48,6 +50,8 @@ export interface GatewayOptions extends RatesOptions {
   readonly random: () => number;
   readonly limits: Limits;
   readonly connections?: ConnectionLimits;
+  /** The names by which it may be called, see `createHostCheck`; by default any. */
+  readonly allowedHosts?: readonly string[] | undefined;
   /** In front of every path, such as "/api"; empty for none. */
   readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
@@ -87,6 +91,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     },
   );
   markArrivals(app, served);
+  if (options.allowedHosts) answerTo(app, options.allowedHosts);
   await options.everywhere?.(app);
   app.addHook("onRequest", ({ raw }, _reply, done) => done(isRefused(raw) ? OVERLOADED : undefined));
   countRequests(app, options);
@@ -94,4 +99,13 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   await app.register(transcoder, served);
   for (const plugin of plugins) await app.register(plugin);
   return app;
+}
+
+/** Before anything else, for not even a preflight is answered to a page that calls this machine by a name of its own. */
+function answerTo(app: FastifyInstance, allowedHosts: readonly string[]): void {
+  const checkHost = createHostCheck(allowedHosts);
+  app.addHook("onRequest", ({ raw }, _reply, done) => {
+    const refusal = checkHost(raw);
+    done(refusal === undefined ? undefined : new HttpError("MISDIRECTED_REQUEST", `Host: ${refusal}`));
+  });
 }

@@ -29,6 +29,7 @@ test("what is not set has its default", () => {
     basePath: "",
     corsOrigins: [],
     auth: undefined,
+    allowedHosts: [],
     rate: undefined,
     trustedProxies: [],
     limits: {
@@ -74,6 +75,11 @@ describe("a wrong value is one line with its name, itself and what is allowed", 
     ["PORT", "99999", "PORT=99999 is wrong: it must be a whole number from 0 to 65535."],
     ["HTTP_BASE_PATH", "api/", "HTTP_BASE_PATH=api/ is wrong: it must be a path such as /api"],
     ["HTTP_BASE_PATH", "/a:b", "HTTP_BASE_PATH=/a:b is wrong"],
+    [
+      "ALLOWED_HOSTS",
+      "shop.example:8080",
+      "ALLOWED_HOSTS=shop.example:8080 is wrong: it must be a comma-separated list",
+    ],
     ["CORS_ORIGINS", "shop.example", "CORS_ORIGINS=shop.example is wrong: it must be a comma-separated list"],
     ["AUTH_MODE", "basic", "AUTH_MODE=basic is wrong: it must be none or keys or jwt or keys,jwt."],
     ["MAX_BODY_BYTES", "64KiB", "MAX_BODY_BYTES=64KiB is wrong: it must be a whole number"],
@@ -103,6 +109,14 @@ test("a sunset before the deprecation is refused", () => {
 test("listening beyond loopback without credentials has to be asked for in so many words", () => {
   expect(problem({ HOST: "0.0.0.0" })).toContain("ALLOW_UNAUTHENTICATED=beyond-loopback");
   expect(config({ HOST: "0.0.0.0", ALLOW_UNAUTHENTICATED: "beyond-loopback" }).host).toBe("0.0.0.0");
+});
+
+test("on loopback only the names of loopback are answered, beyond it any, and names that are allowed are added", () => {
+  const beyond = { HOST: "0.0.0.0", ALLOW_UNAUTHENTICATED: "beyond-loopback" };
+  expect(config({ HOST: "::1" }).allowedHosts).toEqual([]);
+  expect(config(beyond).allowedHosts).toBeUndefined();
+  expect(config({ ALLOWED_HOSTS: "shop.example, 10.0.0.7" }).allowedHosts).toEqual(["shop.example", "10.0.0.7"]);
+  expect(config({ ...beyond, ALLOWED_HOSTS: "shop.example" }).allowedHosts).toEqual(["shop.example"]);
 });
 
 test("the secret can't be printed", () => {

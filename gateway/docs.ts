@@ -63,7 +63,7 @@ export const docs =
   async (app: FastifyInstance): Promise<void> => {
     const serve = (path: string, type: string, content: string | Buffer) =>
       app.get(basePath + path, async (_, reply) =>
-        reply.headers({ "content-security-policy": CSP, "x-content-type-options": "nosniff" }).type(type).send(content),
+        reply.header("content-security-policy", CSP).type(type).send(content),
       );
     serve("/openapi.json", "application/json", document);
     serve("/docs", "text/html; charset=utf-8", page(title));

@@ -95,6 +95,7 @@ The same services can be called by gRPC, gRPC-Web and Connect; this document is 
   had no effect. With an \`Idempotency-Key\` it is safe to ask again.
 - **Methods**: every GET also answers HEAD. OPTIONS answers 204 with \`Allow\`; a method that a path does not have is 405
   METHOD_NOT_ALLOWED with \`Allow\`, a path that does not exist is 404 ROUTE_NOT_FOUND.
+- **Hosts**: a \`Host\` that this petstore does not answer to is 421 MISDIRECTED_REQUEST, whatever is asked for.
 - **Members and parameters that an operation does not know** are ignored, unless \`Prefer: handling=strict\` is sent.
   A record can be sent back as it came: members that only answers have, such as \`id\`, are known, and not looked at.
 - **Conditions** (RFC 9110, 13): every answer with one record carries its \`ETag\`. With \`If-Match\` a read or a write of

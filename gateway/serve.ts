@@ -55,6 +55,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     rates: rate || authentication ? createRateLimits(rate, realTime) : undefined,
     addressOf,
     connections: config.connections,
+    allowedHosts: config.allowedHosts,
     basePath,
     deprecation,
     everywhere: cors(config.corsOrigins),

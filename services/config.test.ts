@@ -22,6 +22,7 @@ test("everything but the secret has a default", () => {
       inventory: ["http://127.0.0.1:8084"],
     },
     auth: undefined,
+    allowedHosts: [],
     logLevel: "info",
     logFormat: "json",
     connections: {

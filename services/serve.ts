@@ -73,6 +73,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     dispatcher,
     health,
     limits: { ...defaultLimits, ...config.connections },
+    allowedHosts: config.allowedHosts,
     listenAdvice,
   });
   stack.use(server);

@@ -13,7 +13,7 @@ import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts"
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { authOf } from "../../gateway/auth.ts";
-import { startGateway } from "../../gateway/testing.ts";
+import { recordIn, sendRaw, startGateway } from "../../gateway/testing.ts";
 import { limitCalls, withCallLimit } from "../../packages/rpc/client/call-limit.ts";
 import type { Reason } from "../../services/resource/errors.ts";
 import { dyingAt } from "../faults/crash-at-failpoint.ts";
@@ -36,6 +36,7 @@ const neverOverRpc: Partial<Record<Reason, string>> = {
   INVALID_QUERY: "RPCs have no query: a violated rule is VALIDATION_FAILED",
   INVALID_HEADER: "RPCs carry these in the message: a violated rule is VALIDATION_FAILED",
   UNKNOWN_FIELD: "protobuf keeps unknown fields",
+  MISDIRECTED_REQUEST: "the request is refused before it is known to be an RPC",
   ENDPOINT_SUNSET: "the RPC is not deprecated",
   UPSTREAM_ERROR: "the gateway says so of a service; callers of the service see what it said",
 };
@@ -75,6 +76,12 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
 
   UNAUTHENTICATED: () => asked({}),
   PERMISSION_DENIED: () => asked({ "x-api-key": "psk_of a caller without any scope" }),
+
+  async MISDIRECTED_REQUEST() {
+    const request = "GET /pets HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    const answer = await sendRaw(Number(new URL(petstore.http).port), request);
+    return { http: told(Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]), JSON.stringify(recordIn(answer))) };
+  },
 
   async TOO_MANY_OPEN_ORDERS() {
     const { id } = await shop.stocked(2000);

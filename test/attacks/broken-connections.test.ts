@@ -40,7 +40,7 @@ type Body = Buffer | string;
 /** HTTP/1.1. */
 function http1(line: string, type?: string, body: Body = ""): Buffer {
   const about = type === undefined ? "" : `content-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
-  return Buffer.concat([Buffer.from(`${line} HTTP/1.1\r\nhost: a\r\n${about}\r\n`), Buffer.from(body)]);
+  return Buffer.concat([Buffer.from(`${line} HTTP/1.1\r\nhost: localhost\r\n${about}\r\n`), Buffer.from(body)]);
 }
 
 /** HTTP/2, one request on each of the streams. */
@@ -72,14 +72,16 @@ const gatewayRequests: [string, Buffer][] = [
   [
     "HTTP/JSON POST in chunks",
     Buffer.from(
-      "POST /categories HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" +
+      "POST /categories HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" +
         '9\r\n{"name":"\r\n8\r\nbroken"}\r\n0\r\n\r\n',
     ),
   ],
   [
     "a POST that expects 100",
     Buffer.from(
-      http1("POST /pets", "application/json", "{}").toString().replace("host: a", "host: a\r\nexpect: 100-continue"),
+      http1("POST /pets", "application/json", "{}")
+        .toString()
+        .replace("host: localhost", "host: localhost\r\nexpect: 100-continue"),
     ),
   ],
   ["an unknown path", http1("POST /nowhere", "application/json", "{}")],
@@ -185,7 +187,7 @@ test.each(["", "Host:\r\n", "Host: a b\r\n", "Host: a/b\r\n"])(
   "a service lives when a request that is addressed to nobody (%j) and a good one come in one packet",
   async (host) => {
     const bytes = Buffer.from(
-      `GET ${CONNECT_GET} HTTP/1.1\r\n${host}\r\nGET ${CONNECT_GET} HTTP/1.1\r\nHost: a\r\n\r\n`,
+      `GET ${CONNECT_GET} HTTP/1.1\r\n${host}\r\nGET ${CONNECT_GET} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     );
     for (const end of [...ENDS, "RST at the first byte of an answer" as const])
       for (let i = 0; i < 5; i++) await broken(portOf("pet"), bytes, end);

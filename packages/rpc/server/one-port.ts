@@ -6,6 +6,7 @@ import { createServer as createHttp1, type IncomingMessage, type Server, type Se
 import { constants, createServer as createHttp2, type Http2Session, type Http2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { hostProblem } from "connect-transcoder/request/host";
+import type { HostCheck } from "./allowed-hosts.ts";
 import { callerNetwork } from "./caller-network.ts";
 import {
   type ConnectionLimits,
@@ -26,6 +27,8 @@ import { createServerTurns } from "./turns.ts";
 export interface OnePortOptions extends Omit<GuardOptions, "secure"> {
   /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
+  /** Which hosts requests may name, of strangers; by default any. */
+  readonly checkHost?: HostCheck | undefined;
 }
 
 export interface OnePortLimits extends ConnectionLimits {
@@ -83,7 +86,7 @@ export function createOnePortServer(
       connectionsCheckingInterval: Math.min(1000, limits.requestMs),
       requireHostHeader: false, // judged with the rest of the Host
     },
-    limitHeaders(forMemory(forHost(handler)), limits.headerBytes),
+    limitHeaders(forMemory(forHost(handler, options)), limits.headerBytes),
   );
   openOnePort(http1, limits, options);
   http1.prependListener("request", (_, response) => {
@@ -164,13 +167,19 @@ const farewells = new WeakMap<Server, () => void>();
  */
 export const announceClose = (server: Server): void => farewells.get(server)?.();
 
-/** Answers 400 to a request that is addressed to nobody, or to two. */
-function forHost(handler: Handler): Handler {
+/** Answers 400 to a request that is addressed to nobody, or to two, and 421 to one that is addressed to somebody else. */
+function forHost(handler: Handler, { checkHost, knowsPeer }: OnePortOptions): Handler {
   return (request, response) => {
+    response.setHeader("x-content-type-options", "nosniff");
+    const refuse = (status: number, why: string) => {
+      request.resume();
+      response.writeHead(status, { "content-type": "text/plain" }).end(`Host: ${why}\n`);
+    };
     const problem = hostProblem(request);
-    if (problem === undefined) return handler(request, response);
-    request.resume();
-    response.writeHead(400, { "content-type": "text/plain" }).end(`Host: ${problem}.\n`);
+    if (problem !== undefined) return refuse(400, `${problem}.`);
+    const refusal = checkHost?.(request);
+    if (refusal !== undefined && !knowsPeer?.(request)) return refuse(421, refusal);
+    return handler(request, response);
   };
 }
 

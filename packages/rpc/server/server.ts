@@ -12,6 +12,7 @@ import type { Logger } from "@petstore/runtime/log";
 import { keepRepeated } from "../auth/credentials.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { createLinkServer, type LinkServer } from "../link/server.ts";
+import { createHostCheck } from "./allowed-hosts.ts";
 import { isPeerRequest } from "./authorization.ts";
 import { callerNetwork } from "./caller-network.ts";
 import { isProven } from "./connections.ts";
@@ -44,6 +45,8 @@ export interface RpcServerOptions {
   readonly limits?: OnePortLimits;
   /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
+  /** The names that strangers may call it by, see `createHostCheck`; by default any. */
+  readonly allowedHosts?: readonly string[] | undefined;
   readonly listenAdvice?: ListenAdvice;
 }
 
@@ -56,7 +59,7 @@ export interface RpcServer extends AsyncDisposable {
 
 /** Resolves when the server takes calls. Throws `ListenError`. */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
-  const { host, log, dispatcher, health, limits = defaultLimits, tls } = options;
+  const { host, log, dispatcher, health, limits = defaultLimits, tls, allowedHosts } = options;
   const { errors } = dispatcher;
   const unreadable = explainUnreadable(errors);
   /** Before its message is read, and whatever is called: reflection and links too, which the dispatcher does not serve. */
@@ -84,6 +87,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const server = createOnePortServer(createListener(router.handlers, { links, log, dispatcher }), limits, {
     knowsPeer: (request) => isPeerRequest(dispatcher, request),
     tls,
+    checkHost: allowedHosts && createHostCheck(allowedHosts),
     log,
   });
   const port = await listen(server, { host, port: options.port }, options.listenAdvice);

@@ -51,6 +51,10 @@ export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObj
     required: true,
     schema: { type: "string", const: apiVersion },
   }),
+  "X-Content-Type-Options": header("The answer is what its Content-Type says, whatever it looks like (Fetch, 3.6).", {
+    required: true,
+    schema: { type: "string", const: "nosniff" },
+  }),
   "Cache-Control": header(
     "`no-cache` on what was read: it may be kept, but not shown again without asking, best with `If-None-Match`. " +
       "`no-store` on answers to writes and on errors (RFC 9111, 5.2.2).",

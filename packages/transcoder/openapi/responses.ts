@@ -12,7 +12,7 @@ const refer = (kind: string, name: string): JsonObject => ({ $ref: `#/components
 const headers = (...names: string[]): JsonObject =>
   Object.fromEntries(names.map((name) => [name, refer("headers", name)]));
 
-const ALWAYS = ["X-Request-Id", "API-Version", "Cache-Control", "Vary"];
+const ALWAYS = ["X-Request-Id", "API-Version", "X-Content-Type-Options", "Cache-Control", "Vary"];
 
 /** What holds for all responses. */
 export interface Common {

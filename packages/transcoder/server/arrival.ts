@@ -1,6 +1,6 @@
-/** What every request gets when it arrives, and every answer says of it. */
+/** What every request gets when it arrives, and every answer says. */
 import type { FastifyInstance } from "fastify";
-import { REQUEST_ID_HEADER } from "../request/request-id.ts";
+import { commonHeaders, errorAnswers } from "./error-answers.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
 
 declare module "fastify" {
@@ -10,18 +10,15 @@ declare module "fastify" {
   }
 }
 
-export const commonHeaders = (requestId: string, apiVersion: string): Record<string, string> => ({
-  [REQUEST_ID_HEADER]: requestId,
-  "api-version": apiVersion,
-});
-
 /**
- * Notes when a request arrives, and names request and version in its answer. The transcoder does so itself; call it before
- * plugins that answer requests before the transcoder sees them, as CORS does, if their answers are to say it too.
+ * Notes when a request arrives, names request and version in its answer, and makes a record of what is thrown. The
+ * transcoder does so itself; call it before plugins that answer or refuse requests before the transcoder sees them, as CORS
+ * does, for all of this to hold of their answers too.
  */
 export function markArrivals(app: FastifyInstance, options: ServerOptions): void {
   if (app.hasRequestDecorator("arrivedAt")) return;
   const { apiVersion, clock } = serverDefaults(options);
+  app.setErrorHandler(errorAnswers(options).send);
   app.decorateRequest("arrivedAt", 0);
   app.addHook("onRequest", (request, reply, done) => {
     request.arrivedAt = clock();

@@ -4,10 +4,16 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { createErrorExit, errorBody } from "../errors/error-exit.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
-import { newRequestId } from "../request/request-id.ts";
-import { commonHeaders } from "./arrival.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
 import { writeResponse } from "./wire.ts";
+
+/** What every answer says. */
+export const commonHeaders = (requestId: string, apiVersion: string): Record<string, string> => ({
+  [REQUEST_ID_HEADER]: requestId,
+  "api-version": apiVersion,
+  "x-content-type-options": "nosniff",
+});
 
 /** An error says what was so at one moment. */
 const NOT_STORED = { "cache-control": "no-store" };

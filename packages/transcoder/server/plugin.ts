@@ -26,8 +26,7 @@ export const transcoder = fastifyPlugin(
   async (app: FastifyInstance, options: TranscoderOptions): Promise<void> => {
     const { limits, clock } = serverDefaults(options);
     const { basePath, ...rest } = transcoderDefaults(options);
-    const { send, refuse } = errorAnswers(options);
-    app.setErrorHandler(send);
+    const { refuse } = errorAnswers(options);
     takeOddRequests(app, refuse);
     markArrivals(app, options);
     answerUnrouted(app);

@@ -1,0 +1,87 @@
+/** DNS rebinding, and what every answer tells browsers. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { cors } from "./cors.ts";
+import { docs } from "./docs.ts";
+import { health } from "./health.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
+import { recordIn, sendRaw, servedInProcess, startGateway, testLimits } from "./testing.ts";
+
+let calls = 0;
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+beforeAll(async () => {
+  const implementation = {
+    getPet: () => {
+      calls++;
+      return { pet: { id: 1n, name: "Rex", categoryId: 1n, status: 1, etag: '"1"' } };
+    },
+  };
+  const services = [{ name: "pet", desc: PetService, transport: servedInProcess(PetService, implementation as never) }];
+  const common = { basePath: "", clock: Date.now, random: Math.random };
+  gateway = await startGateway(PetService, implementation as never, {
+    allowedHosts: ["shop.example"],
+    everywhere: cors(["*"]),
+    plugins: [
+      docs({ basePath: "", title: "Petstore", document: "{}" }),
+      health({ ...common, services: [], isAccepting: () => true } as never),
+      rpcEndpoint({ ...common, services, limits: { ...testLimits, rpcBytes: 1024 } }),
+    ],
+  });
+});
+afterAll(() => gateway.app.close());
+
+const GET_PET = "/petstore.pet.v1.PetService/GetPet";
+const requests: readonly [what: string, line: string, more: string, statusWhenAllowed: number][] = [
+  ["an operation", "GET /pets/1", "", 200],
+  ["a path that there is not", "GET /nowhere", "", 404],
+  ["a body that is none", "POST /pets", "content-type: application/json\r\ncontent-length: 1\r\n\r\n{", 400],
+  ["an RPC", `POST ${GET_PET}`, 'content-type: application/json\r\ncontent-length: 11\r\n\r\n{"petId":1}', 200],
+  ["an RPC by GET", `GET ${GET_PET}?connect=v1&encoding=json&message=%7B%22petId%22%3A1%7D`, "", 200],
+  ["an RPC that there is not", "POST /petstore.pet.v1.PetService/No", "content-type: application/json\r\n", 404],
+  ["a preflight", "OPTIONS /pets", "origin: http://a.example\r\naccess-control-request-method: PUT\r\n", 204],
+  ["OPTIONS", "OPTIONS /pets", "", 204],
+  ["the page", "GET /docs", "", 200],
+  ["the document", "GET /openapi.json", "", 200],
+  ["health", "GET /healthz", "", 200],
+];
+
+describe.each(requests)("%s", (_, line, more, status) => {
+  const ask = (host: string) =>
+    sendRaw(
+      gateway.port,
+      `${line} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n${more.includes("\r\n\r\n") ? more : `${more}\r\n`}`,
+    );
+
+  test("is refused by another name, before anything is done", async () => {
+    calls = 0;
+    const answer = await ask("evil.example:8080");
+    expect(answer).toMatch(/^HTTP\/1\.1 421 /);
+    expect(answer.toLowerCase()).not.toContain("access-control-allow");
+    expect(recordIn(answer)).toEqual({
+      code: "MISDIRECTED_REQUEST",
+      message: expect.stringMatching(/^Host: .* evil\.example\. .*ALLOWED_HOSTS/),
+      status: 421,
+    });
+    expect(calls).toBe(0);
+  });
+
+  test.each(["localhost:8080", "127.0.0.1", "[::1]:1", "shop.example"])("is answered by %s", async (host) => {
+    expect(await ask(host)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  });
+
+  test("is answered as what it says it is, without a cookie", async () => {
+    const [head = ""] = (await ask("localhost")).toLowerCase().split("\r\n\r\n");
+    expect(head).toMatch(/^x-content-type-options: nosniff$/m);
+    expect(head).not.toContain("set-cookie");
+  });
+});
+
+test("what is no HTTP is answered so, too", async () => {
+  expect((await sendRaw(gateway.port, "hello\r\n\r\n")).toLowerCase()).toContain("x-content-type-options: nosniff");
+});
+
+test("a gateway that was told of no hosts answers to all", async () => {
+  const open = await startGateway(PetService, {});
+  expect(await sendRaw(open.port, "GET / HTTP/1.1\r\nhost: any\r\nconnection: close\r\n\r\n")).toMatch(/ 404 /);
+  await open.app.close();
+});

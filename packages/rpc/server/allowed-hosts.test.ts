@@ -1,0 +1,98 @@
+import { once } from "node:events";
+import { request as http1Request } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startOnePort } from "../fixtures/one-port.ts";
+import { createHostCheck } from "./allowed-hosts.ts";
+
+const refusal = (host: string | undefined, allowed: readonly string[] = []) =>
+  createHostCheck(allowed)({ headers: { host } });
+
+test.each([
+  "localhost",
+  "localhost:8080",
+  "LOCALHOST.",
+  "127.0.0.1:1",
+  "127.1.2.3",
+  "[::1]:8080",
+  "[::ffff:127.0.0.1]",
+])("%s is this machine", (host) => {
+  expect(refusal(host)).toBeUndefined();
+});
+
+test.each([
+  "evil.example",
+  "evil.example:8080",
+  "localhost.evil.example",
+  "127.0.0.1.evil.example",
+  "evil-localhost",
+  "10.0.0.1",
+  "0.0.0.0",
+  "[::]",
+  "[::ffff:10.0.0.1]",
+])("%s is not", (host) => {
+  expect(refusal(host)).toMatch(/^this server does not answer to .* ALLOWED_HOSTS\.$/);
+});
+
+test("names and addresses that are allowed are compared as URLs compare them", () => {
+  const allowed = ["Shop.Example", "10.0.0.7", "2001:DB8:0::7"];
+  for (const host of ["shop.example:80", "SHOP.example.", "10.0.0.7:8080", "[2001:db8::7]", "localhost"])
+    expect(refusal(host, allowed)).toBeUndefined();
+  for (const host of ["a.shop.example", "shop.example.evil", "10.0.0.8"])
+    expect(refusal(host, allowed)).toContain("ALLOWED_HOSTS");
+});
+
+test("HTTP/2 names it in :authority; HTTP/1.0, which no browser speaks, may name none", () => {
+  const check = createHostCheck([]);
+  expect(check({ headers: { ":authority": "evil.example" } })).toContain("evil.example");
+  expect(check({ headers: { ":authority": "localhost:1" } })).toBeUndefined();
+  expect(check({ headers: {} })).toBeUndefined();
+});
+
+test("a refusal repeats little of what was sent", () => {
+  expect(refusal(`${"a".repeat(60)}.`.repeat(10))?.length).toBeLessThan(300);
+});
+
+describe("a server that answers to loopback alone", () => {
+  async function started() {
+    const served: string[] = [];
+    const server = await startOnePort(
+      (request, response) => {
+        served.push(`${request.headers[":authority"] ?? request.headers.host}`);
+        response.end("served");
+      },
+      {},
+      { checkHost: createHostCheck([]), knowsPeer: ({ headers }) => headers.secret === "ours" },
+    );
+    return { ...server, served };
+  }
+
+  test("refuses other names over HTTP/1.1, and says what to do", async () => {
+    const { port, served } = await started();
+    const ask = async (headers: Record<string, string>) => {
+      const [answer] = await once(http1Request({ port, host: "127.0.0.1", headers }).end(), "response");
+      expect(answer.headers["x-content-type-options"]).toBe("nosniff");
+      return `${answer.statusCode} ${await text(answer)}`;
+    };
+    expect(await ask({ host: "evil.example" })).toMatch(/^421 Host: .*evil\.example.*ALLOWED_HOSTS/);
+    expect(served).toEqual([]);
+    expect(await ask({ host: `localhost:${port}` })).toBe("200 served");
+    expect(await ask({ host: "pet.internal", secret: "ours" })).toBe("200 served");
+    expect(await ask({ host: "evil.example", secret: "guess" })).toMatch(/^421 /);
+    expect(served).toEqual([`localhost:${port}`, "pet.internal"]);
+  });
+
+  test("refuses other names over HTTP/2", async () => {
+    const { url, served } = await started();
+    const session = connectHttp2(url);
+    onTestFinished(() => session.destroy());
+    const ask = async (authority: string) => {
+      const [headers] = await once(session.request({ ":authority": authority }).resume(), "response");
+      return headers[":status"];
+    };
+    expect(await ask("evil.example:80")).toBe(421);
+    expect(await ask("localhost")).toBe(200);
+    expect(served).toEqual(["localhost"]);
+  });
+});
