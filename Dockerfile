@@ -28,8 +28,9 @@ FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="petstore" \
   org.opencontainers.image.description="Pets, categories, orders and inventory as Connect services behind an HTTP gateway" \
   org.opencontainers.image.licenses="MIT"
-# Where the embedded store keeps its files. A named volume mounted here takes over the owner.
-RUN install --directory --owner=node --group=node /data
+# Where the embedded store keeps its files, and docker-compose.yml the secrets. A named volume mounted here takes over the owner.
+RUN install --directory --owner=node --group=node /data /secrets/internal /secrets/admin \
+  /secrets/pet /secrets/category /secrets/order /secrets/inventory
 WORKDIR /petstore
 COPY --from=packages /petstore/node_modules node_modules
 COPY --from=generated /petstore/proto/gen proto/gen

@@ -1,40 +1,97 @@
 /**
  * `node scripts/initiate-replica-set.ts` makes one replica set of the servers that MONGODB_URI names, unless they are one
  * already, and ends when it has a primary. Waits for servers that are not there yet, and says what it waits for.
+ *
+ * If MONGODB_URI names a user, the servers ask who calls. This user is made first, and then those of the connection strings
+ * in the files that are named as arguments, each of which may read and write the database of one service and nothing
+ * else. Until there is a user a server trusts who calls from its own machine (MongoDB's "localhost exception"), so it has
+ * to run on that of the first server, or in its network namespace.
  */
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { mongodbUri, readEnvironment, required } from "@petstore/runtime/environment";
 import { MongoClient, MongoServerError } from "mongodb";
+import { databaseName } from "../packages/store/mongo/mongo.ts";
 
+/** Codes of MongoDB. */
+const UNAUTHORIZED = 13;
+const AUTHENTICATION_FAILED = 18;
 const ALREADY_INITIALIZED = 23;
+const USER_EXISTS = 51003;
 const TIME_LIMITS = { serverSelectionTimeoutMS: 2_000, connectTimeoutMS: 2_000, socketTimeoutMS: 30_000 };
 
-const uri = process.env.MONGODB_URI ?? "";
-const { hosts, replicaSet: name } = new MongoClient(uri).options;
-if (!name) throw new Error("MONGODB_URI must name the replica set: mongodb://one,two,three/?replicaSet=petstore");
-const members = hosts.map((host, _id) => ({ _id, host: host.toString() }));
+const uri = readEnvironment(process.env, { MONGODB_URI: required(mongodbUri) }).MONGODB_URI.reveal();
+const { hosts, replicaSet: name, credentials: admin } = new MongoClient(uri).options;
+const [first] = hosts;
+if (!name || !first)
+  throw new Error("MONGODB_URI must name the replica set: mongodb://one,two,three/?replicaSet=petstore");
+const alone = `mongodb://${admin ? `127.0.0.1:${first.port}` : first}/?directConnection=true`;
 
-async function ask(uri: string, command: object): Promise<void> {
+/** Only the first server can become the primary until there are users, for only there the first one can be made. */
+const members = hosts.map((host, _id) => ({ _id, host: `${host}`, ...(admin && _id > 0 && { priority: 0 }) }));
+
+async function ask(uri: string, command: object) {
   await using client = new MongoClient(uri, TIME_LIMITS);
-  await client.db("admin").command({ ...command });
+  return await client.db("admin").command({ ...command });
 }
+
+const isCode = (error: unknown, ...codes: number[]): boolean =>
+  error instanceof MongoServerError && codes.includes(Number(error.code));
 
 /** Asks one member, which asks the others. They refuse if one is missing, or has data or another set of its own. */
 async function initiate(): Promise<void> {
   try {
-    const command = { replSetInitiate: { _id: name, members } };
-    await ask(`mongodb://${members[0]?.host}/?directConnection=true`, command);
+    await ask(alone, { replSetInitiate: { _id: name, members } });
     console.log(`initiated the replica set ${name}`);
   } catch (error) {
-    if (!(error instanceof MongoServerError && error.code === ALREADY_INITIALIZED)) throw error;
+    // Where there are users, somebody without a name may not even ask.
+    if (!isCode(error, ALREADY_INITIALIZED, ...(admin ? [UNAUTHORIZED] : []))) throw error;
+  }
+}
+
+async function makeAdmin(): Promise<void> {
+  const roles = ["userAdminAnyDatabase", "clusterManager"];
+  try {
+    await ask(alone, { createUser: admin?.username, pwd: admin?.password, roles });
+    console.log(`made the user ${admin?.username}`);
+  } catch (error) {
+    if (!isCode(error, UNAUTHORIZED, USER_EXISTS)) throw error;
+  }
+}
+
+/** From now on each member may become the primary. */
+async function letAllBePrimary(): Promise<void> {
+  const { config } = await ask(uri, { replSetGetConfig: 1 });
+  if (config.members.every(({ priority }: { priority: number }) => priority > 0)) return;
+  const equal = config.members.map((member: object) => ({ ...member, priority: 1 }));
+  await ask(uri, { replSetReconfig: { ...config, version: config.version + 1, members: equal } });
+}
+
+async function makeUser(path: string): Promise<void> {
+  const own = readFileSync(path, "utf8").trim();
+  const { credentials } = new MongoClient(own).options;
+  const { username = "", password: pwd } = credentials ?? {};
+  const user = { pwd, roles: [{ role: "readWrite", db: databaseName(own, username) }] };
+  try {
+    await ask(uri, { createUser: username, ...user });
+    console.log(`made the user ${username}`);
+  } catch (error) {
+    if (!isCode(error, USER_EXISTS)) throw error;
+    await ask(uri, { updateUser: username, ...user });
   }
 }
 
 /** Tries once a second until it works. Each reason to wait is said once. */
-async function until(attempt: () => Promise<void>, what: string): Promise<void> {
+async function until(attempt: () => Promise<unknown>, what: string): Promise<void> {
   for (let said = ""; ; await sleep(1_000)) {
     try {
-      return await attempt();
+      await attempt();
+      return;
     } catch (error) {
+      if (isCode(error, AUTHENTICATION_FAILED))
+        throw new Error(
+          "MongoDB has another password for the user in MONGODB_URI, perhaps from data of an earlier one.",
+        );
       const waiting = `waiting ${what}: ${(error as Error).message}`;
       if (waiting !== said) console.log(waiting);
       said = waiting;
@@ -43,5 +100,10 @@ async function until(attempt: () => Promise<void>, what: string): Promise<void> 
 }
 
 await until(initiate, "to initiate the replica set");
+if (admin) await until(makeAdmin, "to make the first user");
 await until(() => ask(uri, { ping: 1 }), "for a primary"); // nobody else answers without being told to
+if (admin) {
+  await until(letAllBePrimary, "to let all members be primary");
+  for (const path of process.argv.slice(2)) await until(() => makeUser(path), `to make the user of ${path}`);
+}
 console.log(`the replica set ${name} has a primary`);

@@ -1,9 +1,11 @@
 /** Holds docker-compose.yml and the Dockerfile to what they promise, and to the code that they start. */
-import { existsSync, globSync, readFileSync, realpathSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, matchesGlob, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Environment } from "@petstore/runtime/environment";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { isServiceName, type ProcessConfig, processNames, type ServiceName } from "../../config.ts";
 import { gatewayConfig } from "../../gateway/config.ts";
@@ -27,7 +29,8 @@ interface Container {
     readonly disable?: boolean;
     readonly start_period: string;
   };
-  readonly networks: readonly string[];
+  readonly networks?: readonly string[];
+  readonly network_mode?: string;
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>> | readonly string[];
@@ -74,19 +77,22 @@ describe("every container", () => {
     const foreign = containers.filter(([, { image }]) => image !== "petstore");
     for (const [, { image }] of foreign) expect(image).toMatch(/^[a-z]+:\d+\.\d+\.\d+(-[a-z]+)?$/);
     // Two that build the same name at once can get in each other's way.
-    expect(containers.filter(([, { build }]) => build).map(([name]) => name)).toEqual(["replica-set"]);
+    expect(containers.filter(([, { build }]) => build).map(([name]) => name)).toEqual(["secrets"]);
   });
 
   test("only the gateway can be reached, and only from this machine", () => {
     expect(compose.networks.inside).toEqual({ internal: true });
-    for (const [name, { ports, networks }] of containers.filter(([name]) => name !== "gateway"))
-      expect([name, ports, networks]).toEqual([name, undefined, ["inside"]]);
+    for (const [name, { ports, networks, network_mode }] of containers.filter(([name]) => name !== "gateway")) {
+      const inside = networks?.[0] ?? network_mode;
+      expect([name, ports, networks?.length ?? 1]).toEqual([name, undefined, 1]);
+      expect(["inside", "none", "service:mongo1"]).toContain(inside);
+    }
     expect(compose.services.gateway.ports).toEqual([`127.0.0.1:8080:${port}`]);
   });
 
   test("what is mounted and named is declared", () => {
     for (const [, { networks, volumes = [], depends_on = [] }] of containers) {
-      for (const name of networks) expect(Object.keys(compose.networks)).toContain(name);
+      for (const name of networks ?? []) expect(Object.keys(compose.networks)).toContain(name);
       for (const volume of volumes) expect(Object.keys(compose.volumes)).toContain(volume.split(":")[0]);
       const needed = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on);
       for (const name of needed) expect(Object.keys(compose.services)).toContain(name);
@@ -95,10 +101,20 @@ describe("every container", () => {
 });
 
 describe("the processes", () => {
+  const secrets = mkdtempSync(join(tmpdir(), "secrets-"));
+  afterAll(() => rmSync(secrets, { recursive: true }));
+  beforeAll(() => {
+    const { command } = compose.services.secrets;
+    execFileSync(process.execPath, [command[0], secrets, command[2]]);
+  });
+
   /** What a process reads, besides what it makes of it. */
   function read(container: Container, config: (environment: Environment) => ProcessConfig) {
     const known = new Set<string>();
     const environment = { PORT: `${port}`, DATA_DIR: "/data", ...container.environment };
+    // Where the secrets are in the container, here they are in a directory.
+    for (const [name, path] of Object.entries(environment).filter(([name]) => name.endsWith("_FILE")))
+      environment[name as "PORT"] = join(secrets, relative("/secrets", path));
     const watched = new Proxy(environment, {
       get: (target: Record<string, string>, name) => {
         known.add(String(name));
@@ -112,6 +128,7 @@ describe("the processes", () => {
       isServiceName(name) ? serviceConfig(env, name, false) : gatewayConfig(env, false);
     const { config, unknown } = read(compose.services[name], configOf);
     expect(unknown).toEqual(name === "gateway" ? ["DATA_DIR"] : []); // the image sets it for all
+    expect(config.internalSecret.reveal()).toMatch(/^[0-9a-f]{64}$/);
     expect(config).toMatchObject({ name, host: "0.0.0.0", port });
     for (const service of services) expect(`${config.urls[service]}`).toBe(`http://${service}:${port}`);
   });
@@ -121,19 +138,54 @@ describe("the processes", () => {
     expect(compose.services.gateway.command).toEqual(["gateway/main.ts"]);
   });
 
-  test("they store in the replica set that is made of the containers", () => {
-    const members = containers.filter(([, { image }]) => image.startsWith("mongo:"));
-    const set = members.map(([, { command }]) => command[command.indexOf("--replSet") + 1]);
-    const uri = `mongodb://${members.map(([name]) => name).join(",")}/?replicaSet=${set[0]}`;
-    expect(new Set(set).size).toBe(1);
-    for (const name of ["replica-set", ...services]) expect(compose.services[name].environment.MONGODB_URI).toBe(uri);
-    expect(compose.services["replica-set"].depends_on).toEqual(members.map(([name]) => name));
-    for (const [, { volumes }] of members) expect(volumes?.[0]).toMatch(/:\/data\/db$/);
+  test("each can read the secrets that it needs and no others", () => {
+    const folders = (name: string) =>
+      (compose.services[name] as Container).volumes?.map((volume) => volume.split(":").slice(1).join(":"));
+    expect(folders("gateway")).toEqual(["/secrets/internal:ro"]);
+    for (const name of services) expect(folders(name)).toEqual(["/secrets/internal:ro", `/secrets/${name}:ro`]);
+    expect(folders("replica-set")).toEqual(["/secrets/admin:ro", ...services.map((name) => `/secrets/${name}:ro`)]);
+    const made = ["internal", "admin", ...services].map((name) => `/secrets/${name}`);
+    expect(folders("secrets")).toEqual(made);
+    // Or a volume would belong to root, and nothing could be made in it.
+    const install = instructions("RUN")
+      .find((command) => command.startsWith("install "))
+      ?.replaceAll(/ +/g, " ");
+    expect(install).toBe(`install --directory --owner=node --group=node /data ${made.join(" ")}`);
+    for (const [name, { environment }] of containers)
+      expect([name, Object.keys(environment ?? {}).filter((each) => /SECRET$|_URI$|PASSWORD/.test(each))]).toEqual([
+        name,
+        [],
+      ]);
   });
 
-  test("they start in order: the replica set, the services, the gateway", () => {
-    for (const name of services)
-      expect(ofService(name).depends_on).toEqual({ "replica-set": { condition: "service_completed_successfully" } });
+  test("they store in the replica set that is made of the containers, which asks who calls", () => {
+    const members = containers.filter(([name]) => /^mongo\d$/.test(name));
+    for (const [, { command, volumes }] of members) {
+      expect(command.slice(0, 2)).toEqual(["--replSet", "petstore"]);
+      expect(command[command.indexOf("--keyFile") + 1]).toBe("/data/configdb/key");
+      expect(volumes?.[0]).toMatch(/:\/data\/db$/);
+      expect(volumes?.[1]).toBe("mongo-key:/data/configdb:ro");
+    }
+    expect(compose.services["mongo-key"].volumes).toEqual(["mongo-key:/data/configdb"]);
+    expect(compose.services.secrets.command.slice(1)).toEqual([
+      "/secrets",
+      `mongodb://${members.map(([name]) => name).join(",")}/?replicaSet=petstore`,
+    ]);
+    const setUp: Container = compose.services["replica-set"];
+    expect(setUp.command.slice(1)).toEqual(services.map((name) => `/secrets/${name}/mongodb-uri`));
+    // The first user can only be made from the machine of a server, which has to be the first one.
+    expect(setUp.network_mode).toBe(`service:${members[0]?.[0]}`);
+  });
+
+  test("they start in order: the secrets, the replica set, the services, the gateway", () => {
+    const completed = { condition: "service_completed_successfully" };
+    for (const name of ["mongo1", "mongo2", "mongo3"])
+      expect(compose.services[name].depends_on).toEqual({ "mongo-key": completed });
+    expect(compose.services["replica-set"].depends_on).toMatchObject({
+      secrets: completed,
+      mongo1: { condition: "service_started" },
+    });
+    for (const name of services) expect(ofService(name).depends_on).toEqual({ "replica-set": completed });
     expect(compose.services.gateway.depends_on).toEqual(
       Object.fromEntries(services.map((name) => [name, { condition: "service_healthy" }])),
     );
