@@ -1,0 +1,544 @@
+/**
+ * What protects the petstore, the attacks that each protection was tried against, and the tests that did. docs/security.md
+ * shows it, and `test/project/security-page.test.ts` holds both to each other and to the tests.
+ */
+
+export interface Trial {
+  /** What an attacker does. */
+  readonly attack: string;
+  readonly file: string;
+  /** The title of the test, or of the group of tests, as the file has it. */
+  readonly test: string;
+}
+
+export interface Protection {
+  readonly protection: string;
+  readonly trials: readonly Trial[];
+}
+
+const trial = (attack: string, file: string, test: string): Trial => ({ attack, file, test });
+
+export const protections = {
+  credentials: {
+    protection: "Callers show an API key or an access token, of which only hashes and public keys are kept",
+    trials: [
+      trial(
+        "no credential, a bad, expired or revoked one, at every RPC and operation over every protocol",
+        "test/api/access-matrix.test.ts",
+        "the matrix has every RPC that is not internal, each with a scope",
+      ),
+      trial(
+        "a token that is unsigned, or signed with HS256 by the public key",
+        "packages/rpc/auth/tokens.test.ts",
+        "HS256 with the issuer's public key as the secret",
+      ),
+      trial(
+        "a token that names its own key",
+        "packages/rpc/auth/tokens.test.ts",
+        "a key that the token brings along itself",
+      ),
+      trial(
+        "two credentials at once",
+        "packages/rpc/server/authorization.test.ts",
+        "two credentials at once are none, over HTTP/1.1 and HTTP/2",
+      ),
+      trial(
+        "a key that was revoked a second ago",
+        "test/api/authentication.test.ts",
+        "a key that is revoked ends at every process, while they run",
+      ),
+    ],
+  },
+  guesses: {
+    protection: "Guesses of credentials are bounded for each address",
+    trials: [
+      trial(
+        "many credentials that are not valid",
+        "gateway/auth.test.ts",
+        "an address may show credentials that are not valid 20 times a minute, at both endpoints together",
+      ),
+    ],
+  },
+  scopes: {
+    protection: "Each RPC needs the scope that its contract names, and without one nobody may call it",
+    trials: [
+      trial(
+        "a credential with another scope, at every RPC and operation",
+        "test/api/access-matrix.test.ts",
+        "through the gateway",
+      ),
+      trial("a credential with another scope, past the gateway", "test/api/access-matrix.test.ts", "at the service"),
+      trial(
+        "an RPC that names no scope",
+        "packages/rpc/auth/authentication.test.ts",
+        "what the contract says nothing of, nobody may call, and what is internal neither",
+      ),
+      trial(
+        "asking what exists without the right to",
+        "test/api/access-matrix.test.ts",
+        "route, method and sizes go before credentials, all else behind them",
+      ),
+    ],
+  },
+  internal: {
+    protection:
+      "Internal RPCs take nothing but the secret of the petstore's own processes, and only these can speak for a caller",
+    trials: [
+      trial(
+        "calling internal RPCs",
+        "test/api/access-matrix.test.ts",
+        "internal RPCs take nothing but the secret of the petstore's own processes",
+      ),
+      trial("naming another caller in a header", "test/api/callers.test.ts", "a stranger can't name another caller"),
+      trial(
+        "setting the headers of the petstore's own processes",
+        "test/attacks/hostile-input.test.ts",
+        "headers that only the petstore's processes may set are not believed",
+      ),
+    ],
+  },
+  callers: {
+    protection: "What belongs to a caller is out of the reach of others",
+    trials: [
+      trial(
+        "the idempotency key of somebody else",
+        "test/api/authentication.test.ts",
+        "an idempotency key belongs to its caller, at every endpoint and after its credential was rotated",
+      ),
+    ],
+  },
+  rates: {
+    protection: "Rates for each caller, counted for HTTP and RPC together",
+    trials: [
+      trial(
+        "more requests than allowed",
+        "gateway/rates/counting.test.ts",
+        "every answer says what remains; beyond the rate it is 429, and no service hears of it",
+      ),
+      trial(
+        "the same by another protocol",
+        "gateway/rates/counting.test.ts",
+        "counts together with HTTP, and is refused in its own form",
+      ),
+      trial(
+        "another address in X-Forwarded-For",
+        "gateway/rates/caller-address.test.ts",
+        "without proxies it is the peer, whatever the headers say",
+      ),
+      trial(
+        "more callers than can be remembered",
+        "gateway/rates/rate-limits.test.ts",
+        "of too many callers, the one that was silent for longest is forgotten",
+      ),
+    ],
+  },
+  sizes: {
+    protection: "Bodies, messages, headers, targets, nesting and every field have limits",
+    trials: [
+      trial(
+        "a body that is too large, too deep or compressed",
+        "test/attacks/hostile-input.test.ts",
+        "very deep nesting",
+      ),
+      trial("a message that unpacks to 64 MiB", "test/attacks/hostile-input.test.ts", "gRPC frames, at the service"),
+      trial("a frame that promises 4 GiB", "test/attacks/hostile-input.test.ts", "that promise 4 GiB"),
+      trial("targets and headers that are too long", "gateway/http.test.ts", "413, 414 and 431"),
+      trial(
+        "a field of the contract without a limit",
+        "test/project/request-sizes.test.ts",
+        "bounds every field of %s",
+      ),
+      trial("an answer that repeats what was sent", "packages/rpc/server/error-size.test.ts", "compressed: %s"),
+    ],
+  },
+  connections: {
+    protection: "Connections are bounded, in all and for each address",
+    trials: [
+      trial(
+        "thousands of connections",
+        "packages/rpc/server/connections.test.ts",
+        "is bounded in all, whatever the addresses",
+      ),
+      trial(
+        "all of them from one address",
+        "packages/rpc/server/connections.test.ts",
+        "one address leaves the others alone",
+      ),
+      trial(
+        "as many addresses as an IPv6 network has",
+        "packages/rpc/server/connections.test.ts",
+        "of IPv6 counts by network",
+      ),
+    ],
+  },
+  memory: {
+    protection: "Open requests and answers that nobody takes have one bounded share of memory",
+    trials: [
+      trial(
+        "requests that never end",
+        "packages/rpc/server/floods.test.ts",
+        "are refused beyond the share of their address, and may be sent again",
+      ),
+      trial(
+        "answers that are never read",
+        "packages/rpc/server/floods.test.ts",
+        "behind windows that are never opened are bounded in all",
+      ),
+      trial(
+        "many connections, each with a little",
+        "packages/rpc/server/request-memory.test.ts",
+        "an address may hold as much as it leaves free, over however many connections, and an even part in any case",
+      ),
+    ],
+  },
+  turns: {
+    protection: "Callers take turns, so that who sends much waits for itself",
+    trials: [
+      trial(
+        "many pipelined requests",
+        "packages/rpc/server/read-in-turns.test.ts",
+        "of many pipelined requests few are read while the first runs; each is answered, in order",
+      ),
+      trial("many connections of one address", "packages/rpc/server/read-in-turns.test.ts", "addresses take turns"),
+      trial(
+        "thousands of frames in one packet",
+        "packages/rpc/server/frames-in-turns.test.ts",
+        "a slice is a few frames",
+      ),
+    ],
+  },
+  http2: {
+    protection: "Floods of HTTP/2 end the connection",
+    trials: [
+      trial("rapid reset (CVE-2023-44487)", "packages/rpc/server/floods.test.ts", "rapid reset"),
+      trial(
+        "CONTINUATION without end (CVE-2024-27316)",
+        "packages/rpc/server/floods.test.ts",
+        "CONTINUATION closes the connection",
+      ),
+      trial(
+        "more streams than allowed",
+        "packages/rpc/server/floods.test.ts",
+        "more requests at a time than allowed are refused",
+      ),
+    ],
+  },
+  slow: {
+    protection: "What is slow or silent is given up in time",
+    trials: [
+      trial("headers and bodies that never end", "test/attacks/hostile-input.test.ts", "requests that don't arrive"),
+      trial(
+        "the same at a service",
+        "packages/rpc/server/one-port.test.ts",
+        "an HTTP/2 request that never ends is reset, its neighbours live",
+      ),
+      trial(
+        "an answer of which nothing is taken",
+        "packages/rpc/server/connections.test.ts",
+        "are given up, with their connection, when nothing is taken for a time",
+      ),
+    ],
+  },
+  broken: {
+    protection: "No request ends a process, wherever it breaks off",
+    trials: [
+      trial(
+        "breaking off after every byte",
+        "test/attacks/broken-connections.test.ts",
+        "broken off after every byte, %i requests in a row",
+      ),
+      trial(
+        "breaking off while answers come",
+        "test/attacks/broken-connections.test.ts",
+        "broken off while answers come",
+      ),
+    ],
+  },
+  linear: {
+    protection: "What reads text takes time in proportion to it",
+    trials: [
+      trial(
+        "regular expressions that backtrack",
+        "test/attacks/linear-time.test.ts",
+        "none of the sources' backtracks for more than linear time",
+      ),
+      trial(
+        "long texts for every reader",
+        "test/attacks/linear-time.test.ts",
+        "%s: the steps grow no faster than the text",
+      ),
+    ],
+  },
+  input: {
+    protection: "Input is read strictly: one meaning for each text, no coercion, nothing but the contract's members",
+    trials: [
+      trial(
+        "__proto__, operators of a database, numbers that are texts",
+        "test/attacks/hostile-input.test.ts",
+        "__proto__ and its like pollute nothing",
+      ),
+      trial(
+        "quotes, paths up and line breaks in targets and queries",
+        "test/attacks/hostile-input.test.ts",
+        "injection",
+      ),
+      trial(
+        "a second request within the first (request smuggling)",
+        "test/attacks/hostile-input.test.ts",
+        "a second request within the first is not answered",
+      ),
+      trial("two spellings of a path", "gateway/http.test.ts", "404 for %s, whatever the method"),
+      trial(
+        "members that only answers have",
+        "test/api/cases/bodies.ts",
+        "strict: what only answers have is not looked at",
+      ),
+    ],
+  },
+  rebinding: {
+    protection: "On loopback only the names of loopback are answered",
+    trials: [
+      trial(
+        "a page that lets its name point at 127.0.0.1 (DNS rebinding), at every port",
+        "test/attacks/dns-rebinding.test.ts",
+        "%s answers to the names of loopback alone",
+      ),
+      trial(
+        "the same at every endpoint, and names that look alike",
+        "gateway/allowed-hosts.test.ts",
+        "is refused by another name, before anything is done",
+      ),
+    ],
+  },
+  browsers: {
+    protection:
+      "Pages of other origins may call only where they are named; answers are what they say they are; no cookies",
+    trials: [
+      trial("a page of another origin", "gateway/cors.test.ts", "may not call from others"),
+      trial(
+        "an answer that is taken for a script, and cookies",
+        "gateway/allowed-hosts.test.ts",
+        "is answered as what it says it is, without a cookie",
+      ),
+      trial(
+        "a script in the page of the documentation",
+        "gateway/docs.test.ts",
+        "the browser is told to load nothing from elsewhere",
+      ),
+    ],
+  },
+  errors: {
+    protection: "Errors tell nothing of the inside",
+    trials: [
+      trial(
+        "a fault in a handler",
+        "gateway/http.test.ts",
+        "500 tells nothing but the request's identifier, the log tells the rest",
+      ),
+      trial(
+        "an answer of a service that makes no sense",
+        "gateway/errors.test.ts",
+        "an answer that makes no sense: 502 after a read; after a write nobody knows, so 503",
+      ),
+    ],
+  },
+  secrets: {
+    protection: "Secrets reach no log, answer, argument list or file, in whatever form",
+    trials: [
+      trial(
+        "credentials in every place, refused in every way",
+        "test/attacks/secrets.test.ts",
+        "wrote none of it: in logs, answers, argument lists, data",
+      ),
+      trial("settings that are wrong", "test/attacks/secrets.test.ts", "%s is told without it"),
+      trial("a crash with all secrets in its error", "test/attacks/secrets.test.ts", "fails and crashes"),
+      trial(
+        "control characters that forge lines of a log",
+        "packages/runtime/log.process.test.ts",
+        "reach no log as they are, wherever they stand",
+      ),
+    ],
+  },
+  start: {
+    protection:
+      "What is not safe is not started: no process listens beyond loopback and asks nobody, unless told so in so many words",
+    trials: [
+      trial(
+        "an operator's mistake",
+        "gateway/config.test.ts",
+        "listening beyond loopback without credentials has to be asked for in so many words",
+      ),
+    ],
+  },
+  issuer: {
+    protection: "The issuer of tokens is asked seldom, for little, and at the configured address alone",
+    trials: [
+      trial(
+        "tokens that make up keys",
+        "packages/rpc/auth/tokens.test.ts",
+        "tokens with keys that are made up make the issuer be asked once a minute, however many come",
+      ),
+    ],
+  },
+  links: {
+    protection: "Calls between processes are bounded, and their answers are judged like strangers' input",
+    trials: [trial("a process that says what no link says", "packages/rpc/link/lies.test.ts", "")],
+  },
+  documents: {
+    protection: "A stored document that can't be read harms only itself",
+    trials: [
+      trial(
+        "a document that was damaged or forged in the database",
+        "packages/store/document/corrupt.test.ts",
+        "only what can't be read is left out: any other failure is one",
+      ),
+    ],
+  },
+  business: {
+    protection: "Nothing is sold twice, and one pet has at most 1,000 open orders",
+    trials: [trial("orders without end", "test/api/error-catalogue.test.ts", "TOO_MANY_OPEN_ORDERS")],
+  },
+  containers: {
+    protection: "Containers and their users in MongoDB have no rights but those that they need",
+    trials: [
+      trial("a container that was taken over", "test/project/containers.test.ts", "%s can do no more than it needs to"),
+      trial("its secrets", "test/project/containers.test.ts", "each can read the secrets that it needs and no others"),
+      trial(
+        "its user in MongoDB",
+        "scripts/mongodb-users.process.test.ts",
+        "%s can read and write its own database and no other",
+      ),
+    ],
+  },
+} as const satisfies Record<string, Protection>;
+
+export type ProtectionName = keyof typeof protections;
+
+/** A row of somebody else's list. */
+export interface Risk {
+  readonly name: string;
+  readonly by: readonly ProtectionName[];
+  /** What the petstore does about it, what it does not, or why the row does not apply. */
+  readonly answer: string;
+}
+
+/** OWASP API Security Top 10, 2023. */
+export const owasp: readonly Risk[] = [
+  {
+    name: "API1 Broken object level authorization",
+    by: ["callers", "scopes"],
+    answer:
+      "Records have no owners: who may read pets may read all pets. What does belong to a caller, its idempotency keys, is bound to it. Ids are judged after permission, so a caller without it learns nothing of what exists.",
+  },
+  {
+    name: "API2 Broken authentication",
+    by: ["credentials", "guesses", "internal"],
+    answer:
+      "Off until `AUTH_MODE` is set, and then on at every port. [Authentication](authentication.md) says what a credential has to be.",
+  },
+  {
+    name: "API3 Broken object property level authorization",
+    by: ["input"],
+    answer:
+      "The contract says what a caller can write (`NewPet`) and what it is shown (`Pet`); a stored field is in neither unless the contract names it. All who may read a record see all of what it shows.",
+  },
+  {
+    name: "API4 Unrestricted resource consumption",
+    by: ["rates", "sizes", "connections", "memory", "turns", "http2", "slow", "linear"],
+    answer: "Rates are off until `RATE_LIMIT` is set; the rest always holds. How much may be stored has no limit.",
+  },
+  {
+    name: "API5 Broken function level authorization",
+    by: ["scopes", "internal"],
+    answer: "Deny by default. There are no administrators' functions beside the operations.",
+  },
+  {
+    name: "API6 Unrestricted access to sensitive business flows",
+    by: ["business", "rates"],
+    answer:
+      "A caller with `orders:write` may order all that is in stock. Who people are, and whether they are people, has to be judged where keys are given out.",
+  },
+  {
+    name: "API7 Server side request forgery",
+    by: ["issuer", "credentials"],
+    answer:
+      "No request names an address that a process then calls. All addresses are configuration; those that a token names (`jku`, `x5u`) are not followed.",
+  },
+  {
+    name: "API8 Security misconfiguration",
+    by: ["start", "rebinding", "browsers", "errors", "secrets", "containers"],
+    answer: "The defaults are safe on one machine, and a wrong value is refused at the start.",
+  },
+  {
+    name: "API9 Improper inventory management",
+    by: ["scopes"],
+    answer:
+      "What can be called is what the `.proto` files say, and `/openapi.json` is made of them. A deprecated operation announces its end. `.ci/run` refuses a change that breaks the contract.",
+  },
+  {
+    name: "API10 Unsafe consumption of APIs",
+    by: ["issuer", "links", "documents"],
+    answer:
+      "What comes from the issuer, from other processes and from the database is bounded and judged before it is used.",
+  },
+];
+
+/** "Configuring Envoy as an edge proxy", for the gateway is one. */
+export const envoy: readonly Risk[] = [
+  {
+    name: "Restrict access to the admin endpoint",
+    by: [],
+    answer: "Does not apply: there is none. Health tells no more than which service is missing.",
+  },
+  {
+    name: "overload_manager",
+    by: ["memory", "connections"],
+    answer:
+      "What strangers' requests, answers and connections take is counted and bounded, each with a refusal beyond it.",
+  },
+  {
+    name: "Listener buffer limits of 32 KiB",
+    by: ["turns", "memory"],
+    answer:
+      "A connection is read in pieces of 1 KiB (HTTP/1.1) and 16 KiB (HTTP/2), in its turn; nothing is read for a client that does not read.",
+  },
+  {
+    name: "Cluster buffer limits of 32 KiB",
+    by: ["links"],
+    answer: "Calls that wait for a service are bounded to 64 MiB and 10,000; beyond it 503 `OVERLOADED`.",
+  },
+  {
+    name: "use_remote_address",
+    by: ["rates", "internal"],
+    answer:
+      "A caller's address is that of its connection, unless `TRUST_PROXY` names the proxy. Headers for the petstore's own processes count for nothing from strangers.",
+  },
+  {
+    name: "Connection and stream timeouts",
+    by: ["slow"],
+    answer: "For the first byte, the headers, the request, the answer that is not taken, and the idle connection.",
+  },
+  { name: "HTTP/2 maximum concurrent streams of 100", by: ["http2"], answer: "100 for strangers." },
+  { name: "HTTP/2 initial stream window of 64 KiB", by: ["memory"], answer: "Node's default, 65,535 bytes." },
+  {
+    name: "HTTP/2 initial connection window of 1 MiB",
+    by: ["memory"],
+    answer: "Node's default, which is smaller: 65,535 bytes.",
+  },
+  {
+    name: "headers_with_underscores_action",
+    by: ["internal"],
+    answer: "Does not apply: nothing here takes `_` and `-` in the name of a field for the same.",
+  },
+  {
+    name: "Listener connection limits, global connection limits",
+    by: ["connections"],
+    answer: "`MAX_CONNECTIONS`, `MAX_CONNECTIONS_PER_ADDRESS`.",
+  },
+  {
+    name: "normalize_path, merge_slashes, path_with_escaped_slashes_action",
+    by: ["input", "scopes"],
+    answer:
+      "Paths are not normalized: encoded letters are decoded, but other slashes or capitals are another path, and 404. Permission depends on the RPC that a path leads to, never on the path.",
+  },
+];
