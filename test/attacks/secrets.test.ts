@@ -65,6 +65,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "secrets-"));
   issuer = await startIssuer({ audience: "petstore", now: Date.now });
   await writeFile(inDirectory("keys.json"), formatKeyFile(valid.content));
+  await writeFile(inDirectory("public-keys.json"), await (await fetch(issuer.jwksUrl)).text());
 });
 afterAll(async () => {
   await issuer?.[Symbol.asyncDispose]();
@@ -76,7 +77,7 @@ const authentication = () => ({
   API_KEYS_FILE: inDirectory("keys.json"),
   JWT_ISSUER: issuer.url,
   JWT_AUDIENCE: "petstore",
-  JWT_JWKS: issuer.jwksUrl,
+  JWT_JWKS: inDirectory("public-keys.json"),
 });
 
 const expectNoSecrets = (where: string, written: string) =>
