@@ -151,6 +151,54 @@ test("connections have bounds of their own", () => {
   expect(() => config({ MAX_CONNECTIONS: "0" })).toThrow("it must be a whole number from 10 to 100000");
 });
 
+describe("TLS", () => {
+  const pair = { TLS_CERT: "cert.pem", TLS_KEY: "key.pem" };
+  const files = { cert: "cert.pem", key: "key.pem" };
+  const own = { INTERNAL_TLS_CERT: "own.pem", INTERNAL_TLS_KEY: "own-key.pem" };
+  const ca = { INTERNAL_TLS_CA: "ca.pem" };
+  const of = (name: ProcessName, environment: Environment) =>
+    processConfig(readEnvironment(environment, processSettings), name, false);
+
+  test("of the ports makes the addresses of the processes https", () => {
+    const { tls, internalTls, urls } = config(pair);
+    expect({ tls, internalTls }).toEqual({ tls: { ...files, ca: undefined }, internalTls: undefined });
+    expect(urls.pet).toEqual(["https://127.0.0.1:8081"]);
+    expect(origin("::", 443, "https")).toBe("https://127.0.0.1:443");
+  });
+
+  test("between the processes takes the place of the secret; services ask for certificates, the gateway does not", () => {
+    const environment = { ...pair, ...ca };
+    const expected = { internalSecret: undefined, internalTls: { ...files, ca: "ca.pem" } };
+    expect(of("pet", environment)).toMatchObject({ ...expected, tls: { ...files, ca: "ca.pem" } });
+    expect(of("gateway", environment)).toMatchObject({ ...expected, tls: { ...files, ca: undefined } });
+  });
+
+  test("between the processes may be by a certificate of its own", () => {
+    const internalTls = { cert: "own.pem", key: "own-key.pem", ca: "ca.pem" };
+    expect(of("gateway", { ...pair, ...ca, ...own })).toMatchObject({ tls: files, internalTls });
+    const urls = Object.fromEntries(
+      ["PET", "CATEGORY", "ORDER", "INVENTORY"].map((name) => [`${name}_URL`, "https://a"]),
+    );
+    expect(of("gateway", { ...ca, ...own, ...urls })).toMatchObject({ tls: undefined, internalTls });
+    expect(of("gateway", { ...pair, ...ca, INTERNAL_TLS_NAMES: "spiffe://a/b, c.d" }).peerNames).toEqual([
+      "spiffe://a/b",
+      "c.d",
+    ]);
+  });
+
+  test.each([
+    [{}, /^INTERNAL_SECRET is not set: it must be at least 32/],
+    [{ ...minimal, TLS_CERT: "cert.pem" }, /^TLS_KEY is not set: /],
+    [{ ...minimal, TLS_KEY: "key.pem" }, /^TLS_CERT is not set: /],
+    [{ ...minimal, ...own }, /^INTERNAL_TLS_CA is not set: /],
+    [{ ...ca, ...own, INTERNAL_TLS_KEY: "" }, /^INTERNAL_TLS_KEY is not set: .*\n.*\nTLS_CERT is not set: /],
+    [{ ...ca }, /^INTERNAL_TLS_CERT is not set: .*\nTLS_CERT is not set: INTERNAL_TLS_CA needs a port with TLS\.$/],
+    [{ ...pair, ...ca, PET_URL: "https://a,http://b" }, /^PET_URL=http:\/\/b is wrong: it must be an https address/],
+  ])("%j lacks something, and says what", (environment, problem) => {
+    expect(() => of("pet", environment)).toThrow(problem);
+  });
+});
+
 test("calls go over links unless that is switched off", () => {
   expect([config({}).link, config({ LINK: "off" }).link]).toEqual([true, false]);
 });

@@ -7,6 +7,7 @@ import { isIPv4 } from "node:net";
 import type { AuthConfig } from "@petstore/rpc/auth/open";
 import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/server/connections";
 import { type ListenAdvice, origin } from "@petstore/rpc/server/listen";
+import type { CertificateFiles } from "@petstore/rpc/tls/certificates";
 import {
   ConfigError,
   duration,
@@ -18,7 +19,6 @@ import {
   mongodbUri,
   oneOf,
   optional,
-  required,
   type Secret,
   secret,
   text,
@@ -59,8 +59,14 @@ export interface ProcessConfig {
   readonly urls: Readonly<Record<ServiceName, readonly string[]>>;
   /** The names by which strangers may call it, beside localhost and loopback addresses; undefined when by any. */
   readonly allowedHosts: readonly string[] | undefined;
-  /** By which the processes of one petstore know each other. */
-  readonly internalSecret: Secret;
+  /** By which the processes of one petstore know each other, if not by certificates. */
+  readonly internalSecret: Secret | undefined;
+  /** What its port shows, with the authority whose certificates it asks for; undefined for a port without TLS. */
+  readonly tls: CertificateFiles | undefined;
+  /** By which it shows other processes that it is one of the petstore's own, and verifies theirs. */
+  readonly internalTls: CertificateFiles | undefined;
+  /** Of which certificates of own processes bear one. */
+  readonly peerNames: readonly string[];
   /** How callers from outside show who they are; undefined when nobody is asked. */
   readonly auth: AuthConfig | undefined;
   readonly logLevel: LogLevel;
@@ -105,6 +111,17 @@ const authSettings = {
   JWT_ALGORITHMS: withDefault(list(oneOf(...SIGNATURES)), ["RS256", "ES256", "EdDSA"]),
 };
 
+/** What the process shows whom, and whom it believes. */
+const tlsSettings = {
+  TLS_CERT: optional(text),
+  TLS_KEY: optional(text),
+  INTERNAL_SECRET: optional(secret(32)),
+  INTERNAL_TLS_CA: optional(text),
+  INTERNAL_TLS_CERT: optional(text),
+  INTERNAL_TLS_KEY: optional(text),
+  INTERNAL_TLS_NAMES: withDefault(list(text), ["spiffe://petstore/process"]),
+};
+
 const oneKind = oneOf(...processNames);
 const count = integer(1, MAX_REPLICAS);
 const replicas: Kind<Replicas> = kind(
@@ -122,6 +139,13 @@ const replicas: Kind<Replicas> = kind(
   },
 );
 
+const addressSettings = {
+  PET_URL: optional(urls),
+  CATEGORY_URL: optional(urls),
+  ORDER_URL: optional(urls),
+  INVENTORY_URL: optional(urls),
+};
+
 /** The variables that services and the gateway have in common. */
 export const processSettings = {
   REPLICAS: withDefault(replicas, new Map()),
@@ -129,12 +153,9 @@ export const processSettings = {
   HOST: withDefault(host, "127.0.0.1"),
   PORT: optional(integer(0, 65_535)),
   PORT_BASE: withDefault(integer(1024, 65_536 - processNames.length), 8080),
-  PET_URL: optional(urls),
-  CATEGORY_URL: optional(urls),
-  ORDER_URL: optional(urls),
-  INVENTORY_URL: optional(urls),
+  ...addressSettings,
   ALLOWED_HOSTS: optional(list(host)),
-  INTERNAL_SECRET: required(secret(32)),
+  ...tlsSettings,
   ...authSettings,
   LOG_LEVEL: withDefault(oneOf(...logLevels), "info"),
   LOG_FORMAT: optional(oneOf("pretty", "json")),
@@ -170,9 +191,10 @@ export function processConfig(
     throw new ConfigError([
       `REPLICA=${REPLICA} is wrong: it can be ${count} at most, for REPLICAS asks for ${count} of ${name}.`,
     ]);
+  const { tls, internalTls } = tlsConfig(values, name);
   const local = (service: ServiceName) =>
     Array.from({ length: replicasOf(REPLICAS, service) }, (_, i) =>
-      origin(values.HOST, portOf(service, PORT_BASE, i + 1)),
+      origin(values.HOST, portOf(service, PORT_BASE, i + 1), tls && "https"),
     );
   return {
     name,
@@ -188,6 +210,9 @@ export function processConfig(
     // Other machines call it by whatever name they have for it.
     allowedHosts: values.ALLOWED_HOSTS ?? (isLoopback(values.HOST) ? [] : undefined),
     internalSecret: values.INTERNAL_SECRET,
+    tls,
+    internalTls,
+    peerNames: values.INTERNAL_TLS_NAMES,
     auth,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (terminal ? "pretty" : "json"),
@@ -198,6 +223,41 @@ export function processConfig(
       writeMs: values.WRITE_TIMEOUT,
     },
     link: values.LINK === "on",
+  };
+}
+
+function tlsConfig(
+  values: Values<typeof tlsSettings & typeof addressSettings>,
+  name: ProcessName,
+): Pick<ProcessConfig, "tls" | "internalTls"> {
+  const { TLS_CERT, TLS_KEY, INTERNAL_SECRET, INTERNAL_TLS_CA: ca, INTERNAL_TLS_CERT, INTERNAL_TLS_KEY } = values;
+  const problems: string[] = [];
+  const need = (name: string, value: unknown, why: string) => {
+    if (value === undefined) problems.push(`${name} is not set: ${why}.`);
+  };
+  const pair = (cert: string | undefined, key: string | undefined, prefix: string) => {
+    if (cert !== undefined) need(`${prefix}TLS_KEY`, key, `${prefix}TLS_CERT needs the key of its certificate`);
+    if (key !== undefined) need(`${prefix}TLS_CERT`, cert, `${prefix}TLS_KEY needs the certificate that it is for`);
+    return cert === undefined || key === undefined ? undefined : { cert, key };
+  };
+  const own = pair(TLS_CERT, TLS_KEY, "");
+  const internal = pair(INTERNAL_TLS_CERT, INTERNAL_TLS_KEY, "INTERNAL_");
+  if (ca === undefined) {
+    need("INTERNAL_SECRET", INTERNAL_SECRET, `it must be ${secret(32).description}`);
+    if (internal) need("INTERNAL_TLS_CA", ca, "INTERNAL_TLS_CERT is for mutual TLS, which needs it");
+  } else {
+    need("INTERNAL_TLS_CERT", internal ?? own, "INTERNAL_TLS_CA needs a certificate to show, this one or TLS_CERT");
+    if (name !== "gateway") need("TLS_CERT", own, "INTERNAL_TLS_CA needs a port with TLS");
+    for (const variable of Object.keys(addressSettings) as (keyof typeof addressSettings)[])
+      for (const address of INTERNAL_SECRET ? [] : (values[variable] ?? []))
+        if (!address.startsWith("https:"))
+          problems.push(`${variable}=${address} is wrong: it must be an https address, where certificates are shown.`);
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  const shown = internal ?? own;
+  return {
+    tls: own && { ...own, ca: name === "gateway" ? undefined : ca },
+    internalTls: ca === undefined || !shown ? undefined : { ...shown, ca },
   };
 }
 

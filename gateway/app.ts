@@ -4,8 +4,9 @@ import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { callHeaders } from "@petstore/rpc/call";
 import { createHostCheck } from "@petstore/rpc/server/allowed-hosts";
-import { type ConnectionLimits, defaultConnectionLimits, guardConnections } from "@petstore/rpc/server/connections";
-import { readInTurns } from "@petstore/rpc/server/read-in-turns";
+import type { ConnectionLimits } from "@petstore/rpc/server/connections";
+import type { ServerTls } from "@petstore/rpc/server/handshakes";
+import { defaultLimits, openOnePort } from "@petstore/rpc/server/one-port";
 import { isRefused } from "@petstore/rpc/server/request-memory";
 import {
   type DeprecationPolicy,
@@ -52,6 +53,8 @@ export interface GatewayOptions extends RatesOptions {
   readonly connections?: ConnectionLimits;
   /** The names by which it may be called, see `createHostCheck`; by default any. */
   readonly allowedHosts?: readonly string[] | undefined;
+  /** By default there is no TLS. */
+  readonly tls?: ServerTls | undefined;
   /** In front of every path, such as "/api"; empty for none. */
   readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
@@ -77,8 +80,8 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     // One line for each request, when its answer is out.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
   });
-  readInTurns(app.server);
-  guardConnections(app.server, options.connections ?? defaultConnectionLimits, { log });
+  const { connections, tls, limits } = options;
+  openOnePort(app.server, { ...defaultLimits, ...connections, ...portLimits(limits) }, { tls, log });
   addShedding(app, options);
   addAuth(app, options.auth);
   app.addHook(
@@ -109,3 +112,10 @@ function answerTo(app: FastifyInstance, allowedHosts: readonly string[]): void {
     done(refusal === undefined ? undefined : new HttpError("MISDIRECTED_REQUEST", `Host: ${refusal}`));
   });
 }
+
+/** A request that is too large is answered as any other, so there is room for more than is taken. */
+const portLimits = ({ requestMs, urlBytes, headerBytes }: Limits) => ({
+  sniffMs: requestMs,
+  requestMs,
+  headerBytes: urlBytes + headerBytes,
+});

@@ -2,6 +2,7 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { acceptWaiting } from "@petstore/rpc/server/listen";
+import { announceClose } from "@petstore/rpc/server/one-port";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { FastifyInstance } from "fastify";
 
@@ -74,17 +75,20 @@ function watchAnswers(server: Server) {
   function closed(this: ServerResponse): void {
     settle(this.req.socket, this);
   }
-  server.on("connection", (socket: Socket) => {
+  /** Whatever HTTP is spoken over: with TLS that is not what was accepted. */
+  const connectionOf = (socket: Socket) => {
+    const known = connections.get(socket);
+    if (known) return known;
     const connection = { newest: undefined };
     connections.set(socket, connection);
     socket.once("close", () => {
       connections.delete(socket);
       done(connection);
     });
-  });
+    return connection;
+  };
   server.prependListener("request", ({ socket }, response) => {
-    const connection = connections.get(socket);
-    if (!connection) return;
+    const connection = connectionOf(socket);
     const before = connection.newest;
     if (!before) unfinished++;
     connection.newest = response;
@@ -98,6 +102,7 @@ function watchAnswers(server: Server) {
     /** From now on each connection ends with the answer to the last request that has arrived on it. */
     announceClose() {
       announcing = true;
+      announceClose(server);
       for (const [socket, { newest }] of connections)
         if (newest && !newest.headersSent && isReadToEnd(socket)) newest.shouldKeepAlive = false;
     },

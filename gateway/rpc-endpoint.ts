@@ -45,7 +45,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
     if (isGrpc(request))
       throw new HttpError(
         "UNSUPPORTED_MEDIA_TYPE",
-        "gRPC needs HTTP/2: call the service itself, or use gRPC-Web or Connect.",
+        "The gateway does not speak gRPC: call the service itself, or use gRPC-Web or Connect.",
       );
     ensureHost(request.raw);
     shortenTimeouts(request.raw.headers);

@@ -6,6 +6,7 @@ import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
 import { listen, origin } from "@petstore/rpc/server/listen";
+import { openTls } from "@petstore/rpc/tls/open";
 import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
@@ -31,15 +32,17 @@ import { publicServices } from "./services.ts";
 /** Opens the gateway, ready to take requests; the stack closes it. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
   const { basePath, limits, link, deprecation, lameDuckMs, rate } = config;
-  const secret = config.internalSecret.reveal();
+  const secret = config.internalSecret?.reveal();
   checkDeprecation(config);
   const { instance, logLevel, logFormat } = config;
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const asking = { errors, realm: errorSource.domain, log, ...realTime };
   const authentication = await openAuthentication(config.auth, asking, stack);
+  const { tls, certificates } = await openTls(config, { ...realTime, log }, stack);
   const addressOf = callerAddress(config.trustedProxies);
   const services = publicServices.map(({ name, desc }) => {
-    const all = createServiceTransport({ urls: config.urls[name], secret, link, errors, ...realTime });
+    const urls = config.urls[name];
+    const all = createServiceTransport({ urls, secret, certificates, link, errors, ...realTime });
     stack.defer(() => all.close());
     const admission = createAdmission(realTime);
     return { name, desc, transport: withAdmission(all, admission, errors), replicas: all.replicas, admission };
@@ -56,6 +59,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     addressOf,
     connections: config.connections,
     allowedHosts: config.allowedHosts,
+    tls,
     basePath,
     deprecation,
     everywhere: cors(config.corsOrigins),
@@ -69,7 +73,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   stack.defer(() => closing.close());
   await app.ready();
   const port = await listen(app.server, config, listenAdvice);
-  return { log, url: origin(config.host, port) + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
+  return { log, url: origin(config.host, port, tls && "https") + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 
 /** Dates from the environment have to go together with those of the contract. */

@@ -21,6 +21,12 @@ test("a secret in a file is left where it is", () => {
   expect([environment.INTERNAL_SECRET_FILE, environment.INTERNAL_SECRET]).toEqual([file, undefined]);
 });
 
+test("they need no secret where they know each other by certificates", () => {
+  const tls = { TLS_CERT: "cert.pem", TLS_KEY: "key.pem", INTERNAL_TLS_CA: "ca.pem" };
+  expect(launcherConfig(tls, false).environment).toMatchObject(tls);
+  expect(Object.keys(launcherConfig(tls, false).environment)).not.toContain("INTERNAL_SECRET");
+});
+
 test("on a terminal they log warnings and worse, unless told otherwise", () => {
   const level = (LOG_LEVEL: string | undefined, terminal: boolean) =>
     launcherConfig({ LOG_LEVEL }, terminal).environment.LOG_LEVEL;

@@ -24,6 +24,8 @@ export interface LauncherConfig {
   readonly sharedPort: { readonly host: string; readonly port: number } | undefined;
   /** Undefined when MongoDB stores the data. */
   readonly dataDir: string | undefined;
+  /** The file of the authority that the certificates at the ports come from, where that is the petstore's own. */
+  readonly authority: string | undefined;
   /** What callers are asked for; undefined when nobody is asked. */
   readonly credential: "API key" | "access token" | undefined;
   /** npm started this process, so it ends with npm: a signal to npm alone does not arrive here. */
@@ -33,16 +35,18 @@ export interface LauncherConfig {
 }
 
 /**
- * The environment of the five processes: as it is, with a secret that they share. On a terminal they log warnings and
- * worse unless LOG_LEVEL says otherwise, or the addresses would scroll away. PORT, REPLICA, LISTEN_FDS and the services'
- * addresses are for processes that run alone and are left out. Throws `ConfigError`.
+ * The environment of the five processes: as it is, with a secret that they share unless they have one in a file, or know
+ * each other by certificates. On a terminal they log warnings and worse unless LOG_LEVEL says otherwise, or the addresses
+ * would scroll away. PORT, REPLICA, LISTEN_FDS and the services' addresses are for processes that run alone and are left
+ * out. Throws `ConfigError`.
  */
 export function launcherConfig(
   given: Environment = process.env,
   terminal = process.stdout.isTTY === true,
 ): LauncherConfig {
+  const hasOwnProof = [given.INTERNAL_SECRET_FILE, given.INTERNAL_TLS_CA].some((value) => value?.trim());
   const environment: Record<string, string | undefined> = {
-    ...(given.INTERNAL_SECRET_FILE?.trim() ? {} : { INTERNAL_SECRET: randomBytes(32).toString("hex") }),
+    ...(hasOwnProof ? {} : { INTERNAL_SECRET: randomBytes(32).toString("hex") }),
     NODE_COMPILE_CACHE: join(import.meta.dirname, "../node_modules/.cache/compile"),
     ...(terminal ? { LOG_LEVEL: "warn" } : {}),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value?.trim())),
@@ -70,6 +74,7 @@ export function launcherConfig(
     replicas,
     sharedPort: isShared ? { host, port: portOf("gateway", PORT_BASE) } : undefined,
     dataDir: MONGODB_URI ? undefined : DATA_DIR,
+    authority: values.INTERNAL_TLS_CERT === undefined ? values.INTERNAL_TLS_CA : undefined,
     credential: auth && (auth.apiKeysFile === undefined ? "access token" : "API key"),
     endsWithParent: given.npm_lifecycle_event !== undefined,
     lameDuckMs,

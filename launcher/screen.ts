@@ -26,7 +26,7 @@ export interface Place {
 export function welcome(
   places: readonly Place[],
   seconds: number,
-  { dataDir, credential }: Pick<LauncherConfig, "dataDir" | "credential">,
+  { dataDir, authority, credential }: Pick<LauncherConfig, "dataDir" | "authority" | "credential">,
 ): string {
   const gateways = places.filter(({ kind }) => kind === "gateway");
   const services = places.filter(({ kind }) => kind !== "gateway");
@@ -41,8 +41,9 @@ export function welcome(
     ...services.map(({ name, url }) => row(name, url, "gRPC, gRPC-Web, Connect")),
   ];
   const shown = credential ? ' -H "authorization: Bearer $CREDENTIAL"' : "";
+  const curl = authority === undefined ? "curl" : `curl --cacert ${authority}`;
   const post = (path: string, body: object) =>
-    `  curl -X POST ${gateway}${path}${shown} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+    `  ${curl} -X POST ${gateway}${path}${shown} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
   return [
     "",
     paint("green", `The petstore is ready (${seconds.toFixed(1)} s).`),
@@ -53,7 +54,7 @@ export function welcome(
     ...(credential ? [`Try, with ${howToGet[credential]}:`, "  read -rs CREDENTIAL"] : ["Try:"]),
     post("/categories", { name: "dog" }),
     post("/pets", { name: "Rex", categoryId: 1 }),
-    `  curl ${gateway}/pets${shown}`,
+    `  ${curl} ${gateway}/pets${shown}`,
     "",
     `Data is in ${dataDir ?? "MongoDB"}. Ctrl-C stops everything.`,
     "",

@@ -8,7 +8,7 @@ const config = (environment: Environment) => serviceConfig({ ...minimal, ...envi
 
 test("everything but the secret has a default", () => {
   const { internalSecret, ...rest } = config({});
-  expect(internalSecret.reveal()).toBe(minimal.INTERNAL_SECRET);
+  expect(internalSecret?.reveal()).toBe(minimal.INTERNAL_SECRET);
   expect(rest).toEqual({
     name: "order",
     instance: "order",
@@ -23,6 +23,9 @@ test("everything but the secret has a default", () => {
     },
     auth: undefined,
     allowedHosts: [],
+    tls: undefined,
+    internalTls: undefined,
+    peerNames: ["spiffe://petstore/process"],
     logLevel: "info",
     logFormat: "json",
     connections: {

@@ -7,6 +7,7 @@ import { createDispatcher } from "@petstore/rpc/server/dispatcher";
 import { createHealth, healthService } from "@petstore/rpc/server/health";
 import { defaultLimits } from "@petstore/rpc/server/one-port";
 import { startRpcServer } from "@petstore/rpc/server/server";
+import { openTls } from "@petstore/rpc/tls/open";
 import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import type { Command, Report, Running, WaitsFor } from "@petstore/runtime/lifecycle";
@@ -34,7 +35,7 @@ const READINESS_MS = 2_000;
 /** Opens a service, ready to take calls; the stack closes it. */
 export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, waitsFor: WaitsFor): Promise<Running> {
   const { name, instance, host, port, link, logLevel, logFormat } = config;
-  const secret = config.internalSecret.reveal();
+  const secret = config.internalSecret?.reveal();
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   const onFatal = (err: unknown) => {
     log.fatal({ err }, "the store can't be trusted any more, the process ends");
@@ -42,11 +43,19 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   };
   const asking = { errors, realm: errorSource.domain, log, ...realTime };
   const authentication = await openAuthentication(config.auth, asking, stack);
+  const { tls, certificates } = await openTls(config, { ...realTime, log }, stack);
   const store = await openStore({ ...config, service: name }, { ...realTime, log, onFatal, waitsFor }).catch(refuse);
   stack.defer(() => store.close());
 
   const transportTo = (peer: ServiceName) => {
-    const transport = createServiceTransport({ urls: config.urls[peer], secret, link, errors, ...realTime });
+    const transport = createServiceTransport({
+      urls: config.urls[peer],
+      secret,
+      certificates,
+      link,
+      errors,
+      ...realTime,
+    });
     stack.defer(() => transport.close());
     return transport;
   };
@@ -74,6 +83,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     health,
     limits: { ...defaultLimits, ...config.connections },
     allowedHosts: config.allowedHosts,
+    tls,
     listenAdvice,
   });
   stack.use(server);

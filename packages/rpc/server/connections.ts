@@ -35,8 +35,6 @@ export interface GuardOptions {
 export interface Connections {
   /** To be called first with every request that does not come through the server's event "request". */
   follow(request: IncomingMessage, response: ServerResponse): void;
-  /** From now on one socket stands for the other. */
-  adopt(standIn: object, socket: Socket): void;
   /** The connection of a request is one of the system's own processes. */
   isPeer(request: IncomingMessage): boolean;
   /** Bytes of answers that wait to be taken. */
@@ -54,7 +52,6 @@ interface Connection extends Taker {
   served: number;
 }
 
-/** Found through the sockets that HTTP/2 hands out, too, which stand in for the real ones. */
 const KEY: unique symbol = Symbol("connection");
 type Marked = object & { [KEY]?: Connection | undefined };
 const connectionOf = (request: IncomingMessage) => (request.socket as Marked | null)?.[KEY];
@@ -218,9 +215,6 @@ export function guardConnections(
 
   return {
     follow,
-    adopt(standIn: Marked, socket: Marked) {
-      standIn[KEY] = socket[KEY];
-    },
     isPeer: (request) => connectionOf(request)?.isPeer === true,
     waiting: answers.waiting,
     held: memory.held,

@@ -1,7 +1,6 @@
 /** How HTTP/2 connections take turns, so that none of them makes the others wait for what it has sent. */
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import type { TLSSocket } from "node:tls";
 import { callerNetwork } from "./caller-network.ts";
 import type { Turns } from "./turns.ts";
 
@@ -21,6 +20,7 @@ export const WORK_OF_CLOSING = 16;
 export interface FramesInTurns {
   /** Stands for the socket, and gives what the socket has read in slices. */
   readonly stream: Duplex;
+  readonly socket: Socket;
   /** Does what a request of this connection asks for when it is its turn. */
   begin<T>(request: () => T | Promise<T>): Promise<T>;
   /** It takes no turns any more: from now on it is given what it has sent at once. */
@@ -77,9 +77,6 @@ export function framesInTurns(socket: Socket, turns: Turns): FramesInTurns {
       done(error);
     },
   });
-  // What requests are asked for of their connection.
-  for (const name of ["remoteAddress", "encrypted"] as const)
-    Object.defineProperty(stream, name, { get: () => (socket as Partial<TLSSocket>)[name] });
   socket.on("readable", read);
   const close = () => {
     stream.destroy();
@@ -89,6 +86,7 @@ export function framesInTurns(socket: Socket, turns: Turns): FramesInTurns {
 
   return {
     stream,
+    socket,
     async begin(request) {
       waiting++;
       await new Promise<void>((resolve) => turns(caller, resolve));

@@ -224,7 +224,6 @@ function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections
       // A session that is destroyed waits for a client that reads nothing.
       setTimeout(() => socket.destroy(), limits.sniffMs).unref();
     });
-    connections().adopt(session.socket, socket);
   };
   return { http2, taken, end, endSessions };
 }
@@ -283,8 +282,10 @@ function limitWork(
   return async (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse) => {
     const { stream } = request;
     const { session } = stream;
-    connections().follow(request, response);
     const frames = session && framesOf.get(session);
+    // Of which node shows a stand-in that knows nothing of its peer.
+    if (frames) Object.defineProperty(request, "socket", { value: frames.socket });
+    connections().follow(request, response);
     if (!frames || stream.closed) return; // it was reset
     const isPeer = connections().isPeer(request);
     if (isPeer && !trusted.has(session)) {

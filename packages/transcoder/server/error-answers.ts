@@ -29,6 +29,8 @@ export function errorAnswers(options: ServerOptions) {
       request.log[level]({ err: error }, record.code);
       const { type, body } = errorBody(record, wantsProblem(request));
       varyByAccept(reply);
+      // Fastify ends the connection behind a body that is too large; HTTP/2 has no such header.
+      if (request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
       return reply
         .code(record.status)
         .headers({ ...NOT_STORED, ...headers })

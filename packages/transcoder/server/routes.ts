@@ -16,6 +16,7 @@ import { answerReader } from "../response/answer-reader.ts";
 import { shownReader } from "../response/shown.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
 import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
+import { announceBody } from "./wire.ts";
 
 export interface RouteOptions extends ReturnType<typeof transcoderDefaults> {
   readonly operations: readonly Operation[];
@@ -54,7 +55,9 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
   function check(request: FastifyRequest): void {
     checkSunset();
     checkAccept(request);
-    if (operation.body) checkContentType(request.headers, operation.updateMask !== undefined);
+    if (!operation.body) return;
+    announceBody(request.raw);
+    checkContentType(request.headers, operation.updateMask !== undefined);
   }
 }
 

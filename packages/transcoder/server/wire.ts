@@ -1,5 +1,5 @@
 /** Answers for what node's HTTP parser gives up on: there is no request yet, only a socket. */
-import { STATUS_CODES } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
@@ -37,6 +37,11 @@ export function takeOddRequests(app: FastifyInstance, refuse: (error: HttpError,
     refuse(new HttpError("ROUTE_NOT_FOUND", "This is not a proxy."), socket);
   });
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+}
+
+/** Fastify takes a request that names neither length nor type nor chunks for one without a body. HTTP/2 has no chunks. */
+export function announceBody({ httpVersionMajor, headers }: IncomingMessage): void {
+  if (httpVersionMajor === 2 && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
 }
 
 interface Message {

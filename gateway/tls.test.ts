@@ -1,0 +1,254 @@
+/** The gateway over TLS: HTTP/2 is answered as HTTP/1.1 is, to the last header. */
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2, constants, type OutgoingHttpHeaders } from "node:http2";
+import { request as overHttps, type RequestOptions } from "node:https";
+import { text } from "node:stream/consumers";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { realTime } from "@petstore/runtime/clock";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { newAuthority, openFiles, pairOf } from "../packages/rpc/fixtures/tls.ts";
+import type { Authority } from "../scripts/certificates.ts";
+import { createClosing } from "./closing.ts";
+import { cors } from "./cors.ts";
+import { callerAddress } from "./rates/caller-address.ts";
+import { createRateLimits } from "./rates/rate-limits.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
+import { recordIn, sendRaw, servedInProcess, startGateway, testLimits } from "./testing.ts";
+
+const gate = { wait: Promise.resolve(), entered: () => {} };
+const service = {
+  getPet: async () => {
+    gate.entered();
+    await gate.wait;
+    return { pet: { id: 7n, name: "Rex", etag: '"1"' } };
+  },
+  listPets: () => ({ pets: [{ id: 7n, name: "Rex" }], nextPageToken: "t" }),
+  createPet: () => ({ pet: { id: 8n, name: "Tom", etag: '"1"' } }),
+};
+
+let authority: Authority;
+let gateway: Awaited<ReturnType<typeof start>>;
+beforeAll(async () => {
+  authority = await newAuthority();
+});
+
+async function start(options: Parameters<typeof startGateway>[2] = {}) {
+  const { certificates } = await openFiles(await pairOf(authority));
+  const services = [{ desc: PetService, transport: servedInProcess(PetService, service) }];
+  const started = await startGateway(PetService, service, {
+    everywhere: cors(["https://shop.example"]),
+    plugins: [rpcEndpoint({ basePath: "", services, limits: { ...testLimits, rpcBytes: 2 ** 20 }, clock: Date.now })],
+    ...options,
+    tls: { certificates },
+  });
+  onTestFinished(() => started.app.close());
+  return { ...started, url: `https://127.0.0.1:${started.port}` };
+}
+
+function http2({ url }: { readonly url: string }): ClientHttp2Session {
+  const session = connectHttp2(url, { ca: authority.cert }).on("error", () => {});
+  onTestFinished(() => session.destroy());
+  return session;
+}
+
+interface Asked {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+}
+
+async function askHttp2(session: ClientHttp2Session, { method = "GET", path = "/pets", headers, body }: Asked) {
+  const names: OutgoingHttpHeaders = { ":method": method, ...(method !== "CONNECT" && { ":path": path }), ...headers };
+  const stream = session.request(names, { endStream: body === undefined });
+  if (body !== undefined) stream.end(body);
+  const [{ ":status": status, ...answered }] = await once(stream, "response");
+  return { status, headers: answered, text: await text(stream) };
+}
+
+async function askHttp1({ port }: { readonly port: number }, { method = "GET", path = "/pets", headers, body }: Asked) {
+  const options: RequestOptions = { port, host: "127.0.0.1", ca: authority.cert, method, path, headers, agent: false };
+  const request = overHttps(options).end(body);
+  const [response] = await once(request, "response");
+  return { status: response.statusCode, headers: response.headers, text: await text(response) };
+}
+
+/** What belongs to the version of HTTP, and what differs by itself. */
+const NOT_COMPARED = ["connection", "keep-alive", "transfer-encoding", "date", "x-request-id"];
+const comparable = ({ status, headers, text }: Awaited<ReturnType<typeof askHttp2>>) => ({
+  status,
+  headers: Object.fromEntries(
+    Object.entries(headers).filter(
+      ([name]) => !NOT_COMPARED.includes(name) && !(status === 204 && name === "content-length"),
+    ),
+  ),
+  text,
+});
+
+const json = { "content-type": "application/json" };
+const pet = JSON.stringify({ name: "Tom", categoryId: 1 });
+const connect = { ...json, "connect-protocol-version": "1" };
+const preflight = { origin: "https://shop.example", "access-control-request-method": "PUT" };
+
+describe("HTTP/2 is answered as HTTP/1.1 is", () => {
+  test.each<[string, Asked, number]>([
+    ["a list", {}, 200],
+    ["a record", { path: "/pets/7" }, 200],
+    ["a record that is known", { path: "/pets/7", headers: { "if-none-match": '"1"' } }, 304],
+    ["HEAD", { method: "HEAD", path: "/pets/7" }, 200],
+    ["OPTIONS", { method: "OPTIONS" }, 204],
+    ["a create", { method: "POST", headers: json, body: pet }, 201],
+    ["a browser's preflight", { method: "OPTIONS", headers: preflight }, 204],
+    ["a page of another origin", { headers: { origin: "https://shop.example" } }, 200],
+    ["an unknown path", { path: "/nothing" }, 404],
+    ["a path that can't be decoded", { path: "/pets/%zz" }, 400],
+    ["another method", { method: "PUT", headers: json, body: "{}" }, 405],
+    ["an unknown method of HTTP", { method: "PROPFIND" }, 405],
+    ["a problem", { path: "/pets/x", headers: { accept: "application/problem+json" } }, 400],
+    ["a type that there is not", { headers: { accept: "text/html" } }, 406],
+    ["no body", { method: "POST", headers: json }, 400],
+    ["a body without a type", { method: "POST", headers: { "content-length": `${pet.length}` }, body: pet }, 415],
+    ["broken JSON", { method: "POST", headers: json, body: "{" }, 400],
+    ["a body that is too large", { method: "POST", headers: json, body: Buffer.alloc(80_000, " ") }, 413],
+    ["a target that is too long", { path: `/pets?${"x".repeat(9000)}` }, 414],
+    [
+      "a target and headers of the largest size",
+      { path: `/${"x".repeat(8000)}`, headers: { x: "y".repeat(15_000) } },
+      404,
+    ],
+    ["header fields that are too large", { headers: { x: "y".repeat(17_000) } }, 431],
+    ["an odd Expect", { headers: { expect: "tea" } }, 200],
+    [
+      "an RPC of Connect",
+      { method: "POST", path: "/petstore.pet.v1.PetService/GetPet", headers: connect, body: "{}" },
+      200,
+    ],
+    ["an unknown RPC", { method: "POST", path: "/petstore.pet.v1.PetService/No", headers: connect, body: "{}" }, 404],
+    [
+      "gRPC",
+      {
+        method: "POST",
+        path: "/petstore.pet.v1.PetService/GetPet",
+        headers: { "content-type": "application/grpc" },
+        body: "",
+      },
+      415,
+    ],
+  ])("%s", async (_, asked, status) => {
+    gateway = await start();
+    const answer = await askHttp2(http2(gateway), asked);
+    expect(answer.status).toBe(status);
+    expect(answer.headers["x-request-id"]).toMatch(/./);
+    expect(comparable(answer)).toEqual(comparable(await askHttp1(gateway, asked)));
+  });
+
+  test("by gRPC-Web and Connect", async () => {
+    const { url } = await start();
+    const nodeOptions = { ca: authority.cert };
+    const transports: Transport[] = (["1.1", "2"] as const).flatMap((httpVersion) => [
+      createConnectTransport({ baseUrl: url, httpVersion, nodeOptions }),
+      createGrpcWebTransport({ baseUrl: url, httpVersion, nodeOptions }),
+    ]);
+    for (const transport of transports)
+      expect((await createClient(PetService, transport).getPet({ petId: 7n })).pet?.name).toBe("Rex");
+    const grpc = createClient(PetService, createGrpcTransport({ baseUrl: url, nodeOptions }));
+    const refused = ConnectError.from(await grpc.getPet({ petId: 7n }).catch((error) => error));
+    expect(refused.code).toBe(Code.Unknown);
+  });
+});
+
+test("a request that comes without a type and without a length is judged by what comes", async () => {
+  const session = http2(await start());
+  const answer = await askHttp2(session, { method: "POST", body: pet });
+  expect([answer.status, JSON.parse(answer.text).code]).toEqual([415, "UNSUPPORTED_MEDIA_TYPE"]);
+});
+
+test("CONNECT asks for a proxy, and this is none", async () => {
+  const session = http2(await start());
+  const answer = await askHttp2(session, { method: "CONNECT", headers: { ":authority": "other.example:443" } });
+  expect([answer.status, JSON.parse(answer.text).code]).toEqual([404, "ROUTE_NOT_FOUND"]);
+});
+
+test("header fields far beyond the limit are refused on their stream, and others are served", async () => {
+  const session = http2(await start());
+  const answer = await askHttp2(session, { headers: { a: "y".repeat(30_000), b: "y".repeat(30_000) } });
+  expect([answer.status, JSON.parse(answer.text).code]).toEqual([431, "HEADERS_TOO_LARGE"]);
+  expect((await askHttp2(session, {})).status).toBe(200);
+});
+
+test("a request keeps its id, and is logged as any other", async () => {
+  const started = await start();
+  const { headers } = await askHttp2(http2(started), { headers: { "x-request-id": "mine" } });
+  expect(headers["x-request-id"]).toBe("mine");
+  await expect.poll(() => started.log.join("")).toMatch(/"requestId":"mine".*"path":"\/pets","status":200/);
+});
+
+test("callers are counted by their address, whichever version they speak", async () => {
+  const limits = createRateLimits({ requests: 3, windowMs: 3_600_000, burst: 3 }, { clock: () => 0 });
+  const counted = await start({ rates: limits });
+  const other = limits.count("address 192.0.2.1");
+  expect(other?.remaining).toBe(2);
+  const session = http2(counted);
+  expect((await askHttp2(session, {})).headers.ratelimit).toMatch(/r=2;/);
+  expect((await askHttp1(counted, {})).headers.ratelimit).toMatch(/r=1;/);
+  expect((await askHttp2(session, {})).headers.ratelimit).toMatch(/r=0;/);
+  expect((await askHttp2(session, {})).status).toBe(429);
+  expect(limits.peek("address 127.0.0.1")?.remaining).toBe(0);
+});
+
+test("plain HTTP is answered with a record that says what to do", async () => {
+  const { port } = await start();
+  const answer = await sendRaw(port, "GET /pets HTTP/1.1\r\nHost: x\r\n\r\n");
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(recordIn(answer)).toMatchObject({ code: "INVALID_HEADER", message: expect.stringContaining("https://") });
+});
+
+test("a request that never ends is over in time", async () => {
+  const session = http2(await start({ limits: { ...testLimits, requestMs: 300 } }));
+  const stream = session.request({ ":method": "POST", ...json }).on("error", () => {});
+  stream.write("{");
+  await new Promise<void>((resolve) => stream.resume().once("close", () => resolve()));
+  expect((await askHttp2(session, {})).status).toBe(200);
+});
+
+describe("a stop", () => {
+  afterAll(() => {
+    gate.wait = Promise.resolve();
+  });
+
+  test("is told on HTTP/2 at once; what runs is answered, then the connection ends", async () => {
+    const slow = Promise.withResolvers<void>();
+    const lameDuck = Promise.withResolvers<void>();
+    const { app, url } = await start();
+    const closing = createClosing(app, { ...realTime, lameDuckMs: 1, sleep: () => lameDuck.promise });
+    const session = http2({ url });
+    expect((await askHttp2(session, { path: "/pets/7" })).status).toBe(200);
+    gate.wait = slow.promise;
+    const entered = new Promise<void>((resolve) => Object.assign(gate, { entered: resolve }));
+    const running = askHttp2(session, { path: "/pets/7" });
+    const goaway = once(session, "goaway");
+    await entered;
+    const closed = closing.close();
+    expect((await goaway)[0]).toBe(constants.NGHTTP2_NO_ERROR);
+    slow.resolve();
+    expect((await running).status).toBe(200);
+    // New connections are served all the while.
+    expect((await askHttp2(http2({ url }), {})).status).toBe(200);
+    lameDuck.resolve();
+    await closed;
+  });
+
+  test("on HTTP/1.1 each connection ends with its next answer", async () => {
+    const lameDuck = Promise.withResolvers<void>();
+    const started = await start();
+    const closing = createClosing(started.app, { lameDuckMs: 1, sleep: () => lameDuck.promise });
+    expect((await askHttp1(started, { headers: { connection: "keep-alive" } })).headers.connection).toBe("keep-alive");
+    const closed = closing.close();
+    const { headers } = await askHttp1(started, { headers: { connection: "keep-alive" } });
+    expect(headers.connection).toBe("close");
+    lameDuck.resolve();
+    await closed;
+  });
+});

@@ -1,0 +1,162 @@
+/** Own processes that know each other by certificates instead of a secret. */
+import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { createServiceTransport } from "@petstore/rpc/client/pipeline";
+import { realTime } from "@petstore/runtime/clock";
+import { pino } from "pino";
+import { afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { errors } from "../../../errors.ts";
+import {
+  CategoryInternalService,
+  CategoryState,
+} from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
+import type { Authority, Pair } from "../../../scripts/certificates.ts";
+import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
+import { newAuthority, openFiles, PEER_NAME, pairOf, yesterday } from "../fixtures/tls.ts";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
+import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
+import { createDispatcher } from "./dispatcher.ts";
+import { implement } from "./handlers.ts";
+import { createHealth, healthService } from "./health.ts";
+import { startRpcServer } from "./server.ts";
+
+let authority: Authority;
+let own: Pair;
+const seen: Call[] = [];
+beforeAll(async () => {
+  authority = await newAuthority();
+  own = await pairOf(authority);
+});
+afterEach(() => void seen.splice(0));
+
+async function start(secret?: string, pair = own) {
+  const files = await openFiles({ ...pair, ca: authority.cert });
+  const log = pino({ level: "silent" });
+  const health = createHealth([]);
+  const service = implement(CategoryInternalService, {
+    getCategoryState: (_, call) => {
+      seen.push(call);
+      return { state: CategoryState.ACTIVE };
+    },
+  });
+  const services = [service, healthService(health)];
+  const dispatcher = createDispatcher(services, { deps: { ...realTime, log }, errors, secret });
+  const tls = { certificates: files.certificates, peerNames: [PEER_NAME] };
+  const server = await startRpcServer({ host: "127.0.0.1", port: 0, log, dispatcher, health, tls });
+  onTestFinished(() => server.close(0));
+  return { ...files, url: server.url };
+}
+
+interface Shown {
+  readonly pair?: Pair;
+  readonly trusts?: string;
+  readonly secret?: string;
+  readonly link?: boolean;
+}
+
+/** Another process of the system, with what it shows. */
+async function processAt(url: string, { pair = own, trusts = authority.cert, ...options }: Shown = {}) {
+  const files = await openFiles({ ...pair, ca: trusts });
+  const transport = createServiceTransport({
+    urls: [url],
+    certificates: files.certificates,
+    errors,
+    ...realTime,
+    ...options,
+  });
+  onTestFinished(() => transport.close());
+  return { ...files, transport };
+}
+const ask = (transport: Transport, headers = {}) =>
+  createClient(CategoryInternalService, transport).getCategoryState({ categoryId: 1n }, { headers });
+const refusal = async (call: Promise<unknown>) =>
+  ConnectError.from(
+    await call.then(
+      () => expect.fail("it was answered"),
+      (error) => error,
+    ),
+  ).rawMessage;
+
+describe("a process with a certificate of the authority and the name of own processes", () => {
+  test.each([true, false])("may call internal RPCs and name its caller, link: %s", async (link) => {
+    const { url } = await start();
+    const { transport } = await processAt(url, { link });
+    expect((await ask(transport, { [CALLER_HEADER]: "key:ann" })).state).toBe(CategoryState.ACTIVE);
+    expect(seen).toMatchObject([{ caller: "key:ann" }]);
+  });
+
+  test.each([
+    ["gRPC", "2", createGrpcTransport],
+    ["gRPC-Web", "1.1", createGrpcWebTransport],
+    ["gRPC-Web", "2", createGrpcWebTransport],
+    ["Connect", "1.1", createConnectTransport],
+    ["Connect", "2", createConnectTransport],
+  ] as const)("is known over %s by HTTP/%s", async (_, httpVersion, create) => {
+    const { url } = await start();
+    const nodeOptions = { ca: authority.cert, ...own };
+    const transport = create({ baseUrl: url, httpVersion, nodeOptions } as never);
+    expect((await ask(transport)).state).toBe(CategoryState.ACTIVE);
+    const stranger = create({ baseUrl: url, httpVersion, nodeOptions: { ca: authority.cert } } as never);
+    expect(await refusal(ask(stranger, { [SECRET_HEADER]: "" }))).toBe("This RPC is for the petstore's own services.");
+    const health = createClient(Health, stranger);
+    expect((await health.check({})).status).toBe(Status.SERVING);
+  });
+
+  test("shows another one on its next connection when the files change", async () => {
+    const { url } = await start();
+    const stranger = await pairOf(authority, { names: ["elsewhere"] });
+    const { transport, exchange, certificates } = await processAt(url, { pair: stranger });
+    expect(await refusal(ask(transport))).toContain("own services");
+    await exchange({ ...own, ca: authority.cert });
+    await certificates.reload();
+    const { transport: later } = await processAt(url);
+    await ask(later);
+    transport.replicas[0]?.close();
+    expect((await ask(transport)).state).toBe(CategoryState.ACTIVE);
+  });
+});
+
+describe("internal RPCs are refused to", () => {
+  test.each<[string, () => Promise<Shown>]>([
+    ["another name", async () => ({ pair: await pairOf(authority, { names: ["localhost", "127.0.0.1"] }) })],
+    ["another authority", async () => ({ pair: await pairOf(await newAuthority("another")) })],
+    ["a certificate that has expired", async () => ({ pair: await pairOf(authority, { notAfter: yesterday }) })],
+    ["a guessed secret", async () => ({ pair: await pairOf(authority, { names: ["x"] }), secret: "a".repeat(32) })],
+    ["an empty secret", async () => ({ pair: await pairOf(authority, { names: ["x"] }), secret: "" })],
+  ])("%s, with or without a link", async (_, shown) => {
+    const { url } = await start();
+    for (const link of [true, false]) {
+      const { transport } = await processAt(url, { ...(await shown()), link });
+      expect(await refusal(ask(transport, { [CALLER_HEADER]: "key:ann" }))).toBe(
+        "This RPC is for the petstore's own services.",
+      );
+    }
+    expect(seen).toEqual([]);
+  });
+
+  test("whoever wants a link without either", async () => {
+    const { url } = await start();
+    const stranger = createGrpcTransport({ baseUrl: url, nodeOptions: { ca: authority.cert } });
+    const link = createClient(LinkService, stranger).link((async function* () {})());
+    expect(await refusal(link[Symbol.asyncIterator]().next())).toContain("own processes");
+  });
+});
+
+test("the secret is enough where both are asked for, so that one can take the place of the other", async () => {
+  const secret = "a secret of at least 32 characters";
+  const { url } = await start(secret);
+  const stranger = await pairOf(authority, { names: ["x"] });
+  expect((await ask((await processAt(url, { pair: stranger, secret })).transport)).state).toBe(CategoryState.ACTIVE);
+  expect((await ask((await processAt(url)).transport)).state).toBe(CategoryState.ACTIVE);
+});
+
+test("a process calls nobody whose certificate is from another authority, or for another host", async () => {
+  const { url } = await start();
+  const { transport } = await processAt(url, { trusts: (await newAuthority("another")).cert });
+  const replica = transport.replicas[0];
+  expect(await refusal(ask(replica?.transport as Transport))).toMatch(/no connection to .*(certificate|issuer)/);
+  const elsewhere = await start(undefined, await pairOf(authority, { names: ["elsewhere", PEER_NAME] }));
+  const [other] = (await processAt(elsewhere.url)).transport.replicas;
+  expect(await refusal(ask(other?.transport as Transport))).toMatch(/no connection to .*does not match/);
+  expect(seen).toEqual([]);
+});
