@@ -92,6 +92,15 @@ const pet = JSON.stringify({ name: "Tom", categoryId: 1 });
 const connect = { ...json, "connect-protocol-version": "1" };
 const preflight = { origin: "https://shop.example", "access-control-request-method": "PUT" };
 
+/** What node tells of by itself, such as headers that HTTP/2 does not have. */
+const warnings: string[] = [];
+const note = ({ message }: Error) => void warnings.push(message);
+beforeAll(() => void process.on("warning", note));
+afterAll(() => {
+  process.off("warning", note);
+  expect(warnings).toEqual([]);
+});
+
 describe("HTTP/2 is answered as HTTP/1.1 is", () => {
   test.each<[string, Asked, number]>([
     ["a list", {}, 200],

@@ -125,6 +125,17 @@ describe("a handshake", () => {
   });
 });
 
+test("a client can't ask for another handshake on its connection", async () => {
+  const { port } = await start();
+  const socket = open(port, { maxVersion: "TLSv1.2" });
+  await once(socket, "secureConnect");
+  const failure = new Promise<unknown>((resolve) => {
+    socket.on("error", resolve);
+    socket.renegotiate({}, resolve);
+  });
+  expect(await failure).toMatchObject({ code: expect.stringMatching(/NO_RENEGOTIATION/) });
+});
+
 describe("another certificate", () => {
   test("is shown to new connections, while those that are open, and what runs on them, go on", async () => {
     const held = Promise.withResolvers<void>();
