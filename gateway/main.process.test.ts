@@ -112,6 +112,12 @@ test("a sunset before the deprecation that the contract names is one line", asyn
   );
 }, 60_000);
 
+test("a certificate that is not there is one line", async () => {
+  expect(await refusal({ TLS_CERT: "nowhere/cert.pem", TLS_KEY: "nowhere/key.pem" })).toBe(
+    "TLS_CERT, TLS_KEY can't be used: nowhere/cert.pem: there is no such file.",
+  );
+}, 60_000);
+
 test("a port that is taken is one line", async () => {
   const other = createServer();
   await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
