@@ -12,6 +12,7 @@ import {
 } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
 import type { Authority, Pair } from "../../../scripts/certificates.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
+import { watchRequests } from "../fixtures/linked.ts";
 import { newAuthority, openFiles, PEER_NAME, pairOf, yesterday } from "../fixtures/tls.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
@@ -81,8 +82,11 @@ describe("a process with a certificate of the authority and the name of own proc
   test.each([true, false])("may call internal RPCs and name its caller, link: %s", async (link) => {
     const { url } = await start();
     const { transport } = await processAt(url, { link });
-    expect((await ask(transport, { [CALLER_HEADER]: "key:ann" })).state).toBe(CategoryState.ACTIVE);
-    expect(seen).toMatchObject([{ caller: "key:ann" }]);
+    const sent = watchRequests();
+    for (const caller of ["key:ann", "key:ben"])
+      expect((await ask(transport, { [CALLER_HEADER]: caller })).state).toBe(CategoryState.ACTIVE);
+    expect(seen).toMatchObject([{ caller: "key:ann" }, { caller: "key:ben" }]);
+    expect(sent).toEqual(link ? ["Link"] : ["GetCategoryState", "GetCategoryState"]);
   });
 
   test.each([
