@@ -1,0 +1,168 @@
+/** Drives the petstore beyond what it can bear, and writes down what became of the requests and of the processes. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { constants, setPriority, tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { processNames } from "../../config.ts";
+import { fill, start } from "../compare/running.ts";
+import { openSurroundings, type Surroundings } from "../compare/surroundings.ts";
+import { orders, requestsOf, type Workload } from "../load/workloads.ts";
+import { cpu, machineCpu, resident } from "../measure/proc.ts";
+import { peer } from "../peers/petstore/peer.ts";
+import type { Progress } from "../progress.ts";
+import type { Counted } from "./counts.ts";
+import type { GeneratorPlan } from "./generator-child.ts";
+
+/** Of the peak, one after the other. */
+export const SHARES = [0.5, 1, 3, 10, 0.5] as const;
+
+export interface Settings {
+  readonly pets: number;
+  readonly seconds: number;
+  readonly seed: number;
+}
+
+/** What a process took in one phase. */
+export interface Taken {
+  /** Of one core, 0 to 1. */
+  readonly cpu: number;
+  readonly peakBytes: number;
+}
+
+export interface OverloadResults extends Counted {
+  readonly at: string;
+  readonly machine: Surroundings["machine"];
+  readonly settings: Settings;
+  readonly workload: string;
+  /** Answers a second, with as many callers as bring the most. */
+  readonly peak: number;
+  readonly shares: readonly number[];
+  readonly ordersPerSecond: number;
+  /** By phase and process. */
+  readonly processes: readonly Readonly<Record<string, Taken>>[];
+  /** Share of the machine that nobody of these used, by phase. */
+  readonly others: readonly number[];
+  readonly unanswered: number;
+  readonly connections: number;
+}
+
+/** Below the 500 that one address may have. */
+const CONNECTIONS = 450;
+const CALLERS = 50;
+const ORDERS_SHARE = 0.02;
+const SAMPLE_MS = 100;
+
+export async function measureOverload(
+  workload: Workload,
+  settings: Settings,
+  progress: Progress,
+): Promise<OverloadResults> {
+  await using stack = new AsyncDisposableStack();
+  const surroundings = await openSurroundings(stack);
+  const { pets, seconds, seed } = settings;
+  const place = () => surroundings.place("overload");
+  await fill(peer.data, await place(), pets);
+  const running = await start(peer, await place());
+  stack.defer(() => running.stop());
+  const names = [...processNames];
+  const watched = new Map<string, number>([
+    ...running.pids.map((pid): [string, number] => [nameOf(pid, names), pid]),
+    ["mongod", surroundings.mongod],
+  ]);
+
+  const requests = requestsOf(workload, pets, seed);
+  const common = { url: running.url, requests, orders: requestsOf(orders, pets, seed), connections: CONNECTIONS, seed };
+  const closed = (s: number) =>
+    generate({ ...common, callers: CALLERS, ordersPerSecond: 0, phases: [{ seconds: s, perSecond: 0 }] }, watched);
+  progress.say("warming up");
+  await closed(3 * seconds);
+  progress.say("measuring the peak");
+  const all = await closed(seconds);
+  const peak = doneOf(all) / seconds;
+  progress.say(`the peak is ${Math.round(peak)} a second`);
+  const ordersPerSecond = Math.max(1, Math.round(ORDERS_SHARE * peak));
+  const phases = SHARES.map((share) => ({ seconds, perSecond: share * peak }));
+  const { counted, processes, others } = await generate({ ...common, ordersPerSecond, phases }, watched);
+  return {
+    at: new Date().toISOString(),
+    machine: { ...surroundings.machine, generator: "an open loop of its own" },
+    settings,
+    workload: workload.name,
+    peak,
+    shares: SHARES,
+    ordersPerSecond,
+    processes,
+    others,
+    ...counted,
+  };
+}
+
+const doneOf = ({ counted }: { counted: Counted }) => counted.phases[0]?.flood.statuses[200] ?? 0;
+
+/** A process of the petstore is started with its name as its last argument, the gateway with none. */
+function nameOf(pid: number, names: readonly string[]): string {
+  const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  return names.find((name) => args.includes(name)) ?? "gateway";
+}
+
+async function generate(plan: GeneratorPlan, watched: ReadonlyMap<string, number>) {
+  const dir = mkdtempSync(join(tmpdir(), "petstore-overload-"));
+  const file = join(dir, "plan.json");
+  writeFileSync(file, JSON.stringify(plan));
+  const child = spawn(process.execPath, [join(import.meta.dirname, "generator-child.ts"), file], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(child, "spawn");
+  const pid = child.pid as number;
+  // What is asked must not depend on how busy those are who answer.
+  try {
+    setPriority(pid, constants.priority.PRIORITY_ABOVE_NORMAL);
+  } catch {
+    // Only root may.
+  }
+  const all = new Map([...watched, ["generator", pid]]);
+  const read = () => ({
+    at: performance.now(),
+    cpu: new Map([...all].map(([name, one]) => [name, cpu([one])])),
+    machine: machineCpu(),
+  });
+  const phases: { before: ReturnType<typeof read>; peaks: Map<string, number> }[] = [];
+  const sample = () => {
+    const peaks = phases.at(-1)?.peaks;
+    if (peaks) for (const [name, one] of all) peaks.set(name, Math.max(peaks.get(name) ?? 0, resident([one])));
+  };
+  const sampling = setInterval(sample, SAMPLE_MS);
+  let last: ReturnType<typeof read> | undefined;
+  let result = "";
+  for await (const line of createInterface(child.stdout)) {
+    if (line === "phase") {
+      phases.push({ before: read(), peaks: new Map() });
+      sample();
+    } else result = line;
+    last = read();
+  }
+  clearInterval(sampling);
+  const ends = [...phases.slice(1).map(({ before }) => before), last];
+  const processes = phases.map(({ before, peaks }, i) => {
+    const after = ends[i] as ReturnType<typeof read>;
+    const micros = (after.at - before.at) * 1000;
+    const taken = (name: string): Taken => ({
+      cpu: ((after.cpu.get(name) ?? 0) - (before.cpu.get(name) ?? 0)) / micros,
+      peakBytes: peaks.get(name) ?? 0,
+    });
+    return Object.fromEntries([...all.keys()].map((name) => [name, taken(name)]));
+  });
+  const others = phases.map(({ before }, i) => {
+    const after = ends[i] as ReturnType<typeof read>;
+    const ours = [...all.keys()].reduce(
+      (sum, name) => sum + (after.cpu.get(name) ?? 0) - (before.cpu.get(name) ?? 0),
+      0,
+    );
+    const busy = after.machine.busy - before.machine.busy;
+    return Math.max(0, busy - ours) / (after.machine.total - before.machine.total);
+  });
+  const counted = JSON.parse(result) as Counted & { unanswered: number; connections: number };
+  return { counted, processes, others };
+}
