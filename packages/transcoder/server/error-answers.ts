@@ -1,7 +1,7 @@
 /** Answers to what went wrong, to a request or on a bare socket. */
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { createErrorExit, errorBody } from "../errors/error-exit.ts";
+import { createErrorExit, type ErrorRecord, errorBody } from "../errors/error-exit.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
@@ -18,6 +18,10 @@ export const commonHeaders = (requestId: string, apiVersion: string): Record<str
 /** An error says what was so at one moment. */
 const NOT_STORED = { "cache-control": "no-store" };
 
+/** A line for each request that an overloaded server refuses would cost more than the refusal. */
+const levelOf = ({ status, code }: ErrorRecord) =>
+  status < 500 || code === "OVERLOADED" ? "debug" : status <= 502 ? "error" : "warn";
+
 export function errorAnswers(options: ServerOptions) {
   const { apiVersion, errors, random } = serverDefaults(options);
   const failureOf = createErrorExit(errors);
@@ -25,8 +29,7 @@ export function errorAnswers(options: ServerOptions) {
     /** To a request, whatever was thrown; Fastify's error handler. */
     send(error: unknown, request: FastifyRequest, reply: FastifyReply) {
       const { record, headers } = failureOf(error, request.id);
-      const level = record.status < 500 || reply.raw.destroyed ? "debug" : record.status <= 502 ? "error" : "warn";
-      request.log[level]({ err: error }, record.code);
+      request.log[reply.raw.destroyed ? "debug" : levelOf(record)]({ err: error }, record.code);
       const { type, body } = errorBody(record, wantsProblem(request));
       varyByAccept(reply);
       // Fastify ends the connection behind a body that is too large; HTTP/2 has no such header.
