@@ -46,7 +46,7 @@ async function start(options: Partial<GatewayOptions> = {}) {
           basePath: "",
           services,
           limits: { rpcBytes: 64 * 1024, requestMs: testLimits.requestMs },
-          clock: Date.now,
+          clock: options.clock ?? Date.now,
         }),
       ],
       ...options,
@@ -202,10 +202,13 @@ test("what is refused is told in few lines of the log, what is answered in one e
   fill(listPets);
   for (let i = 0; i < 5; i++) await ask("/pets");
   await ask("/pets/1");
-  const lines = gateway.log.map((line) => JSON.parse(line) as { msg?: string; path?: string; refused?: object });
-  expect(lines.filter(({ msg }) => msg === "overloaded: calls were refused").map(({ refused }) => refused)).toEqual([
-    { list: 1 },
-  ]);
+  interface Line {
+    readonly level: number;
+    readonly path?: string;
+    readonly refused?: object;
+  }
+  const lines = gateway.log.map((line) => JSON.parse(line) as Line).filter(({ level }) => level > 20);
+  expect(lines.flatMap(({ level, refused }) => (level > 30 ? [refused] : []))).toEqual([{ list: 1 }]);
   expect(lines.flatMap(({ path }) => (path === undefined ? [] : [path]))).toEqual(["/pets/1"]);
 });
 
@@ -224,6 +227,26 @@ test("a request whose time was over before its body had arrived is not begun", a
   const late = await ask("/pets/1", { headers: { "x-server-timeout": "0.1" } });
   expect([late.status, late.code]).toEqual([504, "DEADLINE_EXCEEDED"]);
   expect(JSON.parse(late.text).message).toMatch(/Nothing was done\.$/);
-  expect(calls).toEqual([]);
   expect((await ask("/pets/1", { headers: { "x-server-timeout": "1" } })).status).toBe(200);
+  expect(calls).toEqual(["getPet"]);
+});
+
+test("nor is an RPC, whose time the gateway limits as well", async () => {
+  let now = 1_000;
+  const clock = () => now;
+  const { calls } = await start({
+    clock,
+    auth: {
+      admit(_request, _method, known) {
+        now += testLimits.requestMs;
+        known({ id: "ann" });
+        return { id: "ann" };
+      },
+    },
+  });
+  const client = createClient(PetService, createConnectTransport({ baseUrl: gateway.base, httpVersion: "1.1" }));
+  const failure = await client.getPet({ petId: 1n }).catch(ConnectError.from);
+  if (!(failure instanceof ConnectError)) return expect.unreachable();
+  expect(reasonOf(failure)?.reason).toBe("DEADLINE_EXCEEDED");
+  expect(calls).toEqual([]);
 });

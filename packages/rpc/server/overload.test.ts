@@ -109,10 +109,13 @@ describe("a full service", () => {
     expect(await reason(client.listCategories({}))).toBe("answered");
   });
 
-  test("lets in what the gateway has let in, and what its other services ask", async () => {
+  test.each([
+    ["links", true],
+    ["plain RPCs", false],
+  ])("lets in what the gateway has let in, and what other services ask, over %s", async (_, link) => {
     const { calls, fill, start } = serve();
     const { url } = await start();
-    const transport = createServiceTransport({ urls: [url], secret, errors, ...realTime });
+    const transport = createServiceTransport({ urls: [url], secret, link, errors, ...realTime });
     onTestFinished(() => transport.close());
     const end = fill(4 * MIN_LIMIT);
     const [gateway, pets] = [CategoryService, CategoryInternalService].map((desc) => createClient(desc, transport)) as [
