@@ -12,7 +12,6 @@ import { newAuthority, openFiles, pairOf } from "../packages/rpc/fixtures/tls.ts
 import type { Authority } from "../scripts/certificates.ts";
 import { createClosing } from "./closing.ts";
 import { cors } from "./cors.ts";
-import { callerAddress } from "./rates/caller-address.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { recordIn, sendRaw, servedInProcess, startGateway, testLimits } from "./testing.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { createAdmission } from "./admission.ts";
-import { CALM, MIN_LIMIT } from "./limit.ts";
+import { CALM, MIN_LIMIT, START_LIMIT } from "./limit.ts";
 
 const { listOrders, getOrder, createOrder, updateOrder } = OrderService.method;
 const all = [listOrders, getOrder, createOrder, updateOrder];
@@ -25,7 +25,7 @@ function start() {
 test("what goes first has room where others have none", () => {
   const admission = start();
   const rooms = all.map((method) => admission.fill(method).length);
-  expect(rooms[0]).toBe(MIN_LIMIT);
+  expect(rooms[0]).toBe(START_LIMIT);
   for (const room of rooms.slice(1)) expect(room).toBeGreaterThan(0);
   expect(all.map((method) => admission.hasRoom(method))).toEqual([false, false, false, false]);
 });
@@ -39,8 +39,8 @@ test("where others have taken all room, one who holds less than its part may cal
     admission.begin(listOrders);
     ends.push(admission.hold("modest"));
   }
-  expect(ends.length).toBeGreaterThan(MIN_LIMIT / 4);
-  expect(ends.length).toBeLessThanOrEqual(MIN_LIMIT / 2);
+  expect(ends.length).toBeGreaterThan(START_LIMIT / 4);
+  expect(ends.length).toBeLessThanOrEqual(START_LIMIT / 2);
   ends[0]?.();
   expect(admission.hasRoom(listOrders, "modest")).toBe(true);
   // Many who have little each.
@@ -48,7 +48,7 @@ test("where others have taken all room, one who holds less than its part may cal
     admission.begin(listOrders);
     admission.hold(`${i}`);
   }
-  expect(admission.underWay()).toBe(2 * MIN_LIMIT);
+  expect(admission.underWay()).toBe(2 * START_LIMIT);
   expect(admission.isFull(listOrders)).toBe(true);
 });
 
@@ -87,9 +87,25 @@ test("what never ran says nothing of the delay", () => {
   admission.advance(20);
   admission.end(alone, true);
   calls(1, false);
-  expect(admission.limit()).toBe(MIN_LIMIT);
+  expect(admission.limit()).toBe(START_LIMIT);
   calls(20, true);
-  expect(admission.limit()).toBeGreaterThan(2 * MIN_LIMIT);
+  expect(admission.limit()).toBeGreaterThan(2 * START_LIMIT);
+});
+
+test("after an overload as much may come at once as at first, as soon as nothing is under way", () => {
+  const admission = start();
+  const alone = admission.begin(listOrders);
+  admission.advance(20);
+  admission.end(alone, true);
+  const begun = admission.fill(listOrders);
+  for (let i = 0; i < 100; i++) {
+    admission.advance(200);
+    for (const call of begun.splice(0, 20)) admission.end(call, true);
+    begun.push(...admission.fill(listOrders));
+  }
+  expect(admission.limit()).toBe(MIN_LIMIT);
+  for (const call of begun) admission.end(call, true);
+  expect(admission.fill(listOrders).length).toBe(START_LIMIT);
 });
 
 test("a call that can't be answered in time is hopeless while others wait, and tried where they don't", () => {
@@ -116,9 +132,9 @@ test("a pause to find out what calls take alone is short, and only made where ca
   const admission = start();
   admission.fill(listOrders);
   admission.advance(60_000);
-  expect(admission.limit()).toBe(MIN_LIMIT);
+  expect(admission.limit()).toBe(START_LIMIT);
   expect(admission.hasRoom(listOrders)).toBe(false);
   expect(admission.limit()).toBe(CALM);
   admission.advance(1_000);
-  expect(admission.limit()).toBe(MIN_LIMIT);
+  expect(admission.limit()).toBe(START_LIMIT);
 });

@@ -1,7 +1,7 @@
 /** What is let in: as many calls as `limit.ts` finds right, those that matter most before the others. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Clock } from "@petstore/runtime/clock";
-import { CALM, MIN_LIMIT, nextCalm, nextLimit, slowdown } from "./limit.ts";
+import { CALM, nextCalm, nextLimit, START_LIMIT, slowdown } from "./limit.ts";
 import { type Priority, priorityOf } from "./priority.ts";
 
 /** A limit is looked at anew after so long, and so many calls. */
@@ -59,7 +59,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
   const kinds = new WeakMap<DescMethod, Kind>();
   /** Requests of each caller that has any. */
   const held = new Map<string, number>();
-  let limit = MIN_LIMIT;
+  let limit = START_LIMIT;
   let underWay = 0;
 
   let window = { since: clock(), calls: 0, slowdowns: 0, peak: 0 };
@@ -112,6 +112,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
     },
     isHopeless: (method, leftMs) => leftMs <= 0 || (underWay >= CALM && leftMs < kindOf(method).calmMs),
     begin(method) {
+      if (underWay === 0) limit = Math.max(limit, START_LIMIT);
       underWay++;
       if (underWay > window.peak) window.peak = underWay;
       return { kind: kindOf(method), startedAt: clock(), isCalm: underWay <= CALM };

@@ -7,7 +7,9 @@
  * some times that, fewer are let in, and else more, as long as more are asked for.
  */
 
-/** Where the limit begins, and what it never falls below: so few do no harm, and nobody who calls alone is refused. */
+/** Where the limit begins, and again whenever nothing is under way: what comes at once after a rest is no overload yet. */
+export const START_LIMIT = 200;
+/** So few do no harm, whatever they take: nobody who calls alone is refused. */
 export const MIN_LIMIT = 64;
 /** Nothing that is measured is worth more: from here on it is memory that counts. */
 export const MAX_LIMIT = 2_000;

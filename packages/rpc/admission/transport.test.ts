@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { errors, reasonOf } from "../../../errors.ts";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { type Admission, createAdmission } from "./admission.ts";
-import { CALM, MIN_LIMIT } from "./limit.ts";
+import { CALM, START_LIMIT } from "./limit.ts";
 import { withAdmission } from "./transport.ts";
 
 const { getOrder, listOrders } = OrderService.method;
@@ -51,10 +51,10 @@ test.each([
 describe("a call is not made", () => {
   test("where there is no room", async () => {
     const { admission, client, made } = start(failing(Codes.NotFound));
-    for (let i = 0; i < MIN_LIMIT; i++) admission.begin(listOrders);
+    for (let i = 0; i < 2 * START_LIMIT; i++) admission.begin(listOrders);
     expect(await reason(client.listOrders({}))).toBe("OVERLOADED");
     expect(await reason(client.getOrder({ orderId: 1n }))).toBe("NotFound");
-    expect([made(), admission.underWay()]).toEqual([1, MIN_LIMIT]);
+    expect([made(), admission.underWay()]).toEqual([1, 2 * START_LIMIT]);
   });
 
   test("where it can't be answered in time, while others wait", async () => {

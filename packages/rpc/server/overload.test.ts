@@ -12,7 +12,7 @@ import {
   ListCategoriesRequestSchema,
 } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
-import { CALM, MIN_LIMIT } from "../admission/limit.ts";
+import { CALM, START_LIMIT } from "../admission/limit.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
@@ -99,11 +99,11 @@ describe("a full service", () => {
     const { calls, logged, fill, start } = serve();
     const { url: baseUrl } = await start();
     const client = createClient(CategoryService, protocols[protocol]({ baseUrl }));
-    const end = fill(2 * MIN_LIMIT);
+    const end = fill(2 * START_LIMIT);
     const refused = await client.listCategories({}).catch(ConnectError.from);
     if (!(refused instanceof ConnectError)) return expect.unreachable();
     expect([refused.code, reasonOf(refused)?.reason]).toEqual([Code.Unavailable, "OVERLOADED"]);
-    expect(calls.length).toBe(2 * MIN_LIMIT);
+    expect(calls.length).toBe(2 * START_LIMIT);
     expect(logged).toEqual([expect.objectContaining({ refused: { list: 1 } })]);
     await end();
     expect(await reason(client.listCategories({}))).toBe("answered");
@@ -117,13 +117,13 @@ describe("a full service", () => {
     const { url } = await start();
     const transport = createServiceTransport({ urls: [url], secret, link, errors, ...realTime });
     onTestFinished(() => transport.close());
-    const end = fill(4 * MIN_LIMIT);
+    const end = fill(4 * START_LIMIT);
     const [gateway, pets] = [CategoryService, CategoryInternalService].map((desc) => createClient(desc, transport)) as [
       ReturnType<typeof createClient<typeof CategoryService>>,
       ReturnType<typeof createClient<typeof CategoryInternalService>>,
     ];
     const answers = [gateway.listCategories({}), pets.getCategoryState({ categoryId: 1n })].map(reason);
-    await until(() => calls.length === 4 * MIN_LIMIT + 2);
+    await until(() => calls.length === 4 * START_LIMIT + 2);
     await end();
     expect(await Promise.all(answers)).toEqual(["answered", "answered"]);
   });
@@ -143,13 +143,13 @@ describe("a full service", () => {
           .end("{}");
       });
     let refused = 0;
-    const greedy = Array.from({ length: 2 * MIN_LIMIT }, async () => {
+    const greedy = Array.from({ length: 2 * START_LIMIT }, async () => {
       if ((await list("127.0.0.2")) === 503) refused++;
     });
-    await until(() => calls.length + refused === 2 * MIN_LIMIT);
-    expect(calls.length).toBe(MIN_LIMIT);
+    await until(() => calls.length + refused === 2 * START_LIMIT);
+    expect(calls.length).toBe(START_LIMIT);
     const modest = Array.from({ length: 10 }, () => list("127.0.0.3"));
-    await until(() => calls.length === MIN_LIMIT + 10);
+    await until(() => calls.length === START_LIMIT + 10);
     held[0].resolve();
     expect(new Set(await Promise.all(modest))).toEqual(new Set([200]));
     await Promise.all(greedy);
@@ -160,7 +160,7 @@ describe("a full service", () => {
     const { calls, fill, start } = serve();
     const { url: baseUrl } = await start();
     const client = createClient(CategoryService, createGrpcTransport({ baseUrl }));
-    const end = fill(2 * MIN_LIMIT);
+    const end = fill(2 * START_LIMIT);
     expect(await reason(client.listCategories({}))).toBe("OVERLOADED");
     const change = reason(client.updateCategory({ categoryId: 1n, category: { name: "dogs" } }));
     await until(() => calls.includes(updateCategory.localName));
@@ -172,7 +172,7 @@ describe("a full service", () => {
     const { fill, start } = serve();
     const { url: baseUrl } = await start();
     const client = createClient(Health, createGrpcTransport({ baseUrl }));
-    const end = fill(4 * MIN_LIMIT);
+    const end = fill(4 * START_LIMIT);
     expect((await client.check({})).status).toBe(Status.SERVING);
     for await (const { status } of client.watch({})) {
       expect(status).toBe(Status.SERVING);
@@ -199,7 +199,7 @@ describe("a full service", () => {
       });
       return ((await answer.json()) as { code: string }).code;
     };
-    const end = fill(2 * MIN_LIMIT);
+    const end = fill(2 * START_LIMIT);
     expect([await post(), asked]).toEqual(["unavailable", 0]);
     await end();
     expect([await post(), asked]).toEqual(["invalid_argument", 1]);
