@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { constants, setPriority, tmpdir } from "node:os";
+import { getPriority, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { processNames } from "../../config.ts";
@@ -53,6 +53,8 @@ const CONNECTIONS = 450;
 const CALLERS = 50;
 const ORDERS_SHARE = 0.02;
 const SAMPLE_MS = 100;
+/** Steps of niceness. */
+const GENERATOR_FIRST = 5;
 
 export async function measureOverload(
   workload: Workload,
@@ -118,7 +120,7 @@ async function generate(plan: GeneratorPlan, watched: ReadonlyMap<string, number
   const pid = child.pid as number;
   // What is asked must not depend on how busy those are who answer.
   try {
-    setPriority(pid, constants.priority.PRIORITY_ABOVE_NORMAL);
+    setPriority(pid, getPriority() - GENERATOR_FIRST);
   } catch {
     // Only root may.
   }
