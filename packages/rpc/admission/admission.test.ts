@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { createAdmission } from "./admission.ts";
-import { CALM, MIN_LIMIT, START_LIMIT } from "./limit.ts";
+import { CALM, MEMORY, MIN_LIMIT, START_LIMIT } from "./limit.ts";
 
 const { listOrders, getOrder, createOrder, updateOrder } = OrderService.method;
 const all = [listOrders, getOrder, createOrder, updateOrder];
@@ -110,7 +110,7 @@ test("after an overload as much may come at once as at first, as soon as nothing
 
 test("a call that can't be answered in time is hopeless while others wait, and tried where they don't", () => {
   const admission = start();
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < MEMORY; i++) {
     const alone = admission.begin(getOrder);
     admission.advance(20);
     admission.end(alone, true);
@@ -120,6 +120,19 @@ test("a call that can't be answered in time is hopeless while others wait, and t
   expect(admission.isHopeless(getOrder, 10)).toBe(true);
   expect(admission.isHopeless(getOrder, 30)).toBe(false);
   expect(admission.isHopeless(listOrders, 1)).toBe(false); // nobody knows what it takes
+  let refused = 0;
+  while (admission.isHopeless(getOrder, 10)) refused++;
+  expect(refused).toBeGreaterThan(10);
+  expect(refused).toBeLessThan(100); // it may be faster than it was
+});
+
+test("the first calls of a process, which take long, make nobody hopeless", () => {
+  const admission = start();
+  const first = admission.begin(getOrder);
+  admission.advance(5_000);
+  admission.end(first, true);
+  for (let i = 0; i < CALM; i++) admission.begin(getOrder);
+  expect(admission.isHopeless(getOrder, 1_000)).toBe(false);
 });
 
 test("a call whose time is over is hopeless, however little there is to do", () => {

@@ -1,7 +1,7 @@
 /** What is let in: as many calls as `limit.ts` finds right, those that matter most before the others. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Clock } from "@petstore/runtime/clock";
-import { CALM, nextCalm, nextLimit, START_LIMIT, slowdown } from "./limit.ts";
+import { CALM, MEMORY, nextCalm, nextLimit, START_LIMIT, slowdown } from "./limit.ts";
 import { type Priority, priorityOf } from "./priority.ts";
 
 /** A limit is looked at anew after so long, and so many calls. */
@@ -110,7 +110,14 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
         else held.delete(caller);
       };
     },
-    isHopeless: (method, leftMs) => leftMs <= 0 || (underWay >= CALM && leftMs < kindOf(method).calmMs),
+    isHopeless(method, leftMs) {
+      if (leftMs <= 0) return true;
+      const kind = kindOf(method);
+      if (underWay < CALM || kind.calmCalls < MEMORY || leftMs >= kind.calmMs) return false;
+      // Of calls that are not made nothing is learned: so in the end one is tried.
+      kind.calmMs = nextCalm(kind.calmMs, MEMORY, leftMs);
+      return true;
+    },
     begin(method) {
       if (underWay === 0) limit = Math.max(limit, START_LIMIT);
       underWay++;

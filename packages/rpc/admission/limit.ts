@@ -50,7 +50,7 @@ export function nextLimit(limit: number, { slowdown, peak }: Measured): number {
 }
 
 /** Calls that a running median is made of: older ones count for nothing. */
-const MEMORY = 50;
+export const MEMORY = 50;
 
 /**
  * What calls take when few are under way: the median of late, which a single call that was held up changes but little. `calls`

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { errors, reasonOf } from "../../../errors.ts";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { type Admission, createAdmission } from "./admission.ts";
-import { CALM, START_LIMIT } from "./limit.ts";
+import { CALM, MEMORY, START_LIMIT } from "./limit.ts";
 import { withAdmission } from "./transport.ts";
 
 const { getOrder, listOrders } = OrderService.method;
@@ -62,9 +62,11 @@ describe("a call is not made", () => {
     const admission = createAdmission({ clock: () => now });
     const next = { unary: failing(Codes.NotFound) } as unknown as Transport;
     const client = createClient(OrderService, withAdmission(next, admission, errors));
-    const alone = admission.begin(getOrder);
-    now += 20;
-    admission.end(alone, true);
+    for (let i = 0; i < MEMORY; i++) {
+      const alone = admission.begin(getOrder);
+      now += 20;
+      admission.end(alone, true);
+    }
     for (let i = 0; i < CALM; i++) admission.begin(getOrder);
     expect(await reason(client.getOrder({ orderId: 1n }, { timeoutMs: 10 }))).toBe("DEADLINE_EXCEEDED");
     expect(await reason(client.getOrder({ orderId: 1n }, { timeoutMs: 100 }))).toBe("NotFound");

@@ -12,7 +12,7 @@ import {
   ListCategoriesRequestSchema,
 } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
-import { CALM, START_LIMIT } from "../admission/limit.ts";
+import { CALM, MEMORY, START_LIMIT } from "../admission/limit.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
@@ -238,7 +238,7 @@ describe("a call is not begun", () => {
   test("when others wait and it has less time than it takes alone", async () => {
     let now = 1_000;
     const { calls, list, fill } = serve(() => now);
-    for (let i = 0; i < 5; i++) {
+    for (let i = 0; i < MEMORY; i++) {
       const end = fill(1);
       now += 20;
       await end();
