@@ -33,8 +33,8 @@ export interface Row {
 
 export interface Table {
   get(id: Id): Uint8Array | undefined;
-  /** Inserts or replaces. `doc` is what the bytes stand for, for the indexes. */
-  put(id: Id, bytes: Uint8Array, doc: Fields): void;
+  /** Inserts, or replaces `before`. `doc` is what the bytes stand for, for the indexes. */
+  put(id: Id, bytes: Uint8Array, doc: Fields, before: Fields | undefined): void;
   delete(id: Id): void;
   list(scan: Scan): readonly Row[];
 }
@@ -162,12 +162,13 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     batches.set(batch.key, documents);
     const known = documents.get(id);
     if (known) return known;
-    const folded = fold(id, find(id).map(stored)[0], keys);
+    const before = find(id).map(stored)[0];
+    const folded = fold(id, before, keys);
     const write = () => {
       const { doc } = folded;
       if (!doc) return table.delete(id);
       const bytes = encode(doc as T & Fields);
-      table.put(id, bytes, doc as T & Fields);
+      table.put(id, bytes, doc as T & Fields, before as (T & Fields) | undefined);
       recent.note(id, bytes, doc);
     };
     const opened: Folding<T> = { folded, write };

@@ -1,20 +1,27 @@
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { encode } from "../document/codec.ts";
 import type { Declaration, Match } from "../engine/indexes.ts";
+import { directoryForEach } from "../fixtures/directory.ts";
 import { embeddedTable, listSql, prepareTable } from "./table.ts";
+
+const dir = directoryForEach();
 
 const PETS: Declaration = { name: "pets", indexes: { shelf: ["categoryId", "status"], listed: ["listed"] } };
 const shelf = (statuses: readonly string[]): Match => ({ fields: ["categoryId", "status"], values: [[1], statuses] });
 
-function filled(count: number) {
-  const db = new DatabaseSync(":memory:");
+const pet = (id: number) => ({
+  ...{ _id: id, rev: 1, listed: true },
+  ...{ categoryId: id % 3, status: id % 2 ? "sold" : "pending" },
+});
+function filled(count: number, path = ":memory:") {
+  const db = new DatabaseSync(path);
   prepareTable(db, PETS);
   const table = embeddedTable(db, PETS);
-  for (let id = 1; id <= count; id++) {
-    const doc = { _id: id, rev: 1, categoryId: id % 3, status: id % 2 ? "sold" : "pending", listed: true };
-    table.put(id, encode(doc), doc);
-  }
+  db.exec("BEGIN");
+  for (let id = 1; id <= count; id++) table.put(id, encode(pet(id)), pet(id), undefined);
+  db.exec("COMMIT");
   return db;
 }
 const plan = (db: DatabaseSync, sql: string) =>
@@ -46,6 +53,22 @@ test("a page is read off the index: no scan of the table, no sorting, however ma
       expect(everything[0]).toContain("USING INDEX sqlite_autoindex_pets_1");
     }
   }
+});
+
+test("a change writes the page of its document, and those of an index only where it moves in it", () => {
+  const db = filled(10_000, join(dir.path, "pet.db"));
+  db.exec("PRAGMA journal_mode = WAL");
+  const table = embeddedTable(db, PETS);
+  const pagesOf = (change: object): unknown => {
+    db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    const changed = { ...pet(5000), ...change, rev: 2 };
+    table.put(5000, encode(changed), changed, pet(5000));
+    return db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get()?.log;
+  };
+  expect(pagesOf({})).toBe(1);
+  // It leaves one page of the index for another.
+  expect(pagesOf({ status: "sold" })).toBe(3);
+  db.close();
 });
 
 test("an index leaves out the documents without all of its fields", () => {
@@ -98,7 +121,7 @@ test("a page is read once until something changes", () => {
   expect(table.list({ ...scan, limit: 1 })).toHaveLength(1);
   expect(idsOf()).toEqual([1, 7]);
   const added = { _id: 4, rev: 2, categoryId: 1, status: "sold" };
-  table.put(4, encode(added), added);
+  table.put(4, encode(added), added, pet(4));
   expect(idsOf()).toEqual([1, 4, 7]);
   table.delete(1);
   expect(idsOf()).toEqual([4, 7]);

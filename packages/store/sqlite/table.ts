@@ -65,29 +65,29 @@ function fill(db: DatabaseSync, name: string, fields: readonly string[]): void {
 export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table {
   const table = quote(declaration.name);
   const fields = indexedFields(declaration);
-  const columns = ["doc", ...fields.map((field) => quote(keyColumn(field)))];
-  const replacement = columns.map((column) => `${column} = excluded.${column}`).join(", ");
+  const columns = ["_id", "doc", ...fields.map((field) => quote(keyColumn(field)))];
   const select = db.prepare(`SELECT doc FROM ${table} WHERE _id = ?`);
-  const upsert = db.prepare(
-    `INSERT INTO ${table} (_id, ${columns.join(", ")}) VALUES (?${", ?".repeat(columns.length)})
-     ON CONFLICT (_id) DO UPDATE SET ${replacement}`,
+  const insert = db.prepare(
+    `INSERT INTO ${table} (${columns.join(", ")}) VALUES (?${", ?".repeat(columns.length - 1)})`,
   );
   const remove = db.prepare(`DELETE FROM ${table} WHERE _id = ?`);
-  const lists = new Map<string, StatementSync>();
+  const statements = new Map<string, StatementSync>();
   /** The rows of the pages that were read last, until something changes: this process alone has the file open. */
   const pages = new Map<string, Row[]>();
 
   const prepared = (sql: string): StatementSync => {
-    const statement = lists.get(sql) ?? db.prepare(sql);
-    lists.set(sql, statement);
+    const statement = statements.get(sql) ?? db.prepare(sql);
+    statements.set(sql, statement);
     return statement;
   };
 
   return {
     get: (id) => (select.get(id) as { doc: Uint8Array } | undefined)?.doc,
-    put(id, bytes, doc) {
+    put(id, bytes, doc, before) {
       pages.clear();
-      upsert.run(id, bytes, ...fields.map((field) => bind(doc[field])));
+      if (!before) return void insert.run(id, bytes, ...fields.map((field) => bind(doc[field])));
+      const changed = fields.filter((field) => doc[field] !== before[field]);
+      prepared(updateSql(declaration.name, changed)).run(bytes, ...changed.map((field) => bind(doc[field])), id);
     },
     delete(id) {
       pages.clear();
@@ -127,6 +127,15 @@ const ranges = ({ match }: Scan): Key[][] =>
     (found, values) => found.flatMap((range) => values.map((value) => [...range, value])),
     [[]],
   );
+
+/**
+ * Sets no more than what has changed: SQLite takes a row out of every index of a column that is set, and puts it in again,
+ * also where it was. Each is another page to read, to log and to sync, and the more there are the rarer two changes share one.
+ */
+export function updateSql(name: string, changed: readonly string[]): string {
+  const assignments = ["doc", ...changed.map((field) => quote(keyColumn(field)))].map((column) => `${column} = ?`);
+  return `UPDATE ${quote(name)} SET ${assignments.join(", ")} WHERE _id = ?`;
+}
 
 /** The first `_id`s of so many ranges, each already in order; SQLite merges them without sorting. */
 export function listSql(name: string, { match, after, order }: Scan, rangeCount: number): string {
