@@ -76,6 +76,8 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   };
   const app: FastifyInstance = fastify({
     ...serverOptions(served),
+    // Else Fastify loads its compilers of JSON schemas, which no route has.
+    schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
     loggerInstance: log as FastifyBaseLogger,
     // One line for each request, when its answer is out.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
@@ -119,3 +121,7 @@ const portLimits = ({ requestMs, urlBytes, headerBytes }: Limits) => ({
   requestMs,
   headerBytes: urlBytes + headerBytes,
 });
+
+function refuseSchema(): never {
+  throw new Error("A route has a JSON schema: the contract says what requests and answers are.");
+}

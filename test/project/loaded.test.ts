@@ -42,9 +42,9 @@ test.each([
 ])("%s loads nothing that it does not need", { timeout: 120_000 }, async (_, program) => {
   const { files, builtins } = await loadedBy(...program);
   expect(files.filter((url) => url.includes("/sqlite/sqlite.ts"))).toHaveLength(program.length - 1);
-  // What only MongoDB, a terminal or credentials need.
+  // What only MongoDB, a terminal, credentials or JSON schemas need.
   expect(
-    files.filter((url) => /node_modules\/(mongodb|pino-pretty|zod|jose)\/|auth\/(api-keys|tokens)\.ts/.test(url)),
+    files.filter((url) => /node_modules\/(mongodb|pino-pretty|zod|jose|ajv)\/|auth\/(api-keys|tokens)\.ts/.test(url)),
   ).toEqual([]);
   expect(builtins.includes("NativeModule http2")).toBe(true);
   // What only fetch needs.
