@@ -1,30 +1,53 @@
-import { createRegistry, type DescFile, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { createRegistry, type DescField, type DescFile, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import { filesBelow } from "../contract/files.ts";
 import { curtail } from "./field-limits.ts";
 import { maskOf, masksOut, maskViolations } from "./mask.ts";
+import { rulesInUse, withOnly } from "./rules-in-use.ts";
+
+/** A validator, and what it was made for. */
+interface Known {
+  readonly validator: Validator;
+  /** They predefine rules. */
+  readonly files: readonly DescFile[];
+  /** The standard rules that it compiles. */
+  readonly rules: ReadonlySet<DescField>;
+  readonly compiled: WeakSet<DescMessage>;
+}
 
 /**
- * To make a validator and to compile rules is expensive: a file takes the first one that knows all its predefined rules.
- * Others that the validator knows are on no field of the file.
+ * To make a validator and to compile rules is expensive: a file takes the first one that knows all its rules. Others that the
+ * validator knows are on no field of the file.
  */
-const validators: { readonly files: readonly DescFile[]; readonly validator: Validator }[] = [];
-const validatorByFile = new WeakMap<DescFile, Validator>();
+const validators: Known[] = [];
+const validatorByFile = new WeakMap<DescFile, Known>();
 
-/** A validator that knows the predefined rules (extensions of buf.validate) of a file and of those below it. */
-function validatorOf(file: DescFile): Validator {
-  let validator = validatorByFile.get(file);
-  if (!validator) {
-    const files = filesBelow([file]).filter(hasRules);
-    validator = validators.find((known) => files.every((each) => known.files.includes(each)))?.validator;
-    if (!validator) {
-      validator = createValidator({ registry: createRegistry(...files) });
-      validators.push({ files, validator });
+/** A validator that knows the rules of a file and of those below it, also predefined ones (extensions of buf.validate). */
+function validatorOf(file: DescFile): Known {
+  let found = validatorByFile.get(file);
+  if (!found) {
+    const below = filesBelow([file]);
+    const files = below.filter(hasRules);
+    const rules = rulesInUse(below);
+    found = validators.find(
+      (known) => files.every((each) => known.files.includes(each)) && rules.isSubsetOf(known.rules),
+    );
+    if (!found) {
+      const validator = createValidator({ registry: createRegistry(...files) });
+      found = { validator, files, rules, compiled: new WeakSet() };
+      validators.push(found);
     }
-    validatorByFile.set(file, validator);
+    validatorByFile.set(file, found);
   }
-  return validator;
+  return found;
+}
+
+function judge(schema: DescMessage, message: Message): ReturnType<Validator["validate"]> {
+  const { validator, rules, compiled } = validatorOf(schema.file);
+  if (compiled.has(schema)) return validator.validate(schema, message);
+  compiled.add(schema);
+  return withOnly(rules, () => validator.validate(schema, message));
 }
 
 const hasRules = ({ extensions }: DescFile): boolean =>
@@ -38,7 +61,7 @@ const hasRules = ({ extensions }: DescFile): boolean =>
  * violations are bounded by the contract and not by what was sent.
  */
 export function validate(schema: DescMessage, message: Message): Violation[] {
-  const result = validatorOf(schema.file).validate(schema, curtail(schema, message));
+  const result = judge(schema, curtail(schema, message));
   if (result.kind === "error") throw result.error;
   const found = sizesFirst(result.violations ?? []);
   const mask = maskOf(schema, message);
