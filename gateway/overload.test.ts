@@ -181,8 +181,8 @@ test("requests that come at once are counted as they are called, and beyond the 
 test("who asks for everything is refused, and keeps nobody else out", async () => {
   const { ask, held, calls } = await start({ addressOf: ({ headers }) => headers["x-from"] as string });
   held.push(Promise.withResolvers<void>());
-  let asked = 0; // the same question by the same caller would be one call
-  const as = (caller: string) => ask(`/pets?id=${++asked}`, { headers: { "x-from": caller } });
+  let asked = 0; // each for something else: requests for the same share their call
+  const as = (caller: string) => ask(`/pets?categoryId=${++asked}`, { headers: { "x-from": caller } });
   let refused = 0;
   const greedy = Array.from({ length: START_LIMIT + 50 }, async () => {
     if ((await as("greedy")).status === 503) refused++;

@@ -72,12 +72,14 @@ function handlerOf(operation: Operation, options: RouteOptions) {
   const sentHeaders = operation.requestHeaders.map(({ name }) => name.toLowerCase());
   return (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { headers, originalUrl: target } = request;
-    const deadline = request.arrivedAt + timeoutMs(headers["x-server-timeout"], limits.requestMs);
+    const limitMs = timeoutMs(headers["x-server-timeout"], limits.requestMs);
+    const deadline = request.arrivedAt + limitMs;
     if (deadline <= clock())
       throw new HttpError(
         "DEADLINE_EXCEEDED",
         "The time for the request was over when it had arrived. Nothing was done.",
       );
+    const time = { deadline, limitMs };
     const conditions = conditional ? readConditions(headers) : undefined;
     const strict = prefersStrict(headers.prefer);
     const ownHeaders: Record<string, string> = callHeaders(request);
@@ -98,7 +100,7 @@ function handlerOf(operation: Operation, options: RouteOptions) {
       for (const name in ownHeaders) if (name !== REQUEST_ID_HEADER) key += `\n${name}${keyPart(ownHeaders[name])}`;
       return key;
     };
-    const share = join ? join(keyOf(), deadline, prepare) : unshared(deadline, prepare());
+    const share = join ? join(keyOf(), time, prepare) : unshared(time, prepare());
     const { raw } = reply;
     raw.on("close", () => {
       if (!raw.writableFinished) share.leave();

@@ -1,51 +1,79 @@
+import { setImmediate as tick } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, test } from "vitest";
 import { compileLibrary, serviceOf } from "../testdata/compile.ts";
 import { serve } from "../testdata/server.ts";
-import { shareReads, unshared } from "./shared-reads.ts";
+import { NEVER_WAIT, type Share, shareReads, unshared } from "./shared-reads.ts";
+
+/** A turn of the event loop that ends, and time that passes, when they are told to. */
+function sharing() {
+  const ends: (() => void)[] = [];
+  const alarms = new Map<() => void, number>();
+  const calls: { deadline: number; signal: AbortSignal; end: (answer: string) => void; fail: (why: Error) => void }[] =
+    [];
+  const join = shareReads<string>({
+    whenTurnEnds: (make) => void ends.push(make),
+    after(ms, work) {
+      alarms.set(work, ms);
+      return () => alarms.delete(work);
+    },
+  });
+  const call = () => (deadline: number, signal: AbortSignal) =>
+    new Promise<string>((end, fail) => calls.push({ deadline, signal, end, fail }));
+  return {
+    join,
+    calls,
+    alarms,
+    ask: (key: string, { deadline = 1000, limitMs = 1000 } = {}) => join(key, { deadline, limitMs }, call),
+    endTurn() {
+      for (const make of ends.splice(0)) make();
+    },
+    async end(call: number, answer: string) {
+      calls[call]?.end(answer);
+      await tick();
+    },
+    passTime() {
+      for (const work of [...alarms.keys()]) work();
+    },
+  };
+}
+const times = <R>(count: number, work: () => R): R[] => Array.from({ length: count }, work);
+const answersOf = (shares: readonly Share<string>[]) => Promise.all(shares.map(({ answer }) => answer));
 
 describe("callers of one key", () => {
-  /** Calls of one turn, which ends when it is told to. */
-  function turn() {
-    const ends: (() => void)[] = [];
-    const calls: { deadline: number; signal: AbortSignal }[] = [];
-    const join = shareReads<number>((make) => void ends.push(make));
-    const ask = (key: string, deadline = 1000) =>
-      join(key, deadline, () => async (until, signal) => calls.push({ deadline: until, signal }));
-    const end = () => {
-      for (const make of ends.splice(0)) make();
-    };
-    return { join, ask, end, calls };
-  }
-
   test("in one turn are answered by one call, made at its end", async () => {
-    const { ask, end, calls } = turn();
+    const { ask, endTurn, end, calls } = sharing();
     const shares = [ask("a"), ask("a"), ask("b"), ask("a")];
     expect(calls).toHaveLength(0);
-    end();
-    expect(await Promise.all(shares.map(({ answer }) => answer))).toEqual([1, 1, 2, 1]);
+    endTurn();
+    await end(0, "one");
+    await end(1, "two");
+    expect(await answersOf(shares)).toEqual(["one", "one", "two", "one"]);
+    expect(calls).toHaveLength(2);
   });
 
   test("never join a call that was made: it may have read before they asked", async () => {
-    const { ask, end } = turn();
+    const { ask, endTurn, end } = sharing();
     const first = ask("a");
-    end();
+    endTurn();
     const second = ask("a");
-    end();
-    expect([await first.answer, await second.answer]).toEqual([1, 2]);
+    endTurn();
+    await end(1, "new");
+    await end(0, "old");
+    expect([await first.answer, await second.answer]).toEqual(["old", "new"]);
   });
 
   test("have the time of the one who waits longest", () => {
-    const { ask, end, calls } = turn();
-    for (const deadline of [2000, 3000, 1000]) ask("a", deadline);
-    end();
+    const { ask, endTurn, calls } = sharing();
+    for (const deadline of [2000, 3000, 1000]) ask("a", { deadline });
+    endTurn();
     expect(calls).toMatchObject([{ deadline: 3000 }]);
   });
 
   test("lose it only when all have gone", () => {
-    const { ask, end, calls } = turn();
+    const { ask, endTurn, calls } = sharing();
     const [first, second] = [ask("a"), ask("a")];
-    end();
+    endTurn();
     first.leave();
     expect(calls[0]?.signal.aborted).toBe(false);
     second.leave();
@@ -53,22 +81,131 @@ describe("callers of one key", () => {
   });
 
   test("fail together, and one whose request is wrong alone", async () => {
-    const { join, ask, end } = turn();
+    const { join, ask, endTurn, calls } = sharing();
     const refuse = () => {
       throw new Error("wrong");
     };
-    expect(() => join("a", 1000, refuse)).toThrow("wrong");
-    const good = ask("a");
-    const failing = [1, 2].map(() => join("b", 1000, () => () => Promise.reject(new Error("down"))));
-    end();
-    expect(await good.answer).toBe(1);
+    expect(() => join("a", { deadline: 1000, limitMs: 1000 }, refuse)).toThrow("wrong");
+    const [good, ...failing] = [ask("a"), ask("b"), ask("b")];
+    endTurn();
+    calls[0]?.end("fine");
+    calls[1]?.fail(new Error("down"));
+    expect(await good?.answer).toBe("fine");
     for (const { answer } of failing) await expect(answer).rejects.toThrow("down");
+  });
+});
+
+describe("callers of one key, of which some are under way,", () => {
+  /** As many are under way as let others wait. */
+  function busy() {
+    const made = sharing();
+    const shares = times(NEVER_WAIT, () => made.ask("a"));
+    made.endTurn();
+    return { ...made, shares };
+  }
+
+  test("do not wait as long as they are few", () => {
+    const { ask, endTurn, calls, alarms } = sharing();
+    for (let callers = 1; callers <= NEVER_WAIT; callers++) {
+      ask("a");
+      endTurn();
+      expect(calls).toHaveLength(callers);
+    }
+    expect(alarms.size).toBe(0);
+  });
+
+  test("are called for once, where a call ends in the turn in which they ask", async () => {
+    const { ask, endTurn, end, calls } = sharing();
+    ask("a");
+    endTurn();
+    ask("a");
+    await end(0, "old");
+    endTurn();
+    expect(calls).toHaveLength(2);
+  });
+
+  test("wait for the end of a call where they are more, and share the next one, which reads after all of them asked", async () => {
+    const { ask, endTurn, end, calls, shares, alarms } = busy();
+    const waiting = times(10, () => ask("a"));
+    endTurn();
+    expect(calls).toHaveLength(1);
+    await end(0, "old");
+    expect(calls).toHaveLength(2);
+    const later = ask("a");
+    await end(1, "new");
+    endTurn();
+    await end(2, "newest");
+    expect(await answersOf([...shares, ...waiting, later])).toEqual([
+      ...times(NEVER_WAIT, () => "old"),
+      ...times(10, () => "new"),
+      "newest",
+    ]);
+    expect(alarms.size).toBe(0);
+  });
+
+  test("do not wait for those of another key", () => {
+    const { ask, endTurn, calls } = busy();
+    ask("b");
+    endTurn();
+    expect(calls).toHaveLength(2);
+  });
+
+  test("wait no longer for a call that fails", async () => {
+    const { ask, calls, shares } = busy();
+    ask("a");
+    calls[0]?.fail(new Error("down"));
+    for (const { answer } of shares) await expect(answer).rejects.toThrow("down");
+    expect(calls).toHaveLength(2);
+  });
+
+  test("wait no longer for one that may be lost, and its end makes no second call for them", async () => {
+    const { ask, passTime, end, calls, alarms } = busy();
+    const late = ask("a");
+    expect([...alarms.values()]).toEqual([100]);
+    passTime();
+    expect(calls).toHaveLength(2);
+    await end(0, "old");
+    await end(1, "new");
+    expect(await late.answer).toBe("new");
+    expect(calls).toHaveLength(2);
+  });
+
+  test("wait for a small part of their time at most", () => {
+    const { ask, alarms } = busy();
+    ask("a", { limitMs: 50 });
+    expect([...alarms.values()]).toEqual([5]);
+  });
+
+  test("never wait again when all is over", async () => {
+    const { ask, endTurn, end, calls } = busy();
+    const gone = ask("a");
+    gone.leave();
+    await end(0, "old");
+    expect(calls[1]?.signal.aborted).toBe(true);
+    calls[1]?.fail(new Error("aborted"));
+    await expect(gone.answer).rejects.toThrow("aborted");
+    ask("a");
+    endTurn();
+    expect(calls).toHaveLength(3);
+  });
+
+  test("are not forgotten while hundreds of other keys come and go", async () => {
+    const { ask, endTurn, end, calls } = busy();
+    for (let i = 1; i <= 300; i++) {
+      const other = ask(`key ${i}`);
+      endTurn();
+      await end(i, `answer ${i}`);
+      expect(await other.answer).toBe(`answer ${i}`);
+    }
+    ask("a");
+    endTurn();
+    expect(calls).toHaveLength(301); // it waits for the first ones
   });
 });
 
 test("a call of one caller is made at once, and ends when it has gone", async () => {
   let signal: AbortSignal | undefined;
-  const { answer, leave } = unshared(1000, async (_, given) => {
+  const { answer, leave } = unshared({ deadline: 1000, limitMs: 1000 }, async (_, given) => {
     signal = given;
     return "done";
   });
@@ -111,6 +248,27 @@ describe("requests of one turn", () => {
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200]);
     expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
     expect(answers.map(({ headers }) => headers["x-request-id"])).toEqual(["request-0", "request-1", "request-2"]);
+  });
+
+  test("are answered by what was there when they came, and by nothing older", async () => {
+    const { promise: isRead, resolve: tellRead } = Promise.withResolvers<void>();
+    const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>();
+    let title = "Emma";
+    const getBook = async () => {
+      const book = { title };
+      tellRead();
+      await mayEnd;
+      return book;
+    };
+    server = await serve(service, { getBook } as never);
+    const ask = () => server.app.inject({ url: "/books/1", headers: { host: "localhost" } });
+    const before = times(NEVER_WAIT, ask);
+    await isRead;
+    title = "Persuasion";
+    const after = times(3, ask);
+    end();
+    const titles = (await Promise.all([...before, ...after])).map((answer) => answer.json().title);
+    expect(titles).toEqual([...before.map(() => "Emma"), ...after.map(() => "Persuasion")]);
   });
 
   test("that fail are one call, too", async () => {

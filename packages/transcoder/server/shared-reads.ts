@@ -10,8 +10,52 @@ export interface Share<A> {
   leave(): void;
 }
 
+/** How long a caller has. */
+export interface Time {
+  /** Milliseconds since 1970. */
+  readonly deadline: number;
+  /** From its arrival to its deadline. Callers of one key have the same. */
+  readonly limitMs: number;
+}
+
+/**
+ * Joins the call of the same key that is not made yet, or lets one be made by what `prepare` gives back. Nobody joins a call
+ * that was made: a caller must not be answered by a read from before it asked.
+ *
+ * A call is made as soon as everything has run that the present turn of the event loop has begun. Where `NEVER_WAIT` callers
+ * of its key or more are under way, it is made when the next of their calls ends, or when it has waited for long.
+ */
+export type Join<A> = (key: string, time: Time, prepare: () => MakeCall<A>) => Share<A>;
+
+/** Of one key. What so few ask for costs little, and to wait for one another would take them up to twice as long. */
+export const NEVER_WAIT = 4;
+
+/**
+ * What was made may be lost, so others wait for it no longer: well beyond what a read takes while all is well. A call has the
+ * deadline of its last caller, so this is how late the first can hear that its time is over.
+ */
+const PATIENCE_MS = 100;
+/** The same as a part of a caller's time. */
+const PATIENCE = 0.1;
+
+/** Moments at which something is done. */
+export interface Moments {
+  whenTurnEnds(work: () => void): void;
+  /** Gives back what takes that back. */
+  after(ms: number, work: () => void): () => void;
+}
+
+const moments: Moments = {
+  whenTurnEnds: process.nextTick,
+  after(ms, work) {
+    const timer = setTimeout(work, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** A call that is not made yet. */
 interface Shared<A> {
-  /** The latest of its callers'. They arrived in one turn of the event loop, so it is hardly later than the earliest. */
+  /** The latest of its callers'. */
   deadline: number;
   callers: number;
   readonly gone: AbortController;
@@ -19,39 +63,63 @@ interface Shared<A> {
   make(): void;
 }
 
-/**
- * Joins the call of the same key that is not made yet, or lets one be made by what `prepare` gives back. A call is made as
- * soon as everything has run that the present turn of the event loop has begun. Nobody joins it later: a caller must not
- * be answered by a read from before it asked.
- */
-export type Join<A> = (key: string, deadline: number, prepare: () => MakeCall<A>) => Share<A>;
+/** What there is of one key. */
+interface Flight<A> {
+  /** Those whose call was made and has not ended. */
+  callers: number;
+  next: Shared<A> | undefined;
+}
 
-export function shareReads<A>(whenTurnEnds: (make: () => void) => void = process.nextTick): Join<A> {
-  // A new one for each turn: what a Map has held is kept by what it holds later, until all memory is looked through.
-  let notMade = new Map<string, Shared<A>>();
+export function shareReads<A>({ whenTurnEnds, after }: Moments = moments): Join<A> {
+  let flights = new Map<string, Flight<A>>();
+  let added = 0;
 
-  function makeAll(): void {
-    const all = notMade;
-    notMade = new Map();
-    for (const shared of all.values()) shared.make();
+  function flightOf(key: string): Flight<A> {
+    const known = flights.get(key);
+    if (known) return known;
+    // A new Map now and then: each time that V8 makes room in one, what it held before keeps alive what it holds later.
+    if (++added > 64 + 2 * flights.size) {
+      flights = new Map(flights);
+      added = 0;
+    }
+    const flight = { callers: 0, next: undefined };
+    flights.set(key, flight);
+    return flight;
   }
 
-  function begin(key: string, deadline: number, call: MakeCall<A>): Shared<A> {
-    if (notMade.size === 0) whenTurnEnds(makeAll);
+  function begin(key: string, { limitMs }: Time, call: MakeCall<A>): Shared<A> {
+    const flight = flightOf(key);
     const gone = new AbortController();
-    let make = () => {};
+    let answerBy = (_: Promise<A>) => {};
     // Promise.withResolvers is not in every version of Node that this package runs on.
     const answer = new Promise<A>((resolve) => {
-      make = () => resolve(call(shared.deadline, gone.signal));
+      answerBy = resolve;
     });
-    const shared: Shared<A> = { deadline, callers: 0, gone, answer, make };
-    notMade.set(key, shared);
+    const make = () => {
+      if (flight.next !== shared) return;
+      flight.next = undefined;
+      stopWaiting?.();
+      const { deadline, callers } = shared;
+      flight.callers += callers;
+      const made = call(deadline, gone.signal);
+      const end = () => {
+        flight.callers -= callers;
+        if (flight.next) flight.next.make();
+        else if (flight.callers === 0) flights.delete(key);
+      };
+      made.then(end, end);
+      answerBy(made);
+    };
+    const shared: Shared<A> = { deadline: 0, callers: 0, gone, answer, make };
+    flight.next = shared;
+    const stopWaiting =
+      flight.callers < NEVER_WAIT ? whenTurnEnds(make) : after(Math.min(PATIENCE_MS, PATIENCE * limitMs), make);
     return shared;
   }
 
-  return (key, deadline, prepare) => {
-    const shared = notMade.get(key) ?? begin(key, deadline, prepare());
-    shared.deadline = Math.max(shared.deadline, deadline);
+  return (key, time, prepare) => {
+    const shared = flights.get(key)?.next ?? begin(key, time, prepare());
+    shared.deadline = Math.max(shared.deadline, time.deadline);
     shared.callers++;
     const leave = () => {
       if (--shared.callers === 0) shared.gone.abort();
@@ -61,7 +129,7 @@ export function shareReads<A>(whenTurnEnds: (make: () => void) => void = process
 }
 
 /** A call of one caller alone, made at once. */
-export function unshared<A>(deadline: number, call: MakeCall<A>): Share<A> {
+export function unshared<A>({ deadline }: Time, call: MakeCall<A>): Share<A> {
   const gone = new AbortController();
   return { answer: call(deadline, gone.signal), leave: () => gone.abort() };
 }
