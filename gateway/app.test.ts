@@ -199,3 +199,17 @@ test("one line of log for each request, without its query", async () => {
     status: 200,
   });
 });
+
+test("the line of a request that another one's call answered names that one, and its own has nothing to name", async () => {
+  await start({});
+  gateway.log.length = 0;
+  const ask = (id: string) =>
+    gateway.app.inject({ url: "/pets/1", headers: { host: "localhost", "x-request-id": id } });
+  await Promise.all([ask("first"), ask("second")]);
+  expect(callers).toHaveLength(1);
+  const lines = gateway.log.map((line) => JSON.parse(line));
+  expect(lines.map(({ requestId, sharedWith }) => [requestId, sharedWith])).toEqual([
+    ["first", undefined],
+    ["second", "first"],
+  ]);
+});

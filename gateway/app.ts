@@ -88,10 +88,13 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   addAuth(app, options.auth);
   app.addHook(
     "onResponse",
-    ({ id: requestId, method, originalUrl, caller, isShed }, { statusCode: status, elapsedTime }, done) => {
+    ({ id: requestId, calledAs, method, originalUrl, caller: who, isShed }, { statusCode, elapsedTime }, done) => {
       if (isShed) return done();
       const path = splitTarget(originalUrl).path;
-      log.info({ requestId, caller: caller || undefined, method, path, status, ms: Math.round(elapsedTime) });
+      const caller = who || undefined;
+      // The services' logs have the call under this id.
+      const sharedWith = calledAs === requestId ? undefined : calledAs || undefined;
+      log.info({ requestId, sharedWith, caller, method, path, status: statusCode, ms: Math.round(elapsedTime) });
       done();
     },
   );

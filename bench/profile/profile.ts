@@ -28,6 +28,7 @@ const anyPet = () => 1 + Math.floor(Math.random() * PETS);
 const order = (send: Send) => send("POST", "/store/orders", { petId: anyPet() });
 const workloads: Record<string, { readonly about: string; readonly step?: (send: Send) => Promise<unknown> }> = {
   get: { about: "GET one of 200 pets", step: (send) => send("GET", `/pets/${anyPet()}`) },
+  hot: { about: "GET the same pet", step: (send) => send("GET", "/pets/1") },
   list: { about: "GET the same page of 20 pets", step: (send) => send("GET", "/pets?limit=20") },
   pages: { about: "GET different pages of 20 pets", step: (send) => send("GET", `/pets?limit=20&id=${idsOfPage()}`) },
   post: { about: "POST a pet", step: (send) => send("POST", "/pets", pet) },

@@ -7,6 +7,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** When the request arrived, on the server's clock. */
     arrivedAt: number;
+    /** The id of the request in whose name the service was called: of several that are answered by one call, the first. */
+    calledAs: string;
   }
 }
 
@@ -20,6 +22,7 @@ export function markArrivals(app: FastifyInstance, options: ServerOptions): void
   const { apiVersion, clock } = serverDefaults(options);
   app.setErrorHandler(errorAnswers(options).send);
   app.decorateRequest("arrivedAt", 0);
+  app.decorateRequest("calledAs", "");
   app.addHook("onRequest", (request, reply, done) => {
     request.arrivedAt = clock();
     reply.headers(commonHeaders(request.id, apiVersion));

@@ -79,7 +79,7 @@ function handlerOf(operation: Operation, options: RouteOptions) {
         "DEADLINE_EXCEEDED",
         "The time for the request was over when it had arrived. Nothing was done.",
       );
-    const time = { deadline, limitMs };
+    const caller = { id: request.id, deadline, limitMs };
     const conditions = conditional ? readConditions(headers) : undefined;
     const strict = prefersStrict(headers.prefer);
     const ownHeaders: Record<string, string> = callHeaders(request);
@@ -100,7 +100,8 @@ function handlerOf(operation: Operation, options: RouteOptions) {
       for (const name in ownHeaders) if (name !== REQUEST_ID_HEADER) key += `\n${name}${keyPart(ownHeaders[name])}`;
       return key;
     };
-    const share = join ? join(keyOf(), time, prepare) : unshared(time, prepare());
+    const share = join ? join(keyOf(), caller, prepare) : unshared(caller, prepare());
+    request.calledAs = share.calledAs;
     const { raw } = reply;
     raw.on("close", () => {
       if (!raw.writableFinished) share.leave();

@@ -24,7 +24,8 @@ function sharing() {
     join,
     calls,
     alarms,
-    ask: (key: string, { deadline = 1000, limitMs = 1000 } = {}) => join(key, { deadline, limitMs }, call),
+    ask: (key: string, { id = "id", deadline = 1000, limitMs = 1000 } = {}) =>
+      join(key, { id, deadline, limitMs }, call),
     endTurn() {
       for (const make of ends.splice(0)) make();
     },
@@ -70,6 +71,14 @@ describe("callers of one key", () => {
     expect(calls).toMatchObject([{ deadline: 3000 }]);
   });
 
+  test("hear in whose name it is made: the first one's", () => {
+    const { ask, endTurn } = sharing();
+    const shares = ["first", "second"].map((id) => ask("a", { id }));
+    endTurn();
+    shares.push(ask("a", { id: "third" }));
+    expect(shares.map(({ calledAs }) => calledAs)).toEqual(["first", "first", "third"]);
+  });
+
   test("lose it only when all have gone", () => {
     const { ask, endTurn, calls } = sharing();
     const [first, second] = [ask("a"), ask("a")];
@@ -85,7 +94,7 @@ describe("callers of one key", () => {
     const refuse = () => {
       throw new Error("wrong");
     };
-    expect(() => join("a", { deadline: 1000, limitMs: 1000 }, refuse)).toThrow("wrong");
+    expect(() => join("a", { id: "id", deadline: 1000, limitMs: 1000 }, refuse)).toThrow("wrong");
     const [good, ...failing] = [ask("a"), ask("b"), ask("b")];
     endTurn();
     calls[0]?.end("fine");
@@ -205,7 +214,7 @@ describe("callers of one key, of which some are under way,", () => {
 
 test("a call of one caller is made at once, and ends when it has gone", async () => {
   let signal: AbortSignal | undefined;
-  const { answer, leave } = unshared({ deadline: 1000, limitMs: 1000 }, async (_, given) => {
+  const { answer, leave } = unshared({ id: "id", deadline: 1000, limitMs: 1000 }, async (_, given) => {
     signal = given;
     return "done";
   });

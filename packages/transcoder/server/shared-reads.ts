@@ -6,12 +6,15 @@ export type MakeCall<A> = (deadline: number, signal: AbortSignal) => Promise<A>;
 /** One caller's part in a call. */
 export interface Share<A> {
   readonly answer: Promise<A>;
+  /** The id of the first of its callers, in whose name it is made. */
+  readonly calledAs: string;
   /** The caller has gone. The call ends when all have. */
   leave(): void;
 }
 
-/** How long a caller has. */
-export interface Time {
+/** Who asks, and how long it has. */
+export interface Caller {
+  readonly id: string;
   /** Milliseconds since 1970. */
   readonly deadline: number;
   /** From its arrival to its deadline. Callers of one key have the same. */
@@ -25,7 +28,7 @@ export interface Time {
  * A call is made as soon as everything has run that the present turn of the event loop has begun. Where `NEVER_WAIT` callers
  * of its key or more are under way, it is made when the next of their calls ends, or when it has waited for long.
  */
-export type Join<A> = (key: string, time: Time, prepare: () => MakeCall<A>) => Share<A>;
+export type Join<A> = (key: string, caller: Caller, prepare: () => MakeCall<A>) => Share<A>;
 
 /** Of one key. What so few ask for costs little, and to wait for one another would take them up to twice as long. */
 export const NEVER_WAIT = 4;
@@ -58,6 +61,7 @@ interface Shared<A> {
   /** The latest of its callers'. */
   deadline: number;
   callers: number;
+  readonly calledAs: string;
   readonly gone: AbortController;
   readonly answer: Promise<A>;
   make(): void;
@@ -87,7 +91,7 @@ export function shareReads<A>({ whenTurnEnds, after }: Moments = moments): Join<
     return flight;
   }
 
-  function begin(key: string, { limitMs }: Time, call: MakeCall<A>): Shared<A> {
+  function begin(key: string, { id, limitMs }: Caller, call: MakeCall<A>): Shared<A> {
     const flight = flightOf(key);
     const gone = new AbortController();
     let answerBy = (_: Promise<A>) => {};
@@ -110,26 +114,27 @@ export function shareReads<A>({ whenTurnEnds, after }: Moments = moments): Join<
       made.then(end, end);
       answerBy(made);
     };
-    const shared: Shared<A> = { deadline: 0, callers: 0, gone, answer, make };
+    const shared: Shared<A> = { deadline: 0, callers: 0, calledAs: id, gone, answer, make };
     flight.next = shared;
     const stopWaiting =
       flight.callers < NEVER_WAIT ? whenTurnEnds(make) : after(Math.min(PATIENCE_MS, PATIENCE * limitMs), make);
     return shared;
   }
 
-  return (key, time, prepare) => {
-    const shared = flights.get(key)?.next ?? begin(key, time, prepare());
-    shared.deadline = Math.max(shared.deadline, time.deadline);
+  return (key, caller, prepare) => {
+    const shared = flights.get(key)?.next ?? begin(key, caller, prepare());
+    shared.deadline = Math.max(shared.deadline, caller.deadline);
     shared.callers++;
     const leave = () => {
       if (--shared.callers === 0) shared.gone.abort();
     };
-    return { answer: shared.answer, leave };
+    const { answer, calledAs } = shared;
+    return { answer, calledAs, leave };
   };
 }
 
 /** A call of one caller alone, made at once. */
-export function unshared<A>({ deadline }: Time, call: MakeCall<A>): Share<A> {
+export function unshared<A>({ id, deadline }: Caller, call: MakeCall<A>): Share<A> {
   const gone = new AbortController();
-  return { answer: call(deadline, gone.signal), leave: () => gone.abort() };
+  return { answer: call(deadline, gone.signal), calledAs: id, leave: () => gone.abort() };
 }
