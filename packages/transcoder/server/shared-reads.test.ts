@@ -198,6 +198,16 @@ describe("callers of one key, of which some are under way,", () => {
     expect(calls).toHaveLength(3);
   });
 
+  test("may join those of whom all others have gone", async () => {
+    const { ask, end, calls } = busy();
+    ask("a").leave();
+    const stays = ask("a");
+    await end(0, "old");
+    expect(calls[1]?.signal.aborted).toBe(false);
+    await end(1, "new");
+    expect(await stays.answer).toBe("new");
+  });
+
   test("are not forgotten while hundreds of other keys come and go", async () => {
     const { ask, endTurn, end, calls } = busy();
     for (let i = 1; i <= 300; i++) {

@@ -39,7 +39,7 @@ export const NEVER_WAIT = 4;
  */
 const PATIENCE_MS = 100;
 /** The same as a part of a caller's time. */
-const PATIENCE = 0.1;
+const PATIENCE_PART = 0.1;
 
 /** Moments at which something is done. */
 export interface Moments {
@@ -57,13 +57,10 @@ const moments: Moments = {
 };
 
 /** A call that is not made yet. */
-interface Shared<A> {
+interface Shared<A> extends Share<A> {
   /** The latest of its callers'. */
   deadline: number;
   callers: number;
-  readonly calledAs: string;
-  readonly gone: AbortController;
-  readonly answer: Promise<A>;
   make(): void;
 }
 
@@ -104,6 +101,7 @@ export function shareReads<A>({ whenTurnEnds, after }: Moments = moments): Join<
       flight.next = undefined;
       stopWaiting?.();
       const { deadline, callers } = shared;
+      if (callers === 0) gone.abort();
       flight.callers += callers;
       const made = call(deadline, gone.signal);
       const end = () => {
@@ -114,10 +112,14 @@ export function shareReads<A>({ whenTurnEnds, after }: Moments = moments): Join<
       made.then(end, end);
       answerBy(made);
     };
-    const shared: Shared<A> = { deadline: 0, callers: 0, calledAs: id, gone, answer, make };
+    const leave = () => {
+      // What is not made may still be joined.
+      if (--shared.callers === 0 && flight.next !== shared) gone.abort();
+    };
+    const shared: Shared<A> = { deadline: 0, callers: 0, calledAs: id, answer, make, leave };
     flight.next = shared;
     const stopWaiting =
-      flight.callers < NEVER_WAIT ? whenTurnEnds(make) : after(Math.min(PATIENCE_MS, PATIENCE * limitMs), make);
+      flight.callers < NEVER_WAIT ? whenTurnEnds(make) : after(Math.min(PATIENCE_MS, PATIENCE_PART * limitMs), make);
     return shared;
   }
 
@@ -125,11 +127,7 @@ export function shareReads<A>({ whenTurnEnds, after }: Moments = moments): Join<
     const shared = flights.get(key)?.next ?? begin(key, caller, prepare());
     shared.deadline = Math.max(shared.deadline, caller.deadline);
     shared.callers++;
-    const leave = () => {
-      if (--shared.callers === 0) shared.gone.abort();
-    };
-    const { answer, calledAs } = shared;
-    return { answer, calledAs, leave };
+    return shared;
   };
 }
 
