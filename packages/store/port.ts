@@ -10,6 +10,8 @@
  *   one that others have, by holding on to it.
  * - A document that can't be read harms only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany` and
  *   `list` leave it out, and it is logged.
+ * - What a schema shows of its documents is told by `changes`: whatever a `get` could have shown, at least once, in the order
+ *   of the document's revisions, and never before it is on disk. No change waits for those who read them.
  */
 import type { DocumentSchema } from "./document-schema.ts";
 
@@ -61,22 +63,28 @@ type Values<T, F extends keyof T> = {
 /** One value, or any of several, for each field of one declared index. */
 export type Where<T, I extends Indexes<T>> = { [N in keyof I]: Values<T, I[N][number] & keyof T> }[keyof I];
 
-/** Declares a collection: its name, its indexes, and what its documents must look like. */
-export interface Schema<T extends Doc, I extends Indexes<T>> {
+/** Declares a collection: its name, its indexes, what its documents must look like, and what its changes tell of them. */
+export interface Schema<T extends Doc, I extends Indexes<T>, V = unknown> {
   readonly name: string;
   readonly indexes: I;
   /** Judges what is read. Without one, every document will do. */
   readonly document?: DocumentSchema<T> | undefined;
+  /**
+   * What `changes` tells of a document; undefined as long as it is hidden. Pure, and what it makes has no dates in it.
+   * Without one nothing is told, and nothing is kept for it.
+   */
+  readonly shown?: ((doc: T) => V | undefined) | undefined;
   /** Never set; it carries the type. */
   readonly doc?: T;
 }
 export const schema =
   <T extends Doc>() =>
-  <const I extends Indexes<T>>(name: string, indexes: I, document?: DocumentSchema<T>): Schema<T, I> => ({
-    name,
-    indexes,
-    document,
-  });
+  <const I extends Indexes<T>, V extends object = never>(
+    name: string,
+    indexes: I,
+    document?: DocumentSchema<T>,
+    shown?: (doc: T) => V | undefined,
+  ): Schema<T, I, V> => ({ name, indexes, document, shown });
 
 export interface CallOptions {
   /** When the caller gives up, on the store's clock (milliseconds). An engine that waits gives up before it. */
@@ -103,7 +111,44 @@ export interface ListQuery<W> {
   readonly strict?: boolean | undefined;
 }
 
-export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>> {
+/**
+ * A place between two changes of a collection, the same for all processes that share the data. Kept and handed in again,
+ * never taken apart.
+ */
+export type Position = string;
+
+/** A change of what the schema shows of a document. Several that are stored as one are told as one. */
+export interface Change<V> {
+  readonly type: "created" | "updated" | "deleted";
+  readonly _id: Id;
+  /** The revision that the change made. */
+  readonly rev: number;
+  /** When it was made, in milliseconds since 1970: for people to read, since clocks differ. */
+  readonly time: number;
+  /** As the change left it; for "deleted" as it was before. */
+  readonly shown: V;
+  /** Right after the change. */
+  readonly position: Position;
+}
+
+export interface ChangesOptions extends CallOptions {
+  /** Begins there. Absent: now, so that every list that is asked for later shows what was changed before. */
+  readonly after?: Position | undefined;
+  /** Ends the changes without an error. Until it aborts or the changes are read to an end, they are kept for this reader. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Changes as they happen, in batches that are not empty, from the oldest to the newest; read once, by one reader. Ends
+ * without an error when the signal aborts or the store is closed. Rejects with `SlowConsumer` when they come faster than they
+ * are read, and with `Expired`.
+ */
+export interface Changes<V> extends AsyncIterable<readonly Change<V>[]> {
+  /** After all that was handed out. It moves on where nothing is told as well, so that it does not expire. */
+  readonly position: Position;
+}
+
+export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>, V = unknown> {
   get(id: Id, options?: GetOptions): Promise<T | undefined>;
   /** In the order asked; one that is missing or can't be read is absent, a repeated id is answered once. */
   getMany(ids: readonly Id[], options?: CallOptions): Promise<T[]>;
@@ -115,11 +160,23 @@ export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>> {
    * what was written in the last minute: an insert whose answer was lost counts as failed when the document is not there.
    */
   remove(id: Id, isOver: (doc: T) => boolean, options?: CallOptions): Promise<void>;
+  /**
+   * Resolves when the place where they begin is certain. Rejects with `Expired` when there is no going on from it. To remove
+   * a document tells nothing: it is hidden before.
+   */
+  changes(options: ChangesOptions): Promise<Changes<V>>;
+  /**
+   * Forgets what was changed before that time, the oldest first, `limit` at most; the last change stays. Resolves to how
+   * many were forgotten. Their positions have expired, and those before them. MongoDB forgets by itself, by the size of its oplog.
+   */
+  forgetChanges(before: number, limit: number, options?: CallOptions): Promise<number>;
 }
 
 export interface Store {
   /** Opens a collection, and fills its new indexes. Asked again, the schema must be the same. */
-  collection<T extends Doc, const I extends Indexes<T>>(schema: Schema<T, I>): Promise<Collection<T, I>>;
+  collection<T extends Doc, const I extends Indexes<T>, V = unknown>(
+    schema: Schema<T, I, V>,
+  ): Promise<Collection<T, I, V>>;
   /** 1, 2, 3 ... never the same twice; gaps are possible. */
   nextId(sequence: string, options?: CallOptions): Promise<number>;
   /** Resolves when the store can be read and written. */
@@ -145,6 +202,24 @@ export class Overloaded extends Unavailable {
   constructor(what: string) {
     super(false);
     this.message = `too many calls wait for ${what}`;
+  }
+}
+
+/** What follows a position is no longer known, or it never was one of this collection: begin with a list. */
+export class Expired extends Error {
+  override readonly name = "Expired";
+  constructor(cause?: unknown) {
+    super("the changes that follow this position are no longer known", { cause });
+  }
+}
+
+/** Changes came faster than they were read. They can be read on from `position`. */
+export class SlowConsumer extends Error {
+  override readonly name = "SlowConsumer";
+  readonly position: Position;
+  constructor(position: Position) {
+    super("changes come faster than they are read");
+    this.position = position;
   }
 }
 

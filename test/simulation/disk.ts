@@ -40,6 +40,7 @@ class WatchedCollections extends Map<string, Map<Id, Uint8Array>> {
 export const createDisk = (onWrite: OnWrite): MemoryData => ({
   collections: new WatchedCollections(onWrite),
   sequences: new Map(),
+  changes: new Map(),
 });
 
 /**
@@ -63,7 +64,9 @@ export function inSteps(store: Store, step: (label: string) => Promise<void>, de
     return result;
   };
   return {
-    async collection<T extends Doc, const I extends Indexes<T>>(schema: Schema<T, I>): Promise<Collection<T, I>> {
+    async collection<T extends Doc, const I extends Indexes<T>, V>(
+      schema: Schema<T, I, V>,
+    ): Promise<Collection<T, I, V>> {
       const inner = await store.collection(schema);
       const { name } = schema;
       return {
@@ -72,6 +75,8 @@ export function inSteps(store: Store, step: (label: string) => Promise<void>, de
         list: (...args) => read(name, () => inner.list(...args)),
         update: (...args) => write(name, () => inner.update(...args)),
         remove: (...args) => write(name, () => inner.remove(...args)),
+        changes: (options) => inner.changes(options),
+        forgetChanges: (...args) => write(name, () => inner.forgetChanges(...args)),
       };
     },
     nextId: (...args) => write("sequence", () => store.nextId(...args)),

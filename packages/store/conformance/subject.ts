@@ -2,7 +2,7 @@
 import { test } from "vitest";
 import type { Fields } from "../document/codec.ts";
 import type { Clock } from "../engine/context.ts";
-import { type Collection, type Doc, type Draft, put, type Store, schema } from "../port.ts";
+import { type Collection, type Doc, type Draft, type Position, put, type Store, schema } from "../port.ts";
 
 export interface Subject {
   readonly store: Store;
@@ -13,6 +13,8 @@ export interface Subject {
    * are. The store is closed for it.
    */
   spoil(collection: string, docs: readonly Fields[]): Promise<void>;
+  /** For an engine that forgets changes by itself: the position as it would be had it forgotten what follows. */
+  forget?(position: Position): Position;
   /** Closes the store and removes its data. */
   end(): Promise<void>;
 }

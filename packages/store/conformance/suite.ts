@@ -1,5 +1,6 @@
 /** The promises of `port.ts` as tests. Every engine runs all of them, each on a store of its own. */
 import { describe } from "vitest";
+import { changes } from "./changes.ts";
 import { concurrency } from "./concurrency.ts";
 import { corruptDocuments } from "./corrupt-documents.ts";
 import { documents } from "./documents.ts";
@@ -17,6 +18,7 @@ export function conformance(engine: string, open: OpenSubject): void {
     describe("updates", () => updates(open));
     describe("lists", () => lists(open));
     describe("concurrency", () => concurrency(open));
+    describe("changes", () => changes(open));
     describe("corrupt", () => corruptDocuments(open));
     describe("lifecycle", () => lifecycle(open));
   });

@@ -5,11 +5,11 @@ import type { Declaration } from "./indexes.ts";
 
 export function createCollections(open: (declaration: Declaration) => Promise<unknown>) {
   const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
-  return <T extends Doc, const I extends Indexes<T>>({ name, indexes, document }: Schema<T, I>) => {
-    const declaration: Declaration = { name, indexes, document };
+  return <T extends Doc, const I extends Indexes<T>, V>({ name, indexes, document, shown }: Schema<T, I, V>) => {
+    const declaration: Declaration = { name, indexes, document, shown };
     const known = opened.get(name) ?? { declaration, collection: open(declaration) };
     opened.set(name, known);
-    if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I>>;
+    if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I, V>>;
     return Promise.reject(new TypeError(`The collection ${name} is already open with another schema.`));
   };
 }

@@ -6,6 +6,7 @@ import type { Id, Key, ListQuery } from "../port.ts";
 /** The part of a `Schema` that an engine works with. */
 export interface Declaration extends Kind {
   readonly indexes: Readonly<Record<string, readonly string[]>>;
+  readonly shown?: ((doc: never) => unknown) | undefined;
 }
 
 /** A checked question: what the fields of one index may hold, and where the page begins. */

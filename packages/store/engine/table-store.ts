@@ -9,6 +9,7 @@ import { frozen, handedOut } from "../document/frozen.ts";
 import { recentDocuments } from "../document/recent.ts";
 import {
   type CallOptions,
+  type Changes,
   type Collection,
   Corrupt,
   type Decide,
@@ -24,6 +25,7 @@ import { type Admission, createAdmission, type Queues } from "./admission.ts";
 import { createCollections } from "./collections.ts";
 import type { Clock } from "./context.ts";
 import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./indexes.ts";
+import { type ChangeLog, type TableChanges, tableChanges } from "./table-changes.ts";
 
 /** A stored document, and where it was found. */
 export interface Row {
@@ -32,6 +34,8 @@ export interface Row {
 }
 
 export interface Table {
+  /** Present if the schema shows anything. */
+  readonly log?: ChangeLog | undefined;
   get(id: Id): Uint8Array | undefined;
   /** Inserts, or replaces `before`. `doc` is what the bytes stand for, for the indexes. */
   put(id: Id, bytes: Uint8Array, doc: Fields, before: Fields | undefined): void;
@@ -43,8 +47,11 @@ export interface Table {
 export interface Batch {
   /** The same object for all steps of a batch. */
   readonly key: object;
-  /** Says that the step which is running changes something. `statement` is run once, after all steps of the batch. */
-  write(statement: () => void): void;
+  /**
+   * Says that the step which is running changes something. `statement` is run once, after all steps of the batch, and
+   * `made` when what it changed is there to stay: before the steps are answered, in the order of the statements.
+   */
+  write(statement: () => void, made?: () => void): void;
 }
 
 export interface TableEngine {
@@ -58,7 +65,7 @@ export interface TableEngine {
   close(): Promise<void>;
 }
 
-interface Runs {
+export interface Runs {
   read<R>(options: CallOptions | undefined, step: () => R): Promise<R>;
   write<R>(options: CallOptions | undefined, step: (batch: Batch) => R): Promise<R>;
 }
@@ -82,15 +89,13 @@ export function tableStore(engine: TableEngine, clock: Clock, report: Report): S
       }),
   };
 
+  const all: TableChanges[] = [];
   const openCollection = async (declaration: Declaration) => {
     checkDeclaration(declaration);
-    return tableCollection({
-      declaration,
-      table: await engine.table(declaration),
-      runs,
-      admission,
-      report,
-    });
+    const table = await engine.table(declaration);
+    const changes = tableChanges({ declaration, log: table.log, runs, clock, report });
+    all.push(changes);
+    return tableCollection({ declaration, table, changes, runs, admission, report });
   };
 
   return {
@@ -103,7 +108,10 @@ export function tableStore(engine: TableEngine, clock: Clock, report: Report): S
         }),
       ),
     ping: (options) => runs.read(options, () => undefined),
-    close: () => engine.close(),
+    close() {
+      for (const changes of all) changes.end();
+      return engine.close();
+    },
   };
 }
 
@@ -111,11 +119,14 @@ interface Folding<T extends Doc> {
   readonly folded: Fold<T>;
   /** Puts what has become of the document into the table. */
   write(): void;
+  /** Tells of it. */
+  made(): void;
 }
 
 interface Parts {
   readonly declaration: Declaration;
   readonly table: Table;
+  readonly changes: TableChanges;
   readonly runs: Runs;
   readonly admission: Admission;
   readonly report: Report;
@@ -124,6 +135,7 @@ interface Parts {
 function tableCollection<T extends Doc, I extends Indexes<T>>({
   declaration,
   table,
+  changes,
   runs,
   admission,
   report,
@@ -162,25 +174,27 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     batches.set(batch.key, documents);
     const known = documents.get(id);
     if (known) return known;
-    const before = find(id).map(stored)[0];
+    const [before] = find(id).map(stored);
     const folded = fold(id, before, keys);
+    let tell: (() => void) | undefined;
     const write = () => {
       const { doc } = folded;
       if (!doc) return table.delete(id);
       const bytes = encode(doc as T & Fields);
       table.put(id, bytes, doc as T & Fields, before as (T & Fields) | undefined);
       recent.note(id, bytes, doc);
+      tell = changes.note(before, doc);
     };
-    const opened: Folding<T> = { folded, write };
+    const opened: Folding<T> = { folded, write, made: () => tell?.() };
     documents.set(id, opened);
     return opened;
   }
 
   function change<R>(id: Id, batch: Batch, step: (folded: Fold<T>) => R): R {
-    const { folded, write } = folding(id, batch);
+    const { folded, write, made } = folding(id, batch);
     const before = folded.doc?.rev;
     const result = step(folded);
-    if (folded.doc?.rev !== before) batch.write(write);
+    if (folded.doc?.rev !== before) batch.write(write, made);
     return result;
   }
 
@@ -195,5 +209,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     update: <R>(id: Id, decide: Decide<T, R>, options?: CallOptions) =>
       changing(id, options, (folded) => folded.update(decide)),
     remove: (id, isOver, options) => changing(id, options, (folded) => folded.remove(isOver)),
+    changes: (options) => changes.changes(options) as Promise<Changes<never>>,
+    forgetChanges: (before, limit, options) => changes.forget(before, limit, options),
   };
 }

@@ -4,6 +4,7 @@ import { compareIds, peek } from "../document/codec.ts";
 import type { Report } from "../document/corrupt.ts";
 import type { Clock } from "../engine/context.ts";
 import type { Scan } from "../engine/indexes.ts";
+import type { ChangeLog, LogEntry } from "../engine/table-changes.ts";
 import { type Table, type TableEngine, tableStore } from "../engine/table-store.ts";
 import { type Id, type Key, type Store, Unavailable } from "../port.ts";
 
@@ -11,8 +12,10 @@ import { type Id, type Key, type Store, Unavailable } from "../port.ts";
 export interface MemoryData {
   readonly collections: Map<string, Map<Id, Uint8Array>>;
   readonly sequences: Map<string, number>;
+  /** What the collections told of their changes. */
+  readonly changes: Map<string, LogEntry[]>;
 }
-export const emptyData = (): MemoryData => ({ collections: new Map(), sequences: new Map() });
+export const emptyData = (): MemoryData => ({ collections: new Map(), sequences: new Map(), changes: new Map() });
 
 export interface MemoryOptions {
   readonly data?: MemoryData;
@@ -36,15 +39,19 @@ export function openMemory({ data = emptyData(), clock = () => 0, report = () =>
     async write(step) {
       refuseWhenClosed();
       const statements: (() => void)[] = [];
-      const result = step({ key: statements, write: (statement) => void statements.push(statement) });
+      const write = (statement: () => void, made = () => {}) => void statements.push(statement, made);
+      const result = step({ key: statements, write });
       for (const statement of statements) statement();
       return result;
     },
-    async table({ name }) {
+    async table({ name, shown }) {
       refuseWhenClosed();
       const documents = data.collections.get(name) ?? new Map<Id, Uint8Array>();
       data.collections.set(name, documents);
-      return memoryTable(documents);
+      if (!shown) return memoryTable(documents);
+      const entries = data.changes.get(name) ?? [];
+      data.changes.set(name, entries);
+      return { ...memoryTable(documents), log: memoryLog(entries) };
     },
     next(sequence) {
       const next = (data.sequences.get(sequence) ?? 0) + 1;
@@ -75,6 +82,25 @@ function memoryTable(documents: Map<Id, Uint8Array>): Table {
         .filter(([, bytes]) => isMatch(bytes))
         .slice(0, limit)
         .map(([_id, doc]) => ({ _id, doc }));
+    },
+  };
+}
+
+/** Their numbers have no gaps. */
+function memoryLog(entries: LogEntry[]): ChangeLog {
+  const indexOf = (number: number) => number - (entries[0]?.number ?? 1);
+  return {
+    last: () => entries.at(-1),
+    timeOf: (number) => entries[indexOf(number)]?.at,
+    after: (number, limit) => entries.slice(Math.max(0, indexOf(number + 1))).slice(0, limit),
+    append(at, change) {
+      const number = (entries.at(-1)?.number ?? 0) + 1;
+      entries.push({ number, at, change });
+      return number;
+    },
+    forget(before, limit) {
+      const young = entries.findIndex(({ at }) => at >= before);
+      return entries.splice(0, Math.min(limit, young < 0 ? entries.length - 1 : young, entries.length - 1)).length;
     },
   };
 }

@@ -6,6 +6,7 @@
 import { MongoError } from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import { fold, MAX_FOLD_MS } from "../document/fold.ts";
+import { told } from "../document/told.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { backOff, type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
@@ -18,6 +19,8 @@ import type { Writer } from "./writes.ts";
 export interface ChangeOptions<T extends Doc> {
   /** The indexed fields. */
   readonly keys: readonly string[];
+  /** What changes tell of a document. */
+  readonly shownOf?: ((doc: T) => object | undefined) | undefined;
   readonly database: Database;
   readonly raw: Raw;
   readonly reads: PointReads<Stored<T>>;
@@ -37,7 +40,7 @@ interface Decided {
 }
 
 export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
-  const { keys, database, raw, reads, known, openWriter, timing, nextOperation } = options;
+  const { keys, shownOf, database, raw, reads, known, openWriter, timing, nextOperation } = options;
 
   /** Each update decides on what the one before it left, until `until`; the first in any case. */
   function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number): Decided {
@@ -102,7 +105,8 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
         writing = true;
         for (const { call } of updates) call.inDoubt = true;
         known.forget(id);
-        const fields = toStored(next, stored, operation);
+        const news = shownOf && told(shownOf, stored?.doc, next as unknown as T);
+        const fields = toStored(next, stored, operation, news);
         const written = await writer.write(stored, fields);
         if (written === "made") {
           known.noteWritten(id, fields, { doc: next as unknown as T, operations: operationsOf(fields) });

@@ -5,8 +5,9 @@ import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.
 import { handedOut } from "../document/frozen.ts";
 import type { Admission, Queues } from "../engine/admission.ts";
 import { checkQuery, type Declaration, indexedFields } from "../engine/indexes.ts";
-import { type CallOptions, type Collection, Corrupt, type Doc, type Id, type Indexes } from "../port.ts";
+import { type CallOptions, type Changes, type Collection, Corrupt, type Doc, type Id, type Indexes } from "../port.ts";
 import { createChanges } from "./change.ts";
+import type { MongoChanges } from "./changes.ts";
 import type { Database, Raw } from "./database.ts";
 import { type Call, retryUntilDeadline, type Timing } from "./deadline.ts";
 import { knownDocuments } from "./known.ts";
@@ -22,6 +23,7 @@ export type Run = <R>(options: CallOptions | undefined, work: (call: Call) => Pr
 export interface CollectionOptions {
   readonly declaration: Declaration;
   readonly database: Database;
+  readonly changes: MongoChanges;
   readonly timing: Timing;
   readonly nextOperation: () => Operation;
   readonly run: Run;
@@ -37,7 +39,7 @@ export const indexDescriptions = ({ indexes }: Declaration): IndexDescription[] 
   }));
 
 export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: CollectionOptions): Collection<T, I> {
-  const { declaration, database, timing, nextOperation, run, admission, report } = options;
+  const { declaration, database, changes, timing, nextOperation, run, admission, report } = options;
   const queues: Queues = new Map();
   const read: Run = (options, work) => admission.read(options, () => run(options, work));
   const raw: Raw = database.db.collection(declaration.name);
@@ -48,6 +50,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   const openWriter = createWriters(database, raw);
   const { change, remove } = createChanges<T>({
     keys,
+    shownOf: declaration.shown as ((doc: T) => object | undefined) | undefined,
     database,
     raw,
     reads,
@@ -112,5 +115,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
           return queue.alone(id, () => remove(id, isOver, call));
         }),
       ),
+    changes: (options) => changes.changes(options) as Promise<Changes<never>>,
+    forgetChanges: () => changes.forget(),
   };
 }

@@ -1,5 +1,13 @@
 /** The database as the rest of the engine sees it: bytes by `_id`, every call in the process's causal history. */
-import { type ClientSession, type Collection, type Db, type MongoClient, ReadConcern, type Timestamp } from "mongodb";
+import {
+  type ClientSession,
+  type Collection,
+  type Db,
+  type DbOptions,
+  type MongoClient,
+  ReadConcern,
+  type Timestamp,
+} from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import type { Id } from "../port.ts";
 import { withTimeout } from "./deadline.ts";
@@ -22,12 +30,15 @@ export interface Database {
   hasSeveralMembers(): boolean;
 }
 
+/** What is read and written is there to stay. */
+export const byMajority: DbOptions = {
+  readPreference: "primary",
+  readConcern: new ReadConcern("majority"),
+  writeConcern: { w: "majority", journal: true },
+};
+
 export function openDatabase(client: MongoClient, name: string, hasSeveralMembers: () => boolean): Database {
-  const db = client.db(name, {
-    readPreference: "primary",
-    readConcern: new ReadConcern("majority"),
-    writeConcern: { w: "majority", journal: true },
-  });
+  const db = client.db(name, byMajority);
   let seen: Timestamp | undefined;
 
   function openSession(): ClientSession {

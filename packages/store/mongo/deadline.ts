@@ -18,7 +18,7 @@ const LOST_MS = 16;
  * is when the driver can't still be at it, for its attempts must follow one another in their session: by the driver's own
  * limits a command and its one retry are over after 18 s, and a write is two commands at most.
  */
-const TIMEOUT_MS = { repeatable: 6_000, write: 40_000 };
+export const TIMEOUT_MS = { repeatable: 6_000, write: 40_000 };
 
 /** A read is waited for by other reads for so long, which is well beyond what one takes while all is well. */
 const PATIENCE_MS = 500;
@@ -66,10 +66,10 @@ export function withDeadline<R>(
   return promise;
 }
 
-/** Rejects with a `MongoError` when the driver has lost the call, so that it is tried again. */
-export async function withTimeout<R>(kind: keyof typeof TIMEOUT_MS, answer: Promise<R>): Promise<R> {
+/** Rejects with a `MongoError` when the driver has lost the call, so that it is tried again. A number is in milliseconds. */
+export async function withTimeout<R>(kind: keyof typeof TIMEOUT_MS | number, answer: Promise<R>): Promise<R> {
   const { promise: lost, reject } = Promise.withResolvers<never>();
-  const limit = TIMEOUT_MS[kind];
+  const limit = typeof kind === "number" ? kind : TIMEOUT_MS[kind];
   const timer = setTimeout(() => reject(new MongoNetworkTimeoutError(`no answer within ${limit} ms`)), limit);
   try {
     return await Promise.race([answer, lost]);

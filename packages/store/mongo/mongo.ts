@@ -11,9 +11,10 @@ import { createCollections } from "../engine/collections.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { checkDeclaration, type Declaration } from "../engine/indexes.ts";
 import { type Store, Unavailable, UnsupportedFormat } from "../port.ts";
+import { type MongoChanges, mongoChanges } from "./changes.ts";
 import { indexDescriptions, mongoCollection, type Run } from "./collection.ts";
 import { connect, createClient } from "./connect.ts";
-import { openDatabase } from "./database.ts";
+import { byMajority, openDatabase } from "./database.ts";
 import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
 import { createSequences } from "./sequences.ts";
 
@@ -36,6 +37,12 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   const report = reporting(log, clock);
   const client = createClient(uri);
   const database = openDatabase(client, databaseName(uri, service), followMembers(client));
+  /** Opened when somebody reads changes. The server answers when it has something to say, however long that takes. */
+  let streaming: MongoClient | undefined;
+  const streams = () => {
+    streaming ??= createClient(uri, { socketTimeoutMS: 0 });
+    return streaming.db(database.db.databaseName, byMajority);
+  };
   const about = database.db.collection<{ _id: string; format: number }>("_petstore");
 
   /** Also finds out whether the user may write. */
@@ -74,13 +81,17 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   const process = randomBytes(9).toString("base64url");
   let changes = 0;
   const nextId = createSequences(database, options);
+  const all: MongoChanges[] = [];
 
   async function openCollection(declaration: Declaration): Promise<unknown> {
     checkDeclaration(declaration);
     await buildIndexes(uri, database.db, declaration, options);
+    const told = mongoChanges({ declaration, database, streams, timing: options, run, report });
+    all.push(told);
     return mongoCollection({
       declaration,
       database,
+      changes: told,
       timing: options,
       nextOperation: () => ({ by: process, number: ++changes }),
       run,
@@ -109,7 +120,9 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       }),
     async close() {
       closed = true;
+      for (const told of all) told.end();
       while (underWay.size > 0) await Promise.all(underWay);
+      await streaming?.close();
       await client.close();
     },
   };

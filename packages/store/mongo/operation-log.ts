@@ -6,6 +6,7 @@
  */
 import { decode, type Fields, type Kind } from "../document/codec.ts";
 import { frozen } from "../document/frozen.ts";
+import type { Told } from "../document/told.ts";
 import { Corrupt, type Doc } from "../port.ts";
 
 const FIELD = "_operations";
@@ -21,6 +22,8 @@ export interface Operation {
 interface Entry extends Operation {
   /** The revision that the operation made. */
   readonly rev: number;
+  /** What the operation tells, in the newest entry alone. What is shown of the document itself is not repeated. */
+  readonly told?: Pick<Told, "type"> & Partial<Told>;
 }
 
 /** A document with what the port does not show of it. */
@@ -38,10 +41,32 @@ export function readStored<T extends Doc>(bytes: Uint8Array, kind: Kind): Stored
   return { doc: frozen(doc as unknown as T), operations };
 }
 
-/** What is to be stored when the operation makes `doc` of what was there before. */
-export function toStored(doc: Doc & Fields, before: Stored | undefined, { by, number }: Operation): Fields {
+/** What is to be stored when the operation makes `doc` of what was there before, and tells of it. */
+export function toStored(
+  doc: Doc & Fields,
+  before: Stored | undefined,
+  { by, number }: Operation,
+  news?: Told,
+): Fields {
   const others = before?.operations.filter((entry) => entry.by !== by) ?? [];
-  return { ...doc, [FIELD]: [{ by, number, rev: doc.rev }, ...others].slice(0, MAX_ENTRIES) };
+  const own: Entry = { by, number, rev: doc.rev };
+  const told = news && { told: news.type === "deleted" ? news : { type: news.type } };
+  return { ...doc, [FIELD]: [{ ...own, ...told }, ...others.map(withoutTold)].slice(0, MAX_ENTRIES) };
+}
+
+const withoutTold = ({ by, number, rev }: Entry): Entry => ({ by, number, rev });
+
+/** Matches what `toStored` has stored with something to tell, as long as it is the document of a change event. */
+export const TELLS: Fields = { [`fullDocument.${FIELD}.0.told`]: { $exists: true } };
+
+/** What the last change of the document told. */
+export function toldBy<T extends Doc>(
+  { doc, operations }: Stored<T>,
+  shownOf: (doc: T) => object | undefined,
+): Told | undefined {
+  const told = operations[0]?.told;
+  const shown = told && (told.shown ?? shownOf(doc));
+  return shown && { type: told.type, shown };
 }
 
 /** The log in what `toStored` has made. */

@@ -70,6 +70,35 @@ describe("group commit", () => {
     expect(log.slice(3).sort()).toEqual(["keep", "refusal", "write"]);
   });
 
+  test("what was made is told after the sync, in the order of the statements, before anything is answered", async () => {
+    const synced = Promise.withResolvers<void>();
+    const { log, commit } = scribe({ sync: () => synced.promise });
+    const write = (name: string) =>
+      commit.write((batch) =>
+        batch.write(
+          () => log.push(name),
+          () => log.push(`${name} made`),
+        ),
+      );
+    const answered = Promise.all([write("a"), write("b")].map((answer) => answer.then(() => log.push("answered"))));
+    await tick();
+    await tick();
+    expect(log.at(-1)).toBe("COMMIT");
+    synced.resolve();
+    await answered;
+    expect(log.slice(-4)).toEqual(["a made", "b made", "answered", "answered"]);
+  });
+
+  test("what found no room, or failed, is not told", async () => {
+    for (const error of [full, disk]) {
+      const { log, failing, commit } = scribe();
+      failing.set("COMMIT", error);
+      const made = () => log.push("made");
+      await reason(commit.write((batch) => batch.write(() => {}, made)));
+      expect(log).not.toContain("made");
+    }
+  });
+
   test("a read needs no transaction and no tick, and a step that changes nothing needs no transaction", async () => {
     const { log, commit } = scribe();
     void commit.write(() => log.push("step"));

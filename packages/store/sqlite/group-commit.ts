@@ -43,6 +43,9 @@ interface Step {
   readonly reject: (error: unknown) => void;
 }
 
+/** The statements of a batch, each with what follows when it is on disk. */
+type Writes = Map<() => void, (() => void) | undefined>;
+
 /** A step that has run, and how it is answered once it is certain. */
 interface Ran extends Step {
   readonly isWrite: boolean;
@@ -69,18 +72,18 @@ export function groupCommit(
   }
 
   /** Runs the first of the steps, for as long as the others can wait for their turn. */
-  function runSteps(steps: readonly Step[]): { ran: Ran[]; writes: Set<() => void> } {
+  function runSteps(steps: readonly Step[]): { ran: Ran[]; writes: Writes } {
     const until = clock() + MAX_FOLD_MS;
     const ran: Ran[] = [];
-    const writes = new Set<() => void>();
+    const writes: Writes = new Map();
     for (const step of steps) {
       if (ran.length > 0 && clock() >= until) break;
       let isWrite = false;
       const batch: Batch = {
         key: writes,
-        write(statement) {
+        write(statement, made) {
           isWrite = true;
-          writes.add(statement);
+          writes.set(statement, made);
         },
       };
       let answer: () => void;
@@ -95,9 +98,9 @@ export function groupCommit(
     return { ran, writes };
   }
 
-  function commit(writes: Set<() => void>): void {
+  function commit(writes: Writes): void {
     db.exec("BEGIN IMMEDIATE");
-    for (const write of writes) write();
+    for (const statement of writes.keys()) statement();
     db.exec("COMMIT");
     if (!hasRoom) onRoom("again");
     hasRoom = true;
@@ -139,6 +142,7 @@ export function groupCommit(
       if (writes.size > 0) {
         commit(writes);
         await startSync();
+        for (const made of writes.values()) made?.();
       }
       for (const { answer } of ran) answer();
     } catch (error) {

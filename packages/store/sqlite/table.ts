@@ -7,6 +7,7 @@ import { compareIds, peek } from "../document/codec.ts";
 import { type Declaration, indexedFields, isKey, type Scan } from "../engine/indexes.ts";
 import type { Row, Table } from "../engine/table-store.ts";
 import type { Key } from "../port.ts";
+import { embeddedLog, prepareLog } from "./change-log.ts";
 
 /** Index ranges that one statement merges; SQLite refuses more than 500. */
 const MAX_RANGES = 100;
@@ -19,6 +20,7 @@ const FILL_BATCH = 1000;
 /** Makes the table match its declaration: new indexes are filled, those no longer declared are dropped. */
 export function prepareTable(db: DatabaseSync, declaration: Declaration): void {
   const { name, indexes } = declaration;
+  prepareLog(db, declaration);
   const table = quote(name);
   db.exec(`CREATE TABLE IF NOT EXISTS ${table} (_id ANY NOT NULL PRIMARY KEY, doc BLOB NOT NULL) STRICT`);
 
@@ -82,6 +84,7 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
   };
 
   return {
+    log: declaration.shown && embeddedLog(db, declaration.name),
     get: (id) => (select.get(id) as { doc: Uint8Array } | undefined)?.doc,
     put(id, bytes, doc, before) {
       pages.clear();

@@ -1,0 +1,178 @@
+/**
+ * Those who read the changes of a collection. Each begins in the past, which the engine reads for it alone, until it has come
+ * to what is kept of the latest changes for all. From then on it costs nothing but to be woken: nobody is waited for, and who
+ * falls behind what is kept is ended.
+ */
+import { type Change, type Changes, type ChangesOptions, type Position, SlowConsumer } from "../port.ts";
+import { createTail, type Tail } from "./tail.ts";
+
+export interface Read<V> {
+  readonly changes: readonly Change<V>[];
+  /** After them. */
+  readonly position: Position;
+}
+
+/** Changes of before, read by one reader. */
+export interface Past<V> {
+  /** The next changes; none when there are no more for now. Rejects with `Expired`. */
+  read(): Promise<Read<V>>;
+  close(): void;
+}
+
+/** Where an engine's changes come from. */
+export interface Source<V> {
+  /** A position that every list which is asked for later comes after. */
+  now(options: ChangesOptions): Promise<Position>;
+  /** Rejects with `Expired`. */
+  past(after: Position, options: ChangesOptions): Promise<Past<V>>;
+  /** Called when the first reader comes. When it resolves, all that is changed after the tail's position is added to it. */
+  start?(options: ChangesOptions): Promise<void>;
+  /** Called when the last reader has left. */
+  stop?(): void;
+}
+
+export interface Feed<V> {
+  readonly tail: Tail<V>;
+  /** Whether anybody reads: nothing is to be added otherwise. */
+  readonly isRead: boolean;
+  changes(options: ChangesOptions): Promise<Changes<V>>;
+  /** Hands out what was added to the tail, when this tick of the event loop is over. */
+  wake(): void;
+  /** Ends all who read: with the error if there is one. */
+  end(error?: unknown): void;
+}
+
+interface Reader<V> {
+  /** After all that was handed out. */
+  position: Position;
+  /** The number of the next change, as soon as it has come to the tail. */
+  next?: number | undefined;
+  isOver: boolean;
+  /** Set until it has come to the tail. */
+  past?: Past<V> | undefined;
+  failure?: unknown;
+  /** Set while it waits. */
+  wake?: (() => void) | undefined;
+}
+
+/** `begin` is a position that nothing was told after. */
+export function createFeed<V>(source: Source<V>, begin: Position): Feed<V> {
+  const tail = createTail<V>(begin);
+  const readers = new Set<Reader<V>>();
+  let started: Promise<void> | undefined;
+  let isWaking = false;
+
+  /** Where it is at the end of the tail it is after what tells nothing, too. */
+  const positionOf = ({ isOver, next, position }: Reader<V>): Position =>
+    !isOver && next === tail.end && tail.position > position ? tail.position : position;
+
+  function leave(reader: Reader<V>): void {
+    reader.position = positionOf(reader);
+    reader.isOver = true;
+    reader.past?.close();
+    reader.wake?.();
+    if (!readers.delete(reader) || readers.size > 0) return;
+    tail.clear();
+    started = undefined;
+    source.stop?.();
+  }
+
+  async function changes(options: ChangesOptions): Promise<Changes<V>> {
+    const { after, signal } = options;
+    const reader: Reader<V> = { position: after ?? tail.position, isOver: signal.aborted };
+    const end = () => leave(reader);
+    readers.add(reader);
+    signal.addEventListener("abort", end);
+    try {
+      started ??= source.start?.(options);
+      await started;
+      if (after === undefined) reader.position = await source.now(options);
+      else reader.past = await source.past(after, options);
+      if (reader.isOver) end();
+      return read(reader, options, end);
+    } catch (error) {
+      signal.removeEventListener("abort", end);
+      end();
+      throw error;
+    }
+  }
+
+  function read(reader: Reader<V>, options: ChangesOptions, end: () => void): Changes<V> {
+    const isOver = () => {
+      if (reader.failure !== undefined) throw reader.failure;
+      return reader.isOver;
+    };
+
+    async function* fromThePast() {
+      while (reader.position < tail.base && !isOver()) {
+        reader.past ??= await source.past(reader.position, options);
+        const { changes, position } = await reader.past.read();
+        if (isOver()) return;
+        reader.position = position;
+        if (changes.length > 0) yield changes;
+      }
+      reader.past?.close();
+      reader.past = undefined;
+    }
+
+    async function* fromTheTail() {
+      reader.next = tail.numberAfter(reader.position);
+      while (!isOver()) {
+        if (reader.next < tail.first) throw new SlowConsumer(reader.position);
+        const batch = tail.from(reader.next);
+        const [first] = batch;
+        const last = batch.at(-1);
+        if (!first || !last) {
+          await new Promise<void>((resolve) => (reader.wake = resolve));
+          reader.wake = undefined;
+          continue;
+        }
+        // The past may have told more than the tail had then.
+        const { position } = reader;
+        const news = first.position > position ? batch : batch.filter((change) => change.position > position);
+        reader.next += batch.length;
+        if (last.position > position) reader.position = last.position;
+        if (news.length > 0) yield news;
+      }
+    }
+
+    async function* all() {
+      try {
+        yield* fromThePast();
+        yield* fromTheTail();
+      } finally {
+        options.signal.removeEventListener("abort", end);
+        end();
+      }
+    }
+
+    return {
+      get position() {
+        return positionOf(reader);
+      },
+      [Symbol.asyncIterator]: all,
+    };
+  }
+
+  return {
+    tail,
+    get isRead() {
+      return readers.size > 0;
+    },
+    changes,
+    wake() {
+      if (isWaking) return;
+      isWaking = true;
+      setImmediate(() => {
+        isWaking = false;
+        for (const { wake } of readers) wake?.();
+      });
+    },
+    end(error) {
+      for (const reader of [...readers]) {
+        reader.failure = error;
+        leave(reader);
+      }
+    },
+  };
+}

@@ -1,0 +1,206 @@
+/**
+ * The changes of a collection, by its change stream: one for all who read on in this process, open as long as anybody does,
+ * and one for each that begins earlier, until it has caught up. A stream tells what a majority has, from the documents as they
+ * were written, and the token of each of its events is a position for every process.
+ */
+import { type ChangeStream, type Db, type Document, MongoError, MongoServerError, Timestamp } from "mongodb";
+import { encode, type Fields } from "../document/codec.ts";
+import { type Report, readable } from "../document/corrupt.ts";
+import { frozen } from "../document/frozen.ts";
+import { createFeed, type Feed, type Past, type Read } from "../engine/feed.ts";
+import type { Declaration } from "../engine/indexes.ts";
+import { type Change, type Changes, type ChangesOptions, type Doc, Expired, type Position } from "../port.ts";
+import type { Run } from "./collection.ts";
+import { type Database, find } from "./database.ts";
+import { backOff, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
+import { readStored, TELLS, toldBy } from "./operation-log.ts";
+
+/** The server answers after so long that there is nothing new. */
+const IDLE_MS = 1_000;
+const CAUGHT_UP_MS = 10;
+/** Changes that are read at once. */
+const MAX_READ = 256;
+/** A member that has just become the primary may know a little less than another process was told. */
+const MAX_AHEAD_S = 600;
+/** The longest time to look through the oplog for what comes next. */
+const MAX_TIMEOUT_MS = 600_000;
+
+/**
+ * There is no going on from the token: it is none (FailedToParse, Overflow, InvalidResumeToken, and assertions of the server, which
+ * have numbers beyond all named codes), or the oplog has lost what follows (ChangeStreamFatalError, ChangeStreamHistoryLost).
+ */
+const NO_RESUMING = new Set([9, 15, 260, 280, 286]);
+const MAX_NAMED_CODE = 14_000;
+const isExpired = (error: MongoError): boolean =>
+  error instanceof MongoServerError && (NO_RESUMING.has(Number(error.code)) || Number(error.code) > MAX_NAMED_CODE);
+
+export interface MongoChanges {
+  changes(options: ChangesOptions): Promise<Changes<object>>;
+  forget(): Promise<number>;
+  end(): void;
+}
+
+interface Parts {
+  readonly declaration: Declaration;
+  readonly database: Database;
+  /** For change streams. */
+  readonly streams: () => Db;
+  readonly timing: Timing;
+  readonly run: Run;
+  readonly report: Report;
+}
+
+export function mongoChanges({ declaration, database, streams, timing, run, report }: Parts): MongoChanges {
+  const shownOf = declaration.shown as ((doc: Doc) => object | undefined) | undefined;
+  if (!shownOf) return nothingTold(declaration.name);
+  const open = (after: Position, idleMs: number) => openStream(streams(), declaration.name, after, idleMs);
+
+  function changeOf({ _id, documents: [bytes], wallTime, clusterTime }: Document): Change<object> | undefined {
+    const stored = readStored(bytes, declaration);
+    const news = toldBy(stored, shownOf as (doc: Doc) => object | undefined);
+    const time = wallTime?.getTime() ?? clusterTime.getHighBitsUnsigned() * 1000;
+    return news && frozen({ ...news, _id: stored.doc._id, rev: stored.doc.rev, time, position: _id._data });
+  }
+
+  /** Reads on from a position, whatever becomes of the server, until it is over. */
+  function readFrom(begin: Position, idleMs: number, isOver: () => boolean): Past<object> {
+    let position = begin;
+    let stream: ChangeStream | undefined;
+
+    async function attempt(timeoutMs: number) {
+      stream ??= open(position, idleMs);
+      const events: Document[] = [];
+      do {
+        const event = await withTimeout(timeoutMs, stream.tryNext());
+        if (event) events.push(event);
+      } while (stream.bufferedCount() > 0 && events.length < MAX_READ);
+      position = (stream.resumeToken as { _data?: string } | undefined)?._data ?? position;
+      return { changes: readable(events, changeOf, report).filter((change) => change !== undefined), position };
+    }
+    function close(): void {
+      // It may hang like any other call.
+      stream?.close().catch(() => {});
+      stream = undefined;
+    }
+
+    return {
+      async read() {
+        for (let round = 0; !isOver(); round++) {
+          try {
+            return await attempt(Math.min(TIMEOUT_MS.repeatable * 2 ** round, MAX_TIMEOUT_MS));
+          } catch (error) {
+            close();
+            if (!(error instanceof MongoError)) throw error;
+            if (isExpired(error)) throw new Expired(error);
+          }
+          await backOff(round, "failed", timing);
+        }
+        return { changes: [], position };
+      },
+      close,
+    };
+  }
+
+  const nowWithin = (options: ChangesOptions) =>
+    run(options, (call) => retryUntilDeadline(call, timing, () => now(database, declaration.name)));
+
+  let stop = new AbortController();
+  const feed: Feed<object> = createFeed<object>(
+    {
+      now: nowWithin,
+
+      async past(after, options) {
+        // One of a time to come would be waited for.
+        if (!isPosition(after) || secondsOf(after) > secondsOf(tail.position) + MAX_AHEAD_S) throw new Expired();
+        return run(options, async (call) => {
+          let isOpen = false;
+          const past = readFrom(after, CAUGHT_UP_MS, () => options.signal.aborted || (call.isOver && !isOpen));
+          // Only the server knows whether it can go on from there.
+          let first: Read<object> | undefined = await past.read();
+          isOpen = !call.isOver;
+          if (!isOpen) past.close();
+          const read = async () => {
+            const known = first ?? (await past.read());
+            first = undefined;
+            return known;
+          };
+          return { read, close: past.close };
+        });
+      },
+
+      async start(options) {
+        stop = new AbortController();
+        const { signal } = stop;
+        const begin = await nowWithin(options);
+        if (signal.aborted) return;
+        tail.moveTo(begin);
+        void follow(signal);
+      },
+      stop: () => stop.abort(),
+    },
+    "",
+  );
+  const { tail } = feed;
+
+  async function follow(signal: AbortSignal): Promise<void> {
+    const latest = readFrom(tail.position, IDLE_MS, () => signal.aborted);
+    signal.addEventListener("abort", latest.close);
+    try {
+      while (!signal.aborted) {
+        const { changes, position } = await latest.read();
+        if (signal.aborted) return;
+        for (const change of changes) tail.add(change, encode(change.shown as Fields).length);
+        tail.moveTo(position);
+        if (changes.length > 0) feed.wake();
+      }
+    } catch (error) {
+      if (!signal.aborted) feed.end(error);
+    } finally {
+      latest.close();
+    }
+  }
+
+  return { changes: feed.changes, forget: async () => 0, end: () => feed.end() };
+}
+
+/**
+ * A token is in hexadecimal and begins with the time of its event, so that tokens can be compared and sorted
+ * (https://www.mongodb.com/docs/manual/changeStreams/#resume-tokens). The mere beginning of one is the place before all events
+ * of that time.
+ */
+const TIME = /^82([0-9A-F]{8})([0-9A-F]{8})/;
+const isPosition = (position: unknown): position is Position =>
+  typeof position === "string" && position.length <= 1024 && /^82[0-9A-F]{16,}$/.test(position);
+const secondsOf = (position: Position): number => Number.parseInt(TIME.exec(position)?.[1] ?? "", 16);
+const hex = (value: number) => value.toString(16).toUpperCase().padStart(8, "0");
+
+/** A read of the majority, which all later ones of this process come after, and so the place after all that it can have seen. */
+async function now(database: Database, collection: string): Promise<Position> {
+  return database.inSession(async (session) => {
+    await find(database, collection, { filter: {}, limit: 1, batchSize: 2 }, { session });
+    const { operationTime } = session;
+    if (!operationTime) throw new MongoError("the server does not tell its time");
+    return `82${hex(operationTime.getHighBitsUnsigned())}${hex(operationTime.getLowBitsUnsigned() + 1)}`;
+  });
+}
+
+function openStream(db: Db, collection: string, after: Position, maxAwaitTimeMS: number): ChangeStream {
+  const [time = "", seconds = "", increment = ""] = TIME.exec(after) ?? [];
+  const begin =
+    time.length === after.length
+      ? { startAtOperationTime: new Timestamp({ t: Number.parseInt(seconds, 16), i: Number.parseInt(increment, 16) }) }
+      : { resumeAfter: { _data: after } };
+  const pipeline = [
+    { $match: { operationType: { $in: ["insert", "replace"] }, ...TELLS } },
+    // In an array, of which the driver leaves the items as bytes.
+    { $project: { wallTime: 1, clusterTime: 1, documents: ["$fullDocument"] } },
+  ];
+  const options = { maxAwaitTimeMS, batchSize: MAX_READ, fieldsAsRaw: { documents: true } };
+  return db.collection(collection).watch(pipeline, { ...options, ...begin });
+}
+
+function nothingTold(name: string): MongoChanges {
+  const refuse = () =>
+    Promise.reject(new TypeError(`The schema of ${name} shows nothing, so its changes are not told.`));
+  return { changes: refuse, forget: refuse, end() {} };
+}
