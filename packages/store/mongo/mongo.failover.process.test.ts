@@ -5,15 +5,17 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { range } from "../conformance/subject.ts";
 import { openForTest } from "../fixtures/mongo.ts";
-import { type Doc, put, type Store, schema, Unavailable } from "../port.ts";
+import { type Change, type Doc, type Position, put, type Store, schema, Unavailable } from "../port.ts";
 
 interface Ledger extends Doc {
   readonly _id: number;
   /** The number of each increment that was made, in the order made. */
   readonly made: readonly number[];
 }
-const LEDGERS = schema<Ledger>()("ledgers", {});
+const LEDGERS = schema<Ledger>()("ledgers", {}, undefined, ({ made }) => ({ count: made.length, last: made.at(-1) }));
 const DOCUMENTS = 4;
+/** A ledger that is written when all is over. */
+const LAST = 99;
 /** What happens to the primary, one after the other. A stopped one goes on as if it were still the primary. */
 const BLOWS = ["SIGKILL", "SIGSTOP", "SIGKILL", "SIGSTOP"] as const;
 
@@ -37,6 +39,7 @@ describe.skipIf(mongodMissing)("when the primary is killed or stopped", () => {
     const stop = new AbortController();
     const stores = [await openForTest(set.uri, "failover"), await openForTest(set.uri, "failover")];
     const progress = { answers: 0 };
+    const watched = [watch(stores.slice(0, 1)), watch(stores.slice(1)), watch(stores)];
     const runs = stores.map((store, i) => load(store, 1_000_000 * (i + 1), progress, stop.signal));
 
     const resumed = async () => {
@@ -58,9 +61,32 @@ describe.skipIf(mongodMissing)("when the primary is killed or stopped", () => {
     }
     stop.abort();
     const histories = await Promise.all(runs);
+    await (await stores[0]?.collection(LEDGERS))?.update(LAST, () => put({ _id: LAST, made: [0] }, 0));
+    const told = await Promise.all(watched);
     for (const store of stores) await store.close();
     await verify(histories);
+    for (const one of told) await verifyTold(one, histories);
   });
+
+  /** What was told is what was made, and what reads showed is among it: through all elections. */
+  async function verifyTold(told: readonly Told[], histories: readonly History[]): Promise<void> {
+    const store = await openForTest(set.uri, "failover");
+    const ledgers = await (await store.collection(LEDGERS)).getMany(range(DOCUMENTS));
+    await store.close();
+    for (const { _id, rev, made } of ledgers) {
+      const changes = told.filter((change) => change._id === _id);
+      const revs = changes.map((change) => change.rev);
+      expect(revs, "told in the order of its revisions").toEqual(revs.toSorted((a, b) => a - b));
+      expect(revs.at(-1), "told to the end").toBe(rev);
+      const invented = changes.filter(({ shown: { count, last } }) => made[count - 1] !== last);
+      expect(invented, "told and not made").toEqual([]);
+      const counts = new Set(changes.map(({ shown }) => shown.count));
+      const reads = histories.flatMap((history) => history.reads).filter(({ id, seen }) => id === _id && seen > 0);
+      expect(reads.length).toBeGreaterThan(100);
+      const untold = reads.filter(({ seen }) => !counts.has(seen));
+      expect(untold, "read and not told").toEqual([]);
+    }
+  }
 
   async function verify(histories: readonly History[]): Promise<void> {
     const store = await openForTest(set.uri, "failover");
@@ -98,6 +124,31 @@ describe.skipIf(mongodMissing)("when the primary is killed or stopped", () => {
     expect(taken.length - new Set(taken).size, "numbers taken twice").toBe(0);
   }
 });
+
+type Told = Change<{ readonly count: number; readonly last: number | undefined }>;
+
+/** Reads all changes, each hundred of them at the next of the stores, until the last ledger is written. */
+async function watch(stores: readonly Store[]): Promise<Told[]> {
+  const told: Told[] = [];
+  let position: Position | undefined;
+  for (let turn = 0; !told.some(({ _id }) => _id === LAST); turn++) {
+    const stop = new AbortController();
+    const ledgers = await (stores[turn % stores.length] as Store).collection(LEDGERS);
+    const changes = await ledgers.changes({
+      after: position,
+      signal: stop.signal,
+      deadline: realTime.clock() + 60_000,
+    });
+    const before = told.length;
+    for await (const batch of changes) {
+      told.push(...batch);
+      const isTurnOver = stores.length > 1 && told.length > before + 100;
+      if (isTurnOver || batch.some(({ _id }) => _id === LAST)) stop.abort();
+    }
+    position = changes.position;
+  }
+  return told;
+}
 
 /** The highest count that any process was told, per document. */
 const told = new Map<number, number>();

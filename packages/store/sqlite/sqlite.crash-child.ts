@@ -3,9 +3,9 @@
  * write. Arguments: the store's file, and the first number that no earlier run has used.
  */
 
-import { print, writeOn } from "../fixtures/crash-writer.ts";
+import { print, ROWS, writeOn } from "../fixtures/crash-writer.ts";
 import { silent } from "../fixtures/silent.ts";
-import { type Doc, schema, Unavailable } from "../port.ts";
+import { Unavailable } from "../port.ts";
 import { openEmbedded } from "./sqlite.ts";
 
 const [path = "", first = "1"] = process.argv.slice(2);
@@ -16,7 +16,7 @@ async function run(): Promise<void> {
     if (doubt.status !== "rejected" || !(doubt.reason instanceof Unavailable)) throw new Error("not Unavailable");
     print(`doubted ${Number(doubt.reason.inDoubt)}`);
   }
-  const rows = await store.collection(schema<Doc & { readonly filler: string }>()("rows", { filler: ["filler"] }));
+  const rows = await store.collection(ROWS);
   const later = await rows.get(1).then(
     () => "answered",
     (error: Error) => error.name,
