@@ -1,0 +1,104 @@
+import { setImmediate as tick } from "node:timers/promises";
+import { expect, test } from "vitest";
+import type { Change } from "../port.ts";
+import { createFeed, type Source } from "./feed.ts";
+
+const change = (number: number): Change<number> => ({
+  type: "updated",
+  _id: 1,
+  rev: number,
+  time: 0,
+  shown: number,
+  position: `${number}`,
+});
+
+/** A feed at 3, whose past says what it is told to say, and what was asked of its source. */
+function setUp(past: readonly (readonly number[])[] = [], source: Partial<Source<number>> = {}) {
+  const log: string[] = [];
+  const batches = [...past];
+  const feed = createFeed<number>(
+    {
+      now: async () => "3",
+      past: async (after) => ({
+        async read() {
+          const changes = (batches.shift() ?? []).map(change);
+          return { changes, position: changes.at(-1)?.position ?? after };
+        },
+        close: () => void log.push("closed"),
+      }),
+      start: async () => void log.push("started"),
+      stop: () => void log.push("stopped"),
+      ...source,
+    },
+    "3",
+  );
+  const add = (number: number) => {
+    feed.tail.add(change(number), 1);
+    feed.wake();
+  };
+  async function read(after: string | undefined) {
+    const stop = new AbortController();
+    const told: number[] = [];
+    const changes = await feed.changes({ after, signal: stop.signal });
+    const over = (async () => {
+      for await (const batch of changes) told.push(...batch.map(({ shown }) => shown));
+    })();
+    return { told, changes, over, stop: () => stop.abort() };
+  }
+  return { feed, add, read, log };
+}
+
+test("what the past has told already is not told again when the tail comes to it", async () => {
+  const { add, read } = setUp([
+    [1, 2],
+    [3, 4, 5],
+  ]);
+  const reader = await read("0");
+  await tick();
+  expect(reader.told).toEqual([1, 2, 3, 4, 5]);
+  for (const number of [4, 5, 6]) add(number);
+  await tick();
+  await tick();
+  expect(reader.told).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(reader.changes.position).toBe("6");
+});
+
+test("a source is started for the first who reads, stopped after the last, and started again", async () => {
+  const { feed, read, log } = setUp();
+  const readers = [await read(undefined), await read(undefined)];
+  expect(log).toEqual(["started"]);
+  readers[0]?.stop();
+  expect([log, feed.isRead]).toEqual([["started"], true]);
+  readers[1]?.stop();
+  expect([log, feed.isRead]).toEqual([["started", "stopped"], false]);
+  await read(undefined);
+  expect(log).toEqual(["started", "stopped", "started"]);
+});
+
+test("a start that fails is told to who asked, and made again for the next", async () => {
+  let isDown = true;
+  const start = async () => {
+    if (isDown) throw new Error("down");
+  };
+  const { read } = setUp([], { start });
+  await expect(Promise.all([read(undefined), read(undefined)])).rejects.toThrow("down");
+  isDown = false;
+  await expect(read(undefined)).resolves.toBeDefined();
+});
+
+test("who leaves in the past closes it, also without reading on", async () => {
+  const { feed, log } = setUp([[1]]);
+  const stop = new AbortController();
+  await feed.changes({ after: "0", signal: stop.signal });
+  stop.abort();
+  expect(log).toEqual(["started", "closed", "stopped"]);
+});
+
+test("when the source fails all who read are told, once they have waited for it", async () => {
+  const { feed, read } = setUp();
+  const readers = [await read(undefined), await read(undefined)];
+  await tick();
+  feed.end(new Error("lost"));
+  for (const { over } of readers) await expect(over).rejects.toThrow("lost");
+  expect(feed.isRead).toBe(false);
+});
