@@ -205,3 +205,21 @@ test("several requests of a client that has ended its side are all answered", as
   }
   expect((await answers).match(/^HTTP/gm)).toHaveLength(3);
 });
+
+const CHUNKED = "POST /b HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
+test.each([
+  ["what is no request", "nonsense\r\n\r\n", false],
+  ["what is no request, and the end of the client's side,", "nonsense\r\n\r\n", true],
+  ["a body that can't be read", `${CHUNKED}zz\r\n`, false],
+])("%s behind a request is refused when that is answered", async (_, broken, ends) => {
+  const first = Promise.withResolvers<ServerResponse>();
+  const { open, othersAreServed } = await started((_request, response) => first.resolve(response));
+  const socket = open();
+  const answers = text(socket);
+  socket.write(get("a") + broken);
+  if (ends) socket.end();
+  const response = await first.promise;
+  await othersAreServed();
+  response.end();
+  expect((await answers).match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+});

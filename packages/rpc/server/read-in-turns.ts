@@ -1,6 +1,7 @@
 /** How HTTP/1.1 connections take turns, so that none of them makes the others wait for what it has sent. */
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { callerNetwork } from "./caller-network.ts";
 import { createServerTurns, type Turns } from "./turns.ts";
 
@@ -37,12 +38,29 @@ export function readInTurns(server: Server, turns: Turns = createServerTurns(ser
     };
     connections.get(request.socket)?.add({ request, response, begin, begun: false });
   });
-  // Node answers by itself where nobody listens.
-  if (server.listenerCount("clientError") > 0)
-    server.prependListener("clientError", (error: Error & { rawPacket?: Buffer }, socket) => {
-      const head = connections.get(socket)?.head();
-      if (error.rawPacket && head) error.rawPacket = head;
-    });
+  const refusals = server.listeners("clientError") as ((error: Error, socket: Duplex) => void)[];
+  server.removeAllListeners("clientError");
+  server.on("clientError", (error: ParserError, socket) => {
+    const connection = connections.get(socket);
+    const refuse = () => {
+      for (const listener of refusals) listener.call(server, error, socket);
+      if (refusals.length === 0) refusePlainly(error, socket);
+    };
+    if (!error.rawPacket || !connection) return refuse();
+    error.rawPacket = connection.head();
+    connection.fail(refuse);
+  });
+}
+
+/** Of node's parser, which alone says what it could not read. */
+type ParserError = Error & { readonly code?: string; rawPacket?: Buffer };
+
+/** As node does where nobody listens. */
+function refusePlainly({ code = "" }: ParserError, socket: Duplex): void {
+  const status =
+    { HPE_HEADER_OVERFLOW: 431, HPE_CHUNK_EXTENSIONS_OVERFLOW: 413, ERR_HTTP_REQUEST_TIMEOUT: 408 }[code] ?? 400;
+  if (socket.writable) socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);
+  socket.destroy();
 }
 
 /** A request that waits for its answer. */
@@ -58,6 +76,11 @@ interface Connection {
   add(exchange: Exchange): void;
   /** What was read of the request whose header fields are being read. */
   head(): Buffer;
+  /**
+   * Nothing more can be read. `refuse` answers that when the requests before are answered: the first answer is for the
+   * first request (RFC 9112, 9.3.2), whose caller would take the refusal for its own and what was done for not done.
+   */
+  fail(refuse: () => void): void;
 }
 
 /** Takes over the reading of a socket that node's HTTP server has begun to listen to. */
@@ -71,13 +94,17 @@ function readInSlices(socket: Socket, turns: Turns, server: Server): Connection 
   let isFlowing = true;
   let isPipelined = false;
   let endWaits = false;
+  let refuse: (() => void) | undefined;
+  let isRefused = false;
 
   const queue = () => turns(caller, step);
   const isOver = () => socket.destroyed || socket.writableEnded;
+  const isAnyComplete = () => unanswered.some(({ request }) => request.complete);
 
   function step(): void {
     const [first] = unanswered;
     if (first && !first.begun) begin(first);
+    else if (refuse) return;
     else if (!paused && !isOver() && unanswered.length < PIPELINED_REQUESTS && socket.readableLength > 0) {
       socket.read(Math.min(SLICE_BYTES, socket.readableLength));
       queue();
@@ -98,6 +125,12 @@ function readInSlices(socket: Socket, turns: Turns, server: Server): Connection 
   function stopFlowing(): void {
     isFlowing = false;
     pause.call(socket);
+  }
+
+  function refuseInTurn(): void {
+    if (!refuse || isRefused || isAnyComplete()) return;
+    isRefused = true;
+    refuse();
   }
 
   function begin(exchange: Exchange): void {
@@ -128,7 +161,7 @@ function readInSlices(socket: Socket, turns: Turns, server: Server): Connection 
   // have ended its side only, and those that are complete are answered first.
   const listeners = socket.listeners("end") as (() => void)[];
   const end = () => {
-    endWaits = isPipelined && unanswered.some(({ request }) => request.complete);
+    endWaits = (isPipelined || refuse !== undefined) && isAnyComplete();
     if (!endWaits) for (const listener of listeners) listener.call(socket);
   };
   socket.removeAllListeners("end").on("end", end);
@@ -151,11 +184,17 @@ function readInSlices(socket: Socket, turns: Turns, server: Server): Connection 
       unanswered.push(exchange);
       exchange.response.once("close", () => {
         unanswered.splice(unanswered.indexOf(exchange), 1);
+        refuseInTurn();
         if (endWaits) end();
         if (!isFlowing || unanswered.length > 0 || !server.listening) queue();
       });
       if (unanswered.length === 1) begin(exchange);
     },
     head: () => Buffer.concat(head),
+    fail(how) {
+      if (refuse) return; // it reads no better than before
+      refuse = how;
+      refuseInTurn();
+    },
   };
 }
