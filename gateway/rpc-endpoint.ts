@@ -3,12 +3,9 @@
  * list made from descriptors, and all of it is passed on. A message is read whole, under its limits and the time of its
  * request, before a service hears of it.
  */
-import type { IncomingHttpHeaders } from "node:http";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
-import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { ensureHost } from "@petstore/rpc/server/host";
@@ -48,7 +45,6 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
         "The gateway does not speak gRPC: call the service itself, or use gRPC-Web or Connect.",
       );
     ensureHost(request.raw);
-    shortenTimeouts(request.raw.headers);
   });
 
   const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
@@ -108,18 +104,6 @@ function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions
       },
     });
   return Object.create(app, { all: { value: all } });
-}
-
-/** The plugin sets a timer to whatever a caller asks for, and Node rings at once where that is longer. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-function shortenTimeouts(headers: IncomingHttpHeaders): void {
-  const [connect, grpc] = [headers["connect-timeout-ms"], headers["grpc-timeout"]].map((value) => `${value ?? ""}`);
-  const isTooLong = ({ timeoutMs = 0 }) => timeoutMs > LONGEST_TIMER_MS;
-  if (connect && isTooLong(parseConnectTimeout(connect, Number.POSITIVE_INFINITY)))
-    headers["connect-timeout-ms"] = String(LONGEST_TIMER_MS);
-  if (grpc && isTooLong(parseGrpcTimeout(grpc, Number.POSITIVE_INFINITY)))
-    headers["grpc-timeout"] = `${Math.floor(LONGEST_TIMER_MS / 1000)}S`;
 }
 
 // gRPC's trailers would be lost on the way.

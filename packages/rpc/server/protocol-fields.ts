@@ -1,5 +1,7 @@
-/** How long the fields of a protocol may be that its errors quote. */
+/** How long the fields of a protocol may be that its errors quote, and the time that they ask for. */
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
+import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 
 /** No header or parameter of gRPC or Connect that means something is longer. */
 const MAX_LENGTH = 128;
@@ -7,14 +9,27 @@ const OF_PROTOCOL = /^(connect|grpc)-|-encoding$/;
 
 /**
  * A call whose protocol headers (encodings, timeouts, versions) and parameters of a Connect GET are cut to a length, for
- * the errors about them quote them whole. What is cut was wrong before and is wrong afterwards.
+ * the errors about them quote them whole. What is cut was wrong before and is wrong afterwards. A time that no timer can
+ * run for is the longest that one can.
  */
 export function shortenProtocolFields<C extends UniversalServerRequest>(call: C): C {
   for (const [name, value] of [...call.header])
     if (OF_PROTOCOL.test(name) && value.length > MAX_LENGTH) call.header.set(name, value.slice(0, MAX_LENGTH));
+  shortenTimeouts(call.header);
   if (call.method !== "GET") return call;
   const url = new URL(call.url);
   for (const [name, value] of [...url.searchParams])
     if (name !== "message" && value.length > MAX_LENGTH) url.searchParams.set(name, value.slice(0, MAX_LENGTH));
   return { ...call, url: url.href };
+}
+
+/** Connect sets a timer to whatever a caller asks for, and Node rings at once where that is longer. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+function shortenTimeouts(header: Headers): void {
+  const isTooLong = ({ timeoutMs = 0 }) => timeoutMs > LONGEST_TIMER_MS;
+  if (isTooLong(parseConnectTimeout(header.get("connect-timeout-ms"), Number.POSITIVE_INFINITY)))
+    header.set("connect-timeout-ms", String(LONGEST_TIMER_MS));
+  if (isTooLong(parseGrpcTimeout(header.get("grpc-timeout"), Number.POSITIVE_INFINITY)))
+    header.set("grpc-timeout", `${Math.floor(LONGEST_TIMER_MS / 1000)}S`);
 }

@@ -329,6 +329,25 @@ describe("HTTP", () => {
     expect(await answer.json()).toEqual({ status: "SERVING" });
   });
 
+  test.each([
+    ["connect-timeout-ms", "9999999999", "application/json"],
+    ["grpc-timeout", "99999999H", "application/grpc-web+json"],
+  ])("a time in %s that no timer can run for is long, not over at once", async (name, value, type) => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on("warning", note);
+    onTestFinished(() => void process.off("warning", note));
+    const { url } = await started();
+    const json = Buffer.from("{}");
+    const body = new Uint8Array(type === "application/json" ? json : enveloped(json));
+    const path = `/${CategoryService.typeName}/CreateCategory`;
+    const answer = await fetch(url + path, { method: "POST", headers: { "content-type": type, [name]: value }, body });
+    expect([answer.status, await answer.text()]).toEqual([
+      200,
+      expect.not.stringMatching(/grpc-status: [^0]|deadline/),
+    ]);
+    expect(warnings).toEqual([]);
+  });
   test("HTTP/1.0 may leave the host out", async () => {
     const { port } = await started();
     const socket = connect(port, "127.0.0.1");
