@@ -76,13 +76,16 @@ describe("a caller", () => {
       calls: [
         { ...call, message: new Uint8Array(12).fill(0xff) },
         { ...call, id: 2 },
+        { ...call, id: 3, headers: [{ name: "a b", value: "" }] },
       ],
     });
     await link.count(2);
     const answers = link.received.flatMap(({ answers }) => answers);
-    expect(answers.map(({ id, outcome }) => [id, outcome.case]).sort()).toEqual([
-      [1, "failure"],
-      [2, "message"],
+    const codeOf = ({ outcome }: (typeof answers)[number]) => outcome.case === "failure" && Code[outcome.value.code];
+    expect(answers.map((answer) => [answer.id, codeOf(answer)]).sort()).toEqual([
+      [1, "Internal"],
+      [2, false],
+      [3, "Internal"],
     ]);
   });
 });

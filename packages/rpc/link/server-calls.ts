@@ -93,8 +93,9 @@ async function run(
   try {
     if (!method) throw noSuchRpc(dispatcher.errors);
     if (call.message.length > maxRequestBytes(method)) throw tooLarge(dispatcher.errors, maxRequestBytes(method));
-    const { message, headers } = await dispatcher.invoke(method, fromBinary(method.input, call.message), {
-      headers: fromCallHeaders(call),
+    const request = read(method, call);
+    const { message, headers } = await dispatcher.invoke(method, request.message, {
+      headers: request.headers,
       // It has waited for its turn.
       timeoutMs: call.timeoutMs ? call.timeoutMs - (dispatcher.clock() - arrivedAt) : undefined,
       isPeer: true,
@@ -109,6 +110,15 @@ async function run(
     const answer = failedAnswer(id, error);
     if (bytesOfAnswer(answer) <= MAX_FRAME_BYTES) return answer;
     return failedAnswer(id, new ConnectError("too much to tell", error.code));
+  }
+}
+
+/** INTERNAL is what gRPC calls a request that can't be read ("Status codes and their use in gRPC"). */
+function read(method: DescMethodUnary, call: Call) {
+  try {
+    return { message: fromBinary(method.input, call.message), headers: fromCallHeaders(call) };
+  } catch (cause) {
+    throw new ConnectError("the call can't be read", Code.Internal, undefined, undefined, cause);
   }
 }
 
