@@ -65,6 +65,8 @@ export interface Petstore extends AsyncDisposable {
   isRunning(which: Which): boolean;
   /** What was logged so far, by some processes or by all. */
   logs(which?: Which): string;
+  /** The process of that name, or the first of that kind. */
+  pid(which: Which): number;
   /** Ends all processes and removes the data. */
   stop(): Promise<void>;
 }
@@ -149,6 +151,7 @@ function petstore(
     arm: running.arm,
     isRunning: running.isRunning,
     logs: running.logs,
+    pid: running.pid,
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -272,6 +275,8 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
   const isRunning = (which: Which): boolean =>
     select(instances, which).every(({ name }) => processes.get(name)?.isRunning);
 
+  const pid = (which: Which): number => processes.get(select(instances, which)[0].name)?.child.pid ?? 0;
+
   async function stop(): Promise<void> {
     const command: Command = { type: "stop" };
     for (const running of processes.values()) {
@@ -290,6 +295,7 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     ended,
     arm,
     isRunning,
+    pid,
     stop,
     logs: (which?: Which) =>
       (which ? select(instances, which) : instances).map(({ name }) => logs.get(name) ?? "").join(""),
