@@ -1,0 +1,54 @@
+/** One raw connection to a port: bytes go out as they are, and all that comes is kept. */
+import { connect } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Find } from "./find.ts";
+
+/** How the connection ends: this side has no more to say, or breaks it off. */
+export type End = "FIN" | "RST";
+
+export interface Exchange {
+  readonly received: Buffer;
+  /** The other side broke it off, so that something it said may be lost. */
+  readonly isCut: boolean;
+}
+
+/** Nothing is judged by the clock: a connection that is open for so long is one that nobody ever closes. */
+const FORGOTTEN_MS = 60_000;
+
+/** Sends the parts one after the other, each in a packet of its own, and resolves when the connection is closed. */
+export async function exchange(port: number, parts: readonly Buffer[], end: End): Promise<Exchange> {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  const chunks: Buffer[] = [];
+  let isCut = end === "RST";
+  const { promise: closed, resolve, reject } = Promise.withResolvers<void>();
+  socket.on("data", (chunk: Buffer) => void chunks.push(chunk));
+  socket.on("error", () => {
+    isCut = true;
+  });
+  socket.once("close", () => resolve());
+  const forgotten = setTimeout(() => {
+    socket.destroy();
+    reject(new Find("a connection is never closed, though nothing more is to come"));
+  }, FORGOTTEN_MS);
+  try {
+    for (const part of parts) {
+      if (socket.destroyed) break;
+      socket.write(part);
+      if (parts.length > 1) await nextTurn();
+    }
+    if (end === "FIN") socket.end();
+    else socket.write("", () => socket.resetAndDestroy());
+    await closed;
+  } finally {
+    clearTimeout(forgotten);
+  }
+  return { received: Buffer.concat(chunks), isCut };
+}
+
+/** So many parts of about the same length. */
+export function cutInto(count: number, bytes: Buffer): Buffer[] {
+  const size = Math.max(1, Math.ceil(bytes.length / Math.max(1, count)));
+  const parts: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += size) parts.push(bytes.subarray(at, at + size));
+  return parts;
+}

@@ -1,0 +1,88 @@
+/** What is true of every answer, whatever was sent. Each function throws a Find for one that breaks it. */
+import { Code } from "@connectrpc/connect";
+import { reasonsOf } from "connect-transcoder/errors/reasons";
+import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
+import { codeName } from "../api/cases/case.ts";
+import { innerWorkings } from "../harness/inner-workings.ts";
+import { expectThat, Find } from "./find.ts";
+import type { HttpAnswer } from "./http1-answers.ts";
+
+const statuses = new Map(reasonsOf(ErrorReasonSchema).map(({ code, status }) => [code, status]));
+const rpcCodes = new Set(
+  Object.values(Code)
+    .filter((code) => typeof code === "number")
+    .map((code) => codeName(code, Code)),
+);
+
+/** What somebody else has to be asked about: a fault of the server, which no request may be told of. */
+const FAULTS = new Set(["INTERNAL", "UNKNOWN", "DATA_LOSS"]);
+const SORRY = /Something went wrong|gave no answer/;
+
+/** `sent` is what the caller said, which an answer may quote. */
+export function judgeText(text: string, sent: Buffer): void {
+  expectThat(!SORRY.test(text), "an answer speaks of a fault of the server", text.slice(0, 500));
+  for (const pattern of innerWorkings) {
+    const [found] = pattern.exec(text) ?? [];
+    if (found !== undefined && !sent.includes(found) && !sent.includes(Buffer.from(found, "latin1")))
+      throw new Find("an answer tells of inner workings", `${found}: ${text.slice(0, 500)}`);
+  }
+}
+
+/** Of HTTP and, within it, of unary Connect; `process` is who answered. */
+export function judgeHttp({ status, headers, body }: HttpAnswer, process: string, sent: Buffer): void {
+  if (process === "gateway") {
+    const id = headers.get("x-request-id") ?? "";
+    expectThat(/^[A-Za-z0-9._:/+=-]{1,128}$/.test(id), `an answer ${status} has no X-Request-Id`);
+    expectThat(headers.get("api-version") === "1.0.0", `an answer ${status} has no API-Version`);
+  }
+  expectThat(!headers.has("set-cookie"), "an answer sets a cookie");
+  if (status < 400) return;
+  const text = body.toString("utf8");
+  judgeText(text, sent);
+  if (!/^application\/(problem\+)?json/.test(headers.get("content-type") ?? "")) {
+    // 505: a stream in both directions, over HTTP/1.1.
+    expectThat([503, 505].includes(status) || status < 500, `an answer ${status}`, text.slice(0, 500));
+    // The servers of services answer what is no RPC in plain text; the gateway has a record for everything.
+    expectThat(
+      process !== "gateway" || body.length === 0,
+      `an answer ${status} of the gateway is no JSON`,
+      text.slice(0, 500),
+    );
+    return;
+  }
+  if (body.length > 0) judgeRecord(status, text, process);
+  else expectThat(status < 500, `an answer ${status}`);
+}
+
+function judgeRecord(status: number, text: string, process: string): void {
+  const record = parse(text);
+  const { code, message } = record;
+  if (typeof code === "string" && statuses.has(code)) {
+    expectThat(
+      record.status === status && statuses.get(code) === status,
+      `the record of ${code} does not fit its status`,
+      text,
+    );
+    expectThat(typeof message === "string" && message !== "", `the record of ${code} has no message`, text);
+    expectThat(status < 500 || status > 502, `an answer ${status} ${code}`, text);
+    return;
+  }
+  const rpcCode = `${code}`.toUpperCase();
+  expectThat(rpcCodes.has(rpcCode), `an answer ${status} of ${process} is no record`, text);
+  judgeRpcError(rpcCode, `${message ?? ""}`, { isReadable: true });
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Find("the body of an error is not JSON", text.slice(0, 500));
+  }
+}
+
+/** `isReadable`: the protocol has another code for a message that can't be read than INTERNAL, which gRPC gives to it. */
+export function judgeRpcError(code: string, message: string, { isReadable }: { readonly isReadable: boolean }): void {
+  const isFault = FAULTS.has(code) && (isReadable || code !== "INTERNAL");
+  expectThat(!isFault, `an RPC fails with ${code}`, message.slice(0, 500));
+  expectThat(!SORRY.test(message), "an RPC speaks of a fault of the server", message.slice(0, 500));
+}

@@ -1,0 +1,161 @@
+/** The petstore that is fuzzed: real processes that ask for credentials, and what can be seen of them from outside. */
+import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createKey, formatKeyFile, noKeys } from "@petstore/rpc/auth/key-file";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { type ProcessName, processNames } from "../../config.ts";
+import { type Petstore, SECRET, startPetstore } from "../harness/petstore.ts";
+import { Find } from "./find.ts";
+import { createNeighbour, type Neighbour } from "./neighbour.ts";
+
+/** What no log, error or answer may hold; in a case "{key}" and the like stand for them. */
+export interface Credentials {
+  readonly key: string;
+  readonly token: string;
+  readonly secret: string;
+}
+
+export interface Subject extends AsyncDisposable {
+  readonly credentials: Credentials;
+  port(name: ProcessName): number;
+  readonly neighbour: Neighbour;
+  /** Nanoseconds of the processor that the main threads have used so far; undefined where the system does not say. */
+  cpu(): number | undefined;
+  /** Files and sockets that each process has open; undefined where the system does not say. */
+  open(): ReadonlyMap<ProcessName, number> | undefined;
+  /** Resident memory of the largest process, in bytes; undefined where the system does not say. */
+  memory(): number | undefined;
+  /** Throws a Find for a process that has ended, which is started again, and for a line in the log since the last look. */
+  look(): Promise<void>;
+}
+
+/** A leak ends the process before it is ever that large. */
+const HEAP_MB = 256;
+
+export async function startSubject(): Promise<Subject> {
+  await using stack = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), "petstore-fuzz-"));
+  stack.defer(() => rm(dir, { recursive: true, force: true }));
+  const { env, credentials } = await authentication(dir);
+  const petstore = stack.use(
+    await startPetstore({
+      replicas: 1,
+      env: {
+        ...env,
+        LOG_LEVEL: "warn",
+        NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
+        // What reads their headers is tried, too.
+        TRUST_PROXY: "127.0.0.1",
+        RATE_LIMIT: "1000000/s",
+        CORS_ORIGINS: "https://shop.example",
+      },
+    }),
+  );
+  const port = (name: ProcessName) => Number(new URL(petstore.url(name)).port);
+  const neighbour = stack.use(createNeighbour(port, credentials.key));
+  await neighbour.furnish();
+  const look = createLook(petstore, Object.values(credentials));
+  const owned = stack.move();
+  return {
+    credentials,
+    port,
+    neighbour,
+    cpu: () => onLinux(() => sum(processNames.map((name) => Number(proc(petstore, name, "schedstat").split(" ")[0])))),
+    open: () =>
+      onLinux(() => new Map(processNames.map((name) => [name, readdirSync(`/proc/${petstore.pid(name)}/fd`).length]))),
+    memory: () => onLinux(() => Math.max(...processNames.map((name) => residentOf(proc(petstore, name, "status"))))),
+    look,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function authentication(dir: string) {
+  const { content, key } = createKey(noKeys, { name: "fuzz", scopes: ["*"], expires: undefined });
+  const { publicKey, privateKey } = await generateKeyPair("ES256");
+  const jwk = { ...(await exportJWK(publicKey)), kid: "1", alg: "ES256", use: "sig" };
+  const [keys, jwks] = [join(dir, "keys.json"), join(dir, "jwks.json")];
+  await writeFile(keys, formatKeyFile(content));
+  await writeFile(jwks, JSON.stringify({ keys: [jwk] }));
+  const token = await new SignJWT({ scope: "*" })
+    .setProtectedHeader({ alg: "ES256", kid: "1", typ: "at+jwt" })
+    .setIssuer("https://login.example")
+    .setAudience("petstore")
+    .setSubject("fuzz")
+    .setExpirationTime("1d")
+    .sign(privateKey);
+  const env = {
+    AUTH_MODE: "keys,jwt",
+    API_KEYS_FILE: keys,
+    JWT_ISSUER: "https://login.example",
+    JWT_AUDIENCE: "petstore",
+    JWT_JWKS: jwks,
+  };
+  return { env, credentials: { key, token, secret: SECRET } };
+}
+
+/** Below this a line of the log is about a request, and what was wrong with it. */
+const HARMLESS = new Set(["trace", "debug", "info", "warn"]);
+
+function createLook(petstore: Petstore, secrets: readonly string[]): () => Promise<void> {
+  const read = new Map<ProcessName, number>();
+  const pids = new Map(processNames.map((name) => [name, petstore.pid(name)]));
+
+  /** Whole lines that came since the last time. */
+  function newLines(name: ProcessName): string[] {
+    const all = petstore.logs(name);
+    const from = read.get(name) ?? 0;
+    const end = all.lastIndexOf("\n") + 1;
+    read.set(name, Math.max(from, end));
+    return all.slice(from, end).split("\n").filter(Boolean);
+  }
+
+  return async () => {
+    const finds: Find[] = [];
+    for (const name of processNames) {
+      const lines = newLines(name);
+      if (!petstore.isRunning(name) || petstore.pid(name) !== pids.get(name)) {
+        finds.unshift(new Find(`${name} ended`, lines.slice(-3).join("\n")));
+        if (!petstore.isRunning(name)) await petstore.start(name);
+        pids.set(name, petstore.pid(name));
+        continue;
+      }
+      for (const line of lines) {
+        const problem = problemIn(line, secrets);
+        if (problem !== undefined) finds.push(new Find(`${name} logs ${problem}`, line.slice(0, 2000)));
+      }
+    }
+    const [first] = finds;
+    if (first) throw first;
+  };
+}
+
+function problemIn(line: string, secrets: readonly string[]): string | undefined {
+  if (secrets.some((secret) => line.includes(secret))) return "a secret";
+  const record = ((): { level?: string; msg?: string; err?: { message?: string; stack?: string } } | undefined => {
+    try {
+      return JSON.parse(line);
+    } catch {
+      return undefined;
+    }
+  })();
+  // Such as a warning of node's about listeners that become ever more.
+  if (!record) return "what is no record";
+  if (!HARMLESS.has(record.level ?? "")) return `at ${record.level}: ${record.msg}, ${record.err?.message}`;
+  return record.err?.stack === undefined ? undefined : "a stack";
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
+const residentOf = (status: string): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+const proc = (petstore: Petstore, name: ProcessName, file: string) =>
+  readFileSync(`/proc/${petstore.pid(name)}/${file}`, "utf8");
+
+/** Undefined elsewhere, and for a process that is just ending. */
+function onLinux<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
