@@ -14,3 +14,16 @@ export class Find extends Error {
 export function expectThat(holds: boolean, problem: string, detail?: string): void {
   if (!holds) throw new Find(problem, detail);
 }
+
+/** What an error is and where it was thrown, without its words: they may quote the case. */
+export function kindOf({
+  name,
+  stack = "",
+}: {
+  readonly name?: string | undefined;
+  readonly stack?: string | undefined;
+}): string {
+  const [, place] = /^\s+at (?:async )?([\w.#<>$ ]+) \(/m.exec(stack) ?? [];
+  // The stack ends anywhere.
+  return place === undefined || name === "RangeError" ? `${name}` : `${name} in ${place}`;
+}

@@ -28,14 +28,20 @@ const CASES_PER_SLICE = 100;
 const SLICES_PER_SUBJECT = 60;
 /** Cases that are looked through when what one did was seen later. */
 const TAIL = 20;
-const SHRINK_MS = 120_000;
+/** Of one target: what comes after so many is the same again, in other words. */
+const MAX_FINDS = 20;
+const SHRINK_MS = 60_000;
 /** Connections and files that may stay open beyond those at the start. */
 const SPARE_FILES = 20;
+/** Beside the heap there may be some hundred megabytes: code, buffers, what the store has mapped. */
+const MAX_MEMORY = 640 * 1024 * 1024;
 
 export async function fuzz({ targets, seed, isOver, onCase, onFinding }: RunOptions): Promise<void> {
   const known = new Set<string>();
+  const isNew = (target: string, { problem }: Find) =>
+    !known.has(`${target} ${problem}`) && [...known].filter((one) => one.startsWith(`${target} `)).length < MAX_FINDS;
   const report = (target: string, find: Find, path?: string) => {
-    if (known.has(`${target} ${find.problem}`)) return;
+    if (!isNew(target, find)) return;
     known.add(`${target} ${find.problem}`);
     onFinding({ target, find, path });
   };
@@ -50,13 +56,13 @@ export async function fuzz({ targets, seed, isOver, onCase, onFinding }: RunOpti
       for (const [index, one] of cases.entries()) {
         const find = await trials.try(target, asInFile(one));
         onCase(target.name);
-        if (find && !known.has(`${target.name} ${find.problem}`)) {
+        if (find && isNew(target.name, find)) {
           const { least, shown } = await smallest(trials, target, { cases, seed: seed + slice, index }, find);
           report(target.name, shown, least === undefined ? undefined : saveCase(target.name, shown.problem, least));
         }
         if (isOver()) break;
       }
-      if (subject && atStart) await expectClosed(subject, atStart).catch((error) => report(target.name, error));
+      if (subject && atStart) await expectRest(subject, atStart).catch((error) => report(target.name, error));
     }
   }
 }
@@ -95,11 +101,13 @@ async function smallest(trials: Trials, target: Target<unknown>, { cases, seed, 
   return { least: undefined, shown: find };
 }
 
-/** All connections of cases are closed, so what they had open is as well, after a while. */
-async function expectClosed(subject: Subject, atStart: ReadonlyMap<string, number>): Promise<void> {
+/** All connections of cases are closed, so what they took is given back, after a while. */
+async function expectRest(subject: Subject, atStart: ReadonlyMap<string, number>): Promise<void> {
   const tooMany = () =>
     [...(subject.open() ?? [])].find(([name, count]) => count > (atStart.get(name) ?? 0) + SPARE_FILES);
   for (let asked = 0; tooMany() && asked < 1000; asked++) await subject.neighbour.ask("gateway");
+  const memory = subject.memory() ?? 0;
+  if (memory > MAX_MEMORY) throw new Find("a process takes ever more memory", `${Math.round(memory / 1e6)} MB`);
   const [name, count] = tooMany() ?? [];
   if (name !== undefined)
     throw new Find(`${name} keeps connections open`, `${count}, ${atStart.get(name as never)} at the start`);

@@ -7,7 +7,7 @@ import { createKey, formatKeyFile, noKeys } from "@petstore/rpc/auth/key-file";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { type ProcessName, processNames } from "../../config.ts";
 import { type Petstore, SECRET, startPetstore } from "../harness/petstore.ts";
-import { Find } from "./find.ts";
+import { Find, kindOf } from "./find.ts";
 import { createNeighbour, type Neighbour } from "./neighbour.ts";
 
 /** What no log, error or answer may hold; in a case "{key}" and the like stand for them. */
@@ -133,7 +133,7 @@ function createLook(petstore: Petstore, secrets: readonly string[]): () => Promi
 
 function problemIn(line: string, secrets: readonly string[]): string | undefined {
   if (secrets.some((secret) => line.includes(secret))) return "a secret";
-  const record = ((): { level?: string; msg?: string; err?: { message?: string; stack?: string } } | undefined => {
+  const record = ((): { level?: string; err?: { type?: string; stack?: string } } | undefined => {
     try {
       return JSON.parse(line);
     } catch {
@@ -142,7 +142,8 @@ function problemIn(line: string, secrets: readonly string[]): string | undefined
   })();
   // Such as a warning of node's about listeners that become ever more.
   if (!record) return "what is no record";
-  if (!HARMLESS.has(record.level ?? "")) return `at ${record.level}: ${record.msg}, ${record.err?.message}`;
+  const kind = kindOf({ name: record.err?.type, stack: record.err?.stack });
+  if (!HARMLESS.has(record.level ?? "")) return `at level ${record.level}: ${kind}`;
   return record.err?.stack === undefined ? undefined : "a stack";
 }
 

@@ -16,7 +16,7 @@ import { inputReader } from "../../../packages/transcoder/request/input.ts";
 import { serviceConfig } from "../../../services/config.ts";
 import { DomainError } from "../../../services/resource/errors.ts";
 import { readPage } from "../../../services/resource/page.ts";
-import { expectThat, Find } from "../find.ts";
+import { expectThat, Find, kindOf } from "../find.ts";
 import { type Json, jsonBytes, oddJson } from "../messages.ts";
 import type { LocalTarget } from "../target.ts";
 import { bytesOf, oddField, oddString, repeated, type Text } from "../texts.ts";
@@ -40,11 +40,7 @@ async function only(
   } catch (error) {
     if (error instanceof Find) throw error;
     const isKnown = known.some((kind) => error instanceof kind);
-    expectThat(
-      isKnown,
-      `${what} fails with ${(error as Error)?.name}: ${(error as Error)?.message}`,
-      (error as Error)?.stack,
-    );
+    expectThat(isKnown, `${what} fails with ${kindOf(error as Error)}`, (error as Error).stack);
     return error as Error;
   }
 }
