@@ -1,6 +1,7 @@
 /** Clients that keep their connections, across a stop: every request gets its answer. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { createClosing } from "./closing.ts";
@@ -118,6 +119,33 @@ test("connections that wait to be accepted when the server stops to listen are s
   const answers = await Promise.all(connections.map(({ answers }) => answers(1)));
   expect(answers.map(([answer = ""]) => CLOSE.test(answer))).toEqual(connections.map(() => true));
   await closed;
+});
+
+test("requests that have arrived on idle connections, and are not read when they are to be closed, are answered", async () => {
+  const { app, port, gate, closing, endLameDuck } = await start();
+  const slow = Promise.withResolvers<void>();
+  const last = open(port);
+  const idle = Array.from({ length: 20 }, () => open(port));
+  for (const { socket, answers } of idle) {
+    socket.write(GET);
+    await answers(1);
+  }
+  gate.wait = slow.promise;
+  const running = once(app.server, "request");
+  last.socket.write(GET);
+  const [, response] = await running;
+  const closed = closing.close();
+  endLameDuck();
+  while (app.server.listening) await nextTurn();
+  gate.wait = Promise.resolve();
+  // The last answer is out, and the server has had no turn to read.
+  response.prependListener("close", () => {
+    for (const { socket } of idle) socket.write(GET);
+  });
+  slow.resolve();
+  await closed;
+  const all = await Promise.all(idle.map(({ answers }) => answers(2)));
+  expect(all.map((answers) => answers.length)).toEqual(idle.map(() => 2));
 });
 
 test("requests that run at the stop, and those that came behind them, are answered before their connection ends", async () => {

@@ -1,6 +1,7 @@
 /** How the gateway stops without losing a request that is on its way. */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { acceptWaiting } from "@petstore/rpc/server/listen";
 import { announceClose } from "@petstore/rpc/server/one-port";
 import type { Runtime } from "@petstore/runtime/clock";
@@ -106,12 +107,16 @@ function watchAnswers(server: Server) {
       for (const [socket, { newest }] of connections)
         if (newest && !newest.headersSent && isReadToEnd(socket)) newest.shouldKeepAlive = false;
     },
-    /** Resolves when no answer is unfinished. */
-    allWritten(): Promise<void> {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      written = resolve;
-      if (unfinished === 0) resolve();
-      return promise;
+    /**
+     * Resolves when no answer is unfinished, and no request has arrived that is not read yet: two turns of the event loop
+     * bring none, of which the first may have read before it arrived.
+     */
+    async allWritten(): Promise<void> {
+      for (let quietTurns = 0; quietTurns < 2; ) {
+        if (unfinished > 0) await new Promise<void>((resolve) => (written = resolve));
+        await nextTurn();
+        quietTurns = unfinished > 0 ? 0 : quietTurns + 1;
+      }
     },
   };
 }

@@ -54,9 +54,12 @@ const response = (status: number, headers: object, body: string) =>
     headers: Object.entries(headers).filter(([name]) => !name.startsWith(":")),
   });
 
-/** HTTP/1.1 on connections that are kept as long as the gateway wants. */
+/**
+ * HTTP/1.1 on connections that are kept as long as the gateway wants. They take turns: a pool that prefers the one used last
+ * leaves others idle, and such a one may be closed just when it is needed again.
+ */
 export function http1({ http }: Petstore): Door {
-  const agent = new Agent({ keepAlive: true });
+  const agent = new Agent({ keepAlive: true, scheduling: "fifo" });
   const send = async (url: unknown, { method = "GET", headers, body }: RequestInit = {}) => {
     const signal = AbortSignal.timeout(LATE_MS);
     const call = request(String(url), { agent, method, headers: headers as Record<string, string>, signal });
