@@ -23,6 +23,8 @@ const READS = 19;
 /** The load is measured at its peak by so many requests, and then this part of it is kept up. */
 const PEAK_REQUESTS = 500;
 const LOAD = 0.7;
+/** Before the next one, as an orchestrator waits: it can't see whether the callers of a process have come back to it. */
+const MIN_READY_MS = 5_000;
 /** Generous: a client that is idle for longer, on a machine that is busy, is none of the petstore's. */
 const LAME_DUCK = "3s";
 
@@ -98,6 +100,7 @@ async function rollingRestart(petstore: Launched, mongodbUri: string): Promise<v
       await petstore.restart(name);
       restarts++;
       await Promise.all(open.map(({ door }) => door.connected()));
+      await sleep(MIN_READY_MS);
     }
     const met = open.map(({ name, door, seen }) => [
       name,

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { instanceOf, type ProcessName, portOf, processNames, type ServiceName } from "../../config.ts";
 import { freePorts } from "./instances.ts";
 
@@ -16,7 +17,10 @@ export interface Launched extends AsyncDisposable {
   urls(service: ServiceName): readonly string[];
   /** The names of all processes, such as "pet-2". */
   readonly names: readonly string[];
-  /** SIGTERM; resolves when the launcher has started it again and it is ready. Rejects when it did not end in good order. */
+  /**
+   * SIGTERM; resolves when the launcher has started it again, and every service has all its replicas. Rejects when it did not
+   * end in good order.
+   */
   restart(name: string): Promise<void>;
   /** What was printed so far, by the launcher and by all processes; only warnings and worse are logged. */
   output(): string;
@@ -65,6 +69,13 @@ export async function launch(mongodbUri: string, replicas: number, env: Record<s
     }
   }
 
+  const http = `http://127.0.0.1:${portBase}`;
+  /** As a gateway sees it, any of them. */
+  async function isWhole(): Promise<boolean> {
+    const answer = await fetch(`${http}/readyz`, { headers: { connection: "close" } });
+    return answer.ok && !(await answer.text()).includes("degraded");
+  }
+
   const instances = processNames.flatMap((kind) =>
     Array.from({ length: replicas }, (_, i) => ({ kind, replica: i + 1, name: instanceOf(kind, i + 1, replicas) })),
   );
@@ -72,7 +83,7 @@ export async function launch(mongodbUri: string, replicas: number, env: Record<s
 
   await printed(/is ready/, 1);
   return {
-    http: `http://127.0.0.1:${portBase}`,
+    http,
     urls: (service) =>
       Array.from({ length: replicas }, (_, i) => `http://127.0.0.1:${portOf(service, portBase, i + 1)}`),
     names: instances.map(({ name }) => name),
@@ -85,6 +96,7 @@ export async function launch(mongodbUri: string, replicas: number, env: Record<s
       const end = (await printed(new RegExp(`^${name} ended .*$`, "gm"), times)).at(-1);
       if (!end?.includes("(exit code 0)")) throw new Error(`${end}:\n${output.slice(-5_000)}`);
       await printed(new RegExp(`^${name} is back at .*$`, "gm"), times);
+      while (!(await isWhole())) await sleep(250);
     },
     output: () => output,
     async [Symbol.asyncDispose]() {
