@@ -248,6 +248,29 @@ describe("a stop", () => {
     await closed;
   });
 
+  test("costs no request of HTTP/2 clients that ask without a pause", async () => {
+    const lameDuck = Promise.withResolvers<void>();
+    const { app, url } = await start();
+    const closing = createClosing(app, { ...realTime, lameDuckMs: 1, sleep: () => lameDuck.promise });
+    const counts = { asked: 0, answered: 0 };
+    const sessions = Array.from({ length: 4 }, () => http2({ url }));
+    const clients = sessions.flatMap((session) =>
+      Array.from({ length: 5 }, async () => {
+        while (!session.closed) {
+          counts.asked++;
+          const answer = await askHttp2(session, { path: "/pets/7" }).catch(() => undefined);
+          if (answer?.status === 200) counts.answered++;
+        }
+      }),
+    );
+    await expect.poll(() => counts.answered, { timeout: 30_000 }).toBeGreaterThan(200);
+    const closed = closing.close();
+    await Promise.all(clients);
+    lameDuck.resolve();
+    await closed;
+    expect(counts.answered).toBe(counts.asked);
+  });
+
   test("on HTTP/1.1 each connection ends with its next answer", async () => {
     const lameDuck = Promise.withResolvers<void>();
     const started = await start();
