@@ -132,6 +132,51 @@ export const protections = {
       ),
     ],
   },
+  overload: {
+    protection: "A process admits what it can finish in time, and refuses the rest early, lists first",
+    trials: [
+      trial(
+        "ten times what it can bear",
+        "packages/rpc/admission/simulation.test.ts",
+        "at ten times what it can bear it answers as much, and nobody waits for three times as long",
+      ),
+      trial(
+        "lists without end, while others place orders",
+        "packages/rpc/admission/simulation.test.ts",
+        "orders are placed and completed as if nothing were, while lists come at ten times the peak",
+      ),
+      trial(
+        "one caller that asks for everything",
+        "gateway/overload.test.ts",
+        "who asks for everything is refused, and keeps nobody else out",
+      ),
+    ],
+  },
+  tls: {
+    protection: "TLS 1.2 or newer where a certificate is configured, and certificates between own processes",
+    trials: [
+      trial(
+        "an older version",
+        "packages/rpc/server/handshakes.test.ts",
+        "takes TLS 1.2 and 1.3, and nothing older, even where Node would",
+      ),
+      trial(
+        "handshakes that stop, break off or are none",
+        "packages/rpc/server/handshakes.test.ts",
+        "those who don't get that far",
+      ),
+      trial(
+        "many handshakes of one address",
+        "packages/rpc/server/handshakes.test.ts",
+        "wait for their turn, one connection of an address after the other",
+      ),
+      trial(
+        "a client without a certificate of the petstore's",
+        "packages/rpc/server/handshakes.test.ts",
+        "whoever shows none is a stranger, and nothing is said of it",
+      ),
+    ],
+  },
   sizes: {
     protection: "Bodies, messages, headers, targets, nesting and every field have limits",
     trials: [
@@ -444,7 +489,7 @@ export const owasp: readonly Risk[] = [
   },
   {
     name: "API4 Unrestricted resource consumption",
-    by: ["rates", "sizes", "connections", "memory", "turns", "http2", "slow", "linear"],
+    by: ["rates", "overload", "sizes", "connections", "memory", "turns", "http2", "slow", "linear"],
     answer: "Rates are off until `RATE_LIMIT` is set; the rest always holds. How much may be stored has no limit.",
   },
   {
@@ -466,7 +511,7 @@ export const owasp: readonly Risk[] = [
   },
   {
     name: "API8 Security misconfiguration",
-    by: ["start", "rebinding", "browsers", "errors", "secrets", "containers"],
+    by: ["start", "tls", "rebinding", "browsers", "errors", "secrets", "containers"],
     answer: "The defaults are safe on one machine, and a wrong value is refused at the start.",
   },
   {
@@ -492,7 +537,7 @@ export const envoy: readonly Risk[] = [
   },
   {
     name: "overload_manager",
-    by: ["memory", "connections"],
+    by: ["overload", "memory", "connections"],
     answer:
       "What strangers' requests, answers and connections take is counted and bounded, each with a refusal beyond it.",
   },
