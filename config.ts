@@ -194,7 +194,7 @@ export function processConfig(
   const { tls, internalTls } = tlsConfig(values, name);
   const local = (service: ServiceName) =>
     Array.from({ length: replicasOf(REPLICAS, service) }, (_, i) =>
-      origin(values.HOST, portOf(service, PORT_BASE, i + 1), tls && "https"),
+      origin(values.HOST, portOf(service, PORT_BASE, i + 1), (tls ?? internalTls) && "https"),
     );
   return {
     name,
