@@ -12,6 +12,7 @@ import {
   statusSchema,
   toEtag,
   toPetStatus,
+  whileVisible,
 } from "../resource/record.ts";
 
 const factsSchema = s.object({ name: s.string });
@@ -103,6 +104,7 @@ export const PETS = schema<PetDoc>()(
     endedOn: ["endedOn"],
   },
   petDocSchema,
+  whileVisible((doc: PetDoc) => viewOf(doc)),
 );
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";
 export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"]>;
