@@ -77,10 +77,10 @@ test("one whose time is over ends at the service, which says so", async () => {
 
 test("one whose time is over ends at the caller when the service says nothing", async () => {
   const { client, link } = await unanswered();
-  expect((await failureOf(ask(client, 1, { timeoutMs: 50 }))).code).toBe(Code.DeadlineExceeded);
+  expect((await failureOf(ask(client, 1, { timeoutMs: 3_000 }))).code).toBe(Code.DeadlineExceeded);
   const { received, count } = await link();
   await count(3);
-  expect(received[1]?.calls[0]?.timeoutMs).toBeLessThanOrEqual(50);
+  expect(received[1]?.calls[0]?.timeoutMs).toBeLessThanOrEqual(3_000);
   expect(received[2]?.cancels).toEqual([1]);
 });
 
