@@ -114,10 +114,7 @@ function isHandshake(head: Buffer): boolean | undefined {
 
 function refusePlain(http: Server, socket: Socket): void {
   const error = Object.assign(new Error("plain HTTP on a port of TLS"), { code: "ERR_SSL_HTTP_REQUEST" });
-  if (http.emit("clientError", error, socket)) return;
-  const words = "This port takes https alone.\n";
-  const head = `HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: ${words.length}\r\nconnection: close`;
-  socket.end(`${head}\r\n\r\n${words}`, () => socket.destroy());
+  if (!http.emit("clientError", error, socket)) socket.destroy();
 }
 
 /** Says something at most so often, and how much was left unsaid. */

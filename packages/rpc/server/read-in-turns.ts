@@ -59,7 +59,8 @@ type ParserError = Error & { readonly code?: string; rawPacket?: Buffer };
 function refusePlainly({ code = "" }: ParserError, socket: Duplex): void {
   const status =
     { HPE_HEADER_OVERFLOW: 431, HPE_CHUNK_EXTENSIONS_OVERFLOW: 413, ERR_HTTP_REQUEST_TIMEOUT: 408 }[code] ?? 400;
-  if (socket.writable) socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);
+  const words = code === "ERR_SSL_HTTP_REQUEST" ? "This port takes https alone.\n" : "";
+  if (socket.writable) socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n${words}`);
   socket.destroy();
 }
 
