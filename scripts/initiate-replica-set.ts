@@ -55,7 +55,9 @@ async function makeAdmin(): Promise<void> {
     await ask(alone, { createUser: admin?.username, pwd: admin?.password, roles });
     console.log(`made the user ${admin?.username}`);
   } catch (error) {
-    if (!isCode(error, UNAUTHORIZED, USER_EXISTS)) throw error;
+    if (isCode(error, UNAUTHORIZED, USER_EXISTS)) return;
+    // After an election another server may be the primary, where nobody can be made from here. Nobody has to be, perhaps.
+    await ask(uri, { ping: 1 }).catch(() => Promise.reject(error));
   }
 }
 
