@@ -18,8 +18,8 @@ export type Insist = (operation: Operation) => Promise<Outcome>;
 export interface SellingOptions {
   /** After each write, so many records are read, and no older than they were acknowledged. */
   readonly reads?: number;
-  /** Every other create has no key: for clients that never send twice. Otherwise every operation may be repeated. */
-  readonly withoutKeys?: boolean;
+  /** Whether every other create has no key now: for clients that don't send twice. Otherwise every operation may be repeated. */
+  readonly withoutKeys?: () => boolean;
 }
 
 /** So many clients with the same way to send. */
@@ -27,7 +27,7 @@ export const clients = (count: number, insist: Insist): readonly Insist[] =>
   Array.from({ length: count }, () => insist);
 
 /** Lets several clients work until `end`, each one thing after the other. */
-export function startSelling(ways: readonly Insist[], { reads = 0, withoutKeys = false }: SellingOptions = {}) {
+export function startSelling(ways: readonly Insist[], { reads = 0, withoutKeys = () => false }: SellingOptions = {}) {
   /** The last acknowledged state of every record. No two clients write to the same one. */
   const acknowledged = new Map<string, Shown>();
   const newest: Shown[] = [];
@@ -55,7 +55,7 @@ export function startSelling(ways: readonly Insist[], { reads = 0, withoutKeys =
     for (let round = 0; !over; round++) {
       const client = createClient((operation) => write(operation, insist));
       const mark = 1 + round * ways.length + number;
-      const key = withoutKeys && round % 2 === 1 ? undefined : `key-${mark}`;
+      const key = round % 2 === 1 && withoutKeys() ? undefined : `key-${mark}`;
       const steps: Operation[] = [
         { do: "create category", mark, key },
         { do: "create pet", category: 0, mark, key },
