@@ -31,7 +31,7 @@ function validatorOf(file: DescFile): Known {
     const files = below.filter(hasRules);
     const rules = rulesInUse(below);
     found = validators.find(
-      (known) => files.every((each) => known.files.includes(each)) && rules.isSubsetOf(known.rules),
+      (known) => files.every((each) => known.files.includes(each)) && [...rules].every((rule) => known.rules.has(rule)),
     );
     if (!found) {
       const validator = createValidator({ registry: createRegistry(...files) });
