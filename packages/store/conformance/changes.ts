@@ -274,6 +274,8 @@ export function changes(open: OpenSubject): void {
       "é",
       "0".repeat(5000),
       "f".repeat(64),
+      "82FFFFFF0000000001",
+      `82${"F".repeat(40)}`,
       `${known}0`,
       known.slice(1),
       known.toUpperCase() + known,

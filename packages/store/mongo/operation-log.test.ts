@@ -1,7 +1,8 @@
 import { serialize as serialized } from "bson";
 import { describe, expect, test } from "vitest";
-import { Corrupt } from "../port.ts";
-import { type Operation, outcome, readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
+import type { Told } from "../document/told.ts";
+import { Corrupt, type Doc } from "../port.ts";
+import { type Operation, outcome, readStored, type Stored, toldBy, toStored, unchanged } from "./operation-log.ts";
 
 const change = (by: string, number: number): Operation => ({ by, number });
 
@@ -75,4 +76,21 @@ describe("the outcome of a change", () => {
     expect(outcome(ours, base, undefined)).toBe("unknown");
     expect(outcome(ours, documentOf(change("us", 1), change("a", 1)), documentOf(change("b", 1)))).toBe("unknown");
   });
+});
+
+test("what a change tells is in its own entry alone, and what was shown only when nothing is any more", () => {
+  const shownOf = (doc: Doc) => ("name" in doc ? { name: doc.name } : undefined);
+  const write = (by: string, before: Stored | undefined, news: Told | undefined, fields: object) => {
+    const doc = { _id: 1, rev: (before?.doc.rev ?? 0) + 1, ...fields };
+    return readStored(serialized(toStored(doc, before, { by, number: 1 }, news)), { name: "pets" });
+  };
+  const rex = { name: "Rex" };
+  const created = write("a", undefined, { type: "created", shown: rex }, rex);
+  expect(toldBy(created, shownOf)).toEqual({ type: "created", shown: rex });
+  expect(created.operations).toEqual([{ by: "a", number: 1, rev: 1, told: { type: "created" } }]);
+  const silent = write("b", created, undefined, rex);
+  expect(toldBy(silent, shownOf)).toBeUndefined();
+  expect(silent.operations.map((entry) => "told" in entry)).toEqual([false, false]);
+  const deleted = write("c", silent, { type: "deleted", shown: rex }, {});
+  expect(toldBy(deleted, shownOf)).toEqual({ type: "deleted", shown: rex });
 });
