@@ -3,7 +3,7 @@ import { type Infer, schema } from "@petstore/store/port";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
-import { recordSchema, toEtag, whileVisible } from "../resource/record.ts";
+import { recordSchema, toEtag } from "../resource/record.ts";
 
 /** What a client sends about a category. */
 export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});
@@ -30,7 +30,6 @@ export const CATEGORIES = schema<CategoryDoc>()(
   "categories",
   { visible: ["visible"], pending: ["pending"], endedOn: ["endedOn"] },
   categoryDocSchema,
-  whileVisible((doc: CategoryDoc) => ({ ...input.partOf(doc), version: doc.version })),
 );
 export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"]>;
 

@@ -7,7 +7,7 @@ import {
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
 import { members } from "../resource/members.ts";
-import { recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../resource/record.ts";
+import { recordSchema, statusSchema, toEtag, toPetStatus } from "../resource/record.ts";
 import { SETTLED_MAP, UNITS_MAP } from "./order-map.ts";
 
 /** What a client sends about the stock of a pet. */
@@ -72,7 +72,6 @@ export const INVENTORY = schema<InventoryDoc>()(
     endedOn: ["endedOn"],
   },
   inventoryDocSchema,
-  whileVisible(({ quantity, status, version }: InventoryDoc) => ({ quantity, status, version })),
 );
 /** A placeholder counts as one: the orders that it remembers were never placed. */
 export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean =>
@@ -80,7 +79,7 @@ export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean =>
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"]>;
 
 /** An entry as callers see it. */
-export const toInventoryItem = (doc: Pick<InventoryDoc, "_id" | "quantity" | "status" | "version">): InventoryItem =>
+export const toInventoryItem = (doc: InventoryDoc): InventoryItem =>
   input.toMessage(InventoryItemSchema, doc, {
     petId: BigInt(doc._id),
     status: toPetStatus(doc.status),

@@ -6,7 +6,7 @@ import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
-import { idOr, recordSchema, toEtag, whileVisible } from "../resource/record.ts";
+import { idOr, recordSchema, toEtag } from "../resource/record.ts";
 
 /** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
 const momentSchema = s.object({
@@ -76,7 +76,6 @@ export const ORDERS = schema<OrderDoc>()(
     endedOn: ["endedOn"],
   },
   orderDocSchema,
-  whileVisible((doc: OrderDoc) => ({ ...input.partOf(doc), version: doc.version })),
 );
 export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
   state === "ABORTED" || state === "CANCELLED";

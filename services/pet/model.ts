@@ -12,7 +12,6 @@ import {
   statusSchema,
   toEtag,
   toPetStatus,
-  whileVisible,
 } from "../resource/record.ts";
 
 const factsSchema = s.object({ name: s.string });
@@ -104,7 +103,6 @@ export const PETS = schema<PetDoc>()(
     endedOn: ["endedOn"],
   },
   petDocSchema,
-  whileVisible((doc: PetDoc) => viewOf(doc)),
 );
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";
 export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"]>;
@@ -148,14 +146,11 @@ export function changeOf({ pet, updateMask }: UpdatePetRequest): PetChange {
 /** The facts of a tombstone. */
 export const NO_FACTS: PetFacts = { name: "" };
 
-const viewNames = Object.keys(viewSchema.fields) as (keyof PetView)[];
-
 /** The view of a pet, without the other members that a document has. */
-export function viewOf(pet: PetView): PetView {
-  const view: Partial<Record<keyof PetView, unknown>> = {};
-  for (const name of viewNames) view[name] = pet[name];
-  return view as PetView;
-}
+export const viewOf = (pet: PetView): PetView => {
+  const view = Object.keys(viewSchema.fields).map((name) => [name, pet[name as keyof PetView]]);
+  return Object.fromEntries(view);
+};
 
 export const toPet = (id: number, { facts, categoryId, status, version }: PetView): Pet =>
   input.toMessage(PetSchema, { ...facts, categoryId, status }, { id: BigInt(id), etag: toEtag(version) });

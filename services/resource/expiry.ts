@@ -21,8 +21,6 @@ export interface Retention {
   readonly claims: Age;
   /** Tombstones: well beyond all that they guard against, which are claims, requests and messages under way. */
   readonly tombstones: Age;
-  /** What changes told, for those who read on later: milliseconds, at least. */
-  readonly eventsMs: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -31,7 +29,6 @@ const DAY_MS = 24 * HOUR_MS;
 export const RETENTION: Retention = {
   claims: { ageMs: DAY_MS, periodMs: HOUR_MS },
   tombstones: { ageMs: 7 * DAY_MS, periodMs: DAY_MS },
-  eventsMs: DAY_MS,
 };
 
 /** How far back to look for what expired while no process ran, in ages. */
@@ -131,18 +128,6 @@ export const removeTombstones = (
     },
     limit,
     callContext,
-  );
-
-/** A worker that forgets what changes told, when it is old enough. */
-export const changesWorker = (
-  name: string,
-  collection: Pick<Collection<never>, "forgetChanges">,
-  deps: Pick<Deps, "clock" | "random" | "retention">,
-): Worker =>
-  expiryWorker(
-    name,
-    (limit, callContext) => collection.forgetChanges(deps.clock() - deps.retention.eventsMs, limit, callContext),
-    deps,
   );
 
 /** A worker that removes what has expired, until there is no more of it. */
