@@ -70,5 +70,7 @@ export async function watchFiles<T>(
 export function problemOf(error: unknown, paths: readonly string[]): string {
   const { code, message, path } = error as NodeJS.ErrnoException;
   if (path === undefined) return message;
+  // A private key, say. It is not repeated.
+  if (path.includes("\n")) return "it has to be the path of a file, and looks like what belongs into one";
   return `${paths.length > 1 ? `${path}: ` : ""}${code === "ENOENT" ? "there is no such file" : code}`;
 }

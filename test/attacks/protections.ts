@@ -396,6 +396,11 @@ export const protections = {
         "wrote none of it: in logs, answers, argument lists, data",
       ),
       trial("settings that are wrong", "test/attacks/secrets.test.ts", "%s is told without it"),
+      trial(
+        "a certificate whose key is exchanged for a broken one",
+        "test/attacks/secrets.test.ts",
+        "a port with TLS tells nothing of its key",
+      ),
       trial("a crash with all secrets in its error", "test/attacks/secrets.test.ts", "fails and crashes"),
       trial(
         "control characters that forge lines of a log",

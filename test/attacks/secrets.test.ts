@@ -6,7 +6,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
@@ -18,6 +18,7 @@ import { sendRaw } from "../../gateway/testing.ts";
 import { parseApiKey } from "../../packages/rpc/auth/api-key.ts";
 import { createKey, formatKeyFile, noKeys } from "../../packages/rpc/auth/key-file.ts";
 import { type Issuer, startIssuer } from "../../packages/rpc/fixtures/issuer.ts";
+import { newAuthority, pairOf } from "../../packages/rpc/fixtures/tls.ts";
 import { run } from "../../packages/runtime/fixtures/run.ts";
 import { freePorts } from "../harness/instances.ts";
 import { mongodMissing, startReplicaSet } from "../harness/mongod.ts";
@@ -63,6 +64,11 @@ const inDirectory = (name: string) => join(directory, name);
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "secrets-"));
+  const pair = await pairOf(await newAuthority());
+  await writeFile(inDirectory("cert.pem"), pair.cert);
+  await writeFile(inDirectory("key.pem"), pair.key);
+  // A line in the middle: how it begins is the same for every key.
+  planted.push({ kind: "the key of a certificate", text: pair.key.split("\n")[2] as string });
   issuer = await startIssuer({ audience: "petstore", now: Date.now });
   await writeFile(inDirectory("keys.json"), formatKeyFile(valid.content));
   await writeFile(inDirectory("public-keys.json"), await (await fetch(issuer.jwksUrl)).text());
@@ -308,12 +314,42 @@ describe("settings that are wrong", () => {
         return { ...common, ...authentication(), AUTH_MODE: "jwt", JWT_JWKS: inDirectory("jwks.json") };
       },
     ],
+    [
+      "a key in place of its file",
+      "TLS_KEY",
+      () => ({ ...common, TLS_CERT: inDirectory("cert.pem"), TLS_KEY: readFileSync(inDirectory("key.pem"), "utf8") }),
+    ],
+    [
+      "a key that can't be read",
+      "TLS_KEY",
+      async () => {
+        const key = readFileSync(inDirectory("key.pem"), "utf8");
+        await writeFile(inDirectory("cut.pem"), key.replace("-----END", "END"));
+        return { ...common, TLS_CERT: inDirectory("cert.pem"), TLS_KEY: inDirectory("cut.pem") };
+      },
+    ],
   ])("%s is told without it", { timeout }, async (_, name, environment) => {
     expect(await started(["services/main.ts", "order"], await environment())).toContain(name);
     expect(await started(["start.ts"], { PORT_BASE: `${await freePorts()}`, ...(await environment()) })).toContain(
       name,
     );
   });
+});
+
+test("a port with TLS tells nothing of its key", { timeout }, async () => {
+  const [cert, key] = [inDirectory("tls-cert.pem"), inDirectory("tls-key.pem")];
+  await copyFile(inDirectory("cert.pem"), cert);
+  await copyFile(inDirectory("key.pem"), key);
+  const env = { LOG_LEVEL: "trace", PORT: "0", INTERNAL_SECRET: INTERNAL, TLS_CERT: cert, TLS_KEY: key };
+  await using it = run([join(root, "services/main.ts"), "order"], { ...env, DATA_DIR: inDirectory("tls-data") });
+  const port = Number((await it.printed(/https:\/\/127\.0\.0\.1:(\d+)/))[1]);
+  await expect(fetch(`https://127.0.0.1:${port}/`)).rejects.toThrow(); // it does not know the authority
+  await writeFile(key, readFileSync(key, "utf8").replace("-----END", "END"));
+  await it.printed(/the certificate can't be used/);
+  expectNoSecrets("argument list", readFileSync(`/proc/${it.process.pid}/cmdline`, "utf8"));
+  it.process.kill("SIGTERM");
+  await it.ended;
+  expectNoSecrets("output", it.output());
 });
 
 test("a MongoDB that is not there is told without its password", { timeout }, async () => {
