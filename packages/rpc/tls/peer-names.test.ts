@@ -15,6 +15,9 @@ test.each([
   // Names that only look like several, as Node writes them.
   ['URI:"http://a/, URI:spiffe://library/process"', false],
   ['DNS:"a\\", DNS:shelf.internal"', false],
+  ['URI:"http://a/, URI:spiffe://library/process, b"', false],
+  ['DNS:"a\\", DNS:shelf.internal, b"', false],
+  ['DNS:"a, b", URI:spiffe://library/process', true],
   ["", false],
   [undefined, false],
 ])("%s", (subjectAltName, expected) => {

@@ -17,7 +17,20 @@ export function bearsName(
  * Names in Node's notation: `URI:spiffe://a/b, DNS:c, DNS:"d, DNS:e"`. What holds a character that could look like the
  * end of a name is in quotes and no name of ours.
  */
-const namesIn = (text: string): string[] =>
-  text
-    .match(/\w[\w ]*:(?:"(?:[^"\\]|\\.)*"|[^,"]*)/g)
-    ?.flatMap((entry) => /^(?:URI|DNS):([^"]+)$/.exec(entry)?.[1] ?? []) ?? [];
+function namesIn(text: string): string[] {
+  const names: string[] = [];
+  let isQuoted = false;
+  let start = 0;
+  const end = (at: number) => {
+    const name = /^(?:URI|DNS):([^"]+)$/.exec(text.slice(start, at))?.[1];
+    if (name !== undefined) names.push(name);
+    start = at + ", ".length;
+  };
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '"') isQuoted = !isQuoted;
+    else if (text[at] === "\\" && isQuoted) at++;
+    else if (text[at] === "," && !isQuoted) end(at);
+  }
+  end(text.length);
+  return names;
+}
