@@ -42,7 +42,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const addressOf = callerAddress(config.trustedProxies);
   const services = publicServices.map(({ name, desc }) => {
     const urls = config.urls[name];
-    const all = createServiceTransport({ urls, secret, certificates, link, errors, ...realTime });
+    const all = createServiceTransport({ urls, secret, certificates, link, log, errors, ...realTime });
     stack.defer(() => all.close());
     const admission = createAdmission(realTime);
     return { name, desc, transport: withAdmission(all, admission, errors), replicas: all.replicas, admission };

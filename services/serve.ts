@@ -53,6 +53,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
       secret,
       certificates,
       link,
+      log,
       errors,
       ...realTime,
     });

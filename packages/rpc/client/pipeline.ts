@@ -29,7 +29,7 @@ export const pipeline = (innermost: Transport, deps: PipelineDeps): Transport =>
 
 export interface ServiceTransportOptions
   extends PipelineDeps,
-    Pick<ReplicaOptions, "secret" | "certificates" | "link"> {
+    Pick<ReplicaOptions, "secret" | "certificates" | "link" | "log"> {
   /** Where the service is, such as "http://127.0.0.1:8081": the addresses of all its replicas, one at least. */
   readonly urls: readonly string[];
 }
@@ -45,10 +45,11 @@ export function createServiceTransport({
   secret,
   certificates,
   link,
+  log,
   ...deps
 }: ServiceTransportOptions): ServiceTransport {
   const limit = limitCalls(deps.errors);
-  const replicas = urls.map((url) => openReplica(url, { secret, certificates, limit, link, clock: deps.clock }));
+  const replicas = urls.map((url) => openReplica(url, { secret, certificates, limit, link, log, clock: deps.clock }));
   const balanced = withLoadBalancing(createBalancer(replicas, deps), deps);
   const close = () => {
     for (const replica of replicas) replica.close();

@@ -3,6 +3,7 @@ import { constants, type Http2Session } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "@petstore/runtime/clock";
+import type { Logger } from "@petstore/runtime/log";
 import type { Watched } from "@petstore/runtime/watched-files";
 import { SECRET_HEADER } from "../call.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
@@ -35,13 +36,26 @@ export interface ReplicaOptions {
   /** It may be one for several replicas. */
   readonly limit: CallLimit;
   readonly clock: Clock;
+  readonly log?: Pick<Logger, "warn"> | undefined;
   /** Whether unary calls go over a link, where the replica has one. True by default. */
   readonly link?: boolean | undefined;
 }
 
+/** So often a line of the log tells of a certificate that can't be verified. */
+const TELL_MS = 10_000;
+/** How Node names what is wrong with a certificate. */
+const UNVERIFIED = /CERT|UNABLE_TO|INVALID_CA|HOSTNAME/;
+
 /** Connects when it is first called. */
 export function openReplica(url: string, options: ReplicaOptions): Replica {
-  const { secret, certificates, limit, clock, link = true } = options;
+  const { secret, certificates, limit, clock, link = true, log } = options;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  // Callers hear no more than that there is no answer, and this does not pass by itself.
+  const tellUnverified = (problem: string) => {
+    if (clock() - toldAt < TELL_MS) return;
+    toldAt = clock();
+    log?.warn({ url, problem }, "a service's certificate can't be verified: INTERNAL_TLS_CA names its authority");
+  };
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
   const settings = { initialWindowSize: STREAM_WINDOW_BYTES };
   const connections = new Http2SessionManager(url, pings, {
@@ -54,7 +68,7 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
       return certificates?.current().context;
     },
   });
-  const sessions = watched(connections);
+  const sessions = watched(connections, tellUnverified);
   const shown: Record<string, string> = secret === undefined ? {} : { [SECRET_HEADER]: secret };
   const transport = createGrpcTransport({
     baseUrl: url,
@@ -97,7 +111,10 @@ const guarded = new WeakSet<Http2Session>();
  * which by themselves look like those of a lost reply. And it listens to the last error of a connection, which would end
  * the process when a GOAWAY had closed the connection and a request came before that error (connect-es issue 1768).
  */
-function watched(sessions: Http2SessionManager): NonNullable<GrpcTransportOptions["sessionManager"]> {
+function watched(
+  sessions: Http2SessionManager,
+  tellUnverified: (problem: string) => void,
+): NonNullable<GrpcTransportOptions["sessionManager"]> {
   return {
     authority: sessions.authority,
     async request(method, path, headers, options) {
@@ -111,7 +128,8 @@ function watched(sessions: Http2SessionManager): NonNullable<GrpcTransportOption
         }
         return stream;
       } catch (thrown) {
-        const { rawMessage } = ConnectError.from(thrown);
+        const { rawMessage, cause } = ConnectError.from(thrown);
+        if (UNVERIFIED.test((cause as NodeJS.ErrnoException | undefined)?.code ?? "")) tellUnverified(rawMessage);
         const words = `no connection to ${sessions.authority}: ${rawMessage}`;
         throw markNeverRan(new ConnectError(words, Code.Unavailable, undefined, undefined, thrown));
       }

@@ -1,7 +1,7 @@
 /** Own processes that know each other by certificates instead of a secret. */
 import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { createServiceTransport } from "@petstore/rpc/client/pipeline";
+import { createServiceTransport, type ServiceTransportOptions } from "@petstore/rpc/client/pipeline";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -53,6 +53,7 @@ interface Shown {
   readonly trusts?: string;
   readonly secret?: string;
   readonly link?: boolean;
+  readonly log?: ServiceTransportOptions["log"];
 }
 
 /** Another process of the system, with what it shows. */
@@ -156,11 +157,16 @@ test("the secret is enough where both are asked for, so that one can take the pl
 
 test("a process calls nobody whose certificate is from another authority, or for another host", async () => {
   const { url } = await start();
-  const { transport } = await processAt(url, { trusts: (await newAuthority("another")).cert });
+  const warned: object[] = [];
+  const log = { warn: (entry: object) => void warned.push(entry) };
+  const { transport } = await processAt(url, { trusts: (await newAuthority("another")).cert, log });
   const replica = transport.replicas[0];
   expect(await refusal(ask(replica?.transport as Transport))).toMatch(/no connection to .*(certificate|issuer)/);
   const elsewhere = await start(undefined, await pairOf(authority, { names: ["elsewhere", PEER_NAME] }));
-  const [other] = (await processAt(elsewhere.url)).transport.replicas;
+  await refusal(ask(replica?.transport as Transport));
+  const [other] = (await processAt(elsewhere.url, { log })).transport.replicas;
   expect(await refusal(ask(other?.transport as Transport))).toMatch(/no connection to .*does not match/);
   expect(seen).toEqual([]);
+  // Callers are not told, so the operator is, and not for every call.
+  expect(warned).toEqual([url, elsewhere.url].map((url) => ({ url, problem: expect.any(String) })));
 });
