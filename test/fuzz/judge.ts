@@ -1,4 +1,5 @@
 /** What is true of every answer, whatever was sent. Each function throws a Find for one that breaks it. */
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { reasonsOf } from "connect-transcoder/errors/reasons";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
@@ -37,7 +38,7 @@ export function judgeHttp({ status, headers, body }: HttpAnswer, process: string
   }
   expectThat(!headers.has("set-cookie"), "an answer sets a cookie");
   if (status < 400) return;
-  const text = body.toString("utf8");
+  const text = unpacked(headers.get("content-encoding"), body).toString("utf8");
   judgeText(text, sent);
   if (!/^application\/(problem\+)?json/.test(headers.get("content-type") ?? "")) {
     // 505: a stream in both directions, over HTTP/1.1.
@@ -52,6 +53,15 @@ export function judgeHttp({ status, headers, body }: HttpAnswer, process: string
   }
   if (body.length > 0) judgeRecord(status, text, process);
   else expectThat(status < 500, `an answer ${status}`);
+}
+
+/** Connect packs an answer as its request was, where that says nothing else. */
+function unpacked(encoding: string | undefined, body: Buffer): Buffer {
+  try {
+    return encoding === "br" ? brotliDecompressSync(body) : encoding === "gzip" ? gunzipSync(body) : body;
+  } catch {
+    throw new Find(`the body of an error is not ${encoding}`, body.toString("latin1").slice(0, 500));
+  }
 }
 
 function judgeRecord(status: number, text: string, process: string): void {

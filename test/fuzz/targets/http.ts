@@ -185,7 +185,7 @@ const version = fc.oneof(
 const verbOf = (usual: string) =>
   fc.oneof(
     { weight: 20, arbitrary: among(usual) },
-    { weight: 2, arbitrary: among(...VERBS, "CONNECT", "TRACE", "BREW", "PRI", "M-SEARCH") },
+    { weight: 2, arbitrary: among(...VERBS, "CONNECT", "TRACE", "BREW", "M-SEARCH") },
     { weight: 1, arbitrary: oddField },
   );
 const framing = fc.constantFrom<("length" | "chunked" | "none")[]>("length", "length", "length", "chunked", "none");
