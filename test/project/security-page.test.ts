@@ -1,8 +1,9 @@
-/** The tables of docs/security.md are what `test/attacks/protections.ts` says, and the tests that they name exist. */
+/** The tables of docs/security.md are what `test/attacks/protections.ts` and `checklists.ts` say, and the tests that they name exist. */
 import { globSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { describe, expect, test } from "vitest";
-import { envoy, owasp, type Protection, type ProtectionName, protections, type Risk } from "../attacks/protections.ts";
+import { envoy, owasp, type Risk } from "../attacks/checklists.ts";
+import { type Protection, type ProtectionName, protections } from "../attacks/protections.ts";
 
 const PAGE = "docs/security.md";
 const page = readFileSync(PAGE, "utf8");
