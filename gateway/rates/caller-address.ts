@@ -47,7 +47,7 @@ export function callerAddress(trusted: readonly Network[]): CallerAddress {
     }
     return nearest;
   };
-  const own: CallerAddress = ({ socket }) => callerNetwork(plainAddress(socket.remoteAddress ?? ""));
+  const own: CallerAddress = ({ socket }) => callerNetwork(socket.remoteAddress);
   if (trusted.length === 0) return own;
   return ({ headers, socket }) => {
     const peer = plainAddress(socket.remoteAddress ?? "");

@@ -9,6 +9,14 @@ import { createHostCheck } from "./allowed-hosts.ts";
 const refusal = (host: string | undefined, allowed: readonly string[] = []) =>
   createHostCheck(allowed)({ headers: { host } });
 
+test("who was let in before lets in nobody else", () => {
+  const check = createHostCheck(["petstore.test"]);
+  const refused = ["localhost", "evil.example", "petstore.test:8080", "evil.example", "petstore.test.evil.example"];
+  expect(refused.filter((host) => check({ headers: { host } }))).toEqual(
+    refused.filter((host) => host.includes("evil")),
+  );
+});
+
 test.each([
   "localhost",
   "localhost:8080",

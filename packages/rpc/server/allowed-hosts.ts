@@ -15,10 +15,16 @@ export type HostCheck = (request: Pick<IncomingMessage, "headers">) => string | 
  */
 export function createHostCheck(allowed: readonly string[]): HostCheck {
   const names = new Set(["localhost", ...allowed.map((host) => nameIn(isIPv6(host) ? `[${host}]` : host))]);
+  // Callers say the same again and again, and to read it as a URL costs more than to look whether it is.
+  let known: unknown;
   return ({ headers }) => {
     const host = headers[":authority"] ?? headers.host;
+    if (host === known) return undefined;
     const name = typeof host === "string" ? nameIn(host) : undefined;
-    if (name === undefined || names.has(name) || isLoopback(name)) return undefined;
+    if (name === undefined || names.has(name) || isLoopback(name)) {
+      known = host;
+      return undefined;
+    }
     return (
       `this server does not answer to ${excerpt(name)}. ` +
       "Use localhost or an address of this machine, or let the operator add the name to ALLOWED_HOSTS."

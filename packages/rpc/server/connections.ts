@@ -56,6 +56,9 @@ const KEY: unique symbol = Symbol("connection");
 type Marked = object & { [KEY]?: Connection | undefined };
 const connectionOf = (request: IncomingMessage) => (request.socket as Marked | null)?.[KEY];
 
+/** The network that a request came from, see `callerNetwork`. */
+export const networkOf = (request: IncomingMessage): string => connectionOf(request)?.address ?? "";
+
 /** The connection of a request has proved to be one of the system's own processes by its certificate. */
 export const isProven = (request: IncomingMessage): boolean => connectionOf(request)?.isProven === true;
 

@@ -14,8 +14,7 @@ import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { createLinkServer, type LinkServer } from "../link/server.ts";
 import { createHostCheck } from "./allowed-hosts.ts";
 import { isPeerRequest } from "./authorization.ts";
-import { callerNetwork } from "./caller-network.ts";
-import { isProven } from "./connections.ts";
+import { isProven, networkOf } from "./connections.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { ServerTls } from "./handshakes.ts";
 import type { HealthState } from "./health.ts";
@@ -143,7 +142,7 @@ function createListener(
 const whoAsks = (request: IncomingMessage, response: ServerResponse): ContextValues =>
   isProven(request)
     ? createContextValues().set(isPeerKey, true)
-    : createContextValues().set(askedKey, { network: callerNetwork(request.socket.remoteAddress), answer: response });
+    : createContextValues().set(askedKey, { network: networkOf(request), answer: response });
 
 /** Drops the rest of the request, so that its client comes to read the answer. */
 function answerUnknown(
