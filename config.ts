@@ -111,6 +111,9 @@ const authSettings = {
   JWT_ALGORITHMS: withDefault(list(oneOf(...SIGNATURES)), ["RS256", "ES256", "EdDSA"]),
 };
 
+/** What certificates of the petstore's own processes bear, unless configured otherwise. */
+export const PEER_NAME = "spiffe://petstore/process";
+
 /** What the process shows whom, and whom it believes. */
 const tlsSettings = {
   TLS_CERT: optional(text),
@@ -119,7 +122,7 @@ const tlsSettings = {
   INTERNAL_TLS_CA: optional(text),
   INTERNAL_TLS_CERT: optional(text),
   INTERNAL_TLS_KEY: optional(text),
-  INTERNAL_TLS_NAMES: withDefault(list(text), ["spiffe://petstore/process"]),
+  INTERNAL_TLS_NAMES: withDefault(list(text), [PEER_NAME]),
 };
 
 const oneKind = oneOf(...processNames);

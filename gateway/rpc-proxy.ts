@@ -21,7 +21,7 @@ import {
 import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { callHeaders } from "@petstore/rpc/call";
 import type { Runtime } from "@petstore/runtime/clock";
-import { createErrorExit, HttpError, unexplained } from "connect-transcoder";
+import { arrivedTooLate, createErrorExit, HttpError, unexplained } from "connect-transcoder";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import type { FastifyRequest } from "fastify";
 import { type Reason, reasonOf, rpcError } from "#errors";
@@ -69,11 +69,7 @@ export function forward(
     exchange.decoded = true;
     const left = Math.min(context.timeoutMs() ?? Number.POSITIVE_INFINITY, request.arrivedAt + requestMs - clock());
     try {
-      if (left <= 0)
-        throw new HttpError(
-          "DEADLINE_EXCEEDED",
-          "The time for the request was over when it had arrived. Nothing was done.",
-        );
+      if (left <= 0) throw arrivedTooLate();
       // Connect reads 0 as "no limit", and takes whole milliseconds.
       const timeoutMs = Math.max(1, Math.ceil(left));
       const answer = await transport.unary(method, context.signal, timeoutMs, callHeaders(request), message as never);

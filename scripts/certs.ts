@@ -2,9 +2,11 @@
  * `npm run certs`: certificates to try TLS with on this machine, by an authority that is made for them and whose key is
  * kept nowhere. What is there already is only replaced by `--force`.
  */
-import { mkdir, rename, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { PEER_NAME } from "../config.ts";
 import { createAuthority } from "./certificates.ts";
 
 const USAGE = `npm run certs [-- --names shop.test,10.0.0.7] [--dir certs] [--force]
@@ -15,9 +17,6 @@ const DAY_MS = 86_400_000;
 const DAYS = 365;
 /** Of machines that share the files, some clock may be behind. */
 const EARLIER_MS = 3_600_000;
-
-/** By which the petstore's own processes know each other, as INTERNAL_TLS_NAMES has it by default. */
-const PROCESS = "spiffe://petstore/process";
 
 const options = {
   names: { type: "string", default: "" },
@@ -38,10 +37,10 @@ async function run(): Promise<void> {
   const files = [at("ca.pem"), at("cert.pem"), at("key.pem")];
   const [ca, cert, key] = files as [string, string, string];
   for (const file of files)
-    if (!force && (await exists(file))) throw new Error(`${file} is there already. \`--force\` makes others.`);
+    if (!force && existsSync(file)) throw new Error(`${file} is there already. \`--force\` makes others.`);
   const validity = { notBefore: new Date(Date.now() - EARLIER_MS), notAfter: new Date(Date.now() + DAYS * DAY_MS) };
   const authority = await createAuthority("petstore development", validity);
-  const pair = await authority.issue({ names: [...names, PROCESS], ...validity });
+  const pair = await authority.issue({ names: [...names, PEER_NAME], ...validity });
   await mkdir(dir, { recursive: true });
   await write(key, pair.key, 0o600);
   await write(cert, pair.cert, 0o644);
@@ -64,13 +63,6 @@ function parse() {
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${USAGE}`);
   }
-}
-
-function exists(file: string): Promise<boolean> {
-  return stat(file).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** The new file takes the place of the old one at once. */

@@ -10,7 +10,7 @@ export { type Json, type JsonObject, jsonText } from "./openapi/json.ts";
 export type { Sources } from "./openapi/sources.ts";
 export { type DeprecationPolicy, effectiveDates } from "./policy/deprecation.ts";
 export { splitTarget } from "./request/path.ts";
-export { markArrivals } from "./server/arrival.ts";
+export { arrivedTooLate, markArrivals } from "./server/arrival.ts";
 export type { Limits, OpenApiOptions, ServerOptions, TranscoderOptions } from "./server/options.ts";
 export { transcoder } from "./server/plugin.ts";
 export { serverOptions } from "./server/server-options.ts";

@@ -55,6 +55,13 @@ interface Reader<V> {
   wake?: (() => void) | undefined;
 }
 
+/** In place of a feed, where the schema shows nothing. */
+export function untold(name: string) {
+  const refuse = () =>
+    Promise.reject(new TypeError(`The schema of ${name} shows nothing, so its changes are not told.`));
+  return { changes: refuse, forget: refuse, end() {} };
+}
+
 /** `begin` is a position that nothing was told after. */
 export function createFeed<V>(source: Source<V>, begin: Position): Feed<V> {
   const tail = createTail<V>(begin);

@@ -16,7 +16,7 @@ import {
   type Position,
 } from "../port.ts";
 import type { Clock } from "./context.ts";
-import { createFeed, type Feed } from "./feed.ts";
+import { createFeed, type Feed, untold } from "./feed.ts";
 import type { Declaration } from "./indexes.ts";
 import type { Runs } from "./table-store.ts";
 
@@ -85,7 +85,7 @@ interface Parts {
 
 export function tableChanges({ declaration, log, runs, clock, report }: Parts): TableChanges {
   const shownOf = declaration.shown as ((doc: Doc) => object | undefined) | undefined;
-  if (!log || !shownOf) return nothingTold(declaration.name);
+  if (!log || !shownOf) return { note: () => undefined, ...untold(declaration.name) };
 
   const changeOf = ({ number, at, change }: LogEntry): Change<object> => {
     const { _id, rev, type, shown } = decode<Written>(change, { name: `the changes of ${declaration.name}` });
@@ -153,10 +153,4 @@ export function tableChanges({ declaration, log, runs, clock, report }: Parts): 
 
     end: () => feed.end(),
   };
-}
-
-function nothingTold(name: string): TableChanges {
-  const refuse = () =>
-    Promise.reject(new TypeError(`The schema of ${name} shows nothing, so its changes are not told.`));
-  return { note: () => undefined, changes: refuse, forget: refuse, end() {} };
 }

@@ -7,7 +7,7 @@ import { type ChangeStream, type Db, type Document, MongoError, MongoServerError
 import { encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
 import { frozen } from "../document/frozen.ts";
-import { createFeed, type Feed, type Past, type Read } from "../engine/feed.ts";
+import { createFeed, type Feed, type Past, type Read, untold } from "../engine/feed.ts";
 import type { Declaration } from "../engine/indexes.ts";
 import { type Change, type Changes, type ChangesOptions, type Doc, Expired, type Position } from "../port.ts";
 import type { Run } from "./collection.ts";
@@ -52,7 +52,7 @@ interface Parts {
 
 export function mongoChanges({ declaration, database, streams, timing, run, report }: Parts): MongoChanges {
   const shownOf = declaration.shown as ((doc: Doc) => object | undefined) | undefined;
-  if (!shownOf) return nothingTold(declaration.name);
+  if (!shownOf) return untold(declaration.name);
   const open = (after: Position, idleMs: number) => openStream(streams(), declaration.name, after, idleMs);
 
   function changeOf({ _id, documents: [bytes], wallTime, clusterTime }: Document): Change<object> | undefined {
@@ -197,10 +197,4 @@ function openStream(db: Db, collection: string, after: Position, maxAwaitTimeMS:
   ];
   const options = { maxAwaitTimeMS, batchSize: MAX_READ, fieldsAsRaw: { documents: true } };
   return db.collection(collection).watch(pipeline, { ...options, ...begin });
-}
-
-function nothingTold(name: string): MongoChanges {
-  const refuse = () =>
-    Promise.reject(new TypeError(`The schema of ${name} shows nothing, so its changes are not told.`));
-  return { changes: refuse, forget: refuse, end() {} };
 }

@@ -1,5 +1,6 @@
 /** What every request gets when it arrives, and every answer says. */
 import type { FastifyInstance } from "fastify";
+import { HttpError } from "../errors/http-error.ts";
 import { commonHeaders, errorAnswers } from "./error-answers.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
 
@@ -11,6 +12,10 @@ declare module "fastify" {
     calledAs: string;
   }
 }
+
+/** For a request whose time was over before all of it was there. */
+export const arrivedTooLate = (): HttpError =>
+  new HttpError("DEADLINE_EXCEEDED", "The time for the request was over when it had arrived. Nothing was done.");
 
 /**
  * Notes when a request arrives, names request and version in its answer, and makes a record of what is thrown. The

@@ -3,7 +3,6 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { createContextValues, type Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operations.ts";
-import { HttpError } from "../errors/http-error.ts";
 import { UpstreamFailure } from "../errors/upstream.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
@@ -14,6 +13,7 @@ import { REQUEST_ID_HEADER } from "../request/request-id.ts";
 import { type Answer, answerer } from "../response/answer.ts";
 import { answerReader } from "../response/answer-reader.ts";
 import { shownReader } from "../response/shown.ts";
+import { arrivedTooLate } from "./arrival.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
 import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
 import { announceBody } from "./wire.ts";
@@ -74,11 +74,7 @@ function handlerOf(operation: Operation, options: RouteOptions) {
     const { headers, originalUrl: target } = request;
     const limitMs = timeoutMs(headers["x-server-timeout"], limits.requestMs);
     const deadline = request.arrivedAt + limitMs;
-    if (deadline <= clock())
-      throw new HttpError(
-        "DEADLINE_EXCEEDED",
-        "The time for the request was over when it had arrived. Nothing was done.",
-      );
+    if (deadline <= clock()) throw arrivedTooLate();
     const caller = { id: request.id, deadline, limitMs };
     const conditions = conditional ? readConditions(headers) : undefined;
     const strict = prefersStrict(headers.prefer);
