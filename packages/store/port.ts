@@ -74,6 +74,8 @@ export interface Schema<T extends Doc, I extends Indexes<T>, V = unknown> {
    * Without one nothing is told, and nothing is kept for it.
    */
   readonly shown?: ((doc: T) => V | undefined) | undefined;
+  /** Members of what is shown that readers of changes filter by: see `Change.former`. */
+  readonly tracked?: readonly string[] | undefined;
   /** Never set; it carries the type. */
   readonly doc?: T;
 }
@@ -84,7 +86,8 @@ export const schema =
     indexes: I,
     document?: DocumentSchema<T>,
     shown?: (doc: T) => V | undefined,
-  ): Schema<T, I, V> => ({ name, indexes, document, shown });
+    tracked?: readonly (keyof V & string)[],
+  ): Schema<T, I, V> => ({ name, indexes, document, shown, tracked });
 
 export interface CallOptions {
   /** When the caller gives up, on the store's clock (milliseconds). An engine that waits gives up before it. */
@@ -127,6 +130,11 @@ export interface Change<V> {
   readonly time: number;
   /** As the change left it; for "deleted" as it was before. */
   readonly shown: V;
+  /**
+   * Of "updated", when it changed any tracked member: what was shown of all of them before. So a reader that filters by them
+   * knows what has left its filter.
+   */
+  readonly former?: Partial<V> | undefined;
   /** Right after the change. */
   readonly position: Position;
 }

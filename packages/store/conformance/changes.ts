@@ -17,17 +17,20 @@ import { type Bench, isAt, it, type OpenSubject, range, save, wrong } from "./su
 interface Item extends Doc {
   readonly _id: number;
   readonly name: string;
+  readonly kind?: string;
   readonly visible?: true;
   readonly secret?: number;
 }
 interface Shown {
   readonly name: string;
+  readonly kind?: string;
 }
 export const ITEMS = schema<Item>()(
   "items",
   { visible: ["visible"] },
   undefined,
-  ({ visible, name }): Shown | undefined => (visible ? { name } : undefined),
+  ({ visible, name, kind }): Shown | undefined => (visible ? { name, ...(kind && { kind }) } : undefined),
+  ["kind"],
 );
 type Items = Collection<Item, typeof ITEMS.indexes, Shown>;
 
@@ -102,6 +105,25 @@ export function changes(open: OpenSubject): void {
       }
     },
   );
+
+  withItems(open, "a change of a tracked member tells what it was, now and later", async (_, items) => {
+    const begin = await now(items);
+    const live = readCount(items, begin, 6);
+    const made: Partial<Item>[] = [{}, { kind: "dog" }, { kind: "dog", secret: 1 }, { kind: "cat" }, { name: "b" }];
+    for (const item of made) await save(items, { _id: 1, name: "a", visible: true, ...item });
+    await save(items, { _id: 1, name: "c", visible: true });
+    await hide(items, 1);
+    const expected = [
+      ["created", undefined],
+      ["updated", {}],
+      ["updated", { kind: "dog" }],
+      ["updated", { kind: "cat" }],
+      ["updated", undefined],
+      ["deleted", undefined],
+    ];
+    expect((await live).map(({ type, former }) => [type, former])).toEqual(expected);
+    expect((await readCount(items, begin, 6)).map(({ type, former }) => [type, former])).toEqual(expected);
+  });
 
   withItems(
     open,

@@ -1,17 +1,41 @@
 /** What a change of a document tells those who only know what its schema shows. */
 import { isDeepStrictEqual } from "node:util";
+import type { Declaration } from "../engine/indexes.ts";
 import type { Change } from "../port.ts";
 import type { Fields } from "./codec.ts";
 
-export type Told = Pick<Change<object>, "type" | "shown">;
+export type Told = Pick<Change<object>, "type" | "shown" | "former">;
+
+/** What a schema has to say of that. */
+export interface Telling<T> {
+  readonly shown: (doc: T) => object | undefined;
+  readonly tracked?: readonly string[] | undefined;
+}
+
+/** Undefined when the schema shows nothing. */
+export const tellingOf = <T>({ shown, tracked }: Declaration): Telling<T> | undefined =>
+  shown && { shown: shown as Telling<T>["shown"], tracked };
 
 /** Undefined when the change is none that could be seen. */
-export function told<T>(shownOf: (doc: T) => object | undefined, before: T | undefined, after: T): Told | undefined {
-  const was = before && shownOf(before);
-  const is = shownOf(after);
+export function told<T>({ shown, tracked = [] }: Telling<T>, before: T | undefined, after: T): Told | undefined {
+  const was = before && shown(before);
+  const is = shown(after);
   if (is === undefined) return was && { type: "deleted", shown: was };
   if (was === undefined) return { type: "created", shown: is };
-  return isSame(was, is) ? undefined : { type: "updated", shown: is };
+  if (isSame(was, is)) return undefined;
+  const former = part(was, tracked);
+  const news = { type: "updated", shown: is } as const;
+  return isSame(former, part(is, tracked)) ? news : { ...news, former };
+}
+
+/** The members of those names that are there. */
+function part(whole: object, names: readonly string[]): Fields {
+  const members: Record<string, unknown> = {};
+  for (const name of names) {
+    const value = (whole as Fields)[name];
+    if (value !== undefined) members[name] = value;
+  }
+  return members;
 }
 
 /** Most changes show in a simple member, which tells at once: to compare what is deep is slow. */

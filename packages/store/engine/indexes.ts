@@ -7,6 +7,7 @@ import type { Id, Key, ListQuery } from "../port.ts";
 export interface Declaration extends Kind {
   readonly indexes: Readonly<Record<string, readonly string[]>>;
   readonly shown?: ((doc: never) => unknown) | undefined;
+  readonly tracked?: readonly string[] | undefined;
 }
 
 /** A checked question: what the fields of one index may hold, and where the page begins. */

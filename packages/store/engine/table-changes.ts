@@ -5,7 +5,7 @@
 import { decode, encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
 import { frozen } from "../document/frozen.ts";
-import { type Told, told } from "../document/told.ts";
+import { type Told, tellingOf, told } from "../document/told.ts";
 import {
   type CallOptions,
   type Change,
@@ -84,12 +84,12 @@ interface Parts {
 }
 
 export function tableChanges({ declaration, log, runs, clock, report }: Parts): TableChanges {
-  const shownOf = declaration.shown as ((doc: Doc) => object | undefined) | undefined;
-  if (!log || !shownOf) return { note: () => undefined, ...untold(declaration.name) };
+  const telling = tellingOf<Doc>(declaration);
+  if (!log || !telling) return { note: () => undefined, ...untold(declaration.name) };
 
   const changeOf = ({ number, at, change }: LogEntry): Change<object> => {
-    const { _id, rev, type, shown } = decode<Written>(change, { name: `the changes of ${declaration.name}` });
-    return frozen({ type, _id, rev, time: at, shown, position: positionAt({ number, at }) });
+    const written = decode<Written>(change, { name: `the changes of ${declaration.name}` });
+    return frozen({ ...written, time: at, position: positionAt({ number, at }) });
   };
 
   /** Throws `Expired` when changes after the mark are gone, or it is the mark of none. */
@@ -124,7 +124,7 @@ export function tableChanges({ declaration, log, runs, clock, report }: Parts): 
 
   return {
     note(before, after) {
-      const news = told(shownOf, before, after);
+      const news = told(telling, before, after);
       if (!news) return undefined;
       const { _id, rev } = after;
       const bytes = encode({ _id, rev, ...news } satisfies Written as Fields);

@@ -6,7 +6,7 @@
 import { MongoError } from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import { fold, MAX_FOLD_MS } from "../document/fold.ts";
-import { told } from "../document/told.ts";
+import { type Telling, told } from "../document/told.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { backOff, type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
@@ -20,7 +20,7 @@ export interface ChangeOptions<T extends Doc> {
   /** The indexed fields. */
   readonly keys: readonly string[];
   /** What changes tell of a document. */
-  readonly shownOf?: ((doc: T) => object | undefined) | undefined;
+  readonly telling?: Telling<T> | undefined;
   readonly database: Database;
   readonly raw: Raw;
   readonly reads: PointReads<Stored<T>>;
@@ -40,7 +40,7 @@ interface Decided {
 }
 
 export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
-  const { keys, shownOf, database, raw, reads, known, openWriter, timing, nextOperation } = options;
+  const { keys, telling, database, raw, reads, known, openWriter, timing, nextOperation } = options;
 
   /** Each update decides on what the one before it left, until `until`; the first in any case. */
   function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number): Decided {
@@ -105,7 +105,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
         writing = true;
         for (const { call } of updates) call.inDoubt = true;
         known.forget(id);
-        const news = shownOf && told(shownOf, stored?.doc, next as unknown as T);
+        const news = telling && told(telling, stored?.doc, next as unknown as T);
         const fields = toStored(next, stored, operation, news);
         const written = await writer.write(stored, fields);
         if (written === "made") {

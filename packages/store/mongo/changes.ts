@@ -7,6 +7,7 @@ import { type ChangeStream, type Db, type Document, MongoError, MongoServerError
 import { encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
 import { frozen } from "../document/frozen.ts";
+import { tellingOf } from "../document/told.ts";
 import { createFeed, type Feed, type Past, type Read, untold } from "../engine/feed.ts";
 import type { Declaration } from "../engine/indexes.ts";
 import { type Change, type Changes, type ChangesOptions, type Doc, Expired, type Position } from "../port.ts";
@@ -51,13 +52,14 @@ interface Parts {
 }
 
 export function mongoChanges({ declaration, database, streams, timing, run, report }: Parts): MongoChanges {
-  const shownOf = declaration.shown as ((doc: Doc) => object | undefined) | undefined;
-  if (!shownOf) return untold(declaration.name);
+  const telling = tellingOf<Doc>(declaration);
+  if (!telling) return untold(declaration.name);
+  const { shown } = telling;
   const open = (after: Position, idleMs: number) => openStream(streams(), declaration.name, after, idleMs);
 
   function changeOf({ _id, documents: [bytes], wallTime, clusterTime }: Document): Change<object> | undefined {
     const stored = readStored(bytes, declaration);
-    const news = toldBy(stored, shownOf as (doc: Doc) => object | undefined);
+    const news = toldBy(stored, shown);
     const time = wallTime?.getTime() ?? clusterTime.getHighBitsUnsigned() * 1000;
     return news && frozen({ ...news, _id: stored.doc._id, rev: stored.doc.rev, time, position: _id._data });
   }

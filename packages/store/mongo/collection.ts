@@ -3,6 +3,7 @@ import type { IndexDescription } from "mongodb";
 import { checkId, idOf } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import { handedOut } from "../document/frozen.ts";
+import { tellingOf } from "../document/told.ts";
 import type { Admission, Queues } from "../engine/admission.ts";
 import { checkQuery, type Declaration, indexedFields } from "../engine/indexes.ts";
 import { type CallOptions, type Changes, type Collection, Corrupt, type Doc, type Id, type Indexes } from "../port.ts";
@@ -50,7 +51,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   const openWriter = createWriters(database, raw);
   const { change, remove } = createChanges<T>({
     keys,
-    shownOf: declaration.shown as ((doc: T) => object | undefined) | undefined,
+    telling: tellingOf<T>(declaration),
     database,
     raw,
     reads,

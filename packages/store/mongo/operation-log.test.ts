@@ -88,6 +88,8 @@ test("what a change tells is in its own entry alone, and what was shown only whe
   const created = write("a", undefined, { type: "created", shown: rex }, rex);
   expect(toldBy(created, shownOf)).toEqual({ type: "created", shown: rex });
   expect(created.operations).toEqual([{ by: "a", number: 1, rev: 1, told: { type: "created" } }]);
+  const updated = write("a", created, { type: "updated", shown: rex, former: { kind: "dog" } }, rex);
+  expect(toldBy(updated, shownOf)).toEqual({ type: "updated", shown: rex, former: { kind: "dog" } });
   const silent = write("b", created, undefined, rex);
   expect(toldBy(silent, shownOf)).toBeUndefined();
   expect(silent.operations.map((entry) => "told" in entry)).toEqual([false, false]);

@@ -23,7 +23,7 @@ interface Entry extends Operation {
   /** The revision that the operation made. */
   readonly rev: number;
   /** What the operation tells, in the newest entry alone. What is shown of the document itself is not repeated. */
-  readonly told?: Pick<Told, "type"> & Partial<Told>;
+  readonly told?: Omit<Told, "shown"> & Partial<Told>;
 }
 
 /** A document with what the port does not show of it. */
@@ -50,10 +50,11 @@ export function toStored(
 ): Fields {
   const others = before?.operations.filter((entry) => entry.by !== by) ?? [];
   const own: Entry = { by, number, rev: doc.rev };
-  const told = news && { told: news.type === "deleted" ? news : { type: news.type } };
+  const told = news && { told: news.type === "deleted" ? news : withoutShown(news) };
   return { ...doc, [FIELD]: [{ ...own, ...told }, ...others.map(withoutTold)].slice(0, MAX_ENTRIES) };
 }
 
+const withoutShown = ({ shown: _, ...news }: Told): Omit<Told, "shown"> => news;
 const withoutTold = ({ by, number, rev }: Entry): Entry => ({ by, number, rev });
 
 /** Matches what `toStored` has stored with something to tell, as long as it is the document of a change event. */
@@ -66,7 +67,7 @@ export function toldBy<T extends Doc>(
 ): Told | undefined {
   const told = operations[0]?.told;
   const shown = told && (told.shown ?? shownOf(doc));
-  return shown && { type: told.type, shown };
+  return shown && { ...told, shown };
 }
 
 /** The log in what `toStored` has made. */
