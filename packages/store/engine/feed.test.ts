@@ -1,7 +1,7 @@
 import { setImmediate as tick } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Change } from "../port.ts";
-import { createFeed, type Source } from "./feed.ts";
+import { createFeed, type Source, WOKEN_TOGETHER } from "./feed.ts";
 
 const change = (number: number): Change<number> => ({
   type: "updated",
@@ -54,8 +54,11 @@ test("what the past has told already is not told again when the tail comes to it
     [3, 4, 5],
   ]);
   const reader = await read("0");
+  let turns = 0;
+  // However much there is of the past, others have their turns between.
+  for (; reader.told.length < 5; turns++) await tick();
+  expect(turns).toBeGreaterThanOrEqual(2);
   await tick();
-  expect(reader.told).toEqual([1, 2, 3, 4, 5]);
   for (const number of [4, 5, 6]) add(number);
   await tick();
   await tick();
@@ -101,4 +104,30 @@ test("when the source fails all who read are told, once they have waited for it"
   feed.end(new Error("lost"));
   for (const { over } of readers) await expect(over).rejects.toThrow("lost");
   expect(feed.isRead).toBe(false);
+});
+
+test("many who read are woken in turns, so that others have theirs between", async () => {
+  const { add, read } = setUp();
+  const readers = await Promise.all(Array.from({ length: 3 * WOKEN_TOGETHER }, () => read(undefined)));
+  await tick();
+  const toldTo = () => readers.filter(({ told }) => told.length > 0).length;
+  add(4);
+  const turns: number[] = [];
+  for (; toldTo() < readers.length; await tick()) turns.push(toldTo());
+  expect(turns.at(-1)).toBe(2 * WOKEN_TOGETHER);
+  expect(turns.slice(1).map((told, i) => told - (turns[i] ?? 0))).toSatisfy((steps: number[]) =>
+    steps.every((step) => step <= WOKEN_TOGETHER),
+  );
+});
+
+test("what comes while some have not been woken yet is told to all, in order", async () => {
+  const { add, read } = setUp();
+  const readers = await Promise.all(Array.from({ length: 2 * WOKEN_TOGETHER }, () => read(undefined)));
+  await tick();
+  add(4);
+  while (readers[0]?.told.length === 0) await tick();
+  expect(readers.at(-1)?.told).toEqual([]);
+  add(5);
+  for (let turns = 0; turns < 10; turns++) await tick();
+  for (const { told } of readers) expect(told).toEqual([4, 5]);
 });

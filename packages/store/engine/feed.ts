@@ -3,6 +3,7 @@
  * to what is kept of the latest changes for all. From then on it costs nothing but to be woken: nobody is waited for, and who
  * falls behind what is kept is ended.
  */
+import { setImmediate as turn } from "node:timers/promises";
 import { type Change, type Changes, type ChangesOptions, type Position, SlowConsumer } from "../port.ts";
 import { createTail, type Tail } from "./tail.ts";
 
@@ -36,7 +37,10 @@ export interface Feed<V> {
   /** Whether anybody reads: nothing is to be added otherwise. */
   readonly isRead: boolean;
   changes(options: ChangesOptions): Promise<Changes<V>>;
-  /** Hands out what was added to the tail, when this tick of the event loop is over. */
+  /**
+   * Hands out what was added to the tail, when this tick of the event loop is over: to some readers in each tick, so that all
+   * others, such as the writer who waits for an answer, have their turns between.
+   */
   wake(): void;
   /** Ends all who read: with the error if there is one. */
   end(error?: unknown): void;
@@ -55,6 +59,12 @@ interface Reader<V> {
   wake?: (() => void) | undefined;
 }
 
+/**
+ * Readers that are handed changes in one tick of the event loop, and what follows from it is done for each of them: some
+ * milliseconds. What those of one connection are told in one tick is sent as one piece.
+ */
+export const WOKEN_TOGETHER = 64;
+
 /** In place of a feed, where the schema shows nothing. */
 export function untold(name: string) {
   const refuse = () =>
@@ -67,7 +77,9 @@ export function createFeed<V>(source: Source<V>, begin: Position): Feed<V> {
   const tail = createTail<V>(begin);
   const readers = new Set<Reader<V>>();
   let started: Promise<void> | undefined;
-  let isWaking = false;
+  /** Those that are still to be handed what there is now; more may have come since some of them were. */
+  let sleeping: Iterator<Reader<V>> | undefined;
+  let isMoreToTell = false;
 
   /** Where it is at the end of the tail it is after what tells nothing, too. */
   const positionOf = ({ isOver, next, position }: Reader<V>): Position =>
@@ -110,43 +122,38 @@ export function createFeed<V>(source: Source<V>, begin: Position): Feed<V> {
       return reader.isOver;
     };
 
-    async function* fromThePast() {
-      while (reader.position < tail.base && !isOver()) {
-        reader.past ??= await source.past(reader.position, options);
-        const { changes, position } = await reader.past.read();
-        if (isOver()) return;
-        reader.position = position;
-        if (changes.length > 0) yield changes;
-      }
-      reader.past?.close();
-      reader.past = undefined;
-    }
-
-    async function* fromTheTail() {
-      reader.next = tail.numberAfter(reader.position);
-      while (!isOver()) {
-        if (reader.next < tail.first) throw new SlowConsumer(reader.position);
-        const batch = tail.from(reader.next);
-        const [first] = batch;
-        const last = batch.at(-1);
-        if (!first || !last) {
-          await new Promise<void>((resolve) => (reader.wake = resolve));
-          reader.wake = undefined;
-          continue;
-        }
-        // The past may have told more than the tail had then.
-        const { position } = reader;
-        const news = first.position > position ? batch : batch.filter((change) => change.position > position);
-        reader.next += batch.length;
-        if (last.position > position) reader.position = last.position;
-        if (news.length > 0) yield news;
-      }
-    }
-
+    // One generator for all: a service may have a thousand readers, and each more costs every one of them.
     async function* all() {
       try {
-        yield* fromThePast();
-        yield* fromTheTail();
+        while (reader.position < tail.base && !isOver()) {
+          reader.past ??= await source.past(reader.position, options);
+          const { changes, position } = await reader.past.read();
+          await turn(); // what is read may be long, and there at once
+          if (isOver()) return;
+          reader.position = position;
+          if (changes.length > 0) yield changes;
+        }
+        reader.past?.close();
+        reader.past = undefined;
+
+        reader.next = tail.numberAfter(reader.position);
+        while (!isOver()) {
+          if (reader.next < tail.first) throw new SlowConsumer(reader.position);
+          const batch = tail.from(reader.next);
+          const [first] = batch;
+          const last = batch.at(-1);
+          if (!first || !last) {
+            await new Promise<void>((resolve) => (reader.wake = resolve));
+            reader.wake = undefined;
+            continue;
+          }
+          // The past may have told more than the tail had then.
+          const { position } = reader;
+          const news = first.position > position ? batch : batch.filter((change) => change.position > position);
+          reader.next += batch.length;
+          if (last.position > position) reader.position = last.position;
+          if (news.length > 0) yield news;
+        }
       } finally {
         options.signal.removeEventListener("abort", end);
         end();
@@ -161,6 +168,23 @@ export function createFeed<V>(source: Source<V>, begin: Position): Feed<V> {
     };
   }
 
+  function wakeSome(): void {
+    for (let woken = 0; woken < WOKEN_TOGETHER; ) {
+      const next = sleeping?.next();
+      if (next && !next.done) {
+        if (next.value.wake) woken++;
+        next.value.wake?.();
+      } else if (isMoreToTell) {
+        isMoreToTell = false;
+        sleeping = readers.values();
+      } else {
+        sleeping = undefined;
+        return;
+      }
+    }
+    setImmediate(wakeSome);
+  }
+
   return {
     tail,
     get isRead() {
@@ -168,12 +192,10 @@ export function createFeed<V>(source: Source<V>, begin: Position): Feed<V> {
     },
     changes,
     wake() {
-      if (isWaking) return;
-      isWaking = true;
-      setImmediate(() => {
-        isWaking = false;
-        for (const { wake } of readers) wake?.();
-      });
+      isMoreToTell = true;
+      if (sleeping) return;
+      sleeping = [].values();
+      setImmediate(wakeSome);
     },
     end(error) {
       for (const reader of [...readers]) {
