@@ -1,4 +1,5 @@
 /** `node gateway/main.ts` runs the gateway. */
+import "@petstore/runtime/compile-cache";
 import "@petstore/runtime/without-undici";
 import { runProcess } from "@petstore/runtime/lifecycle";
 import { gatewayConfig } from "./config.ts";

@@ -1,4 +1,5 @@
 /** `node services/main.ts pet` runs one service: pet, category, order or inventory. */
+import "@petstore/runtime/compile-cache";
 import "@petstore/runtime/without-undici";
 import { ConfigError } from "@petstore/runtime/environment";
 import { runProcess } from "@petstore/runtime/lifecycle";

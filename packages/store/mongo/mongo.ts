@@ -2,6 +2,7 @@
  * The engine on MongoDB: any number of processes may share its data. What is answered has reached the disks of a majority
  * of the replica set.
  */
+import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
 import type { Db, MongoClient, TopologyDescription } from "mongodb";
 import { checkId } from "../document/codec.ts";
