@@ -1,10 +1,10 @@
 /** The one place that turns what a handler throws into an RPC error. */
 import { create } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { type Violation, violationsToProto } from "@bufbuild/protovalidate";
 import { FieldPathElementSchema, ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { firstOf, joinFirst } from "connect-transcoder/validation/excerpt";
+import { type Violation, violationsToProto } from "connect-transcoder/validation/violation";
 import { type ErrorCatalogue, RpcError } from "./catalogue.ts";
 import { DomainError } from "./domain-error.ts";
 
@@ -35,8 +35,7 @@ export function violationError({ rpcError }: ErrorCatalogue, violations: readonl
   const isPageToken = violations[0]?.field[0]?.kind === "field" && violations[0].field[0].name === "page_token"; // AIP-158
   const sentences = violations.map(({ field, message }) => `${pathToString(field)}: ${message}`);
   const error = rpcError(isPageToken ? "INVALID_PAGE_TOKEN" : "VALIDATION_FAILED", joinFirst(sentences));
-  const [value, desc] = violationsToProto([...firstOf(violations)]);
-  error.details.push({ desc, value });
+  error.details.push({ desc: ViolationsSchema, value: violationsToProto(firstOf(violations)) });
   return error;
 }
 

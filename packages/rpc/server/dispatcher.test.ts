@@ -17,6 +17,7 @@ import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/o
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../../../services/resource/errors.ts";
 import { storeFailureOf } from "../../../services/resource/store-failure.ts";
+import { compileLibrary, serviceOf } from "../../transcoder/testdata/compile.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
 import { createErrorTranslation } from "../errors/translate.ts";
 import { createAuthorization } from "./authorization.ts";
@@ -223,6 +224,22 @@ test("more calls than a process can work on are refused, but none that finishes 
   held.resolve();
   expect(await internal).toBe("answered");
   expect(await call(listCategories, 5_000)).toBe("answered");
+});
+
+test("a call that comes before its rules can be judged waits for them", async () => {
+  const library = serviceOf(compileLibrary(), "foreign.library.v1.LibraryService");
+  const handlers = Object.fromEntries(library.methods.map(({ localName }) => [localName, () => ({})]));
+  const options = { deps: { ...realTime, log: pino({ level: "silent" }) }, secret, errors };
+  const dispatcher = createDispatcher([implement(library, handlers as never)], options);
+  const { addBook } = library.method;
+  const call = (init: object) =>
+    dispatcher.invoke(addBook as never, create((addBook as DescMethodUnary).input, init as never), {
+      headers: new Headers(),
+      timeoutMs: undefined,
+    });
+  await expect(call({ shelf: 1n })).rejects.toThrow("book: value is required");
+  await expect(call({ book: { tags: [""] } })).rejects.toThrow("book.tags[0]: must be at least 1 characters");
+  await expect(call({ book: { isbn: 1n } })).resolves.toBeDefined();
 });
 
 describe("update masks", () => {

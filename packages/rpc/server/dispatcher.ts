@@ -2,18 +2,11 @@
  * Every RPC of a service passes through here, unary or server-streaming, whichever way it came: by itself, over a link, or
  * from a simulation. Each goes through the same admission, authorization, validation, log and mapping of errors.
  */
-import {
-  create,
-  type DescMethod,
-  type DescMethodServerStreaming,
-  type DescMethodUnary,
-  type DescService,
-  type Message,
-} from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter } from "@connectrpc/connect";
 import type { Clock, Runtime } from "@petstore/runtime/clock";
-import { validate } from "connect-transcoder/validation/validate";
+import { prepareValidation, validate } from "connect-transcoder/validation/validate";
 import { createAdmission } from "../admission/admission.ts";
 import { createShedLog } from "../admission/shed-log.ts";
 import { OVERLOADED } from "../admission/transport.ts";
@@ -137,9 +130,11 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       // Internal calls belong to work that was admitted elsewhere: to refuse them would only leave it unfinished.
       const limited = !isInternal(method) && !(isDiagnostic && isUnary(method));
       methods.set(methodName(method), { method, handler, limited, canWait: !isInternal(method) && !isDiagnostic });
-      // The first validation of a message compiles its rules, which takes longer than the rest of a call.
-      validate(method.input, create(method.input));
     }
+  /** Undefined when there is nothing to wait for any more. */
+  let preparing = prepareValidation([...methods.values()].map(({ method }) => method.input))?.then(() => {
+    preparing = undefined;
+  });
 
   const admission = createAdmission(deps);
   const logShed = createShedLog(deps);
@@ -221,6 +216,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     const admitted = admission.begin(method);
     let isAnswered = false;
     try {
+      if (preparing) await preparing;
       validate(request);
       const answer = messageOf(method.output, await (handler as UnaryHandler)(request, call));
       isAnswered = true;
@@ -260,6 +256,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     let thrown: unknown;
     streams++;
     try {
+      if (preparing) await preparing;
       run.validate(request);
       const call = { ...run.call, responseHeaders: incoming.responseHeaders, signal };
       const messages = (run.handler as StreamHandler)(request, call);

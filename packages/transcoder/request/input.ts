@@ -2,12 +2,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { violationsToProto } from "@bufbuild/protovalidate";
 import type { Body, Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { PLACES, type Place, violationError } from "../errors/violations.ts";
 import { checkUntyped } from "../policy/media.ts";
 import { validate } from "../validation/validate.ts";
+import { violationsToProto } from "../validation/violation.ts";
 import { type Assign, assigner, membersReader } from "./decode.ts";
 import { parseJson } from "./json.ts";
 import { pathReader, splitTarget } from "./path.ts";
@@ -27,7 +27,8 @@ export interface Incoming {
 type ReadPlace = (incoming: Incoming, message: Message) => void;
 
 /**
- * Compiles the reader of an operation's requests. The message that it gives back is valid by all rules of its schema.
+ * Compiles the reader of an operation's requests. The message that it gives back is valid by all rules of its schema,
+ * which `prepareValidation` has been called for.
  *
  * @throws HttpError for the first part of a request, in the order of `PLACES`, that is wrong
  */
@@ -44,11 +45,9 @@ export function inputReader(operation: Operation, basePath: string, maxDepth: nu
   const violated = (message: Message, places: readonly Place[]) => {
     const violations = validate(input, message);
     return violations.length > 0
-      ? violationError(operation, violationsToProto(violations)[0].violations, places)
+      ? violationError(operation, violationsToProto(violations).violations, places)
       : undefined;
   };
-  // Compiles the rules now: no request waits for it, and a rule that makes no sense is found at the start.
-  validate(input, create(input));
   return (incoming) => {
     const message = create(input);
     for (const [i, place] of PLACES.entries()) {

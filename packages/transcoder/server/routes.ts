@@ -13,6 +13,7 @@ import { REQUEST_ID_HEADER } from "../request/request-id.ts";
 import { type Answer, answerer } from "../response/answer.ts";
 import { answerReader } from "../response/answer-reader.ts";
 import { shownReader } from "../response/shown.ts";
+import { prepareValidation } from "../validation/validate.ts";
 import { arrivedTooLate } from "./arrival.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
 import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
@@ -29,6 +30,7 @@ export interface RouteOptions extends ReturnType<typeof transcoderDefaults> {
 export async function registerOperations(app: FastifyInstance, options: RouteOptions): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  await prepareValidation(options.operations.map(({ method }) => method.input));
   for (const operation of options.operations) registerOperation(app, operation, options);
 }
 

@@ -10,6 +10,10 @@ export interface Kinds {
   readonly integer: fc.Arbitrary<bigint>;
   /** Such as have no name in JSON. */
   readonly hasNamelessEnumValues: boolean;
+  /** Of lists, which then repeat a few items. By default up to three. */
+  readonly length?: fc.Arbitrary<number>;
+  /** By default such as JSON can carry. */
+  readonly timestamp?: fc.Arbitrary<{ seconds: bigint; nanos: number }>;
 }
 
 const RANGES: Partial<Record<ScalarType, readonly [min: bigint, max: bigint]>> = {
@@ -32,14 +36,18 @@ function valuesOf(field: DescField, kinds: Kinds): fc.Arbitrary<unknown> {
     : field.enum
       ? ofEnum(field, kinds)
       : ofScalar(field, kinds);
-  return field.fieldKind === "list" ? fc.array(one, { maxLength: 3 }) : one;
+  if (field.fieldKind !== "list") return one;
+  if (!kinds.length) return fc.array(one, { maxLength: 3 });
+  return fc
+    .tuple(fc.array(one, { minLength: 1, maxLength: 3 }), kinds.length)
+    .map(([some, length]) => Array.from({ length }, (_, i) => some[i % some.length]));
 }
 
 function ofMessage(desc: DescMessage, kinds: Kinds): fc.Arbitrary<unknown> {
   if (desc.typeName !== TimestampSchema.typeName) return messagesOf(desc, kinds);
   const seconds = fc.bigInt({ min: -62_135_596_800n, max: 253_402_300_799n });
   const nanos = fc.oneof(fc.constantFrom(0, 5_000_000), fc.integer({ min: 0, max: 999_999_999 }));
-  return fc.record({ seconds, nanos }).map((init) => create(TimestampSchema, init));
+  return (kinds.timestamp ?? fc.record({ seconds, nanos })).map((init) => create(TimestampSchema, init));
 }
 
 function ofEnum({ enum: desc }: DescField, { hasNamelessEnumValues }: Kinds): fc.Arbitrary<number> {

@@ -2,9 +2,9 @@ import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { getOption, isFieldSet } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { Violation } from "@bufbuild/protovalidate";
 import { field as fieldOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { MAX_PATHS } from "./field-limits.ts";
+import type { Violation } from "./violation.ts";
 
 /** The mask of an update (AIP-134) and the resource it speaks of. */
 interface Masked {
@@ -51,8 +51,15 @@ function settableFields(desc: DescMessage): ReadonlyMap<string, DescField> {
  * removed. Paths that are wrong in the same way are reported once.
  */
 export function maskViolations({ maskField, paths, resource }: Masked, request: Message): Violation[] {
-  const wrong = (problem: string, rule: string) => new Violation(problem, rule, [maskField], [], false);
-  if (paths.length > MAX_PATHS) return [wrong(`must contain no more than ${MAX_PATHS} paths`, "field_mask.max_paths")];
+  const wrong = (message: string, ruleId: string, ...field: DescField[]): Violation => ({
+    message,
+    ruleId,
+    field,
+    rule: [],
+    forKey: false,
+  });
+  if (paths.length > MAX_PATHS)
+    return [wrong(`must contain no more than ${MAX_PATHS} paths`, "field_mask.max_paths", maskField)];
   const fields = settableFields(resource.message);
   const named = [...new Set(paths)];
   const value = (request as unknown as Record<string, Message>)[resource.localName];
@@ -62,9 +69,7 @@ export function maskViolations({ maskField, paths, resource }: Masked, request: 
   return [
     ...(named.every((path) => fields.has(path))
       ? []
-      : [wrong(`must name fields among ${[...fields.keys()].join(", ")}`, "field_mask.in")]),
-    ...missing.map(
-      (field) => new Violation("must have a value", "required", [resource, field as DescField], [], false),
-    ),
+      : [wrong(`must name fields among ${[...fields.keys()].join(", ")}`, "field_mask.in", maskField)]),
+    ...missing.map((field) => wrong("must have a value", "required", resource, field as DescField)),
   ];
 }

@@ -1,57 +1,33 @@
-import { createRegistry, type DescField, type DescFile, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
-import { filesBelow } from "../contract/files.ts";
+import { commonCheck } from "./common-rules.ts";
 import { curtail } from "./field-limits.ts";
 import { maskOf, masksOut, maskViolations } from "./mask.ts";
-import { rulesInUse, withOnly } from "./rules-in-use.ts";
+import type { Violation } from "./violation.ts";
 
-/** A validator, and what it was made for. */
-interface Known {
-  readonly validator: Validator;
-  /** They predefine rules. */
-  readonly files: readonly DescFile[];
-  /** The standard rules that it compiles. */
-  readonly rules: ReadonlySet<DescField>;
-  readonly compiled: WeakSet<DescMessage>;
-}
+/** What judges any rule, once a contract needed it: its start takes longer than that of all the rest. */
+let protovalidate: typeof import("./protovalidate.ts") | undefined;
 
 /**
- * To make a validator and to compile rules is expensive: a file takes the first one that knows all its rules. Others that the
- * validator knows are on no field of the file.
+ * To be called before messages of these types are validated, and waited for where it has something to load. A rule that
+ * makes no sense is found here.
  */
-const validators: Known[] = [];
-const validatorByFile = new WeakMap<DescFile, Known>();
-
-/** A validator that knows the rules of a file and of those below it, also predefined ones (extensions of buf.validate). */
-function validatorOf(file: DescFile): Known {
-  let found = validatorByFile.get(file);
-  if (!found) {
-    const below = filesBelow([file]);
-    const files = below.filter(hasRules);
-    const rules = rulesInUse(below);
-    found = validators.find(
-      (known) => files.every((each) => known.files.includes(each)) && [...rules].every((rule) => known.rules.has(rule)),
-    );
-    if (!found) {
-      const validator = createValidator({ registry: createRegistry(...files) });
-      found = { validator, files, rules, compiled: new WeakSet() };
-      validators.push(found);
-    }
-    validatorByFile.set(file, found);
-  }
-  return found;
+export function prepareValidation(schemas: readonly DescMessage[]): Promise<void> | undefined {
+  const others = schemas.filter((schema) => !commonCheck(schema));
+  if (others.length === 0) return undefined;
+  return import("./protovalidate.ts").then((loaded) => {
+    protovalidate = loaded;
+    // Rules are compiled by the first message.
+    for (const schema of others) validate(schema, create(schema));
+  });
 }
 
-function judge(schema: DescMessage, message: Message): ReturnType<Validator["validate"]> {
-  const { validator, rules, compiled } = validatorOf(schema.file);
-  if (compiled.has(schema)) return validator.validate(schema, message);
-  compiled.add(schema);
-  return withOnly(rules, () => validator.validate(schema, message));
+function judge(schema: DescMessage, message: Message): readonly Violation[] {
+  const check = commonCheck(schema);
+  if (check) return check(message);
+  if (!protovalidate) throw new Error(`prepareValidation was not called for ${schema.typeName}, or not waited for.`);
+  return protovalidate.judge(schema, message);
 }
-
-const hasRules = ({ extensions }: DescFile): boolean =>
-  extensions.some(({ extendee }) => extendee.typeName.startsWith("buf.validate."));
 
 /**
  * Checks a message against the rules of its schema (buf.validate). An update mask is respected: rules on fields that it
@@ -61,9 +37,7 @@ const hasRules = ({ extensions }: DescFile): boolean =>
  * violations are bounded by the contract and not by what was sent.
  */
 export function validate(schema: DescMessage, message: Message): Violation[] {
-  const result = judge(schema, curtail(schema, message));
-  if (result.kind === "error") throw result.error;
-  const found = sizesFirst(result.violations ?? []);
+  const found = sizesFirst(judge(schema, curtail(schema, message)));
   const mask = maskOf(schema, message);
   if (!mask) return found;
   const isMaskedOut = masksOut(mask);

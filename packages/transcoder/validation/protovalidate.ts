@@ -1,0 +1,42 @@
+/** Judges any rule, by protovalidate: loads CEL and compiles rules in it, which takes longer than all else of a start. */
+import { createRegistry, type DescFile, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
+import { filesBelow } from "../contract/files.ts";
+
+/** A validator, and the files that it was made for, which predefine rules. */
+interface Known {
+  readonly validator: Validator;
+  readonly files: readonly DescFile[];
+}
+
+/**
+ * To make a validator and to compile rules is expensive: a file takes the first one that knows all its rules. Others that the
+ * validator knows are on no field of the file.
+ */
+const validators: Known[] = [];
+const validatorByFile = new WeakMap<DescFile, Validator>();
+
+/** A validator that knows the rules of a file and of those below it, also predefined ones (extensions of buf.validate). */
+function validatorOf(file: DescFile): Validator {
+  let validator = validatorByFile.get(file);
+  if (!validator) {
+    const files = filesBelow([file]).filter(hasRules);
+    validator = validators.find((known) => files.every((each) => known.files.includes(each)))?.validator;
+    if (!validator) {
+      validator = createValidator({ registry: createRegistry(...files) });
+      validators.push({ validator, files });
+    }
+    validatorByFile.set(file, validator);
+  }
+  return validator;
+}
+
+const hasRules = ({ extensions }: DescFile): boolean =>
+  extensions.some(({ extendee }) => extendee.typeName.startsWith("buf.validate."));
+
+/** Which rules a message breaks. @throws Error when a rule makes no sense */
+export function judge(schema: DescMessage, message: Message): readonly Violation[] {
+  const result = validatorOf(schema.file).validate(schema, message);
+  if (result.kind === "error") throw result.error;
+  return result.violations ?? [];
+}
