@@ -24,7 +24,7 @@ import {
 import { startOnePort } from "../fixtures/one-port.ts";
 import { createDispatcher } from "../server/dispatcher.ts";
 import { implement } from "../server/handlers.ts";
-import { createTurns, type Turns, WORK_PER_TURN } from "../server/turns.ts";
+import { createTurns, type TurnsAtOnce, WORK_PER_TURN } from "../server/turns.ts";
 import { createLinkServer } from "./server.ts";
 import type { LinkLimits } from "./server-stream.ts";
 
@@ -119,7 +119,7 @@ async function callsUntil<T>(client: Client, opened: Promise<T>): Promise<T> {
 
 describe("a service", () => {
   /** One with room for so much, and a link to it. */
-  async function start(limits: LinkLimits, turns?: Turns) {
+  async function start(limits: LinkLimits, turns?: TurnsAtOnce) {
     const held = Promise.withResolvers<void>();
     const begun: bigint[] = [];
     const log = pino({ level: "silent" });

@@ -23,6 +23,8 @@ type CallInit = MessageInitShape<typeof CallSchema>;
 export interface ClientStream {
   /** False while what was sent has to be taken first. */
   canSend(): boolean;
+  /** Every call that was sent is answered. */
+  isIdle(): boolean;
   /** Sends calls together. */
   send(calls: readonly ClientCall[]): void;
 }
@@ -73,7 +75,7 @@ export function openStream(
     if (!hello) throw new LinkViolation("it does not say hello");
     if (hello.version === LINK_VERSION) {
       state = "open";
-      resolve({ canSend: () => !isBlocked, send });
+      resolve({ canSend: () => !isBlocked, isIdle: () => unanswered.size === 0, send });
     } else refuse();
   }
 

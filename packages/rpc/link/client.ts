@@ -37,11 +37,16 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
   let isOpening = false;
   let plainUntil = Number.NEGATIVE_INFINITY;
 
-  const flushSoon = onceATurn(flush);
+  /** How many calls went together last. */
+  let together = 0;
+  const flushSoon = onceATurn(flush, () => together === 1 && stream?.isIdle() === true);
   function flush(): void {
     if (clock() < plainUntil) for (const call of takeQueue()) sendPlainly(call);
     else if (!stream) void open();
-    else if (stream.canSend() && queue.size > 0) stream.send(takeQueue());
+    else if (stream.canSend() && queue.size > 0) {
+      together = queue.size;
+      stream.send(takeQueue());
+    }
   }
 
   function takeQueue(): readonly ClientCall[] {

@@ -5,7 +5,7 @@ import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/li
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES, tooLarge } from "../server/message-limit.ts";
 import { maxRequestBytes } from "../server/request-limit.ts";
-import type { Turns } from "../server/turns.ts";
+import type { TurnsAtOnce } from "../server/turns.ts";
 import { noSuchRpc } from "../server/unknown-rpc.ts";
 import { failedAnswer } from "./failure.ts";
 import { LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";
@@ -28,7 +28,7 @@ export interface ServerCalls {
 
 export interface ServerCallsDeps {
   readonly dispatcher: Dispatcher;
-  readonly turns: Turns;
+  readonly turns: TurnsAtOnce;
   /** Takes the answer of each call; undefined for one whose answer nobody can be told. */
   readonly onEnd: (answer: AnswerInit | undefined) => void;
 }
@@ -48,7 +48,7 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
     methods.set(number, dispatcher.find(name));
   }
 
-  function begin(call: Call): void {
+  function begin(call: Call, isAlone: boolean): void {
     const { id } = call;
     if (!methods.has(call.method)) throw new LinkViolation(`no method has the number ${call.method}`);
     if (running.has(id)) throw new LinkViolation(`two calls under way have the id ${id}`);
@@ -57,18 +57,22 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
     running.set(id, entry);
     bytes += call.message.length;
     const arrivedAt = dispatcher.clock();
-    turns(caller, async () => {
+    const work = async () => {
       const answer = isWanted() ? await run(dispatcher, methods.get(call.method), { call, arrivedAt }) : undefined;
       running.delete(id);
       bytes -= call.message.length;
       onEnd(isAbandoned ? undefined : isWanted() && answer ? answer : failedAnswer(id, cancelled()));
-    });
+    };
+    // All of its message is read before.
+    if (isAlone && turns.atOnce()) queueMicrotask(work);
+    else turns(caller, work);
   }
 
   return {
     take({ methods, calls, cancels }) {
       for (const { number, name } of methods) define(number, name);
-      for (const call of calls) begin(call);
+      const isAlone = calls.length === 1 && running.size === 0;
+      for (const call of calls) begin(call, isAlone);
       for (const id of cancels) {
         const entry = running.get(id); // it may have been answered meanwhile
         if (entry) entry.isCancelled = true;

@@ -5,7 +5,7 @@ import type { Logger } from "@petstore/runtime/log";
 import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { keepOpen } from "../server/kept-open.ts";
-import type { Turns } from "../server/turns.ts";
+import type { TurnsAtOnce } from "../server/turns.ts";
 import { LinkViolation, readFrames, toFrame } from "./frames.ts";
 import { onceATurn } from "./once-a-turn.ts";
 import { bytesOfAnswer, parts } from "./parts.ts";
@@ -21,7 +21,7 @@ export interface LinkLimits {
 
 export interface ServerStreamDeps {
   readonly dispatcher: Dispatcher;
-  readonly turns: Turns;
+  readonly turns: TurnsAtOnce;
   readonly log: Logger;
   readonly limits: LinkLimits;
 }
@@ -80,12 +80,15 @@ export function serveStream(
     flushSoon();
   }
 
-  const flushSoon = onceATurn(flush);
+  /** How many answers went together last. */
+  let together = 0;
+  const flushSoon = onceATurn(flush, () => together === 1 && calls.underWay().calls === 0);
   function flush(): void {
     settle();
     if (state !== "open") return;
     if (!isBlocked && answers.length > 0) {
       const ready = answers;
+      together = ready.length;
       answers = [];
       answersBytes = 0;
       for (const part of parts(ready, bytesOfAnswer))

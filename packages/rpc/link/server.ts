@@ -6,7 +6,7 @@ import type { Logger } from "@petstore/runtime/log";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
 import { isPeerRequest } from "../server/authorization.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
-import { createTurns, type Turns } from "../server/turns.ts";
+import { createTurns, type TurnsAtOnce } from "../server/turns.ts";
 import { type LinkLimits, type ServerStream, serveStream } from "./server-stream.ts";
 import { LINK_PATH } from "./version.ts";
 
@@ -18,7 +18,7 @@ export interface LinkServerOptions {
   readonly log: Logger;
   readonly limits?: LinkLimits;
   /** Calls of all links are begun in turns, so that none keeps the process busy for long. */
-  readonly turns?: Turns;
+  readonly turns?: TurnsAtOnce;
 }
 
 export interface LinkServer {

@@ -9,10 +9,11 @@ import {
 } from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
+import { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ACK, END_STREAM, type Frame, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
+import { ACK, END_STREAM, type Frame, FrameType, frame, headers, PREFACE, rawHttp2 } from "../fixtures/frames.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
 import { announceClose, type Handler, type OnePortLimits } from "./one-port.ts";
 
@@ -247,22 +248,40 @@ describe("closing", () => {
     await Promise.all([serverClosed(server), closed(late)]);
   });
 
-  test("HTTP/2 clients that ask without a pause lose nothing", async () => {
-    const { server, url } = await started();
-    const counts = { asked: 0, answered: 0 };
-    const sessions = Array.from({ length: 8 }, () => http2(url));
+  test("HTTP/2 clients that ask without a pause lose nothing that they have sent", async () => {
+    const { server, url, port } = await started();
+    const counts = { sent: 0, answered: 0 };
+    /** Node's client refuses by itself what it has not sent when it is told to go. */
+    const counting = () => {
+      const socket = tcp(port);
+      socket.on("data", (bytes) => stream.push(bytes)).on("end", () => stream.push(null));
+      const stream: Duplex = new Duplex({
+        read() {},
+        write(frames: Buffer, _, done) {
+          for (let at = frames.indexOf(PREFACE) === 0 ? PREFACE.length : 0; at + 9 <= frames.length; ) {
+            if (frames[at + 3] === FrameType.HEADERS) counts.sent++;
+            at += 9 + frames.readUIntBE(at, 3);
+          }
+          socket.write(frames, done);
+        },
+        final: (done) => void socket.end(done),
+      });
+      return stream;
+    };
+    const sessions = Array.from({ length: 8 }, () => {
+      const session = connectHttp2(url, { createConnection: counting }).on("error", () => {});
+      onTestFinished(() => session.destroy());
+      return session;
+    });
     const clients = sessions.flatMap((session) =>
       Array.from({ length: 10 }, async () => {
-        while (!session.closed) {
-          counts.asked++;
-          if ((await text(post(session).end()).catch(() => "")) === "2.0 0") counts.answered++;
-        }
+        while (!session.closed) if ((await text(post(session).end()).catch(() => "")) === "2.0 0") counts.answered++;
       }),
     );
     while (counts.answered < 1000) await sleep(1);
     const done = serverClosed(server);
     await Promise.all([done, ...clients, ...sessions.map(closed)]);
-    expect(counts.answered).toBe(counts.asked);
+    expect(counts.answered).toBe(counts.sent);
   });
 
   test("a connection that was accepted and has said nothing yet is served, once", async () => {

@@ -104,8 +104,9 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
 
+  const turns = createServerTurns();
   const { http2, taken, end, endSessions } = createLimitedHttp2(handler, limits, () => connections);
-  readInTurns(http1, (caller, begin) => turns(caller, begin));
+  readInTurns(http1, turns);
   const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
   const serveHttp2 = (socket: Socket) => {
     if (socket.destroyed) return;
@@ -135,14 +136,13 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
   });
 
   const { log } = options;
-  const handshake =
-    tls && createHandshakes(http1, { ...tls, limitMs: limits.sniffMs, turns: (...it) => turns(...it), log });
+  const handshake = tls && createHandshakes(http1, { ...tls, limitMs: limits.sniffMs, turns, log });
   const secure: Secure = (socket, done) => {
     keep(socket);
     handshake?.(socket, (...secured) => undecided.delete(socket) && done(...secured));
   };
   const connections = guardConnections(http1, limits, { ...options, secure: handshake && secure });
-  const turns = createServerTurns(http1); // which is told of every connection, whatever it speaks
+  http1.on("connection", turns.accepted); // whatever it speaks
 
   farewells.set(http1, endSessions);
   const close = http1.close.bind(http1);

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { readInTurns } from "./read-in-turns.ts";
-import { createTurns, WORK_PER_TURN } from "./turns.ts";
+import { createTurns, type Turns, type TurnsAtOnce, WORK_PER_TURN } from "./turns.ts";
 
 const get = (path: string | number) => `GET /${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
 const many = (count: number) => Array.from({ length: count }, (_, i) => get(i)).join("");
@@ -111,10 +111,13 @@ test("addresses take turns", async () => {
   const turns = createTurns();
   const { open } = await started(
     (_, response) => void response.end(),
-    (caller, begin) => {
-      callers.add(caller);
-      turns(caller, begin);
-    },
+    Object.assign<Turns, Pick<TurnsAtOnce, "atOnce">>(
+      (caller, begin) => {
+        callers.add(caller);
+        turns(caller, begin);
+      },
+      { atOnce: () => false },
+    ),
   );
   for (const localAddress of ["127.0.0.1", "127.0.0.2"]) await text(open(localAddress).end(STOP));
   expect([...callers]).toEqual(["127.0.0.1", "127.0.0.2"]);

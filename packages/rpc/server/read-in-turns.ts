@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { callerNetwork } from "./caller-network.ts";
-import { createServerTurns, type Turns } from "./turns.ts";
+import type { TurnsAtOnce } from "./turns.ts";
 
 /** Bytes that node's parser is given at a time. It tells of all requests in them at once, about 60 of the smallest. */
 const SLICE_BYTES = 1024;
@@ -27,7 +27,7 @@ const HEAD_SLICES = 64;
  *
  * To be called before other listeners take the place of the server's own.
  */
-export function readInTurns(server: Server, turns: Turns = createServerTurns(server)): void {
+export function readInTurns(server: Server, turns: TurnsAtOnce): void {
   const connections = new WeakMap<object, Connection>();
   server.on("connection", (socket: Socket) => connections.set(socket, readInSlices(socket, turns, server)));
   const listeners = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
@@ -85,7 +85,7 @@ interface Connection {
 }
 
 /** Takes over the reading of a socket that node's HTTP server has begun to listen to. */
-function readInSlices(socket: Socket, turns: Turns, server: Server): Connection {
+function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Connection {
   const caller = callerNetwork(socket.remoteAddress);
   const unanswered: Exchange[] = [];
   let newest: IncomingMessage | undefined;
@@ -145,7 +145,7 @@ function readInSlices(socket: Socket, turns: Turns, server: Server): Connection 
   // past the stream, but gives that up for a listener to "data". That much is not documented.
   const { push, pause, resume } = socket;
   socket.push = (chunk: Buffer | null, encoding) => {
-    if (isFlowing && chunk && (chunk.length > SLICE_BYTES || unanswered.length > 0 || !turns.atOnce?.())) stopFlowing();
+    if (isFlowing && chunk && (chunk.length > SLICE_BYTES || unanswered.length > 0 || !turns.atOnce())) stopFlowing();
     const wantsMore = push.call(socket, chunk, encoding);
     if (!isFlowing) queue();
     return wantsMore;

@@ -1,5 +1,3 @@
-import { EventEmitter } from "node:events";
-import type { Server } from "node:http";
 import { expect, test } from "vitest";
 import {
   createPace,
@@ -7,8 +5,8 @@ import {
   createTurns,
   LONG_TURN_MS,
   type Pace,
+  TURNS_WHILE_OTHERS_CONNECT,
   WORK_PER_TURN,
-  WORK_PER_TURN_WHILE_OTHERS_CONNECT,
   WORK_TOGETHER,
 } from "./turns.ts";
 
@@ -41,7 +39,7 @@ test("nothing is begun at once, and so much in one turn", () => {
 
 test("so much may begin at once in one turn, and nothing as long as others wait", () => {
   const { turns, ask, turn } = byHand();
-  const begunAtOnce = (count: number) => Array.from({ length: count }, () => turns.atOnce?.()).filter(Boolean).length;
+  const begunAtOnce = (count: number) => Array.from({ length: count }, () => turns.atOnce()).filter(Boolean).length;
   expect(begunAtOnce(2 * WORK_PER_TURN)).toBe(WORK_PER_TURN);
   turn();
   expect(begunAtOnce(2)).toBe(2);
@@ -95,20 +93,19 @@ test("what counts as much work takes the place of as many others", () => {
   expect(turn()).toEqual(["b0", "b1"]);
 });
 
-test("while a connection is accepted in each turn of the event loop, little else is begun in it", async () => {
-  const server = new EventEmitter();
-  const turns = createServerTurns(server as Server, steady);
+test("while a connection is accepted in each turn of the event loop, little else is begun", async () => {
+  const turns = createServerTurns(steady);
   let begun = 0;
   for (let i = 0; i < 2 * WORK_PER_TURN; i++) turns(i, () => void begun++);
   const perTurn: number[] = [];
-  for (const connects of [true, true, false]) {
-    if (connects) server.emit("connection");
+  for (let turn = 0; turn <= 2 * TURNS_WHILE_OTHERS_CONNECT; turn++) {
+    if (turn < 2 * TURNS_WHILE_OTHERS_CONNECT) turns.accepted();
     begun = 0;
     await new Promise(setImmediate);
     perTurn.push(begun);
   }
-  const few = WORK_PER_TURN_WHILE_OTHERS_CONNECT;
-  expect(perTurn).toEqual([few, few, WORK_PER_TURN]);
+  const some = [...Array(TURNS_WHILE_OTHERS_CONNECT - 1).fill(0), 1];
+  expect(perTurn).toEqual([...some, ...some, WORK_PER_TURN]);
 });
 
 test("while turns are long, less is begun in each, and as much as before once they are short again", () => {
@@ -178,7 +175,7 @@ test("nothing more begins at once in a turn that is found to be long", () => {
   );
   let begun = 0;
   for (let i = 0; i < WORK_PER_TURN; i++) {
-    if (turns.atOnce?.()) begun++;
+    if (turns.atOnce()) begun++;
     spent += 2;
   }
   expect(begun).toBe(2 * WORK_TOGETHER);

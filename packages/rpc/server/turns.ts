@@ -1,15 +1,16 @@
 /** Shares out the turns of the event loop, so that nobody waits for all that somebody else has asked for. */
-import type { Server } from "node:http";
 
-export interface Turns {
-  /**
-   * Begins a piece of work when it is its turn: soon, but never at once. `caller` is for whom it is done. What waits already
-   * is not begun twice. A piece counts as one; one that gives a number counts as that many.
-   */
-  (caller: unknown, begin: () => unknown): void;
+/**
+ * Begins a piece of work when it is its turn: soon, but never at once. `caller` is for whom it is done. What waits already
+ * is not begun twice. A piece counts as one; one that gives a number counts as that many.
+ */
+export type Turns = (caller: unknown, begin: () => unknown) => void;
+
+/** Turns that need not always be waited for. */
+export type TurnsAtOnce = Turns & {
   /** Counts a piece of work that may begin at once. False where others wait, or as much has begun in this turn as may. */
-  readonly atOnce?: () => boolean;
-}
+  readonly atOnce: () => boolean;
+};
 
 /**
  * Pieces of work in one turn of the event loop, which reads what has come meanwhile before the next one. With 8 a call cost
@@ -24,8 +25,11 @@ export const WORK_PER_TURN = 64;
  */
 export const WORK_TOGETHER = 8;
 
-/** The same where a connection was accepted: the event loop accepts one in each turn, and others may wait behind it. */
-export const WORK_PER_TURN_WHILE_OTHERS_CONNECT = 1;
+/**
+ * The event loop accepts one connection in each turn, and others may wait behind it. While they do, one piece is begun in
+ * one of so many turns.
+ */
+export const TURNS_WHILE_OTHERS_CONNECT = 8;
 
 /** Processor time of a turn, in milliseconds, from which on nothing more is begun in it, and less in the next one. */
 export const LONG_TURN_MS = 25;
@@ -38,19 +42,29 @@ export interface Pace {
   isOver(): boolean;
 }
 
+export type ServerTurns = TurnsAtOnce & {
+  /** To be called for every connection that is accepted. */
+  readonly accepted: () => void;
+};
+
 /** Turns for what the connections of a server ask for. */
-export function createServerTurns(server: Server, pace: Pace = createPace()): Turns {
+export function createServerTurns(pace: Pace = createPace()): ServerTurns {
   let connects = false;
-  server.on("connection", () => (connects = true));
-  return createTurns(setImmediate, {
+  let accepting = 0;
+  const turns = createTurns(setImmediate, {
     ...pace,
     begin() {
       const paced = pace.begin();
-      const most = connects ? WORK_PER_TURN_WHILE_OTHERS_CONNECT : paced;
+      if (!connects) return paced;
       connects = false;
-      return most;
+      accepting = (accepting + 1) % TURNS_WHILE_OTHERS_CONNECT;
+      return accepting === 0 ? 1 : 0;
     },
   });
+  const accepted = () => {
+    connects = true;
+  };
+  return Object.assign(turns, { accepted });
 }
 
 /**
@@ -85,7 +99,7 @@ export function createTurns(
   nextTurn: (turn: () => void) => void = setImmediate,
   pace: Pace = createPace(),
   afterwards: (begin: () => void) => void = afterAllThatFollows,
-): Turns {
+): TurnsAtOnce {
   // Both keep their order, and lose their first at no cost, however long they are.
   const waiting = new Map<unknown, Set<() => unknown>>();
   let pieces = 0;

@@ -26,6 +26,27 @@ test("what is asked for in one tick is one batch of each key, at the end of the 
   expect(batches).toEqual(["a: 1 2 3", "b: -1 -2 -3", "a: 4"]);
 });
 
+test("who is alone, as the one before was, does not wait for the end of the tick", async () => {
+  const { add, batches } = recorded((key) => (key === "slow" ? new Promise(() => {}) : []));
+  const soon = () => new Promise<void>((resolve) => process.nextTick(resolve));
+  add("a", 1);
+  await tick();
+  add("a", 2);
+  await soon();
+  expect(batches).toEqual(["a: 1", "a: 2"]);
+  add("a", 3);
+  add("b", 4);
+  await soon();
+  expect(batches.slice(2)).toEqual(["a: 3"]);
+  await tick();
+  expect(batches.slice(3)).toEqual(["b: 4"]);
+  add("slow", 5);
+  await tick();
+  add("a", 6);
+  await soon();
+  expect(batches.slice(4)).toEqual(["slow: 5"]);
+});
+
 test("a batch waits for the one before it of the same key, and takes all that came meanwhile", async () => {
   const first = Promise.withResolvers<readonly number[]>();
   const { add, batches } = recorded((_, [item]) => (item === 1 ? first.promise : []));
