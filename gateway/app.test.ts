@@ -179,6 +179,7 @@ test("what arrives while the gateway closes is not refused", async () => {
   const request = "GET /pets/1 HTTP/1.1\r\nHost: x\r\n\r\n";
   socket.write(request.slice(0, 10));
   await expect.poll(() => received?.bytesRead, { timeout: 10_000 }).toBe(10);
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate); // until it was read
   const closed = gateway.app.close();
   await expect.poll(() => gateway.app.server.listening, { timeout: 10_000 }).toBe(false);
   socket.write(request.slice(10));

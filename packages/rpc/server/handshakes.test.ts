@@ -264,6 +264,26 @@ describe("those who don't get that far", () => {
     expect(await post(http2(url))).toBe("2.0 0 stranger");
   });
 
+  test.each([
+    ["with its first record", async (socket: Socket, hello: Buffer) => void socket.end(hello)],
+    [
+      "when it was answered",
+      async (socket: Socket, hello: Buffer) => {
+        socket.write(hello);
+        await once(socket, "data");
+        socket.end();
+      },
+    ],
+  ])("one whose client ends its side %s is given up at once", async (_, end) => {
+    const { port } = await start({ limits: { sniffMs: never } });
+    for (let i = 0; i < 20; i++) {
+      const socket = connectTcp({ port, host: "127.0.0.1", allowHalfOpen: true }).on("error", () => {});
+      onTestFinished(() => void socket.destroy());
+      await end(socket, await clientHello());
+      await closed(socket);
+    }
+  });
+
   test("counts as a connection from the first moment on", async () => {
     const { port, server } = await start({ limits: { sniffMs: never, connectionsPerAddress: 2 } });
     const first = tcp(port);

@@ -81,8 +81,11 @@ export function createHandshakes(http: Server, options: HandshakeOptions): Secur
     socket.once("close", () => clearTimeout(timer));
     begun.set(socket, (secured) => {
       clearTimeout(timer);
+      secured.allowHalfOpen = true;
       done(secured, isPeer(secured));
     });
+    // Who ends its side before the handshake is over has gone. TLS does as its connection does.
+    socket.allowHalfOpen = false;
     peek(socket, limitMs, isHandshake, (is) =>
       turns(callerNetwork(socket.remoteAddress), () => {
         if (socket.destroyed) return undefined;

@@ -329,6 +329,21 @@ describe("closing", () => {
     await done;
   });
 
+  test("a request that has arrived on an idle connection, and is not read yet, is answered, and is the last one there", async () => {
+    const { server, port } = await started();
+    const sockets = Array.from({ length: 20 }, () => tcp(port));
+    const first = (socket: Socket) => once(socket.setEncoding("latin1"), "data");
+    const answered = sockets.map(first);
+    for (const socket of sockets) socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await Promise.all(answered);
+    const answers = sockets.map((socket) => text(socket));
+    // Goes to the system at once. Nothing of it can be read before the server closes.
+    for (const socket of sockets) socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    const done = serverClosed(server);
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/connection: close[\s\S]*1\.1 0/i);
+    await done;
+  });
+
   test("does not wait for connections that have said nothing", async () => {
     const { server, port } = await started(echo, { sniffMs: never });
     const socket = tcp(port);

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { buffer, text } from "node:stream/consumers";
-import { expect, onTestFinished, test } from "vitest";
-import { readInTurns } from "./read-in-turns.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { HALF_CLOSED_MS, readInTurns } from "./read-in-turns.ts";
 import { createTurns, type Turns, type TurnsAtOnce, WORK_PER_TURN } from "./turns.ts";
 
 const get = (path: string | number) => `GET /${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
@@ -106,6 +106,28 @@ test("others have their turn after each request of a connection, and after some 
   expect(ofAll.most()).toBeLessThanOrEqual(2 * WORK_PER_TURN);
 });
 
+test("a request that waits for its turn when the server closes is answered", async () => {
+  const waiting: (() => unknown)[] = [];
+  let othersWait = false;
+  const turns: TurnsAtOnce = Object.assign((_: unknown, begin: () => unknown) => void waiting.push(begin), {
+    atOnce: () => !othersWait,
+  });
+  const { server, open } = await started((_, response) => response.end("answered"), turns);
+  const accepted = once(server, "connection");
+  const socket = open().setEncoding("latin1");
+  socket.write(get(1));
+  await once(socket, "data");
+  const [connection] = await accepted;
+  othersWait = true;
+  socket.write(get(2));
+  await vi.waitUntil(() => connection.readableLength > 0, { timeout: 30_000 });
+  const closed = once(server.close(), "close");
+  expect((await once(socket, "data"))[0]).toContain("answered");
+  const goOn = setInterval(() => waiting.shift()?.());
+  await closed;
+  clearInterval(goOn);
+});
+
 test("addresses take turns", async () => {
   const callers = new Set<unknown>();
   const turns = createTurns();
@@ -190,6 +212,31 @@ test.each(["an answer that ends the connection", "a client that has gone"])(
     expect(closed.slice(0, 2)).toEqual(["first", "second"]);
   },
 );
+
+test("a client that has ended its side is answered, though others have their turns before", async () => {
+  const begun = Promise.withResolvers<ServerResponse>();
+  const { open, othersAreServed } = await started((_, response) => begun.resolve(response));
+  const socket = open();
+  socket.end(get("a"));
+  const answer = text(socket);
+  const response = await begun.promise;
+  await othersAreServed();
+  response.end("late");
+  expect(await answer).toContain("late");
+});
+
+test("a client that has ended its side and waits too long has gone: its request is given up", async () => {
+  const begun = Promise.withResolvers<[IncomingMessage, ServerResponse]>();
+  const { open } = await started((...exchange) => begun.resolve(exchange));
+  const socket = open();
+  socket.end(get("a"));
+  const [request, response] = await begun.promise;
+  const since = performance.now();
+  await once(response, "close");
+  expect(performance.now() - since).toBeGreaterThan(HALF_CLOSED_MS / 2);
+  expect(request.destroyed).toBe(true);
+  expect(await text(socket)).toBe("");
+});
 
 test("several requests of a client that has ended its side are all answered", async () => {
   const begun: ServerResponse[] = [];

@@ -2,6 +2,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { callerNetwork } from "./caller-network.ts";
 import type { TurnsAtOnce } from "./turns.ts";
 
@@ -13,6 +14,12 @@ const PIPELINED_REQUESTS = 10;
 
 /** Slices that are kept of header fields that are not complete. */
 const HEAD_SLICES = 64;
+
+/**
+ * How long a client that has ended its side is believed to wait for its answer, in milliseconds. One that has gone looks
+ * the same, and what it asked for is given up then.
+ */
+export const HALF_CLOSED_MS = 1_000;
 
 /**
  * Lets the connections of a server take turns, address by address. Each in its turn takes one step: it begins the next
@@ -29,7 +36,14 @@ const HEAD_SLICES = 64;
  */
 export function readInTurns(server: Server, turns: TurnsAtOnce): void {
   const connections = new WeakMap<object, Connection>();
-  server.on("connection", (socket: Socket) => connections.set(socket, readInSlices(socket, turns, server)));
+  const open = new Set<Connection>();
+  server.on("connection", (socket: Socket) => {
+    const connection = readInSlices(socket, turns, server);
+    connections.set(socket, connection);
+    open.add(connection);
+    socket.once("close", () => open.delete(connection));
+  });
+  closeIdleALittleLater(server, open);
   const listeners = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
@@ -50,6 +64,25 @@ export function readInTurns(server: Server, turns: TurnsAtOnce): void {
     error.rawPacket = connection.head();
     connection.fail(refuse);
   });
+}
+
+/**
+ * Node takes for idle what has sent nothing that its parser has seen, and closes it as soon as the server closes. Two turns of
+ * the event loop later what had arrived was read, for the first may have looked before it came; and what waits here for its
+ * turn is shown to the parser. So a request that had arrived is answered, and the answer says that it is the last.
+ */
+function closeIdleALittleLater(server: Server, open: ReadonlySet<Connection>): void {
+  const closeIdle = server.closeIdleConnections.bind(server);
+  let isDue = false;
+  server.closeIdleConnections = async () => {
+    if (isDue) return;
+    isDue = true;
+    await nextTurn();
+    await nextTurn();
+    isDue = false;
+    for (const connection of open) connection.beginToRead();
+    closeIdle();
+  };
 }
 
 /** Of node's parser, which alone says what it could not read. */
@@ -82,6 +115,8 @@ interface Connection {
    * first request (RFC 9112, 9.3.2), whose caller would take the refusal for its own and what was done for not done.
    */
   fail(refuse: () => void): void;
+  /** Reads a slice now if all that was read before is answered, and something waits. */
+  beginToRead(): void;
 }
 
 /** Takes over the reading of a socket that node's HTTP server has begun to listen to. */
@@ -95,6 +130,7 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
   let isFlowing = true;
   let isPipelined = false;
   let endWaits = false;
+  let patience: NodeJS.Timeout | undefined;
   let refuse: (() => void) | undefined;
   let isRefused = false;
 
@@ -107,7 +143,7 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
     if (first && !first.begun) begin(first);
     else if (refuse) return;
     else if (!paused && !isOver() && unanswered.length < PIPELINED_REQUESTS && socket.readableLength > 0) {
-      socket.read(Math.min(SLICE_BYTES, socket.readableLength));
+      readSlice();
       queue();
     } else if (socket.readableLength === 0) {
       socket.read(); // for the event "end"
@@ -115,6 +151,10 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
       if (unanswered.length === 0 && !server.listening) server.closeIdleConnections();
       if (!paused && !isOver() && unanswered.length === 0) flow();
     }
+  }
+
+  function readSlice(): void {
+    socket.read(Math.min(SLICE_BYTES, socket.readableLength));
   }
 
   function flow(): void {
@@ -158,12 +198,19 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
     if (newest?.complete === false) head = []; // the body of the newest still arrives
     if (head.length < HEAD_SLICES) head.push(slice);
   });
-  // At the end node gives up what is unanswered: the client of a request has probably gone. One that has sent several may
-  // have ended its side only, and those that are complete are answered first.
+  // At the end node gives up what is unanswered, at once: whatever had to wait for its turn would get no answer.
   const listeners = socket.listeners("end") as (() => void)[];
+  const giveUp = () => {
+    endWaits = false;
+    clearTimeout(patience);
+    if (socket.destroyed) return; // its parser may read for another connection by now
+    for (const listener of listeners) listener.call(socket);
+  };
   const end = () => {
-    endWaits = (isPipelined || refuse !== undefined) && isAnyComplete();
-    if (!endWaits) for (const listener of listeners) listener.call(socket);
+    endWaits = isAnyComplete();
+    if (!endWaits) return giveUp();
+    // Who has sent several requests has not gone after the first of them, and waits for all answers.
+    if (!isPipelined && !refuse) patience ??= setTimeout(giveUp, HALF_CLOSED_MS).unref();
   };
   socket.removeAllListeners("end").on("end", end);
   socket.pause = () => {
@@ -196,6 +243,9 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
       if (refuse) return; // it reads no better than before
       refuse = how;
       refuseInTurn();
+    },
+    beginToRead() {
+      if (unanswered.length === 0 && !refuse && !paused && !isOver() && socket.readableLength > 0) readSlice();
     },
   };
 }
