@@ -143,6 +143,20 @@ test("JSON that is not UTF-8 never reaches a service", async () => {
   expect(seen).toEqual({});
 });
 
+test.each([
+  ["at once", { "connect-timeout-ms": "0" }],
+  ["in time", {}],
+])("a message that can't be decoded, due %s, is the caller's mistake in each protocol", async (_, headers) => {
+  const garbage = "\x08"; // a number that breaks off
+  const wrong = { code: "invalid_argument", details: [{ debug: { reason: "VALIDATION_FAILED" } }] };
+  const connect = await gateway.call(GET_PET, post(garbage, { "content-type": "application/proto", ...headers }));
+  expect([connect.status, JSON.parse(connect.text)]).toMatchObject([400, wrong]);
+  const framed = `\0\0\0\0${String.fromCharCode(garbage.length)}${garbage}`;
+  const time = "connect-timeout-ms" in headers && { "grpc-timeout": "0n" };
+  const web = await gateway.call(GET_PET, post(framed, { "content-type": "application/grpc-web+proto", ...time }));
+  expect(web.headers.get("grpc-status") ?? web.text).toMatch(/^3$|grpc-status: 3/);
+});
+
 test("a Connect GET whose message is no base64 is the caller's mistake, and never reaches a service", async () => {
   seen = {};
   const answer = await gateway.call(`${GET_PET}?connect=v1&encoding=proto&base64=1&message=%25%25`);

@@ -13,7 +13,7 @@ import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import { strictJson } from "@petstore/rpc/server/strict-json";
-import { ensureBase64, explainDecoding } from "@petstore/rpc/server/unreadable-message";
+import { beforeFailure, ensureBase64, explainDecoding } from "@petstore/rpc/server/unreadable-message";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
@@ -54,9 +54,8 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
     jsonOptions: strictJson,
     contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
     requestGate: async (context) => {
-      // The plugin aborts a call with its error before it writes it down.
-      context.signal.addEventListener("abort", () => {
-        if (!exchangeOf(context).decoded) explainDecoding(context.signal.reason, errors, [Code.Unimplemented]);
+      beforeFailure(context, (error) => {
+        if (!exchangeOf(context).decoded) explainDecoding(error, errors, [Code.Unimplemented]);
       });
       const { request } = exchangeOf(context);
       try {

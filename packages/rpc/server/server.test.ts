@@ -219,8 +219,11 @@ describe("a message that can't be decoded is the caller's mistake", () => {
     expect([answer.status, await answer.json()]).toMatchObject([400, wrong]);
   });
 
-  test("in the body of Connect", async () => {
-    const init = { method: "POST", headers: { "content-type": "application/proto" }, body: GARBAGE };
+  test.each([
+    ["", {}],
+    [" whose caller gave it no time", { "connect-timeout-ms": "0" }],
+  ])("in the body of Connect%s", async (_, more) => {
+    const init = { method: "POST", headers: { "content-type": "application/proto", ...more }, body: GARBAGE };
     const answer = await fetch(`${(await started()).url}${path}/CreateCategory`, init);
     expect([answer.status, await answer.json()]).toMatchObject([400, wrong]);
   });
@@ -231,6 +234,13 @@ describe("a message that can't be decoded is the caller's mistake", () => {
     const answer = await fetch(`${(await started()).url}${path}/CreateCategory`, init);
     expect(answer.headers.get("grpc-status") ?? (await answer.text())).toMatch(/^13$|grpc-status: 13/);
   });
+});
+
+test("half of a surrogate pair that an error quotes does not keep gRPC-Web from its answer", async () => {
+  const body = new Uint8Array(enveloped(Buffer.from(String.raw`{"categoryId": "\ud83d"}`)));
+  const init = { method: "POST", headers: { "content-type": "application/grpc-web+json" }, body };
+  const answer = await fetch(`${(await started()).url}/${CategoryService.typeName}/GetCategory`, init);
+  expect(answer.headers.get("grpc-message") ?? (await answer.text())).toContain("%EF%BF%BD");
 });
 
 test("a packed message is not unpacked beyond the limit", async () => {

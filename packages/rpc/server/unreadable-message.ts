@@ -3,13 +3,20 @@
  * In gRPC, gRPC-Web and streams it stays INTERNAL, as gRPC has it ("Status codes and their use in gRPC").
  */
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  createContextKey,
+  type createHandlerContext,
+  type HandlerContext,
+  type Interceptor,
+} from "@connectrpc/connect";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 
 /** Whether the message of a call was decoded: what goes wrong later is not about it. */
 const decodedKey = createContextKey(false);
 
-/** Codes of Connect's errors about a message. A call is also aborted because its time is over, or because its caller is gone. */
+/** Codes of Connect's errors about a message. */
 const aboutTheMessage: readonly Code[] = [Code.InvalidArgument, Code.Internal];
 
 /**
@@ -27,15 +34,29 @@ export function explainDecoding(
   Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
 }
 
+/**
+ * Calls `see` with what a call fails with, before Connect writes it down: it aborts the call with it first. The signal of
+ * the call would not do, for it tells of one end alone, and the caller's time may have been over before. Half of a
+ * surrogate pair, which JSON may hold and an error quote, is U+FFFD afterwards: gRPC can't write it.
+ */
+export function beforeFailure(context: HandlerContext, see: (error: unknown) => void): void {
+  const call = context as ReturnType<typeof createHandlerContext>;
+  const { abort } = call;
+  call.abort = (error) => {
+    see(error);
+    if (error instanceof ConnectError) Object.assign(error, { rawMessage: error.rawMessage.toWellFormed() });
+    abort(error);
+  };
+}
+
 /** A gate of a Connect router and the interceptor that belongs to it: what can't be decoded is VALIDATION_FAILED. */
 export function explainUnreadable(errors: ErrorCatalogue) {
-  /** Connect aborts a call with its error before it writes it down. */
-  const explain = ({ signal, values, protocolName, method }: HandlerContext) => {
-    if (protocolName !== "connect" || method.methodKind !== "unary" || values.get(decodedKey)) return;
-    explainDecoding(signal.reason, errors);
-  };
   const requestGate = async (context: HandlerContext) => {
-    context.signal.addEventListener("abort", () => explain(context), { once: true });
+    const { values, protocolName, method } = context;
+    const isUnaryConnect = protocolName === "connect" && method.methodKind === "unary";
+    beforeFailure(context, (error) => {
+      if (isUnaryConnect && !values.get(decodedKey)) explainDecoding(error, errors);
+    });
     ensureBase64(context, errors);
   };
   const interceptor: Interceptor = (next) => (request) => {
