@@ -62,9 +62,12 @@ export interface Contract {
     Message & {
       /** Most bytes of a message; 0 leaves it to the server. */
       readonly messageReceiveLimit: number;
+      readonly useTls: boolean;
+      /** What the server shows, as PEM. */
+      readonly serverCreds?: { readonly cert: Uint8Array; readonly key: Uint8Array };
     }
   >;
-  readonly serverResponse: GenMessage<Message & { host: string; port: number }>;
+  readonly serverResponse: GenMessage<Message & { host: string; port: number; pemCert: Uint8Array }>;
   /** For the messages within `Any`. */
   readonly registry: FileRegistry;
 }

@@ -8,6 +8,7 @@
  * router's own, on the same server.
  */
 import { buffer } from "node:stream/consumers";
+import { createSecureContext } from "node:tls";
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
@@ -16,9 +17,11 @@ import { errors as petstore } from "../../../errors.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createDispatcher } from "../server/dispatcher.ts";
 import type { Implementation } from "../server/handlers.ts";
+import type { ServerTls } from "../server/handshakes.ts";
 import { createHealth, healthService } from "../server/health.ts";
 import { startRpcServer } from "../server/server.ts";
 import { strictJson } from "../server/strict-json.ts";
+import { MIN_VERSION } from "../tls/certificates.ts";
 import { createAnswers } from "./answers.ts";
 import { readContract } from "./contract.ts";
 
@@ -60,6 +63,16 @@ const dispatcher = createDispatcher([dispatched, healthService(health)], {
   errors,
 });
 
+/** What the suite wants the server to show. It stays as it is. */
+function tlsOf({ cert, key }: { readonly cert: Uint8Array; readonly key: Uint8Array }): ServerTls {
+  const options = { cert: Buffer.from(cert), key: Buffer.from(key), minVersion: MIN_VERSION } as const;
+  const shown = { options, context: createSecureContext(options) };
+  const nothing = async () => {};
+  return {
+    certificates: { current: () => shown, onChange() {}, reload: nothing, [Symbol.asyncDispose]: nothing },
+  };
+}
+
 /**
  * A router that remembers what it knows of each call. It can write the suite's messages within `Any` as JSON, and limits
  * requests as the suite wants, where a service's are limited by what their fields can hold.
@@ -83,6 +96,7 @@ const server = await startRpcServer({
   port: 0,
   log,
   health,
+  tls: wanted.useTls && wanted.serverCreds ? tlsOf(wanted.serverCreds) : undefined,
   dispatcher: {
     ...dispatcher,
     routes(router) {
@@ -96,7 +110,7 @@ const server = await startRpcServer({
 
 const answer = toBinary(
   contract.serverResponse,
-  create(contract.serverResponse, { host: "127.0.0.1", port: server.port }),
+  create(contract.serverResponse, { host: "127.0.0.1", port: server.port, pemCert: wanted.serverCreds?.cert }),
 );
 const length = Buffer.alloc(PREFIX_BYTES);
 length.writeUInt32BE(answer.length);
