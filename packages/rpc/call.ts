@@ -19,6 +19,9 @@ export interface Principal {
 
 /** The caller where no credentials are asked for. */
 export const ANONYMOUS: Principal = { id: "anonymous" };
+/** Who is counted as one caller: who has shown credentials, or an address. No id of a principal has a space. */
+export const callerName = (principal: Principal, addressOf: () => string): string =>
+  principal === ANONYMOUS ? `address ${addressOf()}` : principal.id;
 /** The system itself, in work that nobody asked for. */
 export const SYSTEM: Principal = { id: "system" };
 
@@ -85,11 +88,17 @@ export const background = (
 });
 
 /**
- * Options for a call to another service: what remains of its time, `limitMs` at most, the same request id and caller.
+ * Time of one call to another service. It is longer than a silent one takes to be found out, and leaves a request of 10 s
+ * time to say that it has no answer.
+ */
+const CALL_MS = 3_000;
+
+/**
+ * Options for a call to another service: what remains of its time, `CALL_MS` at most, the same request id and caller.
  * Throws when nothing remains, as the store does: a process that slept must not send what it meant to send before.
  */
-export function outgoing(clock: Runtime["clock"], { deadline, requestId: id, caller }: CallContext, limitMs = 1000) {
+export function outgoing(clock: Runtime["clock"], { deadline, requestId: id, caller }: CallContext) {
   const left = deadlineAt(clock, deadline).remaining();
   if (left <= 0) throw new DeadlineExpired("the deadline had passed before another service was asked");
-  return { timeoutMs: Math.min(limitMs, left), headers: callHeaders({ id, caller }) };
+  return { timeoutMs: Math.min(CALL_MS, left), headers: callHeaders({ id, caller }) };
 }

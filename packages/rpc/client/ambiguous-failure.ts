@@ -16,18 +16,37 @@ export const isBroken = ({ code }: ConnectError): boolean => broken.has(code);
  * AmbiguousFailure, so that it is retried where it was noticed and nowhere else.
  */
 export function withAmbiguousFailures(next: Transport, { errors }: { readonly errors: ErrorCatalogue }): Transport {
+  const told = (method: DescMethod, thrown: unknown, signal: AbortSignal | undefined): ConnectError => {
+    const error = ConnectError.from(thrown);
+    if (signal?.aborted || errors.reasonOf(error) || !isBroken(error)) return error;
+    return new AmbiguousFailure(method, errors, error);
+  };
   return {
-    ...next,
+    async stream(method, signal, timeoutMs, headers, input, contextValues) {
+      try {
+        const answer = await next.stream(method, signal, timeoutMs, headers, input, contextValues);
+        return { ...answer, message: translating(answer.message, (thrown) => told(method, thrown, signal)) };
+      } catch (thrown) {
+        throw told(method, thrown, signal);
+      }
+    },
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
       try {
         return await next.unary(method, signal, timeoutMs, headers, input, contextValues);
       } catch (thrown) {
-        const error = ConnectError.from(thrown);
-        if (signal?.aborted || errors.reasonOf(error) || !isBroken(error)) throw error;
-        throw new AmbiguousFailure(method, errors, error);
+        throw told(method, thrown, signal);
       }
     },
   };
+}
+
+/** Messages as they come, and the error that they end with in other words. */
+async function* translating<T>(messages: AsyncIterable<T>, told: (thrown: unknown) => ConnectError): AsyncIterable<T> {
+  try {
+    yield* messages;
+  } catch (thrown) {
+    throw told(thrown);
+  }
 }
 
 /** No answer came: the call may or may not have run. */

@@ -1,6 +1,7 @@
 /** Shares the calls to a service among its replicas. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { Runtime } from "@petstore/runtime/clock";
 import { deadlineAfter } from "../deadline.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
@@ -10,8 +11,18 @@ import { neverRan } from "./never-ran.ts";
 import type { Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
 
+/** Messages as they come, and the error that they end with. */
+async function* telling<T>(messages: AsyncIterable<T>, failed: (error: ConnectError) => void): AsyncIterable<T> {
+  try {
+    yield* messages;
+  } catch (thrown) {
+    failed(ConnectError.from(thrown));
+    throw thrown;
+  }
+}
+
 /**
- * Calls of one tick go to the same replica. A call that surely never ran goes to the next one, and so
+ * Calls of one tick go to the same replica, a stream to the next one. A call that surely never ran goes to the next one, and so
  * does one that may be repeated when its replica turns out to be silent.
  */
 export function withLoadBalancing(
@@ -29,10 +40,26 @@ export function withLoadBalancing(
     return current;
   };
   return {
-    async stream(method, ...call) {
-      const replica = balancer.next();
-      if (!replica) throw allSilent(errors, method);
-      return replica.transport.stream(method, ...call);
+    async stream(method, signal, timeoutMs, headers, input, contextValues) {
+      const messages = method.methodKind === "server_streaming" ? await Array.fromAsync(input) : undefined;
+      const tried = new Set<Replica>();
+      for (;;) {
+        const replica = balancer.next(tried);
+        if (!replica) throw allSilent(errors, method);
+        tried.add(replica);
+        const wayBroke = (error: ConnectError) => !signal?.aborted && !reasonOf(error) && isBroken(error);
+        try {
+          const given = messages ? createAsyncIterable(messages) : input;
+          const answer = await replica.transport.stream(method, signal, timeoutMs, headers, given, contextValues);
+          const lost = (error: ConnectError) => wayBroke(error) && balancer.failed(replica);
+          return { ...answer, message: telling(answer.message, lost) };
+        } catch (thrown) {
+          const error = ConnectError.from(thrown);
+          if (!wayBroke(error)) throw error;
+          balancer.failed(replica);
+          if (!messages || !neverRan(error) || tried.size === balancer.size) throw error;
+        }
+      }
     },
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
       const deadline = deadlineAfter(clock, timeoutMs);

@@ -1,4 +1,4 @@
-/** One process of a service as its callers see it: an HTTP/2 connection, and what an error tells about a call. */
+/** One process of a service as its callers see it: an HTTP/2 connection for calls and one for streams, and what an error tells about a call. */
 import { constants, type Http2Session } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
@@ -57,33 +57,39 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
     log?.warn({ url, problem }, "a service's certificate can't be verified: INTERNAL_TLS_CA names its authority");
   };
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
-  const settings = { initialWindowSize: STREAM_WINDOW_BYTES };
-  const connections = new Http2SessionManager(url, pings, {
-    settings,
-    // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
-    rejectUnauthorized: true,
-    minVersion: MIN_VERSION,
-    // Looked at for each connection.
-    get secureContext() {
-      return certificates?.current().context;
-    },
-  });
-  const sessions = watched(connections, tellUnverified);
-  const shown: Record<string, string> = secret === undefined ? {} : { [SECRET_HEADER]: secret };
-  const transport = createGrpcTransport({
-    baseUrl: url,
-    sessionManager: sessions,
-    readMaxBytes: MAX_MESSAGE_BYTES,
-    writeMaxBytes: MAX_MESSAGE_BYTES,
-    // To pack an answer costs more than to send it as it is to the next process.
-    acceptCompression: [],
-    interceptors: [
-      (next) => (request) => {
-        for (const [name, value] of Object.entries(shown)) request.header.set(name, value);
-        return next(request);
+  const connected = (windowBytes: number, ofAll: number) => {
+    const connections = new Http2SessionManager(url, pings, {
+      settings: { initialWindowSize: windowBytes },
+      // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
+      rejectUnauthorized: true,
+      minVersion: MIN_VERSION,
+      // Looked at for each connection.
+      get secureContext() {
+        return certificates?.current().context;
       },
-    ],
-  });
+    });
+    return { connections, sessions: watched(connections, ofAll, tellUnverified) };
+  };
+  const { connections, sessions } = connected(STREAM_WINDOW_BYTES, CONNECTION_WINDOW_BYTES);
+  // However many there are, calls have room on their connection. Little waits of each, for there are many, and slow readers.
+  const forStreams = connected(WAITING_BYTES, CONNECTION_WINDOW_BYTES);
+  const shown: Record<string, string> = secret === undefined ? {} : { [SECRET_HEADER]: secret };
+  const over = (sessionManager: GrpcTransportOptions["sessionManager"]) =>
+    createGrpcTransport({
+      baseUrl: url,
+      sessionManager,
+      readMaxBytes: MAX_MESSAGE_BYTES,
+      writeMaxBytes: MAX_MESSAGE_BYTES,
+      // To pack an answer costs more than to send it as it is to the next process.
+      acceptCompression: [],
+      interceptors: [
+        (next) => (request) => {
+          for (const [name, value] of Object.entries(shown)) request.header.set(name, value);
+          return next(request);
+        },
+      ],
+    });
+  const transport: Transport = { unary: over(sessions).unary, stream: over(forStreams.sessions).stream };
   const linkHeaders = { "content-type": LINK_CONTENT_TYPE, te: "trailers", ...shown };
   const connect = () => sessions.request("POST", LINK_PATH, linkHeaders, {});
   const health = createClient(Health, transport);
@@ -100,9 +106,15 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
         () => false,
         (error) => ConnectError.from(error).code === Code.DeadlineExceeded,
       ),
-    close: () => connections.abort(),
+    close() {
+      connections.abort();
+      forStreams.connections.abort();
+    },
   };
 }
+
+/** Bytes of a stream that wait for a slow reader: what HTTP/2 begins with (RFC 9113, 6.9.2). */
+const WAITING_BYTES = 65_535;
 
 const guarded = new WeakSet<Http2Session>();
 
@@ -113,6 +125,7 @@ const guarded = new WeakSet<Http2Session>();
  */
 function watched(
   sessions: Http2SessionManager,
+  windowBytes: number,
   tellUnverified: (problem: string) => void,
 ): NonNullable<GrpcTransportOptions["sessionManager"]> {
   return {
@@ -124,7 +137,7 @@ function watched(
         if (stream.session && !guarded.has(stream.session)) {
           guarded.add(stream.session);
           stream.session.on("error", () => {});
-          stream.session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+          stream.session.setLocalWindowSize(windowBytes);
         }
         return stream;
       } catch (thrown) {
