@@ -18,6 +18,8 @@ interface Accepted {
 
 export interface ApiKeys extends AsyncDisposable {
   readonly verify: Verify;
+  /** Is called whenever other keys are accepted, or the same ones for something else. */
+  onChange(changed: () => void): void;
   /** Reads the file again, as happens by itself. Never rejects. */
   reload(): Promise<void>;
 }
@@ -51,6 +53,7 @@ export async function openApiKeys(
       if (key.expiresAt <= clock()) throw new InvalidCredential("The API key has expired.");
       return key.identity;
     },
+    onChange: file.onChange,
     reload: file.reload,
     [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
   };

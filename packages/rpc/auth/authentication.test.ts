@@ -75,6 +75,61 @@ test("health answers everybody, reflection whoever is known", async () => {
   ]);
 });
 
+describe("what lasts", () => {
+  const shown = { apiKey: "psk_ann", authorization: undefined };
+  /** Ann's, as long as `judge` throws nothing. */
+  function open(judge: () => void) {
+    const apiKeys = () => {
+      judge();
+      return { id: "ann", scopes: new Set(["*"]) };
+    };
+    const asked = createAuthentication({ errors, realm: "petstore", apiKeys });
+    const refusals: string[] = [];
+    const leave = asked.follow(shown, listPets, ({ rawMessage }) => void refusals.push(rawMessage));
+    return { ...asked, refusals, leave };
+  }
+  const revoked = () => {
+    throw new InvalidCredential("Revoked.");
+  };
+
+  test("ends when it would not be admitted any more, once", async () => {
+    let judge = () => {};
+    const { askAgain, refusals } = open(() => judge());
+    await askAgain();
+    expect(refusals).toEqual([]);
+    judge = revoked;
+    await Promise.all([askAgain(), askAgain()]);
+    await askAgain();
+    expect(refusals).toEqual(["Revoked."]);
+  });
+
+  test("is not asked for when it is over", async () => {
+    let count = 0;
+    const { askAgain, leave } = open(() => count++);
+    await askAgain();
+    leave();
+    await askAgain();
+    expect(count).toBe(1);
+  });
+
+  test.each([
+    ["the issuer is away", errors.rpcError("UNAVAILABLE", "Not now.")],
+    ["something is wrong here", new TypeError("wrong")],
+  ])("goes on while %s, and does not keep others from being asked for", async (_, error) => {
+    let judge: () => void = () => {
+      throw error;
+    };
+    const { askAgain, follow, refusals } = open(() => judge());
+    let others = 0;
+    follow({ apiKey: "psk_no", authorization: "twice" }, listPets, () => others++);
+    await askAgain();
+    expect([refusals, others]).toEqual([[], 1]);
+    judge = revoked;
+    await askAgain();
+    expect(refusals).toEqual(["Revoked."]);
+  });
+});
+
 describe("what is granted", () => {
   test.each([
     ["pets:read", "pets:read", true],

@@ -1,7 +1,8 @@
 /** Who calls from outside, and whether they may: the same answer at every endpoint and in every protocol. */
 import type { DescMethod } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
 import { ANONYMOUS, type Principal } from "../call.ts";
-import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
+import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { type Access, accessOf, grants } from "./access.ts";
 import { isApiKey } from "./api-key.ts";
 import { type Credentials, credentialFrom, InvalidCredential } from "./credentials.ts";
@@ -18,9 +19,26 @@ export interface Authentication {
   /**
    * Who calls, if they may call the method. Rejects with UNAUTHENTICATED, or with PERMISSION_DENIED when the scope is
    * missing; the header `WWW-Authenticate` of the error says which (RFC 6750, 3). `known` is called as soon as it is known
-   * who calls; what it throws is the answer, too.
+   * who calls; what it throws is the answer, too. `also` are more methods that the caller must be allowed.
    */
-  admit(credentials: Credentials, method: DescMethod, known?: (caller: Principal) => void): Promise<Principal>;
+  admit(
+    credentials: Credentials,
+    method: DescMethod,
+    known?: (caller: Principal) => void,
+    also?: readonly DescMethod[],
+  ): Promise<Principal>;
+  /**
+   * For what lasts, such as a stream, and was admitted: the same is asked again whenever `askAgain` is called. `end` is called
+   * with the first refusal, and then no more. Gives what stops the asking.
+   */
+  follow(
+    credentials: Credentials,
+    method: DescMethod,
+    end: (refusal: RpcError) => void,
+    also?: readonly DescMethod[],
+  ): () => void;
+  /** Asks for all that lasts. Never rejects: what can't be found out now ends nothing. */
+  askAgain(): Promise<void>;
 }
 
 export interface AuthenticationOptions {
@@ -69,16 +87,40 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
     }
   }
 
+  function allow({ scopes }: Identity, access: Access): void {
+    if (access.kind === "scope" && !grants(scopes, access.scope))
+      throw denied(`This needs the scope ${access.scope}, which the credential was not granted.`, access.scope);
+    if (access.kind === "nobody" || access.kind === "internal") throw denied("Nobody may call this from outside.");
+  }
+
+  const admit: Authentication["admit"] = async (credentials, method, known, also = []) => {
+    const access = needs(method);
+    if (access.kind === "open") return ANONYMOUS;
+    const identity = await identify(credentials);
+    known?.(identity);
+    allow(identity, access);
+    for (const other of also) allow(identity, needs(other));
+    return identity;
+  };
+
+  const lasting = new Set<{ readonly admitted: () => Promise<unknown>; readonly end: (refusal: RpcError) => void }>();
+
   return {
-    async admit(credentials, method, known) {
-      const access = needs(method);
-      if (access.kind === "open") return ANONYMOUS;
-      const identity = await identify(credentials);
-      known?.(identity);
-      if (access.kind === "scope" && !grants(identity.scopes, access.scope))
-        throw denied(`This needs the scope ${access.scope}, which the credential was not granted.`, access.scope);
-      if (access.kind === "nobody" || access.kind === "internal") throw denied("Nobody may call this from outside.");
-      return identity;
+    admit,
+    follow(credentials, method, end, also) {
+      const one = { admitted: () => admit(credentials, method, undefined, also), end };
+      lasting.add(one);
+      return () => void lasting.delete(one);
+    },
+    async askAgain() {
+      // One after the other: a signature takes a while to verify, and requests are waiting.
+      for (const one of [...lasting]) {
+        const refused = lasting.has(one) && (await one.admitted().then(() => undefined, refusalIn));
+        if (refused && lasting.delete(one)) one.end(refused);
+      }
     },
   };
 }
+
+const refusalIn = (thrown: unknown): RpcError | undefined =>
+  thrown instanceof RpcError && thrown.code !== Code.Unavailable ? thrown : undefined;

@@ -4,6 +4,8 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 
 /** No caller can make the issuer be asked more often. */
 const PAUSE_MS = 60_000;
+/** The same until keys were fetched for the first time: without any, nobody gets in. */
+const FIRST_PAUSE_MS = 5_000;
 /** Keys that are older are fetched again when one is needed, so that a key that the issuer took back ends. */
 const MAX_AGE_MS = 600_000;
 
@@ -42,10 +44,11 @@ export function createKeySet(load: () => Promise<unknown>, { clock, log }: Pick<
 
   /** At once what is on its way, else no more than once in a while. Never rejects. */
   async function refreshIfMay(): Promise<void> {
-    if (loading === undefined && clock() - triedAt < PAUSE_MS) return;
+    if (loading === undefined && clock() - triedAt < (known ? PAUSE_MS : FIRST_PAUSE_MS)) return;
     const isFirst = loading === undefined;
     await refresh().catch((err) => {
-      if (isFirst) log.warn({ err }, "the keys of the issuer can't be fetched: those that are known stay accepted");
+      const meanwhile = known ? "those that are known stay accepted" : "no token is accepted";
+      if (isFirst) log.warn({ err }, `the keys of the issuer can't be fetched: ${meanwhile}`);
     });
   }
 

@@ -1,5 +1,6 @@
 /** Opens what a process asks its callers by. What is not configured is not even loaded. */
 import type { Runtime } from "@petstore/runtime/clock";
+import { every } from "@petstore/runtime/workers";
 import { type Authentication, type AuthenticationOptions, createAuthentication } from "./authentication.ts";
 import type { TokenConfig } from "./tokens.ts";
 
@@ -13,6 +14,9 @@ export interface AuthConfig {
 
 export type OpenOptions = Pick<AuthenticationOptions, "errors" | "realm"> & Runtime;
 
+/** What lasts is asked for so often, a quarter more or less: after its credential it goes on for 15 s at most. */
+const ASK_AGAIN_MS = 12_000;
+
 /** The stack closes it. Undefined when nobody is asked. Throws ConfigError when what is configured can't be used. */
 export async function openAuthentication(
   config: AuthConfig | undefined,
@@ -24,10 +28,14 @@ export async function openAuthentication(
   const openKeys = async (path: string) => (await import("./api-keys.ts")).openApiKeys(path, runtime);
   const openTokens = async (issuer: TokenConfig) =>
     (await import("./tokens.ts")).openTokens(issuer, { errors, ...runtime });
-  return createAuthentication({
+  const keys = apiKeysFile === undefined ? undefined : stack.use(await openKeys(apiKeysFile));
+  const authentication = createAuthentication({
     errors,
     realm,
-    apiKeys: apiKeysFile === undefined ? undefined : stack.use(await openKeys(apiKeysFile)).verify,
+    apiKeys: keys?.verify,
     tokens: tokens && (await openTokens(tokens)),
   });
+  keys?.onChange(() => void authentication.askAgain());
+  stack.use(every(ASK_AGAIN_MS, "credentials", authentication.askAgain, runtime));
+  return authentication;
 }

@@ -242,6 +242,22 @@ describe("the issuer's keys", () => {
     expect(await verify(await issuer.sign())).toBeDefined();
   });
 
+  test("until the first keys are there it is asked every 5 s, however many tokens come", async () => {
+    issuer.answer({ status: 503, body: "" });
+    const verify = await open();
+    const token = await issuer.sign();
+    const judge = () => Promise.resolve(verify(token)).catch((error) => reasonOf(ConnectError.from(error))?.reason);
+    for (let times = 1; times <= 3; times++) {
+      expect(await Promise.all([judge(), judge()])).toEqual(["UNAVAILABLE", "UNAVAILABLE"]);
+      expect(await judge()).toBe("UNAVAILABLE");
+      expect(issuer.asked()).toBe(times);
+      minutes(1 / 12);
+    }
+    issuer.answer(undefined);
+    expect(await judge()).toMatchObject({ id: "sub:ann" });
+    expect(logged.join()).not.toContain("stay accepted");
+  });
+
   test("a key that the issuer took back ends", async () => {
     const verify = await open();
     const old = await issuer.sign({ exp: Math.floor(now / 1000) + 86_400 });

@@ -33,7 +33,7 @@ export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<
   if (isAddress(jwks))
     keys
       .refresh()
-      .catch((err) => deps.log.warn({ err }, "the keys of the issuer can't be fetched yet: no token is accepted"));
+      .catch((err) => deps.log.warn({ err }, "the keys of the issuer can't be fetched: no token is accepted"));
   else
     await keys.refresh().catch((error: Error) => {
       throw new ConfigError([`JWT_JWKS=${jwks} can't be used: ${error.message}.`]);

@@ -6,7 +6,7 @@ import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { credentialsIn } from "../auth/credentials.ts";
 import { ANONYMOUS, CALLER_HEADER, type Principal, SECRET_HEADER } from "../call.ts";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { isProven } from "./connections.ts";
 
 // Equal lengths for timingSafeEqual, whatever was sent.
@@ -44,6 +44,13 @@ export function createAuthorization(
       if (isPeer) return { id: headers.get(CALLER_HEADER) || ANONYMOUS.id };
       if (isInternal(method)) throw rpcError("PERMISSION_DENIED", `This RPC is for ${system}'s own services.`);
       return authentication ? authentication.admit(credentialsIn(headers), method) : ANONYMOUS;
+    },
+    /**
+     * For what was admitted and lasts: `end` is called when it would not be admitted any more. Gives what stops the asking. Of
+     * a peer nothing is asked: it ends by itself what its own caller may not go on with.
+     */
+    follow(method: DescMethod, headers: Headers, isPeer: boolean, end: (refusal: RpcError) => void): () => void {
+      return isPeer || !authentication ? () => {} : authentication.follow(credentialsIn(headers), method, end);
     },
   };
 }

@@ -192,6 +192,8 @@ describe("a full service", () => {
         asked++;
         return { id: "ann" };
       },
+      follow: () => () => {},
+      askAgain: async () => {},
     };
     const { fill, start } = serve(realTime.clock, authentication);
     const { url } = await start();
