@@ -13,7 +13,7 @@ import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts"
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { authOf } from "../../gateway/auth.ts";
-import { recordIn, sendRaw, startGateway } from "../../gateway/testing.ts";
+import { recordIn, sendRaw, servedInProcess, startGateway } from "../../gateway/testing.ts";
 import { limitCalls, withCallLimit } from "../../packages/rpc/client/call-limit.ts";
 import type { Reason } from "../../services/resource/errors.ts";
 import { dyingAt } from "../faults/crash-at-failpoint.ts";
@@ -202,6 +202,7 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
     return seen;
   },
 
+  TOO_MANY_STREAMS: () => said("TOO_MANY_STREAMS"),
   async UPSTREAM_ERROR() {
     const gateway = await startGateway(PetService, {
       getPet: () => {
@@ -232,6 +233,18 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
     return { http: told(status, text), rpc: await rpc(transport, call(PetService.method.getPet, { petId: 1n })) };
   },
 };
+
+/** What a service says, as it arrives at either endpoint. */
+async function said(reason: Reason): Promise<Seen> {
+  const getPet = () => {
+    throw errors.rpcError(reason, "As it is.");
+  };
+  const gateway = await startGateway(PetService, { getPet });
+  const { status, text } = await gateway.call("/pets/1");
+  await gateway.app.close();
+  const transport = servedInProcess(PetService, { getPet });
+  return { http: told(status, text), rpc: await rpc(transport, call(PetService.method.getPet, { petId: 1n })) };
+}
 
 /** Of a gateway and a service that ask callers who they are. */
 async function asked(headers: Record<string, string>): Promise<Seen> {

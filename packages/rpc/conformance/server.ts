@@ -19,6 +19,7 @@ import { createDispatcher } from "../server/dispatcher.ts";
 import type { Implementation } from "../server/handlers.ts";
 import type { ServerTls } from "../server/handshakes.ts";
 import { createHealth, healthService } from "../server/health.ts";
+import { defaultStreamLimits } from "../server/open-streams.ts";
 import { startRpcServer } from "../server/server.ts";
 import { strictJson } from "../server/strict-json.ts";
 import { MIN_VERSION } from "../tls/certificates.ts";
@@ -61,6 +62,8 @@ const dispatcher = createDispatcher([dispatched, healthService(health)], {
   deps: { ...realTime, log },
   secret: "",
   errors,
+  // The suite is one caller, with many streams at a time.
+  streamLimits: { ...defaultStreamLimits, streamsPerCaller: defaultStreamLimits.streams },
 });
 
 /** What the suite wants the server to show. It stays as it is. */

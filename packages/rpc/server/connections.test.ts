@@ -3,7 +3,13 @@ import { EventEmitter, once } from "node:events";
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { bytesTaken, type ConnectionLimits, defaultConnectionLimits, guardConnections } from "./connections.ts";
+import {
+  bytesTaken,
+  type ConnectionLimits,
+  countAsStream,
+  defaultConnectionLimits,
+  guardConnections,
+} from "./connections.ts";
 import { isRefused } from "./request-memory.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -21,6 +27,7 @@ function guarded(limits: Partial<ConnectionLimits>) {
       remoteAddress,
       destroyed: false,
       _handle: { bytesWritten: 0, writeQueueSize: 0 },
+      setKeepAlive: vi.fn(),
       destroy() {
         socket.destroyed = true;
         socket.emit("close");
@@ -67,6 +74,34 @@ describe("the number of connections", () => {
     const d = connect();
     expect([a, b, c, d].map(({ destroyed }) => destroyed)).toEqual([false, true, false, false]);
     expect(served).toHaveBeenCalledTimes(4);
+  });
+
+  test("one with a stream does not count as long as it lasts, and its client is looked for", () => {
+    const { connect, request } = guarded({ connections: 3, connectionsPerAddress: 1 });
+    const streaming = Array.from({ length: 5 }, () => {
+      const socket = connect();
+      const { incoming, response } = request(socket);
+      countAsStream(incoming as never, response as never);
+      return { socket, response };
+    });
+    const short = connect();
+    request(short);
+    expect([...streaming.map(({ socket }) => socket), short].some(({ destroyed }) => destroyed)).toBe(false);
+    expect(streaming[0]?.socket.setKeepAlive).toHaveBeenCalledWith({
+      enable: true,
+      initialDelay: 5_000,
+      interval: 3_000,
+      count: 3,
+    });
+    const beyond = connect();
+    expect(beyond.destroyed).toBe(true);
+    // It counts again, and is idle: it makes room for another.
+    streaming[0]?.response.close();
+    const other = connect();
+    expect([streaming[0]?.socket.destroyed, other.destroyed]).toEqual([true, false]);
+    for (const { socket } of streaming) socket.destroy();
+    short.destroy();
+    expect([connect("192.0.2.2"), connect(), connect("192.0.2.3")].some(({ destroyed }) => destroyed)).toBe(false);
   });
 
   test("one that is served keeps its place; one whose request still arrives doesn't", () => {

@@ -5,7 +5,7 @@ import type { Logger } from "@petstore/runtime/log";
 import { type AnswerLimits, createAnswers, type Taker } from "./answers.ts";
 import { callerNetwork } from "./caller-network.ts";
 import type { Secure } from "./handshakes.ts";
-import { countBody, limitRequestMemory } from "./request-memory.ts";
+import { countBody, limitRequestMemory, releaseRequest } from "./request-memory.ts";
 
 export interface ConnectionLimits extends AnswerLimits {
   /** Connections at a time. */
@@ -50,6 +50,10 @@ interface Connection extends Taker {
   isProven: boolean;
   /** Requests without an answer that have arrived completely: something is done for them. */
   served: number;
+  /** Of these, streams, which are bounded by themselves: as long as there is one, the connection does not count. */
+  streams: number;
+  readonly beginStream: () => void;
+  readonly endStream: () => void;
 }
 
 const KEY: unique symbol = Symbol("connection");
@@ -61,6 +65,23 @@ export const networkOf = (request: IncomingMessage): string => connectionOf(requ
 
 /** The connection of a request has proved to be one of the system's own processes by its certificate. */
 export const isProven = (request: IncomingMessage): boolean => connectionOf(request)?.isProven === true;
+
+/**
+ * TCP looks that often whether a client with a stream is there, when it hears nothing from it. One that was cut off is given
+ * up within 14 seconds where nothing is on its way to it; else the system tries for as long as it is set to.
+ */
+const PROBE = { enable: true, initialDelay: 5_000, interval: 3_000, count: 3 };
+
+/**
+ * A request is answered by a stream, of which there are no more than so many: it takes nothing any more of what is shared
+ * out to short ones, neither memory nor a connection.
+ */
+export function countAsStream(request: IncomingMessage, response: ServerResponse): void {
+  releaseRequest(request);
+  const connection = connectionOf(request);
+  connection?.beginStream();
+  response.once("close", () => connection?.endStream());
+}
 
 /**
  * Takes care of the connections of a server.
@@ -79,6 +100,8 @@ export function guardConnections(
   const answers = createAnswers(limits);
   const memory = limitRequestMemory(limits.requestBytes);
   const all = new Set<Connection>();
+  /** Of strangers, those that carry streams. */
+  let streaming = 0;
   /** Of strangers, by address; the one that did something last is the last. */
   const strangers = new Map<string, { count: number; idle: Set<Connection> }>();
   /** The same, whatever their address. */
@@ -116,11 +139,9 @@ export function guardConnections(
 
   function admit(socket: Socket): boolean {
     const address = callerNetwork(socket.remoteAddress);
-    const same = strangers.get(address) ?? { count: 0, idle: new Set() };
-    if (same.count >= limits.connectionsPerAddress && !makeRoom(same.idle)) return false;
-    if (all.size >= limits.connections && !makeRoom(idle)) return false;
-    same.count++;
-    strangers.set(address, same);
+    const same = strangers.get(address);
+    if (same && same.count >= limits.connectionsPerAddress && !makeRoom(same.idle)) return false;
+    if (all.size - streaming >= limits.connections && !makeRoom(idle)) return false;
     const giveUp = (why: string) => {
       log?.debug({ address, why }, "a connection was given up");
       close();
@@ -131,6 +152,19 @@ export function guardConnections(
       isPeer: false,
       isProven: false,
       served: 0,
+      streams: 0,
+      beginStream() {
+        socket.setKeepAlive(PROBE);
+        if (connection.streams++ > 0 || connection.isPeer) return;
+        discount(connection);
+        streaming++;
+      },
+      endStream() {
+        if (--connection.streams > 0 || connection.isPeer || !all.has(connection)) return;
+        streaming--;
+        count(connection);
+        rest(connection);
+      },
       giveUp,
       taken: () => bytesTaken(socket),
     };
@@ -141,6 +175,7 @@ export function guardConnections(
     };
     (socket as Marked)[KEY] = connection;
     all.add(connection);
+    count(connection);
     rest(connection);
     socket.once("close", close);
     return true;
@@ -164,12 +199,21 @@ export function guardConnections(
     idle.delete(connection);
     strangers.get(connection.address)?.idle.delete(connection);
   }
+  function count({ address }: Connection): void {
+    const same = strangers.get(address) ?? { count: 0, idle: new Set() };
+    same.count++;
+    strangers.set(address, same);
+  }
+  function discount({ address }: Connection): void {
+    const same = strangers.get(address);
+    if (same && --same.count === 0) strangers.delete(address);
+  }
   /** It is no stranger's connection any more. */
   function leave(connection: Connection): void {
     work(connection);
-    const same = strangers.get(connection.address);
-    if (connection.isPeer || !same) return;
-    if (--same.count === 0) strangers.delete(connection.address);
+    if (connection.isPeer) return;
+    if (connection.streams > 0) streaming--;
+    else discount(connection);
   }
 
   function trust(connection: Connection): void {

@@ -12,7 +12,7 @@ import { createShedLog } from "../admission/shed-log.ts";
 import { OVERLOADED } from "../admission/transport.ts";
 import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
-import { openCall, type Principal, requestIdOf } from "../call.ts";
+import { callerName, openCall, type Principal, requestIdOf } from "../call.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import {
   createErrorTranslation,
@@ -24,6 +24,7 @@ import {
 import { messageOf } from "../message.ts";
 import { createAuthorization } from "./authorization.ts";
 import type { Implementation, StreamHandler, UnaryHandler } from "./handlers.ts";
+import { createOpenStreams, defaultStreamLimits, type StreamLimits } from "./open-streams.ts";
 import { type Asked, addRoutes, isServed, isUnary, type Served } from "./routes.ts";
 import { until } from "./until.ts";
 
@@ -39,6 +40,8 @@ export interface Incoming {
 }
 
 export interface IncomingStream extends Incoming {
+  /** What is known of where it came from. */
+  readonly asked?: Asked | undefined;
   /** Aborts when the caller has gone. */
   readonly signal: AbortSignal;
   /** Where headers of the answer go. */
@@ -71,6 +74,11 @@ export interface Dispatcher {
   invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer>;
   /** Runs one call that is answered by a stream, which ends with an RpcError or without any. */
   stream(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream): AsyncIterable<Message>;
+  /**
+   * The process stops: streams are told to end in good order, see `StreamingCall`, and those that go on are ended with
+   * UNAVAILABLE.
+   */
+  drain(): void;
   /** Adds every service to a Connect router. */
   routes(router: ConnectRouter): void;
 }
@@ -88,8 +96,10 @@ export interface DispatcherOptions {
   readonly maxTimeoutMs?: number;
   /** Most unary calls of public services that are worked on at once; more are refused with OVERLOADED. */
   readonly maxCalls?: number;
-  /** The same for streams. */
-  readonly maxStreams?: number;
+  /** The same for streams; more are refused with TOO_MANY_STREAMS. Those of diagnostic services are counted by themselves. */
+  readonly streamLimits?: StreamLimits;
+  /** How long streams may go on once the process stops, in milliseconds. */
+  readonly drainMs?: number;
 }
 
 interface Entry {
@@ -99,12 +109,22 @@ interface Entry {
   readonly limited: boolean;
   /** It may be refused for others. */
   readonly canWait: boolean;
+  readonly isDiagnostic: boolean;
 }
 
+/** Enough for a last message on a slow way, and less than a server gives what runs when it closes. */
+const DRAIN_MS = 5_000;
 /** So much before the deadline a timer that was set to it may fire. */
 const EARLY_MS = 2;
 /** The longest time that a timer of Node can be set to: about 25 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const STOPS = "The process stops. Call again: another one goes on.";
+
+interface OpenStream {
+  readonly draining: AbortController;
+  readonly ended: AbortController;
+}
 
 const methodName = (method: DescMethod): string => `${method.parent.typeName}/${method.name}`;
 
@@ -117,7 +137,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     authentication,
     maxTimeoutMs = 10_000,
     maxCalls = 10_000,
-    maxStreams = 1_000,
+    streamLimits = defaultStreamLimits,
+    drainMs = DRAIN_MS,
   } = options;
   const { rpcError } = errors;
   const { isBug, toRpcError } = createErrorTranslation(errors, options.storeFailureOf);
@@ -129,7 +150,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       if (!isServed(method) || !handler) throw new Error(`${method.toString()} has no handler`);
       // Internal calls belong to work that was admitted elsewhere: to refuse them would only leave it unfinished.
       const limited = !isInternal(method) && !(isDiagnostic && isUnary(method));
-      methods.set(methodName(method), { method, handler, limited, canWait: !isInternal(method) && !isDiagnostic });
+      const canWait = !isInternal(method) && !isDiagnostic;
+      methods.set(methodName(method), { method, handler, limited, canWait, isDiagnostic });
     }
   /** Undefined when there is nothing to wait for any more. */
   let preparing = prepareValidation([...methods.values()].map(({ method }) => method.input))?.then(() => {
@@ -138,13 +160,15 @@ export function createDispatcher(implementations: readonly Implementation[], opt
 
   const admission = createAdmission(deps);
   const logShed = createShedLog(deps);
-  let streams = 0;
-  const isFull = (method: Served) => (isUnary(method) ? admission.underWay() >= maxCalls : streams >= maxStreams);
+  const streams = new Set<OpenStream>();
+  const [places, diagnosticPlaces] = [createOpenStreams(streamLimits), createOpenStreams(streamLimits)];
+  let isDraining = false;
 
   function shed(method: DescMethod, headers: Headers, isPeer = false, asked?: Asked): void {
     if (!methods.get(methodName(method))?.canWait || isPeer || authorization.isTrusted(headers)) return;
     if (admission.hasRoom(method, asked?.network)) {
-      asked?.answer.once("close", admission.hold(asked.network));
+      // A stream lasts: it would take its caller's part of what is for short calls.
+      if (asked && method.methodKind === "unary") asked.answer.once("close", admission.hold(asked.network));
       return;
     }
     logShed(method);
@@ -181,7 +205,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   function begin(method: Served, incoming: Incoming, principal: Principal, maxMs: number) {
     const { handler, limited } = methods.get(methodName(method)) ?? {};
     if (!handler) throw new Error(`${methodName(method)} is not served here`);
-    if (limited && isFull(method))
+    if (limited && isUnary(method) && admission.underWay() >= maxCalls)
       throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
     const started = deps.clock();
     const call = openCall(incoming, { ...deps, maxTimeoutMs: maxMs, principal });
@@ -244,31 +268,76 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     }
   }
 
+  /** `end` is called when the caller may not have it any more. Gives what frees the place again. */
+  function takePlace(
+    method: Served,
+    { headers, isPeer = authorization.isTrusted(headers), asked }: IncomingStream,
+    principal: Principal,
+    end: (refusal: RpcError) => void,
+  ): () => void {
+    const { limited, isDiagnostic } = methods.get(methodName(method)) ?? {};
+    if (!limited) return () => {};
+    // Load balancers watch for all of their own callers.
+    const isCounted = !isDiagnostic && !isPeer;
+    const caller = isCounted ? callerName(principal, () => `${asked?.network}`) : undefined;
+    const free = (isDiagnostic ? diagnosticPlaces : places).enter(caller);
+    if (typeof free === "string") throw rpcError("TOO_MANY_STREAMS", free);
+    asked?.lasts();
+    const leave = authorization.follow(method, headers, isPeer, end);
+    return () => {
+      free();
+      leave();
+    };
+  }
+
   async function* stream(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream) {
     const principal = await principalOf(method, incoming);
     const run = begin(method, incoming, principal, Number.POSITIVE_INFINITY);
     const ended = new AbortController();
-    const signal = AbortSignal.any([incoming.signal, ended.signal]);
+    const leave = takePlace(method, incoming, principal, (refusal) => ended.abort(refusal));
+    const draining = new AbortController();
+    const open: OpenStream = { draining, ended };
+    if (isDraining) draining.abort();
+    // Not `AbortSignal.any`, which looks at its sources each time that it is asked.
+    const { signal } = ended;
+    const callerHasGone = () => ended.abort(incoming.signal.reason);
+    incoming.signal.addEventListener("abort", callerHasGone, { once: true });
+    if (incoming.signal.aborted) callerHasGone();
+    // Also while its handler goes on, or nobody asks for its next message.
+    signal.addEventListener("abort", leave, { once: true });
     const left = run.call.deadline - run.started;
     const timer = left <= MAX_TIMER_MS ? setTimeout(() => ended.abort(), Math.max(0, left)) : undefined;
-    const stopped = () => (run.isLate() ? run.outOfTime() : new RpcError("the caller has gone", Code.Canceled));
+    const stopped = () => {
+      if (ended.signal.reason instanceof RpcError) return ended.signal.reason;
+      return run.isLate() ? run.outOfTime() : new RpcError("the caller has gone", Code.Canceled);
+    };
     let failure: RpcError | undefined;
     let thrown: unknown;
-    streams++;
+    /** False while a message waits. What comes then is no failure of the handler: it could not be sent, or nobody wants it. */
+    let isTaken = true;
+    streams.add(open);
     try {
       if (preparing) await preparing;
       run.validate(request);
-      const call = { ...run.call, responseHeaders: incoming.responseHeaders, signal };
+      const call = { ...run.call, responseHeaders: incoming.responseHeaders, signal, draining: draining.signal };
       const messages = (run.handler as StreamHandler)(request, call);
-      for await (const message of until(signal, messages, stopped)) yield messageOf(method.output, message);
+      for await (const message of until(signal, messages, stopped)) {
+        const answer = messageOf(method.output, message);
+        isTaken = false;
+        yield answer;
+        isTaken = true;
+      }
     } catch (error) {
-      thrown = error;
-      failure = run.failed(error);
+      thrown = isTaken ? error : stopped();
+      failure = run.failed(thrown);
       throw failure;
     } finally {
-      streams--;
+      if (!isTaken && !failure) thrown = failure = stopped();
+      streams.delete(open);
       clearTimeout(timer);
+      incoming.signal.removeEventListener("abort", callerHasGone);
       ended.abort();
+      leave(); // a signal that was aborted before calls nobody
       run.log(failure, thrown);
     }
   }
@@ -287,6 +356,15 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     admit,
     invoke,
     stream,
+    drain() {
+      if (isDraining) return;
+      isDraining = true;
+      for (const { draining } of streams) draining.abort();
+      const end = () => {
+        for (const { ended } of streams) ended.abort(rpcError("UNAVAILABLE", STOPS));
+      };
+      setTimeout(end, drainMs).unref();
+    },
     routes: (router) => addRoutes(router, [...methods.values()], { invoke, stream }),
   };
 }

@@ -64,13 +64,8 @@ export function framesInTurns(socket: Socket, turns: Turns): FramesInTurns {
       read();
     },
     write: (chunk, encoding, done) => void socket.write(chunk, encoding, done),
-    writev(parts, done) {
-      socket.cork();
-      parts.forEach(({ chunk, encoding }, i) => {
-        socket.write(chunk, encoding, i === parts.length - 1 ? done : undefined);
-      });
-      socket.uncork();
-    },
+    // Each frame of node's is two parts, and each part would be a write of its own to the socket.
+    writev: (parts, done) => void socket.write(Buffer.concat(parts.map(({ chunk }) => chunk as Buffer)), done),
     final: (done) => void socket.end(done),
     destroy(error, done) {
       socket.destroy();

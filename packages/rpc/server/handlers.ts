@@ -14,6 +14,11 @@ import type { Call } from "../call.ts";
 export interface StreamingCall extends Call {
   /** Aborts when nobody takes the answer any more: the caller has gone or its time is over, or the stream has ended. */
   readonly signal: AbortSignal;
+  /**
+   * Aborts when the process stops. The stream is to send what its caller needs to go on elsewhere, and to end; after some
+   * seconds it is ended, with UNAVAILABLE. It is aborted already for a stream that comes while the process stops.
+   */
+  readonly draining: AbortSignal;
 }
 
 /**

@@ -10,7 +10,7 @@ import { createHealth, healthService } from "./health.ts";
 function served({ maxStreams, ...limits }: { maxStreams?: number; watchLimitMs?: number } = {}) {
   const health = createHealth(["a.A", "b.B"]);
   const deps = { ...realTime, log: pino({ level: "silent" }) };
-  const bounds = maxStreams === undefined ? {} : { maxStreams };
+  const bounds = maxStreams === undefined ? {} : { streamLimits: { streams: maxStreams, streamsPerCaller: 1 } };
   const dispatcher = createDispatcher([healthService(health, limits)], { deps, secret: "", errors, ...bounds });
   return { health, client: createClient(Health, createRouterTransport(dispatcher.routes)) };
 }
@@ -79,7 +79,7 @@ describe("a watch", () => {
     const [first, second] = [watch(end.signal), watch()];
     await Promise.all([first.next(), second.next()]);
     const refused = await watch().next().catch(ConnectError.from);
-    expect(refused instanceof ConnectError && reasonOf(refused)?.reason).toBe("OVERLOADED");
+    expect(refused instanceof ConnectError && reasonOf(refused)?.reason).toBe("TOO_MANY_STREAMS");
     expect((await client.check({})).status).toBe(Status.NOT_SERVING);
     const ended = first.next();
     end.abort();

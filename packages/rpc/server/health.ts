@@ -62,12 +62,14 @@ export const healthService = (health: HealthState, { watchLimitMs = WATCH_LIMIT_
         if (status === undefined) throw new RpcError(`no service "${excerpt(service)}" here`, Code.NotFound);
         return { status };
       },
-      async *watch({ service }, { signal }) {
+      async *watch({ service }, { signal, draining }) {
         const limit = AbortSignal.timeout(watchLimitMs);
         try {
-          for await (const status of health.watch(service, AbortSignal.any([signal, limit]))) yield { status };
+          for await (const status of health.watch(service, AbortSignal.any([signal, draining, limit])))
+            yield { status };
         } catch (error) {
           if (limit.aborted) throw new RpcError("watched long enough: ask again", Code.Unavailable);
+          if (draining.aborted) throw new RpcError("the process stops", Code.Unavailable);
           throw error;
         }
       },

@@ -18,6 +18,7 @@ import {
 import { type FramesInTurns, framesInTurns } from "./frames-in-turns.ts";
 import { sayGoodbye } from "./goaway.ts";
 import { createHandshakes, type Secure, type ServerTls } from "./handshakes.ts";
+import { keepAlive } from "./keep-alive.ts";
 import { isKeptOpen } from "./kept-open.ts";
 import { peek } from "./peek.ts";
 import { readInTurns } from "./read-in-turns.ts";
@@ -36,8 +37,10 @@ export interface OnePortLimits extends ConnectionLimits {
   readonly sniffMs: number;
   /** Until a request has arrived completely; on HTTP/2 it is reset then, on HTTP/1.1 answered 408. */
   readonly requestMs: number;
-  /** A connection without any traffic is closed after it. */
+  /** A connection without any traffic is closed after it, unless it waits for answers. */
   readonly idleMs: number;
+  /** Where answers are waited for over HTTP/2, the client is asked so often whether it is there. */
+  readonly keepAliveMs: number;
   /** All header fields of one request together. */
   readonly headerBytes: number;
   /** Requests at a time on one HTTP/2 connection of a stranger. */
@@ -51,6 +54,7 @@ export const defaultLimits: OnePortLimits = {
   sniffMs: 10_000,
   requestMs: 30_000,
   idleMs: 600_000,
+  keepAliveMs: 15_000,
   headerBytes: 16 * 1024,
   concurrentStreams: 100,
   peerStreams: 1000,
@@ -219,11 +223,14 @@ function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections
   const endSessions = () => sessions.forEach(end);
   const taken = (session: Http2Session, socket: Socket, frames: FramesInTurns) => {
     framesOf.set(session, frames);
-    session.setTimeout(limits.idleMs, () => {
+    const isWaiting = keepAlive(session, socket, limits.keepAliveMs, () => socket.destroy());
+    const idle = () => {
+      if (isWaiting()) return void session.setTimeout(limits.idleMs, idle);
       end(session);
       // A session that is destroyed waits for a client that reads nothing.
       setTimeout(() => socket.destroy(), limits.sniffMs).unref();
-    });
+    };
+    session.setTimeout(limits.idleMs, idle);
   };
   return { http2, taken, end, endSessions };
 }

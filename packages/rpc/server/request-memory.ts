@@ -50,6 +50,7 @@ interface Share {
 interface Counted {
   readonly isRefused: boolean;
   grow(bytes: number): void;
+  release(): void;
   begin(): void;
   end(): void;
 }
@@ -61,6 +62,9 @@ export const isRefused = (request: IncomingMessage): boolean => counted.get(requ
 
 /** Counts bytes that are taken for a request beside those that have come. */
 export const growRequest = (request: object, bytes: number): void => counted.get(request)?.grow(bytes);
+
+/** Nothing more is counted of a request: it is counted elsewhere. */
+export const releaseRequest = (request: object): void => counted.get(request)?.release();
 
 /** Counts what comes of the request's body. */
 export function countBody(request: IncomingMessage): void {
@@ -126,6 +130,11 @@ export function limitRequestMemory(maxBytes: number): RequestMemory {
     counted.set(request, {
       isRefused,
       grow: (more) => own.isOpen && add(more),
+      release() {
+        own.isOpen = false;
+        own.works = 0;
+        release();
+      },
       begin: () => own.works++,
       end() {
         own.works--;

@@ -20,6 +20,8 @@ export const isPeerKey = createContextKey<true | undefined>(undefined);
 export interface Asked {
   readonly network: string;
   readonly answer: { once(event: "close", listener: () => void): unknown };
+  /** It is answered by a stream that has its place among streams, and takes none of what is for others any more. */
+  lasts(): void;
 }
 export const askedKey = createContextKey<Asked | undefined>(undefined);
 
@@ -44,6 +46,7 @@ export function addRoutes(
       timeoutMs: context.timeoutMs(),
       isPeer: context.values.get(isPeerKey),
       principal: context.values.get(principalKey),
+      asked: context.values.get(askedKey),
       signal: context.signal,
       responseHeaders: context.responseHeader,
     });

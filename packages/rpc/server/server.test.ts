@@ -19,7 +19,7 @@ import { errors, reasonOf } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
-import { HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { createHealth, healthService } from "./health.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
@@ -94,6 +94,16 @@ describe.each(transports)("%s", (_, transport) => {
       expect(reasonOf(error as ConnectError)?.reason).toBe("PAYLOAD_TOO_LARGE");
     }
     expect((await call(server, "still there")).category?.name).toBe("still ther");
+  });
+
+  test("closing ends a stream in good order, and is not held up by it", async () => {
+    const server = await started();
+    const watch = createClient(Health, transport(server.url)).watch({})[Symbol.asyncIterator]();
+    expect((await watch.next()).value?.status).toBe(Status.SERVING);
+    const closed = server.close();
+    expect((await watch.next()).value?.status).toBe(Status.NOT_SERVING);
+    await expect(watch.next()).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: "the process stops" });
+    await closed;
   });
 
   test("closing finishes what runs", async () => {

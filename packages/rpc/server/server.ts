@@ -14,7 +14,7 @@ import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { createLinkServer, type LinkServer } from "../link/server.ts";
 import { createHostCheck } from "./allowed-hosts.ts";
 import { isPeerRequest } from "./authorization.ts";
-import { isProven, networkOf } from "./connections.ts";
+import { countAsStream, isProven, networkOf } from "./connections.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { ServerTls } from "./handshakes.ts";
 import type { HealthState } from "./health.ts";
@@ -29,6 +29,7 @@ import { askedKey, isPeerKey, principalKey } from "./routes.ts";
 import { strictJson } from "./strict-json.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
 import { explainUnreadable } from "./unreadable-message.ts";
+import { endedBy } from "./until.ts";
 
 /** How long requests that run may go on once the server closes. */
 const GRACE_MS = 8000;
@@ -95,7 +96,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const close = (graceMs = GRACE_MS) => {
     health.drain();
     links.drain();
-    closed ??= closeServer(server, graceMs);
+    closed ??= closeServer(server, dispatcher, graceMs);
     return closed;
   };
   return { url: origin(host, port, tls && "https"), port, close, [Symbol.asyncDispose]: () => close() };
@@ -124,14 +125,19 @@ function createListener(
       const call = shortenProtocolFields(
         universalRequestFromNodeRequest(request, response, undefined, whoAsks(request, response)),
       );
-      const answer = await handler(limitCall(call, request, maxRequestBytes(handler.method), errors));
       const { promise: ended, resolve } = Promise.withResolvers<void>();
-      universalResponseToNodeResponse(
-        answer.body ? { ...answer, body: noting(answer.body, resolve) } : answer,
-        response,
-      ).catch(failed);
+      handler(limitCall(call, request, maxRequestBytes(handler.method), errors))
+        .then(({ body, ...answer }) => {
+          if (!body) resolve();
+          const whole = body && endedBy(call.signal, noting(body, resolve));
+          return universalResponseToNodeResponse({ ...answer, ...(whole && { body: whole }) }, response);
+        })
+        .catch((error: unknown) => {
+          failed(error);
+          resolve();
+        });
       // Some protocols run the RPC while its answer is read. The answer itself may wait for its client.
-      if (answer.body) await ended;
+      await ended;
     } catch (err) {
       failed(err);
     }
@@ -142,7 +148,11 @@ function createListener(
 const whoAsks = (request: IncomingMessage, response: ServerResponse): ContextValues =>
   isProven(request)
     ? createContextValues().set(isPeerKey, true)
-    : createContextValues().set(askedKey, { network: networkOf(request), answer: response });
+    : createContextValues().set(askedKey, {
+        network: networkOf(request),
+        answer: response,
+        lasts: () => countAsStream(request, response),
+      });
 
 /** Drops the rest of the request, so that its client comes to read the answer. */
 function answerUnknown(
@@ -166,7 +176,7 @@ function answerUnknown(
   response.end(body.length > 0 ? body : undefined);
 }
 
-async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncIterable<T> {
+async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncGenerator<T, void> {
   try {
     yield* items;
   } finally {
@@ -175,11 +185,13 @@ async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncIter
 }
 
 /** Finishes what runs on a server, for so many milliseconds at most. */
-async function closeServer(server: Server, graceMs: number): Promise<void> {
+async function closeServer(server: Server, dispatcher: Dispatcher, graceMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
   await acceptWaiting(server);
   server.close(() => resolve());
+  // Their callers come back at once, and not to a server that still listens.
+  dispatcher.drain();
   await promise;
   clearTimeout(cutOff);
 }

@@ -1,4 +1,5 @@
 /** A call that is answered by a stream goes through all that a unary one goes through, for as long as it likes. */
+import { once } from "node:events";
 import { create, createFileRegistry, type DescMethodServerStreaming } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -45,7 +46,7 @@ function serve(watch: Watch, { timeoutMs, implementation, ...options }: Options 
       headers: new Headers(),
       timeoutMs: undefined,
     });
-  return { open, check, leave: () => gone.abort(), lines };
+  return { open, check, leave: () => gone.abort(), drain: dispatcher.drain, lines };
 }
 const failure = async (next: Promise<unknown>) => {
   const thrown = await next.then(() => expect.fail("no error"), ConnectError.from);
@@ -131,6 +132,20 @@ test("a handler that never looks whether its caller has gone is not asked for mo
   expect(cleaned).toBe(true);
 });
 
+test("a caller that leaves while a message waits for it frees what its handler holds", async () => {
+  const freed = Promise.withResolvers<void>();
+  const { open, leave } = serve(async function* () {
+    try {
+      for (;;) yield { status: Status.SERVING };
+    } finally {
+      freed.resolve();
+    }
+  });
+  await open().next(); // and nobody asks for the next one
+  leave();
+  await freed.promise;
+});
+
 test.each<[string, unknown, string[], number]>([
   ["what a handler says", new DomainError("PET_NOT_FOUND", "No."), ["NotFound", "PET_NOT_FOUND"], 20],
   ["a bug", new TypeError("x"), ["Unavailable", "UNAVAILABLE"], 50],
@@ -151,14 +166,56 @@ test("streams under way are bounded, and leave room for unary calls", async () =
       yield { status: Status.SERVING };
       await forever();
     },
-    { maxStreams: 2 },
+    { streamLimits: { streams: 2, streamsPerCaller: 1 } },
   );
   const [first, second] = [open(), open()];
   await Promise.all([first.next(), second.next()]);
-  expect(await failure(open().next())).toEqual(["Unavailable", "OVERLOADED"]);
+  expect(await failure(open().next())).toEqual(["ResourceExhausted", "TOO_MANY_STREAMS"]);
   expect(await check()).toBeDefined();
   await first.return?.();
   expect((await open().next()).done).toBe(false);
+});
+
+/** Goes on until the process stops, and then says a last word. */
+const untilDrained: Watch = async function* (_, { draining }) {
+  yield { status: Status.SERVING };
+  if (!draining.aborted) await once(draining, "abort");
+  yield { status: Status.NOT_SERVING };
+};
+
+test("when the process stops, each stream says its last word and ends without an error", async () => {
+  const { open, drain } = serve(untilDrained);
+  const answers = [open(), open()];
+  await Promise.all(answers.map((one) => one.next()));
+  drain();
+  for (const one of answers) {
+    expect((await one.next()).value).toMatchObject({ status: Status.NOT_SERVING });
+    expect((await one.next()).done).toBe(true);
+  }
+});
+
+test("one that comes while the process stops is told so at once", async () => {
+  const { open, drain } = serve(untilDrained);
+  drain();
+  const answers = open();
+  await answers.next();
+  expect((await answers.next()).value).toMatchObject({ status: Status.NOT_SERVING });
+  expect((await answers.next()).done).toBe(true);
+});
+
+test("one that goes on all the same is ended with UNAVAILABLE, and its handler is told", async () => {
+  let seen: AbortSignal | undefined;
+  const watch: Watch = async function* (_, { signal }) {
+    seen = signal;
+    yield { status: Status.SERVING };
+    await forever();
+  };
+  const { open, drain } = serve(watch, { drainMs: 1 });
+  const answers = open();
+  await answers.next();
+  drain();
+  expect(await failure(answers.next())).toEqual(["Unavailable", "UNAVAILABLE"]);
+  expect(seen?.aborted).toBe(true);
 });
 
 test("a service that tells how the process is answers however much the process has to do", async () => {
