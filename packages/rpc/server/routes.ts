@@ -3,6 +3,7 @@ import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } 
 import { type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { Principal } from "../call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { callerSignal, pastConnect } from "./messages-past-connect.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 
 export type Served = DescMethodUnary | DescMethodServerStreaming;
@@ -40,16 +41,18 @@ export function addRoutes(
     answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
     return answer.message;
   };
-  const streaming = (method: DescMethodServerStreaming) => (request: Message, context: HandlerContext) =>
-    stream(method, request, {
+  const streaming = (method: DescMethodServerStreaming) => (request: Message, context: HandlerContext) => {
+    const messages = stream(method, request, {
       headers: context.requestHeader,
       timeoutMs: context.timeoutMs(),
       isPeer: context.values.get(isPeerKey),
       principal: context.values.get(principalKey),
       asked: context.values.get(askedKey),
-      signal: context.signal,
+      signal: callerSignal(context),
       responseHeaders: context.responseHeader,
     });
+    return pastConnect(messages, method.output, context);
+  };
   for (const { method } of methods) {
     const handle = isUnary(method) ? unary(method) : streaming(method);
     router.rpc(method, handle as never, { readMaxBytes: maxRequestBytes(method) });

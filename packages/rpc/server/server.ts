@@ -21,6 +21,7 @@ import type { HealthState } from "./health.ts";
 import { ensureHost } from "./host.ts";
 import { acceptWaiting, type ListenAdvice, listen, origin } from "./listen.ts";
 import { limitCall, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { type Beside, besideKey, withRest } from "./messages-past-connect.ts";
 import { createOnePortServer, defaultLimits, type Handler, type OnePortLimits } from "./one-port.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { serveReflection } from "./reflection.ts";
@@ -125,11 +126,13 @@ function createListener(
       const call = shortenProtocolFields(
         universalRequestFromNodeRequest(request, response, undefined, whoAsks(request, response)),
       );
+      const beside: Beside = { answer: response, signal: call.signal };
+      call.contextValues?.set(besideKey, beside);
       const { promise: ended, resolve } = Promise.withResolvers<void>();
       handler(limitCall(call, request, maxRequestBytes(handler.method), errors))
         .then(({ body, ...answer }) => {
           if (!body) resolve();
-          const whole = body && endedBy(call.signal, noting(body, resolve));
+          const whole = body && endedBy(call.signal, noting(withRest(body, answer.trailer, beside), resolve));
           return universalResponseToNodeResponse({ ...answer, ...(whole && { body: whole }) }, response);
         })
         .catch((error: unknown) => {
