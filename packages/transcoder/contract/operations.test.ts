@@ -19,7 +19,35 @@ test("the operations of a service, in the order of its contract", () => {
 });
 
 const wrong: Record<string, [rpc: string, message: RegExp]> = {
-  Streams: ['rpc R(stream In) returns (Out) {option (google.api.http) = {get: "/a"};}', /only unary RPCs/],
+  Streams: ['rpc R(stream In) returns (Out) {option (google.api.http) = {get: "/a"};}', /requests stream can't/],
+  StreamBody: [
+    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {post: "/a" body: "*"};}',
+    /a stream needs a GET/,
+  ],
+  StreamPart: [
+    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a" response_body: "parts"};}',
+    /a stream needs a GET/,
+  ],
+  StreamId: [
+    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream).id = "parts";}',
+    /id names "parts", which is no string field there/,
+  ],
+  StreamData: [
+    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream).data = "x";}',
+    /data names "x", which is no field and no oneof/,
+  ],
+  StreamList: [
+    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream).data = "parts";}',
+    /data needs a message, which parts is not/,
+  ],
+  StreamEvent: [
+    'rpc R(Flat) returns (stream Deep) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream) = {data: "part" event: "id"};}',
+    /event of Part names "id", which is no string field there/,
+  ],
+  StreamResume: [
+    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream).resume = "id";}',
+    /resume names "id", which is no string field there/,
+  ],
   UnknownParam: [
     'rpc R(In) returns (Out) {option (google.api.http) = {get: "/a/{nothing}"};}',
     /\{nothing\} is no field/,

@@ -2,6 +2,8 @@
 import {
   type DescField,
   type DescMessage,
+  type DescMethod,
+  type DescMethodServerStreaming,
   type DescMethodUnary,
   type DescService,
   getOption,
@@ -12,6 +14,7 @@ import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { operation as operationOption, scope, tag } from "../gen/transcoder/v1/annotations_pb.ts";
 import { headerOf, isOutputOnly } from "./fields.ts";
+import { type Stream, streamOf } from "./stream.ts";
 import { linkTo, parseTemplate, type Segment, showTemplate } from "./template.ts";
 
 export type Verb = "GET" | "PUT" | "POST" | "DELETE" | "PATCH";
@@ -43,7 +46,7 @@ export interface Operation {
   /** Unique within the service: the RPC's name, with the verb behind it for additional bindings. */
   readonly id: string;
   readonly service: DescService;
-  readonly method: DescMethodUnary;
+  readonly method: DescMethodUnary | DescMethodServerStreaming;
   readonly tag: string;
   readonly verb: Verb;
   /** With JSON names, such as "/shelves/{shelfId}". */
@@ -56,11 +59,13 @@ export interface Operation {
   readonly body: Body | undefined;
   /** Present on a PATCH: the field that is told which members the merge patch names. */
   readonly updateMask: DescField | undefined;
+  /** Present when the RPC streams: the answer is a stream of events, and has no record and no status but 200. */
+  readonly stream: Stream | undefined;
   /** The field of the answer that is the body; undefined when all of the answer is. */
   readonly response: DescField | undefined;
-  /** What the answer shows: the message of that field, or the whole answer; undefined on lists. */
+  /** What the answer shows: the message of that field, or the whole answer; undefined on lists and streams. */
   readonly record: DescMessage | undefined;
-  /** Fields of the answer's record that are sent as headers, such as ETag. Empty on lists. */
+  /** Fields of the answer's record that are sent as headers, such as ETag. Empty without a record. */
   readonly responseHeaders: readonly HeaderField[];
   /** Present on a list with pages: the parameter for the token, and the answer's field with the next one. */
   readonly paging: { readonly pageToken: DescField; readonly nextPageToken: DescField } | undefined;
@@ -75,19 +80,27 @@ export interface Operation {
   readonly scope: string;
 }
 
+const known = new WeakMap<DescService, readonly Operation[]>();
+
 /**
  * The operations of a service, in the order of its contract. RPCs without an HTTP rule have none.
  *
  * @throws Error when an annotation asks for what can't be served.
  */
-export function operationsOf(service: DescService): Operation[] {
+export function operationsOf(service: DescService): readonly Operation[] {
+  const operations = known.get(service) ?? readOperations(service);
+  known.set(service, operations);
+  return operations;
+}
+
+function readOperations(service: DescService): readonly Operation[] {
   const operations = service.methods
     .filter((method) => hasOption(method, http))
     .flatMap((method) => {
-      if (method.methodKind !== "unary") throw new Error(`${method}: only unary RPCs can have an HTTP rule`);
+      if (!isServed(method)) throw new Error(`${method}: an RPC whose requests stream can't have an HTTP rule`);
       return bindingsOf(getOption(method, http)).map((rule, index) => {
         try {
-          return operationOf(service, method as DescMethodUnary, rule, index);
+          return operationOf(service, method, rule, index);
         } catch (error) {
           throw new Error(`${method}: ${(error as Error).message}`, { cause: error });
         }
@@ -98,9 +111,12 @@ export function operationsOf(service: DescService): Operation[] {
   return operations;
 }
 
+const isServed = (method: DescMethod): method is Operation["method"] =>
+  method.methodKind === "unary" || method.methodKind === "server_streaming";
+
 const bindingsOf = (rule: HttpRule): HttpRule[] => [rule, ...rule.additionalBindings];
 
-function operationOf(service: DescService, method: DescMethodUnary, rule: HttpRule, index: number): Operation {
+function operationOf(service: DescService, method: Operation["method"], rule: HttpRule, index: number): Operation {
   const verb = verbOf(rule);
   const { input, output } = method;
   const annotated = getOption(method, operationOption);
@@ -114,8 +130,11 @@ function operationOf(service: DescService, method: DescMethodUnary, rule: HttpRu
   const query = body?.kind === "all" ? [] : free.filter((field) => field !== body?.field && !isOutputOnly(field));
   for (const field of query) if (!isQueryable(field)) throw new Error(`${field.name} does not fit into a query`);
   const response = rule.responseBody === "" ? undefined : named(rule.responseBody, output.fields, "response_body");
-  const record = response ? (response.fieldKind === "message" ? response.message : undefined) : output;
+  const stream = method.methodKind === "server_streaming" ? streamOf(method, query) : undefined;
+  const record = recordOf(response, stream ? undefined : output);
   const successStatus = annotated.successStatus || 200;
+  if (stream && (verb !== "GET" || response || successStatus !== 200))
+    throw new Error("a stream needs a GET, without response_body and another status");
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
   const suffix = index === 0 ? "" : verb.charAt(0) + verb.slice(1).toLowerCase();
   return {
@@ -131,6 +150,7 @@ function operationOf(service: DescService, method: DescMethodUnary, rule: HttpRu
     requestHeaders,
     body,
     updateMask: verb === "PATCH" ? patchMask(mask, body) : undefined,
+    stream,
     response,
     record,
     responseHeaders: record ? headersIn(record.fields) : [],
@@ -142,6 +162,9 @@ function operationOf(service: DescService, method: DescMethodUnary, rule: HttpRu
     scope: getOption(method, scope),
   };
 }
+
+const recordOf = (response: DescField | undefined, whole: DescMessage | undefined): DescMessage | undefined =>
+  response ? (response.fieldKind === "message" ? response.message : undefined) : whole;
 
 function verbOf({ pattern }: HttpRule): Verb {
   if (pattern.case === undefined || pattern.case === "custom") throw new Error("its HTTP rule needs one of the verbs");
@@ -176,7 +199,7 @@ function pagingOf(query: readonly DescField[], output: readonly DescField[]): Op
 
 function deprecationOf(
   deprecation: { deprecatedAt: string; sunsetAt: string; successor: string } | undefined,
-  { input }: DescMethodUnary,
+  { input }: DescMethod,
 ): Deprecation | undefined {
   if (!deprecation) return undefined;
   const [deprecatedAt, sunsetAt] = [new Date(deprecation.deprecatedAt), new Date(deprecation.sunsetAt)];

@@ -23,10 +23,26 @@ export function checkAccept({ headers }: FastifyRequest): void {
 }
 
 /**
+ * Of the types that are offered the one that is wanted most: of several a type that is named, then the first.
+ *
+ * @throws HttpError NOT_ACCEPTABLE when the header Accept leaves none.
+ */
+export function preferredType({ headers }: FastifyRequest, offered: readonly string[]): string {
+  const ranges = parseAccept(headers.accept);
+  const wanted = offered
+    .map((type) => ({ type, weight: weightOf(ranges, type) ?? 0, named: Number(isNamed(ranges, type)) }))
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight || b.named - a.named)[0];
+  if (wanted) return wanted.type;
+  throw new HttpError("NOT_ACCEPTABLE", `The answer is ${offered.join(" or ")}; the header Accept allows neither.`);
+}
+
+/**
  * Whether errors are wanted as problems (RFC 9457): the type has a higher weight than JSON, or the same and is named. A
  * wildcard is not enough to be named; to name it beside JSON is, for nothing but an error comes as a problem.
  */
-export function wantsProblem({ headers }: FastifyRequest): boolean {
+export function wantsProblem({ headers }: { readonly headers: IncomingHttpHeaders }): boolean {
+  if (headers.accept === undefined || headers.accept === "*/*") return false; // what most clients say
   const ranges = parseAccept(headers.accept);
   const [json, problem] = [weightOf(ranges, JSON_TYPE) ?? 0, weightOf(ranges, PROBLEM_TYPE) ?? 0];
   return problem > json || (problem > 0 && problem === json && isNamed(ranges, PROBLEM_TYPE));

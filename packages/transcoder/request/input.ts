@@ -12,6 +12,7 @@ import { type Assign, assigner, membersReader } from "./decode.ts";
 import { parseJson } from "./json.ts";
 import { pathReader, splitTarget } from "./path.ts";
 import { parseQuery, queryReader } from "./query.ts";
+import { operationFor, resumeReader } from "./resume.ts";
 import { scalarFromText } from "./scalars.ts";
 import { SchemaError } from "./schema-error.ts";
 
@@ -36,16 +37,21 @@ export function inputReader(operation: Operation, basePath: string, maxDepth: nu
   const { input } = operation.method;
   const readPath = pathReader(operation, basePath);
   const readQuery = queryReader(operation);
+  const resume = resumeReader(operation);
   const readers: Record<Place, ReadPlace> = {
     header: headerReader(operation),
     path: ({ target }, message) => readPath(splitTarget(target).path, message),
-    query: ({ target, strict }, message) => readQuery(parseQuery(splitTarget(target).query), message, strict),
+    query(incoming, message) {
+      readQuery(parseQuery(splitTarget(incoming.target).query), message, incoming.strict);
+      resume(incoming.headers, message);
+    },
     body: bodyReader(operation, maxDepth),
   };
-  const violated = (message: Message, places: readonly Place[]) => {
+  const seenBy = operationFor(operation);
+  const violated = ({ headers }: Incoming, message: Message, places: readonly Place[]) => {
     const violations = validate(input, message);
     return violations.length > 0
-      ? violationError(operation, violationsToProto(violations).violations, places)
+      ? violationError(seenBy(headers), violationsToProto(violations).violations, places)
       : undefined;
   };
   return (incoming) => {
@@ -55,10 +61,10 @@ export function inputReader(operation: Operation, basePath: string, maxDepth: nu
         readers[place](incoming, message);
       } catch (error) {
         // A rule broken by an earlier part goes first.
-        throw (error instanceof HttpError ? violated(message, PLACES.slice(0, i)) : undefined) ?? error;
+        throw (error instanceof HttpError ? violated(incoming, message, PLACES.slice(0, i)) : undefined) ?? error;
       }
     }
-    const error = violated(message, PLACES);
+    const error = violated(incoming, message, PLACES);
     if (error) throw error;
     return message;
   };

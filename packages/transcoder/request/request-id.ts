@@ -6,6 +6,12 @@ export const REQUEST_ID_PATTERN = "^[A-Za-z0-9._:/+=-]{1,128}$";
 const requestIds = new RegExp(REQUEST_ID_PATTERN);
 export const isRequestId = (text: string): boolean => requestIds.test(text);
 
+/** The identifier that a request came with, if it is one, or a new one. */
+export function requestIdOf(given: string | string[] | undefined, random: () => number): string {
+  const text = String(given ?? "");
+  return isRequestId(text) ? text : newRequestId(random);
+}
+
 /** An identifier for a request that came without one, or for work that no request asked for. `random` is in [0, 1). */
 export const newRequestId = (random: () => number, kind = "r"): string => `${kind}-${base36(random() * 2 ** 52)}`;
 

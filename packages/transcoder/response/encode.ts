@@ -58,7 +58,8 @@ function isPresent(message: Message, field: DescField): boolean {
 
 const hasZeroName = (desc: DescEnum): boolean => enumNames(desc).some(([, number]) => number === 0);
 
-function contentOf(message: Message, { oneof, localName }: DescField): never {
+/** The value of a field that is set. */
+export function contentOf(message: Message, { oneof, localName }: DescField): never {
   const members = message as unknown as Record<string, never>;
   return oneof ? (members[oneof.localName] as unknown as { value: never }).value : (members[localName] as never);
 }

@@ -1,7 +1,7 @@
 /** Answers to what went wrong, to a request or on a bare socket. */
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { createErrorExit, type ErrorRecord, errorBody } from "../errors/error-exit.ts";
+import { createErrorExit, type ErrorRecord, errorBody, type Failure } from "../errors/error-exit.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
@@ -16,7 +16,7 @@ export const commonHeaders = (requestId: string, apiVersion: string): Record<str
 });
 
 /** An error says what was so at one moment. */
-const NOT_STORED = { "cache-control": "no-store" };
+export const NOT_STORED = { "cache-control": "no-store" };
 
 /** A line for each request that an overloaded server refuses would cost more than the refusal. */
 const levelOf = ({ status, code }: ErrorRecord) =>
@@ -25,11 +25,18 @@ const levelOf = ({ status, code }: ErrorRecord) =>
 export function errorAnswers(options: ServerOptions) {
   const { apiVersion, errors, random } = serverDefaults(options);
   const failureOf = createErrorExit(errors);
+  /** What the caller is told of whatever was thrown, which the log tells in full. */
+  const tell = (error: unknown, request: FastifyRequest, reply: FastifyReply): Failure => {
+    const failure = failureOf(error, request.id);
+    const { record } = failure;
+    request.log[reply.raw.destroyed ? "debug" : levelOf(record)]({ err: error }, record.code);
+    return failure;
+  };
   return {
+    tell,
     /** To a request, whatever was thrown; Fastify's error handler. */
     send(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-      const { record, headers } = failureOf(error, request.id);
-      request.log[reply.raw.destroyed ? "debug" : levelOf(record)]({ err: error }, record.code);
+      const { record, headers } = tell(error, request, reply);
       const { type, body } = errorBody(record, wantsProblem(request));
       varyByAccept(reply);
       // Fastify ends the connection behind a body that is too large; HTTP/2 has no such header.

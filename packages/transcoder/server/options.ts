@@ -44,8 +44,15 @@ export interface TranscoderOptions extends ServerOptions {
    * everybody may do everything.
    */
   readonly authorize?: ((request: FastifyRequest, operation: Operation) => Promise<void> | void) | undefined;
+  /**
+   * Aborts when the stream that answers a request has to end, because its caller may not have it any more: with the HttpError
+   * for the caller as the reason. By default none has to.
+   */
+  readonly endOf?: ((request: FastifyRequest) => AbortSignal | undefined) | undefined;
   /** The headers of the call that is made for a request; by default its X-Request-Id. */
   readonly callHeaders?: ((request: FastifyRequest) => Record<string, string>) | undefined;
+  /** Aborts when streams have to end, where that is before the server is closed; then they end in any case. */
+  readonly draining?: AbortSignal | undefined;
   /** Serves the OpenAPI document. By default there is none. */
   readonly openApi?: OpenApiOptions | undefined;
 }
@@ -73,9 +80,10 @@ export const serverDefaults = ({ apiVersion, limits, errors, clock, random }: Se
   random: random ?? Math.random,
 });
 
-export const transcoderDefaults = ({ basePath, deprecation, authorize, callHeaders }: TranscoderOptions) => ({
+export const transcoderDefaults = ({ basePath, deprecation, authorize, endOf, callHeaders }: TranscoderOptions) => ({
   basePath: basePath ?? "",
   deprecation: deprecation ?? {},
   authorize: authorize ?? (() => {}),
+  endOf: endOf ?? (() => undefined),
   callHeaders: callHeaders ?? (({ id }: FastifyRequest) => ({ [REQUEST_ID_HEADER]: id })),
 });

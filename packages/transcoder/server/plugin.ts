@@ -12,6 +12,7 @@ import { markArrivals } from "./arrival.ts";
 import { errorAnswers } from "./error-answers.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 import { registerOperations } from "./routes.ts";
+import { openStreams } from "./streams.ts";
 import { answerUnrouted } from "./unrouted.ts";
 import { takeOddRequests } from "./wire.ts";
 
@@ -26,7 +27,8 @@ export const transcoder = fastifyPlugin(
   async (app: FastifyInstance, options: TranscoderOptions): Promise<void> => {
     const { limits, clock } = serverDefaults(options);
     const { basePath, ...rest } = transcoderDefaults(options);
-    const { refuse } = errorAnswers(options);
+    const { refuse, tell } = errorAnswers(options);
+    const streams = openStreams();
     takeOddRequests(app, refuse);
     markArrivals(app, options);
     answerUnrouted(app);
@@ -39,9 +41,11 @@ export const transcoder = fastifyPlugin(
     for (const { desc, transport } of options.services) {
       const operations = operationsOf(desc);
       await app.register((scope) =>
-        registerOperations(scope, { ...rest, basePath, limits, clock, operations, transport }),
+        registerOperations(scope, { ...rest, basePath, limits, clock, operations, transport, streams, tell }),
       );
     }
+    app.addHook("preClose", streams.end);
+    options.draining?.addEventListener("abort", streams.end, { once: true });
     serveDocument(app, options);
   },
   { name: "connect-transcoder", fastify: "5.x" },

@@ -1,4 +1,5 @@
 /** Registers operations as Fastify routes: what one request goes through, from its headers to the answer. */
+import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { createContextValues, type Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -17,13 +18,17 @@ import { prepareValidation } from "../validation/validate.ts";
 import { arrivedTooLate } from "./arrival.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
 import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
+import { type StreamOptions, streamHandler } from "./streams.ts";
 import { announceBody } from "./wire.ts";
 
-export interface RouteOptions extends ReturnType<typeof transcoderDefaults> {
-  readonly operations: readonly Operation[];
+export interface HandlerOptions extends ReturnType<typeof transcoderDefaults> {
   readonly transport: Transport;
   readonly limits: Limits;
   readonly clock: () => number;
+}
+
+export interface RouteOptions extends StreamOptions {
+  readonly operations: readonly Operation[];
 }
 
 /** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then `PLACES`. */
@@ -36,6 +41,7 @@ export async function registerOperations(app: FastifyInstance, options: RouteOpt
 
 function registerOperation(app: FastifyInstance, operation: Operation, options: RouteOptions): void {
   const { basePath, clock } = options;
+  const { stream } = operation;
   const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
   app.route({
@@ -51,11 +57,12 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
       check(request);
       done();
     },
-    handler: handlerOf(operation, options),
+    handler: stream ? streamHandler(operation, stream, options) : handlerOf(operation, options),
   });
 
   function check(request: FastifyRequest): void {
     checkSunset();
+    if (stream) return;
     checkAccept(request);
     if (!operation.body) return;
     announceBody(request.raw);
@@ -63,8 +70,9 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
   }
 }
 
-function handlerOf(operation: Operation, options: RouteOptions) {
+function handlerOf(operation: Operation, options: HandlerOptions) {
   const { transport, basePath, clock, limits, callHeaders } = options;
+  const method = operation.method as DescMethodUnary;
   const readInput = inputReader(operation, basePath, limits.jsonDepth);
   const answerOf = answerer(operation, basePath);
   const read = shownReader(operation);
@@ -86,7 +94,6 @@ function handlerOf(operation: Operation, options: RouteOptions) {
       return async (until, signal) => {
         // Connect reads 0 as "no limit", and takes whole milliseconds.
         const remainingMs = Math.max(1, Math.ceil(until - clock()));
-        const { method } = operation;
         const response = await transport.unary(method, signal, remainingMs, ownHeaders, message, contextValues);
         return answerOf(response.message, response.header, target);
       };

@@ -2,7 +2,7 @@
 import type { Server } from "node:http";
 import type { FastifyHttpOptions, FastifyInstance } from "fastify";
 import { isWellEncoded, splitTarget } from "../request/path.ts";
-import { isRequestId, newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
+import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { parserLimit } from "../request/sizes.ts";
 import { errorAnswers } from "./error-answers.ts";
 import { serverDefaults, type TranscoderOptions } from "./options.ts";
@@ -17,10 +17,7 @@ export function serverOptions(options: Partial<TranscoderOptions> = {}): Fastify
   const { limits, random } = serverDefaults(options);
   const { send, refuse } = errorAnswers(options);
   return {
-    genReqId: ({ headers }) => {
-      const given = String(headers[REQUEST_ID_HEADER] ?? "");
-      return isRequestId(given) ? given : newRequestId(random);
-    },
+    genReqId: ({ headers }) => requestIdOf(headers[REQUEST_ID_HEADER], random),
     http: {
       maxHeaderSize: parserLimit(limits),
       headersTimeout: limits.requestMs,

@@ -1,4 +1,5 @@
 /** Callers that ask for the same at the same time are answered by one call. */
+import { type After, after } from "./after.ts";
 
 /** Makes a call that ends at a moment (milliseconds since 1970), or when the signal aborts. */
 export type MakeCall<A> = (deadline: number, signal: AbortSignal) => Promise<A>;
@@ -44,17 +45,10 @@ const PATIENCE_PART = 0.1;
 /** Moments at which something is done. */
 export interface Moments {
   whenTurnEnds(work: () => void): void;
-  /** Gives back what takes that back. */
-  after(ms: number, work: () => void): () => void;
+  readonly after: After;
 }
 
-const moments: Moments = {
-  whenTurnEnds: process.nextTick,
-  after(ms, work) {
-    const timer = setTimeout(work, ms);
-    return () => clearTimeout(timer);
-  },
-};
+const moments: Moments = { whenTurnEnds: process.nextTick, after };
 
 /** A call that is not made yet. */
 interface Shared<A> extends Share<A> {

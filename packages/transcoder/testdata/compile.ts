@@ -37,10 +37,18 @@ export function enumOf(registry: FileRegistry, name: string): DescEnum {
   return found;
 }
 
-let library: FileRegistry | undefined;
+const compiled = new Map<string, FileRegistry>();
+
+function compileFile(name: string): FileRegistry {
+  const known = compiled.get(name);
+  if (known) return known;
+  const registry = compileProtos({ [name]: readFileSync(join(import.meta.dirname, name), "utf8") });
+  compiled.set(name, registry);
+  return registry;
+}
 
 /** The foreign service of library.proto. */
-export function compileLibrary(): FileRegistry {
-  library ??= compileProtos({ "library.proto": readFileSync(join(import.meta.dirname, "library.proto"), "utf8") });
-  return library;
-}
+export const compileLibrary = (): FileRegistry => compileFile("library.proto");
+
+/** The foreign service of news.proto, whose RPCs stream. */
+export const compileNews = (): FileRegistry => compileFile("news.proto");

@@ -1,0 +1,124 @@
+/** The text of events, as parsers of others read it. */
+import { create, type Message } from "@bufbuild/protobuf";
+import { createParser } from "eventsource-parser";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { operationsOf } from "../contract/operations.ts";
+import type { Stream } from "../contract/stream.ts";
+import { compileNews, serviceOf } from "../testdata/compile.ts";
+import { eventFormats, eventReader } from "./events.ts";
+
+const [serverSentEvents, linesOfJson] = eventFormats as [(typeof eventFormats)[0], (typeof eventFormats)[0]];
+const service = serviceOf(compileNews(), "foreign.news.v1.NewsService");
+const [watch, count] = operationsOf(service);
+const read = eventReader(watch?.stream as Stream);
+const tell = (init: object) => read(create(watch?.method.output as never, init as never) as Message);
+
+/** All kinds of characters that end a line somewhere, or mean something in an event. */
+const awkward = fc.string({
+  unit: fc.constantFrom(..."\r\n\v\f\u001c\u001e\u0085\u2028\u2029\ufeff\0:,{}\"'\\ a\u00e9\u{1f415}", "data: ", "id:"),
+});
+const texts = fc.oneof(
+  awkward,
+  fc.string({ unit: "binary" }).filter((text) => text.isWellFormed()),
+);
+const plainTexts = texts.map((text) => text.replaceAll(/[\0\r\n]/g, "")).filter((text) => text !== "");
+
+/** Three texts each: id, name, data. */
+const told = fc.array(fc.tuple(plainTexts, plainTexts, texts), { maxLength: 3 }).map((all) => ({
+  all,
+  events: all.map(([place, type, to]) => tell({ place, news: { case: "lent", value: { type, to } } })),
+}));
+
+/** As a browser reads it, in pieces. */
+function readEvents(pieces: readonly Uint8Array[]) {
+  const events: { id: string | undefined; event: string | undefined; data: string }[] = [];
+  const ids: string[] = [];
+  const others: string[] = [];
+  const parser = createParser({
+    onEvent: ({ id, event, data }) => void events.push({ id, event, data }),
+    onId: (id) => void ids.push(id),
+    onError: ({ message }) => void others.push(message),
+  });
+  const decoder = new TextDecoder();
+  for (const piece of pieces) parser.feed(decoder.decode(piece, { stream: true }));
+  return { events, ids, others };
+}
+
+const bytewise = (text: string): Uint8Array[] => [...Buffer.from(text)].map((byte) => Uint8Array.of(byte));
+
+describe("server-sent events", () => {
+  test("say what the responses said, whatever is in them, in whatever pieces they arrive", () => {
+    fc.assert(
+      fc.property(told, ({ all, events }) => {
+        const text = serverSentEvents.head + events.map(serverSentEvents.event).join("");
+        for (const pieces of [bytewise(text), [Buffer.from(text)]]) {
+          const read = readEvents(pieces);
+          expect(read.others).toEqual([]);
+          expect(read.events.map(({ id, event, data }) => [id, event, JSON.parse(data).to])).toEqual(all);
+        }
+      }),
+    );
+  });
+
+  test("as they are written", () => {
+    const lent = tell({
+      place: "p1",
+      news: { case: "lent", value: { type: "books.lent", isbn: 2n ** 60n, to: "Ann" } },
+    });
+    expect(serverSentEvents.event(lent)).toBe(
+      'id: p1\nevent: books.lent\ndata: {"type":"books.lent","isbn":1152921504606846976,"to":"Ann"}\n\n',
+    );
+    expect(serverSentEvents.head).toBe("retry: 3000\n\n");
+    expect(serverSentEvents.heartbeat).toBe(": heartbeat\n\n");
+    expect(serverSentEvents.error({ code: "A", message: "b\nc", status: 410 })).toBe(
+      'event: error\ndata: {"code":"A","message":"b\\nc","status":410}\n\n',
+    );
+  });
+
+  test("a response without data is a comment with its id, which no reader is told of as an event", () => {
+    const heartbeat = serverSentEvents.event(tell({ place: "p2", alive: true }));
+    expect(heartbeat).toBe(": heartbeat\nid: p2\n\n");
+    expect(readEvents([Buffer.from(heartbeat)])).toEqual({ events: [], ids: ["p2"], others: [] });
+    expect(serverSentEvents.event(tell({ alive: true }))).toBe(serverSentEvents.heartbeat);
+  });
+
+  test("without options a response is the data of an event without id and name", () => {
+    const response = create(count?.method.output as never, { number: 7n } as never) as Message;
+    const told = eventReader(count?.stream as Stream)(response);
+    expect(serverSentEvents.event(told)).toBe('data: {"number":7}\n\n');
+    expect(linesOfJson.event(told)).toBe('{"data":{"number":7}}\n');
+  });
+});
+
+/** Where some reader or other begins a new line: Python's str.splitlines knows most. */
+const LINE_BREAKS = [..."\n\r\v\f\u001c\u001d\u001e\u0085\u2028\u2029"];
+
+describe("lines of JSON", () => {
+  test("say the same, each in what every reader takes for one line", () => {
+    fc.assert(
+      fc.property(told, ({ all, events }) => {
+        const text = events.map(linesOfJson.event);
+        for (const line of text) expect(LINE_BREAKS.filter((sign) => line.slice(0, -1).includes(sign))).toEqual([]);
+        const lines = text.map((line) => JSON.parse(line));
+        expect(lines.map(({ id, event, data }) => [id, event, data.to])).toEqual(all);
+      }),
+    );
+  });
+
+  test("as they are written", () => {
+    const returned = tell({ place: "p1", news: { case: "returned", value: { type: "back", isbn: 5n } } });
+    expect(linesOfJson.event(returned)).toBe('{"id":"p1","event":"back","data":{"type":"back","isbn":5}}\n');
+    expect(linesOfJson.event(tell({ place: "p2" }))).toBe('{"id":"p2"}\n');
+    expect(linesOfJson.heartbeat).toBe("{}\n");
+    expect(linesOfJson.error({ code: "A", message: "b\u2028", status: 410 })).toBe(
+      '{"event":"error","data":{"code":"A","message":"b\\u2028","status":410}}\n',
+    );
+  });
+});
+
+test.each(["a\nb", "a\rb", "a\0b"])("an id or a name that can't be written is no event: %j", (text) => {
+  const said = (place: string, type: string) => () => tell({ place, news: { case: "lent", value: { type } } });
+  expect(said(text, "a")).toThrow(/place has a line break/);
+  expect(said("a", text)).toThrow(/type has a line break/);
+});

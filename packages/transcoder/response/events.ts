@@ -1,0 +1,89 @@
+/** From the responses of a streaming RPC to the text of events: Server-Sent Events, or lines of JSON. */
+import { isFieldSet, type Message } from "@bufbuild/protobuf";
+import type { EventData, Stream } from "../contract/stream.ts";
+import type { ErrorRecord } from "../errors/error-exit.ts";
+import { contentOf, messageWriter } from "./encode.ts";
+
+/** What a response tells. An empty string says nothing. */
+export interface StreamEvent {
+  readonly id: string;
+  readonly name: string;
+  /** JSON text in one line; undefined of a heartbeat. */
+  readonly data: string | undefined;
+}
+
+/** How events are written. */
+export interface EventFormat {
+  readonly type: string;
+  /** What a stream begins with. */
+  readonly head: string;
+  readonly event: (event: StreamEvent) => string;
+  /** Shows that the connection lives. */
+  readonly heartbeat: string;
+  /** The last of a stream that failed. */
+  readonly error: (record: ErrorRecord) => string;
+}
+
+/** How long a reader waits before it reconnects, in milliseconds. */
+const RETRY_MS = 3000;
+
+const HEARTBEAT = ": heartbeat\n";
+const field = (name: string, value: string): string => (value === "" ? "" : `${name}: ${value}\n`);
+
+/** WHATWG HTML, 9.2. A block without data sets the last event id, and no event is dispatched. */
+const serverSentEvents: EventFormat = {
+  type: "text/event-stream",
+  head: `retry: ${RETRY_MS}\n\n`,
+  event: ({ id, name, data }) =>
+    data === undefined
+      ? `${HEARTBEAT}${field("id", id)}\n`
+      : `${field("id", id)}${field("event", name)}data: ${data}\n\n`,
+  heartbeat: `${HEARTBEAT}\n`,
+  error: (record) => `event: error\ndata: ${oneLine(JSON.stringify(record))}\n\n`,
+};
+
+const line = (id: string, name: string, data: string | undefined): string => {
+  const members = [
+    ...(id === "" ? [] : [`"id":${oneLine(JSON.stringify(id))}`]),
+    ...(name === "" ? [] : [`"event":${oneLine(JSON.stringify(name))}`]),
+    ...(data === undefined ? [] : [`"data":${data}`]),
+  ];
+  return `{${members.join(",")}}\n`;
+};
+
+/** The same in objects, each in a line. */
+const linesOfJson: EventFormat = {
+  type: "application/x-ndjson",
+  head: line("", "", undefined),
+  event: ({ id, name, data }) => line(id, name, data),
+  heartbeat: line("", "", undefined),
+  error: (record) => line("", "error", oneLine(JSON.stringify(record))),
+};
+
+/** The one that is taken where the header Accept has no preference goes first. */
+export const eventFormats: readonly EventFormat[] = [serverSentEvents, linesOfJson];
+
+/** Compiles what responses tell. What it throws is the service's fault. */
+export function eventReader({ id, data }: Stream): (response: Message) => StreamEvent {
+  const readId = (response: Message) => (id ? plain(id.name, contentOf(response, id)) : "");
+  const candidates = data.map((one) => ({ one, write: messageWriter(one.message) }));
+  return (response) => {
+    const found = candidates.find(({ one: { field } }) => !field || isFieldSet(response, field));
+    if (!found) return { id: readId(response), name: "", data: undefined };
+    const message: Message = found.one.field ? contentOf(response, found.one.field) : response;
+    return { id: readId(response), name: nameIn(message, found.one), data: oneLine(found.write(message)) };
+  };
+}
+
+const nameIn = (data: Message, { event }: EventData): string =>
+  event ? plain(event.name, contentOf(data, event)) : "";
+
+/** An id or a name can't be written with a line break in it, and a reader ignores an id with U+0000. */
+function plain(name: string, value: string): string {
+  if (/[\0\r\n]/.test(value)) throw new Error(`${name} has a line break or U+0000 in it`);
+  return value;
+}
+
+/** JSON text has line breaks only between its parts, and ours has none. Some readers also take these for such. */
+const oneLine = (json: string): string =>
+  json.replaceAll(/[\u0085\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -1,0 +1,194 @@
+/** Serves streaming RPCs: what one request for events goes through, from its headers to the end of the stream. */
+import { once } from "node:events";
+import { PassThrough, Readable, type Writable } from "node:stream";
+import type { DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Operation } from "../contract/operations.ts";
+import type { Stream } from "../contract/stream.ts";
+import type { Failure } from "../errors/error-exit.ts";
+import { HttpError } from "../errors/http-error.ts";
+import { UpstreamFailure } from "../errors/upstream.ts";
+import { preferredType } from "../policy/media.ts";
+import { prefersStrict, timeoutMs } from "../request/headers.ts";
+import { inputReader } from "../request/input.ts";
+import { operationFor } from "../request/resume.ts";
+import { type EventFormat, eventFormats, eventReader, type StreamEvent } from "../response/events.ts";
+import { type After, after } from "./after.ts";
+import { arrivedTooLate } from "./arrival.ts";
+import { isGone } from "./gone.ts";
+import type { HandlerOptions } from "./routes.ts";
+
+/** What is open. The server ends it when it closes. */
+export interface OpenStreams {
+  /** Takes what ends a stream in good order. Gives back what has to be called when its answer is out. */
+  add(end: () => void): () => void;
+  /** Ends all, and what is added later. Resolves when all answers are out. */
+  end(): Promise<void>;
+  isOver(): boolean;
+}
+
+export function openStreams(): OpenStreams {
+  const all = new Set<() => void>();
+  let isOver = false;
+  let allOut = () => {};
+  const out = new Promise<void>((resolve) => {
+    allOut = resolve;
+  });
+  const settle = () => isOver && all.size === 0 && allOut();
+  return {
+    add(end) {
+      all.add(end);
+      if (isOver) end();
+      return () => {
+        all.delete(end);
+        settle();
+      };
+    },
+    end() {
+      isOver = true;
+      for (const end of all) end();
+      settle();
+      return out;
+    },
+    isOver: () => isOver,
+  };
+}
+
+export interface StreamOptions extends HandlerOptions {
+  readonly streams: OpenStreams;
+  /** What the caller is told of a failure. */
+  readonly tell: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Failure;
+}
+
+/** After so long without an event the caller is shown that the connection lives, in milliseconds (WHATWG HTML, 9.2.7). */
+const HEARTBEAT_MS = 15_000;
+
+/** Most listeners for one event that Fastify and node add to an answer that is piped. */
+const PIPE_LISTENERS = 3;
+
+const CLOSING = new HttpError("UNAVAILABLE", "The server closes. Try again.");
+
+const HEADERS = {
+  "cache-control": "no-store",
+  // nginx would keep events until it has some kilobytes of them.
+  "x-accel-buffering": "no",
+};
+
+/**
+ * The answer begins with the first response of the RPC: what fails before it is an error like any other. Where none comes in
+ * the time for a request, it begins without. From then on no time limits it: it ends when the RPC does, when the caller goes,
+ * or when the server closes.
+ */
+export function streamHandler(operation: Operation, stream: Stream, options: StreamOptions) {
+  const { transport, basePath, clock, limits, endOf, callHeaders, streams, tell } = options;
+  const method = operation.method as DescMethodServerStreaming;
+  const readInput = inputReader(operation, basePath, limits.jsonDepth);
+  const eventOf = eventReader(stream);
+  const seenBy = operationFor(operation);
+
+  async function* call(request: FastifyRequest, message: Message, signal: AbortSignal) {
+    try {
+      const input = createAsyncIterable([message as never]);
+      const answer = await transport.stream(method, signal, undefined, callHeaders(request), input);
+      for await (const response of answer.message) yield eventOf(response);
+    } catch (error) {
+      throw new UpstreamFailure(seenBy(request.headers), error);
+    }
+  }
+
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { headers, originalUrl: target } = request;
+    const format = formatFor(request);
+    const deadline = request.arrivedAt + timeoutMs(headers["x-server-timeout"], limits.requestMs);
+    if (deadline <= clock()) throw arrivedTooLate();
+    const message = readInput({ target, headers, body: undefined, strict: prefersStrict(headers.prefer) });
+    // While it was asked who calls.
+    if (isGone(reply.raw)) return reply.send("");
+    const over = new AbortController();
+    const refused = endOf(request);
+    const signal = refused ? AbortSignal.any([refused, over.signal]) : over.signal;
+    const ended = streams.add(() => over.abort());
+    reply.raw.once("close", () => {
+      ended();
+      over.abort();
+    });
+    const events = call(request, message, signal);
+    const first = events.next();
+    await Promise.race([first, passed(deadline - clock(), signal)]).catch((error) => {
+      throw lastWord(signal) ?? (streams.isOver() ? CLOSING : error);
+    });
+    reply.code(200).headers(HEADERS).type(format.type);
+    if (request.method === "HEAD") {
+      first.catch(() => {});
+      over.abort();
+      return reply.send(Readable.from([]));
+    }
+    const output = new PassThrough();
+    // What is piped is listened for as well, beside all that others listen for.
+    reply.raw.setMaxListeners(reply.raw.getMaxListeners() + PIPE_LISTENERS);
+    reply.send(output);
+    void writeEvents(output, format, { first, events, signal, tell: (error) => tell(error, request, reply) });
+    return reply;
+  };
+}
+
+function formatFor(request: FastifyRequest): EventFormat {
+  const type = preferredType(
+    request,
+    eventFormats.map((format) => format.type),
+  );
+  return eventFormats.find((format) => format.type === type) as EventFormat;
+}
+
+/** Resolves when the time has passed. */
+const passed = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const cancel = after(ms, resolve);
+    signal.addEventListener("abort", cancel, { once: true });
+  });
+
+/** What is written. */
+export interface Source {
+  /** The first of the events, which was asked for already. */
+  readonly first: Promise<IteratorResult<StreamEvent>>;
+  readonly events: AsyncIterator<StreamEvent>;
+  /** Aborts when nobody reads any more, or is to. An HttpError as its reason is told to who reads. */
+  readonly signal: AbortSignal;
+  readonly tell: (error: unknown) => Failure;
+}
+
+/** Writes events as they come, and asks for the next when there is room for it; then ends the output. */
+export async function writeEvents(
+  output: Writable,
+  format: EventFormat,
+  { first, events, signal, tell }: Source,
+  runAfter: After = after,
+): Promise<void> {
+  let stopClock = () => {};
+  const restartClock = () => {
+    stopClock();
+    stopClock = runAfter(HEARTBEAT_MS, () => {
+      if (!output.writableNeedDrain) output.write(format.heartbeat);
+      restartClock();
+    });
+  };
+  const write = async (text: string) => {
+    restartClock();
+    if (!output.write(text)) await once(output, "drain", { signal });
+  };
+  let failure: unknown;
+  try {
+    await write(format.head);
+    for (let next = await first; !next.done; next = await events.next()) await write(format.event(next.value));
+  } catch (error) {
+    failure = error;
+  }
+  stopClock();
+  const last = signal.aborted ? lastWord(signal) : failure;
+  if (last !== undefined) output.write(format.error(tell(last).record));
+  output.end();
+}
+
+/** What a stream that was ended tells its reader: nothing in good order, and nothing to one that has gone. */
+const lastWord = ({ reason }: AbortSignal): HttpError | undefined => (reason instanceof HttpError ? reason : undefined);
