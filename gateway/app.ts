@@ -1,4 +1,5 @@
 /** Builds the gateway: what every request goes through, the operations of the services, and the plugins beside them. */
+import type { IncomingMessage } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
@@ -23,7 +24,7 @@ import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } 
 import type { Logger } from "pino";
 import { type Auth, addAuth } from "./auth.ts";
 import { addShedding, OVERLOADED } from "./overload.ts";
-import { countRequests, type RatesOptions } from "./rates/counting.ts";
+import { countRefused, countRequests, type RatesOptions } from "./rates/counting.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
@@ -34,6 +35,13 @@ export interface GatewayPlugin {
   (app: FastifyInstance): Promise<void>;
   /** Adds to all requests, before any is refused for want of a route. */
   readonly everywhere?: (app: FastifyInstance) => void;
+}
+
+/** What concerns every answer, whichever route it comes from, such as CORS. */
+export interface Everywhere {
+  (app: FastifyInstance): Promise<void>;
+  /** The header fields that it adds to an answer that no route gives. */
+  readonly headers?: (request: IncomingMessage) => Record<string, string>;
 }
 
 export interface GatewayOptions extends RatesOptions {
@@ -59,8 +67,7 @@ export interface GatewayOptions extends RatesOptions {
   readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
   readonly auth: Auth;
-  /** What concerns every answer, whichever route it comes from, such as CORS. */
-  readonly everywhere?: (app: FastifyInstance) => Promise<void>;
+  readonly everywhere?: Everywhere;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
   readonly plugins?: readonly GatewayPlugin[];
 }
@@ -83,8 +90,10 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
   });
   const { connections, tls, limits } = options;
+  const count = countRefused(options);
+  const moreHeaders = (request: IncomingMessage) => ({ ...options.everywhere?.headers?.(request), ...count(request) });
+  addShedding(app, { ...options, ...served, moreHeaders });
   openOnePort(app.server, { ...defaultLimits, ...connections, ...portLimits(limits) }, { tls, log });
-  addShedding(app, options);
   addAuth(app, options.auth);
   app.addHook(
     "onResponse",

@@ -2,6 +2,7 @@
 import { cors as connectCors } from "@connectrpc/connect";
 import fastifyCors, { type FastifyCorsOptions } from "@fastify/cors";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Everywhere } from "./app.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -39,22 +40,33 @@ const RESPONSE_HEADERS = [
 const PREFLIGHT_SECONDS = 7200; // what Chromium keeps at most
 
 /** `origins` holds origins, or "*" for all. With none, no answer says anything about other origins. */
-export const cors =
-  (origins: readonly string[]) =>
-  async (app: FastifyInstance): Promise<void> => {
-    if (origins.length === 0) return;
-    const options: FastifyCorsOptions = {
-      origin: [...origins],
-      methods: METHODS,
-      allowedHeaders: REQUEST_HEADERS,
-      exposedHeaders: RESPONSE_HEADERS,
-      maxAge: PREFLIGHT_SECONDS,
-    };
-    // An OPTIONS that is no preflight is answered as if there were no CORS.
-    await app.register(fastifyCors, {
-      delegator: (request, done) => done(null, { ...options, preflight: isPreflight(request) }),
-    });
+export const cors = (origins: readonly string[]): Everywhere =>
+  Object.assign((app: FastifyInstance) => register(app, origins), { headers: corsHeaders(origins) });
+
+async function register(app: FastifyInstance, origins: readonly string[]): Promise<void> {
+  if (origins.length === 0) return;
+  const options: FastifyCorsOptions = {
+    origin: [...origins],
+    methods: METHODS,
+    allowedHeaders: REQUEST_HEADERS,
+    exposedHeaders: RESPONSE_HEADERS,
+    maxAge: PREFLIGHT_SECONDS,
   };
+  // An OPTIONS that is no preflight is answered as if there were no CORS.
+  await app.register(fastifyCors, {
+    delegator: (request, done) => done(null, { ...options, preflight: isPreflight(request) }),
+  });
+}
+
+/** What the plugin adds to an answer, for those that it does not see. */
+function corsHeaders(origins: readonly string[]): Everywhere["headers"] {
+  if (origins.length === 0) return () => ({});
+  const common = { vary: "Origin", "access-control-expose-headers": RESPONSE_HEADERS.join(", ") };
+  return ({ headers: { origin } }) => {
+    const allowed = origins.includes("*") ? "*" : origins.find((one) => one === origin);
+    return allowed === undefined ? common : { ...common, "access-control-allow-origin": allowed };
+  };
+}
 
 const isPreflight = ({ headers }: FastifyRequest): boolean =>
   headers.origin !== undefined && headers["access-control-request-method"] !== undefined;

@@ -1,12 +1,12 @@
 /** Refuses what a service has no room for, before anything but its route is looked at. */
-import type { ServerResponse } from "node:http";
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { createShedLog } from "@petstore/rpc/admission/shed-log";
 import type { Runtime } from "@petstore/runtime/clock";
-import { HttpError } from "connect-transcoder";
+import { type EarlyRefusals, HttpError, refuseEarly, type TranscoderOptions } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";
-import type { CallerAddress } from "./rates/caller-address.ts";
+import type { RatesOptions } from "./rates/counting.ts";
 
 /** One for all: to make an error is to write down where, which would cost more than the rest. */
 export const OVERLOADED = new HttpError(
@@ -27,16 +27,31 @@ declare module "fastify" {
   }
 }
 
-export interface SheddingOptions extends Pick<Runtime, "clock" | "log"> {
-  readonly services: readonly { readonly desc: DescService; readonly admission?: Admission }[];
-  /** Whose request it is, before it is asked who calls. */
-  readonly addressOf: CallerAddress;
+export interface SheddingOptions extends TranscoderOptions, RatesOptions, Pick<Runtime, "clock" | "log"> {
+  readonly clock: Runtime["clock"];
+  readonly services: readonly (TranscoderOptions["services"][number] & { readonly admission?: Admission })[];
+  readonly moreHeaders: EarlyRefusals["moreHeaders"];
 }
 
-/** Adds `shed`, for whatever endpoint calls an RPC. */
-export function addShedding(app: FastifyInstance, { services, addressOf, ...deps }: SheddingOptions): void {
+/**
+ * Adds `shed`, for whatever endpoint calls an RPC. What an operation of the transcoder has no room for is refused before,
+ * which is most of what is refused at all. To be called before others listen to the server's requests.
+ */
+export function addShedding(app: FastifyInstance, options: SheddingOptions): void {
+  const { services, addressOf } = options;
   const admissions = new Map(services.map(({ desc, admission }) => [desc.typeName, admission]));
-  const logShed = createShedLog(deps);
+  const logShed = createShedLog(options);
+  const hasRoom = (method: DescMethod, request: IncomingMessage) =>
+    admissions.get(method.parent.typeName)?.hasRoom(method, addressOf(request)) !== false;
+  refuseEarly(app.server, {
+    ...options,
+    error: OVERLOADED,
+    refuses(request, { method }) {
+      if (hasRoom(method, request)) return false;
+      logShed(method);
+      return true;
+    },
+  });
   app.decorateRequest("isShed", false);
   app.decorateRequest("answer");
   app.addHook("onRequest", (request, { raw }, done) => {
@@ -44,12 +59,13 @@ export function addShedding(app: FastifyInstance, { services, addressOf, ...deps
     done();
   });
   app.decorate("shed", (request, method) => {
-    const admission = admissions.get(method.parent.typeName);
-    if (!admission) return;
-    const caller = addressOf(request.raw);
-    if (admission.hasRoom(method, caller)) return void request.answer?.once("close", admission.hold(caller));
-    request.isShed = true;
-    logShed(method);
-    throw OVERLOADED;
+    if (!hasRoom(method, request.raw)) {
+      request.isShed = true;
+      logShed(method);
+      throw OVERLOADED;
+    }
+    // A stream lasts: it would take its caller's part of what is for short calls.
+    const admission = method.methodKind === "unary" ? admissions.get(method.parent.typeName) : undefined;
+    if (admission) request.answer?.once("close", admission.hold(addressOf(request.raw)));
   });
 }

@@ -2,7 +2,8 @@
  * Counts the requests of both endpoints together and refuses what is beyond a caller's rate: an RPC or operation as soon as
  * it is known who calls, a path that there is not at once. What is open to all, such as health, is counted, never refused.
  */
-import { ANONYMOUS, type Principal } from "@petstore/rpc/call";
+import type { IncomingMessage } from "node:http";
+import { ANONYMOUS, callerName, type Principal } from "@petstore/rpc/call";
 import type { Rate, Verdict } from "@petstore/runtime/rate";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
@@ -31,9 +32,7 @@ declare module "fastify" {
 export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesOptions): void {
   app.decorateRequest("verdict", undefined);
   if (!rates) return void app.decorate("countRequest", () => {});
-  /** No id of a principal has a space. */
-  const callerOf = (request: FastifyRequest, principal: Principal): string =>
-    principal === ANONYMOUS ? `address ${addressOf(request)}` : principal.id;
+  const callerOf = (request: FastifyRequest, principal: Principal) => callerName(principal, () => addressOf(request));
   const peek = (request: FastifyRequest, principal: Principal): Verdict | undefined =>
     rates.peek(callerOf(request, principal), principal.rate);
   const count = (request: FastifyRequest, principal: Principal): Verdict | undefined => {
@@ -53,6 +52,14 @@ export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesO
     done();
   });
 }
+
+/** Counts a request that is refused before it is asked who calls. Gives the header fields of its answer. */
+export const countRefused =
+  ({ rates, addressOf }: RatesOptions) =>
+  (request: IncomingMessage): Record<string, string> => {
+    const verdict = rates?.count(callerName(ANONYMOUS, () => addressOf(request)));
+    return verdict ? rateHeaders(verdict) : {};
+  };
 
 /** Throws an HttpError beyond the rate. */
 export function refuseBeyond(verdict: Verdict | undefined, what: string): void {

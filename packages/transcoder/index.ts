@@ -12,6 +12,7 @@ export { type DeprecationPolicy, effectiveDates } from "./policy/deprecation.ts"
 export { splitTarget } from "./request/path.ts";
 export { parseQuery } from "./request/query.ts";
 export { arrivedTooLate, markArrivals } from "./server/arrival.ts";
+export { type EarlyRefusals, refuseEarly } from "./server/early-refusals.ts";
 export { isGone } from "./server/gone.ts";
 export type { Limits, OpenApiOptions, ServerOptions, TranscoderOptions } from "./server/options.ts";
 export { transcoder } from "./server/plugin.ts";

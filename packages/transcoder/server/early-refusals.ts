@@ -1,0 +1,62 @@
+/** Refusals that cost as little as can be: nothing is made of the request but what operation it asks for. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { type Operation, operationsOf } from "../contract/operations.ts";
+import { createErrorExit, errorBody } from "../errors/error-exit.ts";
+import type { HttpError } from "../errors/http-error.ts";
+import { deprecationHeaders } from "../policy/deprecation.ts";
+import { wantsProblem } from "../policy/media.ts";
+import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
+import { commonHeaders, NOT_STORED } from "./error-answers.ts";
+import { operationFinder } from "./operation-finder.ts";
+import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
+
+export interface EarlyRefusals extends TranscoderOptions {
+  /** What those are told who are refused. */
+  readonly error: HttpError;
+  /** Asked of each request for an operation, when it has arrived up to its body. */
+  readonly refuses: (request: IncomingMessage, operation: Operation) => boolean;
+  /** What answers have beside the transcoder's own fields. By default nothing. */
+  readonly moreHeaders?: ((request: IncomingMessage) => Record<string, string>) | undefined;
+}
+
+/**
+ * Looks at the requests of a server before Fastify does. The answer is the one that `authorize` would bring about by
+ * throwing the error; but `Host` and sizes are not judged, no hook is called, and nothing is logged. What asks for no
+ * operation in so many words goes on. To be called before others listen to the server's requests.
+ */
+export function refuseEarly(server: Server, options: EarlyRefusals): void {
+  const { error, refuses, moreHeaders, services } = options;
+  const { apiVersion, errors, random } = serverDefaults(options);
+  const { basePath, deprecation } = transcoderDefaults(options);
+  const operations = services.flatMap(({ desc }) => operationsOf(desc));
+  const find = operationFinder(operations, basePath);
+  const endings = new Map(operations.map((one) => [one, deprecationHeaders(one, deprecation, basePath)]));
+  const { record, headers } = createErrorExit(errors)(error, "");
+  const answers = [false, true].map((asProblem) => {
+    const { type, body } = errorBody(record, asProblem);
+    const about = { "content-type": `${type}; charset=utf-8`, "content-length": `${Buffer.byteLength(body)}` };
+    return { body, headers: { ...NOT_STORED, ...headers, ...about } };
+  });
+
+  function refuse(request: IncomingMessage, response: ServerResponse, operation: Operation): void {
+    const id = requestIdOf(request.headers[REQUEST_ID_HEADER], random);
+    const { vary, ...more } = moreHeaders?.(request) ?? {};
+    const answer = answers[wantsProblem(request) ? 1 : 0] as (typeof answers)[number];
+    response.writeHead(record.status, {
+      ...commonHeaders(id, apiVersion),
+      ...endings.get(operation)?.(request.url ?? ""),
+      ...more,
+      vary: vary === undefined ? "Accept" : `${vary}, Accept`,
+      ...answer.headers,
+    });
+    response.end(answer.body);
+  }
+
+  const listeners = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
+  server.removeAllListeners("request");
+  server.on("request", (request, response) => {
+    const operation = find(request.method, request.url);
+    if (operation && refuses(request, operation)) return refuse(request, response, operation);
+    for (const listener of listeners) listener.call(server, request, response);
+  });
+}

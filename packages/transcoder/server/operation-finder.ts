@@ -1,0 +1,32 @@
+/** Which operation a request asks for, where it says so in the plainest way. */
+import type { Operation } from "../contract/operations.ts";
+import type { Segment } from "../contract/template.ts";
+
+export type FindOperation = (verb?: string, target?: string) => Operation | undefined;
+
+/**
+ * Compiles the search. It finds less than the router does: no target with a scheme and a host, no fixed part of a path in
+ * percent signs, no HEAD.
+ */
+export function operationFinder(operations: readonly Operation[], basePath: string): FindOperation {
+  const base = basePath.split("/");
+  // Fixed text goes before what a request fills in, as in the router.
+  const inOrder = operations.toSorted((a, b) => fixed(b) - fixed(a));
+  const byShape = new Map<string, Operation[]>();
+  for (const operation of inOrder) {
+    const key = shape(operation.verb, base.length + operation.segments.length);
+    byShape.set(key, [...(byShape.get(key) ?? []), operation]);
+  }
+  const fits = ({ segments }: Operation, parts: readonly string[]) =>
+    base.every((part, i) => part === parts[i]) &&
+    segments.every((segment, i) => isIn(segment, parts[base.length + i] as string));
+  return (verb = "", target = "") => {
+    const end = target.indexOf("?");
+    const parts = (end < 0 ? target : target.slice(0, end)).split("/");
+    return byShape.get(shape(verb, parts.length))?.find((operation) => fits(operation, parts));
+  };
+}
+
+const shape = (verb: string, parts: number) => `${verb} ${parts}`;
+const fixed = ({ segments }: Operation) => segments.filter((segment) => "literal" in segment).length;
+const isIn = (segment: Segment, part: string) => ("literal" in segment ? part === segment.literal : part !== "");
