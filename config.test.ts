@@ -151,6 +151,13 @@ test("connections have bounds of their own", () => {
   expect(() => config({ MAX_CONNECTIONS: "0" })).toThrow("it must be a whole number from 10 to 100000");
 });
 
+test("streams have bounds, of a process and of each caller", () => {
+  expect(config({}).streams).toEqual({ streams: 1000, streamsPerCaller: 20 });
+  const bounds = { MAX_STREAMS: "50", MAX_STREAMS_PER_CALLER: "5" };
+  expect(config(bounds).streams).toEqual({ streams: 50, streamsPerCaller: 5 });
+  expect(() => config({ MAX_STREAMS_PER_CALLER: "0" })).toThrow("it must be a whole number from 1 to 100000");
+});
+
 describe("TLS", () => {
   const pair = { TLS_CERT: "cert.pem", TLS_KEY: "key.pem" };
   const files = { cert: "cert.pem", key: "key.pem" };
@@ -240,9 +247,12 @@ describe("listening beyond loopback", () => {
       "ALLOW_UNAUTHENTICATED=true is wrong",
     );
   });
-  test.each(["127.0.0.1", "127.1.2.3", "::1", "localhost", "LOCALHOST"])("%s is loopback", (HOST) => {
-    expect(config({ HOST }).host).toBe(HOST);
-  });
+  test.each(["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "localhost", "LOCALHOST"])(
+    "%s is loopback",
+    (HOST) => {
+      expect(config({ HOST }).host).toBe(HOST);
+    },
+  );
 });
 
 test("a server on all addresses is reached by loopback", () => {

@@ -3,10 +3,11 @@
  * by itself, `processConfig` then builds the configuration and judges what concerns several variables together. What one
  * kind alone reads stands in `gateway/config.ts`, `services/config.ts` and `launcher/config.ts`.
  */
-import { isIPv4 } from "node:net";
 import type { AuthConfig } from "@petstore/rpc/auth/open";
+import { isLoopback } from "@petstore/rpc/server/allowed-hosts";
 import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/server/connections";
 import { type ListenAdvice, origin } from "@petstore/rpc/server/listen";
+import { defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import type { CertificateFiles } from "@petstore/rpc/tls/certificates";
 import {
   ConfigError,
@@ -72,6 +73,8 @@ export interface ProcessConfig {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly connections: ConnectionLimits;
+  /** How many streams may be open, such as those that watch for changes. */
+  readonly streams: StreamLimits;
   /** Whether it calls the services over links, or each call is a plain RPC. */
   readonly link: boolean;
 }
@@ -165,6 +168,8 @@ export const processSettings = {
   ALLOW_UNAUTHENTICATED: optional(oneOf("beyond-loopback")),
   MAX_CONNECTIONS: withDefault(integer(10, 100_000), defaultConnectionLimits.connections),
   MAX_CONNECTIONS_PER_ADDRESS: withDefault(integer(1, 100_000), defaultConnectionLimits.connectionsPerAddress),
+  MAX_STREAMS: withDefault(integer(1, 100_000), defaultStreamLimits.streams),
+  MAX_STREAMS_PER_CALLER: withDefault(integer(1, 100_000), defaultStreamLimits.streamsPerCaller),
   LINK: withDefault(oneOf("on", "off"), "on"),
   WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultConnectionLimits.writeMs),
 };
@@ -225,6 +230,7 @@ export function processConfig(
       connectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS,
       writeMs: values.WRITE_TIMEOUT,
     },
+    streams: { streams: values.MAX_STREAMS, streamsPerCaller: values.MAX_STREAMS_PER_CALLER },
     link: values.LINK === "on",
   };
 }
@@ -305,6 +311,3 @@ export const listenAdvice: ListenAdvice = (code, host, port) =>
   ]).get(code);
 
 const MAX_PORT = 65_535;
-
-const isLoopback = (host: string): boolean =>
-  host === "::1" || host.toLowerCase() === "localhost" || (isIPv4(host) && host.startsWith("127."));

@@ -25,6 +25,7 @@ import type { Logger } from "pino";
 import { type Auth, addAuth } from "./auth.ts";
 import { addShedding, OVERLOADED } from "./overload.ts";
 import { countRefused, countRequests, type RatesOptions } from "./rates/counting.ts";
+import { boundStreams, type StreamsOptions } from "./streams.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
@@ -44,7 +45,7 @@ export interface Everywhere {
   readonly headers?: (request: IncomingMessage) => Record<string, string>;
 }
 
-export interface GatewayOptions extends RatesOptions {
+export interface GatewayOptions extends RatesOptions, StreamsOptions {
   /** With what may be under way at each. Without it everything is let in. */
   readonly services: readonly {
     readonly desc: DescService;
@@ -67,6 +68,8 @@ export interface GatewayOptions extends RatesOptions {
   readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
   readonly auth: Auth;
+  /** Aborts when streams have to end, because the gateway stops. */
+  readonly draining?: AbortSignal | undefined;
   readonly everywhere?: Everywhere;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
   readonly plugins?: readonly GatewayPlugin[];
@@ -79,6 +82,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     ...options,
     apiVersion: API_VERSION,
     authorize: (request, { method }) => app.admit(request, method),
+    endOf: ({ ended }) => ended,
     callHeaders,
   };
   const app: FastifyInstance = fastify({
@@ -94,6 +98,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   const moreHeaders = (request: IncomingMessage) => ({ ...options.everywhere?.headers?.(request), ...count(request) });
   addShedding(app, { ...options, ...served, moreHeaders });
   openOnePort(app.server, { ...defaultLimits, ...connections, ...portLimits(limits) }, { tls, log });
+  boundStreams(app, options);
   addAuth(app, options.auth);
   app.addHook(
     "onResponse",

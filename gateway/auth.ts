@@ -16,14 +16,25 @@ import type { FailedCredentials } from "./rates/failed-credentials.ts";
 
 export interface Auth {
   /**
-   * Says who calls, by credentials in the headers, if they may call the method. What it throws is the answer: an HttpError
-   * with UNAUTHENTICATED or PERMISSION_DENIED. `known` is called in between, and may throw one, too.
+   * Says who calls, by credentials in the headers, if they may call the method, and those of `also`. What it throws is the
+   * answer: an HttpError with UNAUTHENTICATED or PERMISSION_DENIED. `known` is called in between, and may throw one, too.
    */
   readonly admit: (
     request: IncomingMessage,
     method: DescMethod,
     known: (caller: Principal) => void,
+    also: readonly DescMethod[],
   ) => Promise<Principal> | Principal;
+  /**
+   * Goes on asking the same for what lasts and was admitted. `end` is called with what `admit` would throw, when it would.
+   * Gives what stops the asking. Without it everybody is admitted for good.
+   */
+  readonly follow?: (
+    request: IncomingMessage,
+    method: DescMethod,
+    also: readonly DescMethod[],
+    end: (refusal: unknown) => void,
+  ) => () => void;
 }
 
 /** Nobody is asked: every caller is the same, and may call whatever the gateway serves. */
@@ -36,19 +47,26 @@ const none: Auth = {
 
 /** With `failed`, those who show credentials that are not valid are counted. */
 export const authOf = (authentication: Authentication | undefined, failed?: FailedCredentials): Auth =>
-  authentication ? { admit: admitted(authentication, failed) } : none;
+  authentication
+    ? {
+        admit: admitted(authentication, failed),
+        // Not counted with `failed`: who was admitted does not guess.
+        follow: (request, method, also, end) =>
+          authentication.follow(credentialsOf(request), method, (refused) => end(inHttp(refused)), also),
+      }
+    : none;
 
 const admitted =
   (authentication: Authentication, failed: FailedCredentials | undefined): Auth["admit"] =>
-  async (request, method, known) => {
+  async (request, method, known, also) => {
     const credentials = credentialsOf(request);
     const isShown = credentials.authorization !== undefined || credentials.apiKey !== undefined;
     if (isShown) failed?.refuse(request);
     try {
-      return await authentication.admit(credentials, method, known);
+      return await authentication.admit(credentials, method, known, also);
     } catch (thrown) {
       if (isShown && reasonIn(thrown) === "UNAUTHENTICATED") failed?.count(request);
-      return refuse(thrown);
+      throw inHttp(thrown);
     }
   };
 
@@ -56,17 +74,17 @@ const reasonIn = (thrown: unknown): string | undefined =>
   thrown instanceof ConnectError ? reasonOf(thrown)?.reason : undefined;
 
 /** The same refusal as an error of HTTP. */
-function refuse(thrown: unknown): never {
+function inHttp(thrown: unknown): unknown {
   const reason = reasonIn(thrown);
-  if (!(thrown instanceof ConnectError) || reason === undefined) throw thrown;
+  if (!(thrown instanceof ConnectError) || reason === undefined) return thrown;
   const challenge = thrown.metadata.get("www-authenticate");
-  throw new HttpError(reason, thrown.rawMessage, challenge === null ? {} : { "www-authenticate": challenge });
+  return new HttpError(reason, thrown.rawMessage, challenge === null ? {} : { "www-authenticate": challenge });
 }
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Lets a request call an RPC, in its caller's name, or throws an HttpError. */
-    admit(request: FastifyRequest, method: DescMethod): Promise<void> | void;
+    /** Lets a request call RPCs, in its caller's name, or throws an HttpError. It counts as one request. */
+    admit(request: FastifyRequest, ...methods: readonly [DescMethod, ...DescMethod[]]): Promise<void> | void;
   }
   interface FastifyRequest {
     /** The id of the principal, once the request is admitted. */
@@ -75,14 +93,15 @@ declare module "fastify" {
 }
 
 /** Adds `admit`, for whatever endpoint calls an RPC. It begins with what costs least: whether there is room for one more. */
-export function addAuth(app: FastifyInstance, { admit }: Auth): void {
+export function addAuth(app: FastifyInstance, { admit, follow }: Auth): void {
   app.decorateRequest("caller", "");
-  app.decorate("admit", (request, method) => {
-    const set = ({ id }: Principal) => {
-      request.caller = id;
+  app.decorate("admit", (request, method, ...also) => {
+    const set = (principal: Principal) => {
+      request.caller = principal.id;
+      app.countStream(request, method, principal, (end) => follow?.(request.raw, method, also, end));
     };
     app.shed(request, method);
-    const admitted = admit(request.raw, method, (caller) => app.countRequest(request, caller));
+    const admitted = admit(request.raw, method, (caller) => app.countRequest(request, caller), also);
     return admitted instanceof Promise ? admitted.then(set) : set(admitted);
   });
 }

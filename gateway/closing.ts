@@ -13,6 +13,8 @@ const GRACE_MS = 8_000;
 export interface ClosingOptions extends Pick<Runtime, "sleep"> {
   /** How long the server goes on after it was told to stop, so that load balancers and clients hear of it. */
   readonly lameDuckMs: number;
+  /** Ends streams in good order. Called when no more connections are taken, for their callers come back at once. */
+  readonly endStreams?: () => void;
 }
 
 export interface Closing {
@@ -27,7 +29,7 @@ export interface Closing {
  * are served as before for a while, but each connection ends with its next answer, which says so (`Connection: close`).
  * What is idle then has been idle all the time; it is closed last.
  */
-export function createClosing(app: FastifyInstance, { lameDuckMs, sleep }: ClosingOptions): Closing {
+export function createClosing(app: FastifyInstance, { lameDuckMs, endStreams, sleep }: ClosingOptions): Closing {
   const { server } = app;
   const answers = watchAnswers(server);
   let accepting = true;
@@ -42,6 +44,7 @@ export function createClosing(app: FastifyInstance, { lameDuckMs, sleep }: Closi
     server.closeIdleConnections = () => {};
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     server.close(() => resolve());
+    endStreams?.();
     await answers.allWritten();
     closeIdle();
     await closed;

@@ -14,6 +14,7 @@ import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import { strictJson } from "@petstore/rpc/server/strict-json";
 import { beforeFailure, ensureBase64, explainDecoding } from "@petstore/rpc/server/unreadable-message";
+import { endedBy } from "@petstore/rpc/server/until";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
@@ -28,6 +29,8 @@ export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   readonly limits: Pick<Limits, "rpcBytes" | "requestMs">;
+  /** Aborts when streams have to end, because the gateway stops. */
+  readonly draining?: AbortSignal | undefined;
 }
 
 /** The endpoint, and the answer to a call of an RPC that it does not have. */
@@ -35,7 +38,7 @@ export const rpcEndpoint = (options: RpcEndpointOptions): GatewayPlugin =>
   Object.assign((app: FastifyInstance) => serveRpcs(app, options), { everywhere: answerUnknownRpcs });
 
 async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Promise<void> {
-  const { services, limits, clock } = options;
+  const { services, limits, clock, draining } = options;
   const maxBytesOf = (method: DescMethod) => Math.min(limits.rpcBytes, maxRequestBytes(method));
   app.removeAllContentTypeParsers();
   app.addHook("onRequest", async (request) => {
@@ -71,11 +74,15 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
       ensureBase64(context, errors);
     },
     routes: (router) => {
-      for (const service of services) forward(router, service, { clock, requestMs: limits.requestMs, maxBytesOf });
+      const forwarding = { clock, requestMs: limits.requestMs, maxBytesOf, draining };
+      for (const service of services) forward(router, service, forwarding);
       for (const [i, handler] of router.handlers.entries())
-        router.handlers[i] = Object.assign((call: UniversalServerRequest) => {
+        router.handlers[i] = Object.assign(async (call: UniversalServerRequest) => {
           const { raw } = exchangeOf({ values: call.contextValues }).request;
-          return handler(limitCall(shortenProtocolFields(call), raw, maxBytesOf(handler.method), errors));
+          const answer = await handler(limitCall(shortenProtocolFields(call), raw, maxBytesOf(handler.method), errors));
+          return answer.body && handler.method.methodKind !== "unary"
+            ? { ...answer, body: endedBy(call.signal, answer.body) }
+            : answer;
         }, handler);
     },
   };

@@ -20,6 +20,7 @@ import {
 } from "@connectrpc/connect";
 import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { callHeaders } from "@petstore/rpc/call";
+import { until } from "@petstore/rpc/server/until";
 import type { Runtime } from "@petstore/runtime/clock";
 import { arrivedTooLate, createErrorExit, HttpError, unexplained } from "connect-transcoder";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
@@ -52,6 +53,8 @@ export interface ForwardOptions extends Pick<Runtime, "clock"> {
   readonly requestMs: number;
   /** Most bytes of a method's request message. */
   readonly maxBytesOf: (method: DescMethod) => number;
+  /** Ends streams between two of their messages: their callers go on elsewhere from the last one that they have. */
+  readonly draining?: AbortSignal | undefined;
 }
 
 /**
@@ -61,7 +64,7 @@ export interface ForwardOptions extends Pick<Runtime, "clock"> {
 export function forward(
   router: ConnectRouter,
   { desc, transport }: { readonly desc: DescService; readonly transport: Transport },
-  { clock, requestMs, maxBytesOf }: ForwardOptions,
+  { clock, requestMs, maxBytesOf, draining = new AbortController().signal }: ForwardOptions,
 ): void {
   const unary = (method: DescMethodUnary) => async (message: Message, context: HandlerContext) => {
     const exchange = exchangeOf(context);
@@ -85,15 +88,24 @@ export function forward(
     async function* (message: Message, context: HandlerContext) {
       const exchange = exchangeOf(context);
       exchange.decoded = true;
-      const input = createAsyncIterable([message as never]);
-      try {
+      const over = new AbortController();
+      const answered = async function* () {
+        const signal = AbortSignal.any([context.signal, over.signal]);
+        const input = createAsyncIterable([message as never]);
         const headers = callHeaders(exchange.request);
-        const answer = await transport.stream(method, context.signal, context.timeoutMs(), headers, input);
+        const answer = await transport.stream(method, signal, context.timeoutMs(), headers, input);
         mergeNonProtocolHeaders(context.responseHeader, answer.header);
         yield* answer.message;
         mergeNonProtocolHeaders(context.responseTrailer, answer.trailer);
+      };
+      const { ended } = exchange.request;
+      try {
+        const answers = ended ? until(ended, answered(), () => ended.reason) : answered();
+        yield* until(draining, answers, () => rpcError("UNAVAILABLE", STOPS));
       } catch (thrown) {
         throw toRpcError(thrown, context);
+      } finally {
+        over.abort();
       }
     };
 
@@ -101,6 +113,8 @@ export function forward(
     if (method.methodKind === "unary") router.rpc(method, unary(method) as never, { readMaxBytes: maxBytesOf(method) });
     else router.rpc(method, streaming(method) as never, { readMaxBytes: maxBytesOf(method) });
 }
+
+const STOPS = "The gateway stops. Call again: another one goes on.";
 
 const failureOf = createErrorExit(errorOptions);
 
@@ -115,7 +129,8 @@ export function toRpcError(thrown: unknown, context: HandlerContext): ConnectErr
         ? new HttpError(said, thrown.rawMessage)
         : unexplained(thrown, isSafe(context.method));
   const { record, headers } = failureOf(error, request.id);
-  for (const [name, value] of Object.entries(headers)) context.responseHeader.set(name, value);
+  const metadata = request.answer?.headersSent ? context.responseTrailer : context.responseHeader;
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
   const isOurs = !said && !(thrown instanceof HttpError);
   request.log[isOurs && !context.signal.aborted ? "warn" : "debug"]({ err: thrown }, record.code);
   if (!(thrown instanceof ConnectError && said)) return rpcError(record.code as Reason, record.message, thrown);

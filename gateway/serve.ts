@@ -47,8 +47,10 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     const admission = createAdmission(realTime);
     return { name, desc, transport: withAdmission(all, admission, errors), replicas: all.replicas, admission };
   });
+  const draining = new AbortController();
   const app = await buildGateway({
     services,
+    draining: draining.signal,
     errors: errorOptions,
     log,
     ...realTime,
@@ -58,6 +60,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     rates: rate || authentication ? createRateLimits(rate, realTime) : undefined,
     addressOf,
     connections: config.connections,
+    streams: config.streams,
     allowedHosts: config.allowedHosts,
     tls,
     basePath,
@@ -66,10 +69,10 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     plugins: [
       docs({ basePath, title: TITLE, document: jsonText(petstoreDocument(config)) }),
       health({ basePath, services, isAccepting: () => closing.isAccepting(), ...realTime }),
-      rpcEndpoint({ basePath, services, limits, ...realTime }),
+      rpcEndpoint({ basePath, services, limits, draining: draining.signal, ...realTime }),
     ],
   });
-  const closing = createClosing(app, { lameDuckMs, ...realTime });
+  const closing = createClosing(app, { lameDuckMs, endStreams: () => draining.abort(), ...realTime });
   stack.defer(() => closing.close());
   await app.ready();
   const port = await listen(app.server, config, listenAdvice);

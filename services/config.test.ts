@@ -13,6 +13,7 @@ test("everything but the secret has a default", () => {
     name: "order",
     instance: "order",
     host: "127.0.0.1",
+    streams: { streams: 1000, streamsPerCaller: 20 },
     link: true,
     port: 8083,
     urls: {

@@ -69,6 +69,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     authentication,
     errors,
     storeFailureOf,
+    streamLimits: config.streams,
   });
 
   // Workers begin with what the last process left unfinished, and stop before the store is closed.
@@ -82,7 +83,11 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     log,
     dispatcher,
     health,
-    limits: { ...defaultLimits, ...config.connections },
+    limits: {
+      ...defaultLimits,
+      ...config.connections,
+      peerStreams: Math.max(defaultLimits.peerStreams, config.streams.streams),
+    },
     allowedHosts: config.allowedHosts,
     tls,
     listenAdvice,

@@ -14,7 +14,7 @@ export type HostCheck = (request: Pick<IncomingMessage, "headers">) => string | 
  * What names nobody (HTTP/1.0) comes from no page, and what is no host is judged elsewhere.
  */
 export function createHostCheck(allowed: readonly string[]): HostCheck {
-  const names = new Set(["localhost", ...allowed.map((host) => nameIn(isIPv6(host) ? `[${host}]` : host))]);
+  const names = new Set(allowed.map((host) => nameIn(isIPv6(host) ? `[${host}]` : host)));
   // Callers say the same again and again, and to read it as a URL costs more than to look whether it is.
   let known: unknown;
   return ({ headers }) => {
@@ -42,5 +42,6 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8);
 loopback.addAddress("::1", "ipv6");
 
-/** An IPv4 address within IPv6 counts as what it is. */
-const isLoopback = (name: string): boolean => loopback.check(name, isIPv6(name) ? "ipv6" : "ipv4");
+/** Whether only this machine is meant by a name or address. An IPv4 address within IPv6 counts as what it is. */
+export const isLoopback = (host: string): boolean =>
+  host.toLowerCase() === "localhost" || loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4");

@@ -1,0 +1,53 @@
+/** How many streams callers may have open at the gateway, by whichever endpoint, and that they end with their credentials. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { callerName, type Principal } from "@petstore/rpc/call";
+import { countAsStream } from "@petstore/rpc/server/connections";
+import { createOpenStreams, defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
+import { HttpError, isGone } from "connect-transcoder";
+import type { FastifyInstance } from "fastify";
+import type { CallerAddress } from "./rates/caller-address.ts";
+
+export interface StreamsOptions {
+  readonly streams?: StreamLimits | undefined;
+  /** Who calls, where nobody is asked. */
+  readonly addressOf: CallerAddress;
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /**
+     * Counts a request that is answered by a stream, until its answer is over. Throws TOO_MANY_STREAMS. `follow` gets what
+     * ends the stream, with what its caller is told, and gives what is called when it is over.
+     */
+    countStream(
+      request: FastifyRequest,
+      method: DescMethod,
+      principal: Principal,
+      follow: (end: (error: unknown) => void) => (() => void) | undefined,
+    ): void;
+  }
+  interface FastifyRequest {
+    /** Of one that is answered by a stream: aborts when that has to end, with what its caller is told as the reason. */
+    ended: AbortSignal | undefined;
+  }
+}
+
+/** Adds `countStream`. */
+export function boundStreams(app: FastifyInstance, { streams = defaultStreamLimits, addressOf }: StreamsOptions): void {
+  const places = createOpenStreams(streams);
+  app.decorateRequest("ended", undefined);
+  app.decorate("countStream", (request, { methodKind }, principal, follow) => {
+    const { raw, answer } = request;
+    if (methodKind === "unary" || !answer || isGone(answer)) return;
+    const place = places.enter(callerName(principal, () => addressOf(request)));
+    if (typeof place === "string") throw new HttpError("TOO_MANY_STREAMS", place);
+    const ended = new AbortController();
+    request.ended = ended.signal;
+    const leave = follow((error) => ended.abort(error));
+    answer.once("close", () => {
+      place();
+      leave?.();
+    });
+    countAsStream(raw, answer);
+  });
+}
