@@ -86,6 +86,7 @@ export const lameDuckSettings = { LAME_DUCK: withDefault(duration("0s", "60s"), 
 export const storeSettings = {
   DATA_DIR: withDefault(text, "data"),
   MONGODB_URI: optional(mongodbUri),
+  EVENTS_RETENTION: withDefault(duration("1m", "30d"), 86_400_000),
 };
 
 /** Of RFC 7518 and 8037 those with a key pair: who can verify must not be able to sign. */

@@ -38,6 +38,7 @@ test("everything but the secret has a default", () => {
     },
     dataDir: "data",
     mongodbUri: undefined,
+    eventsRetentionMs: 86_400_000,
     crashAt: undefined,
   });
 });

@@ -7,6 +7,8 @@ export interface ServiceConfig extends ProcessConfig {
   /** The directory of the embedded store, used unless `mongodbUri` is set. */
   readonly dataDir: string;
   readonly mongodbUri: Secret | undefined;
+  /** How long what changes told is kept, in milliseconds, for those who read on later. */
+  readonly eventsRetentionMs: number;
   /** Only for tests of crashes: the process kills itself (SIGKILL) when it reaches the point of this name. */
   readonly crashAt: string | undefined;
 }
@@ -27,6 +29,7 @@ export function serviceConfig(
     name,
     dataDir: values.DATA_DIR,
     mongodbUri: values.MONGODB_URI,
+    eventsRetentionMs: values.EVENTS_RETENTION,
     crashAt: values.CRASH_AT,
   };
 }

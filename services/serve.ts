@@ -60,7 +60,8 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     stack.defer(() => transport.close());
     return transport;
   };
-  const deps: Deps = { store, log, ...realTime, retention: RETENTION, failpoint: failpointOf(config) };
+  const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };
+  const deps: Deps = { store, log, ...realTime, retention, failpoint: failpointOf(config) };
   const service = await create[name](deps, transportTo);
   const health = createHealth(service.implementations.map(({ desc }) => desc.typeName));
   const dispatcher = createDispatcher([...service.implementations, healthService(health)], {

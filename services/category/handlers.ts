@@ -1,14 +1,23 @@
 /** The RPCs of categories. */
+import { create } from "@bufbuild/protobuf";
+import type { CallContext } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
-import { CategoryService, ListCategoriesRequestSchema } from "#proto/petstore/category/v1/category_service_pb.ts";
+import {
+  type CategoryEvent,
+  CategoryEventSchema,
+  CategoryService,
+  ListCategoriesRequestSchema,
+  WatchCategoriesResponseSchema,
+} from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { abandoned, accepted } from "../resource/idempotency-keys.ts";
-import { maxPageSize, readPage } from "../resource/page.ts";
+import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
+import { createWatch, type Facts, oneOf } from "../resource/watch.ts";
 import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
-import { type CategoryDoc, input, shown, toCategory } from "./model.ts";
+import { type CategoryDoc, type CategoryView, input, shown, toCategory } from "./model.ts";
 import { beginDeletion, categoryNotFound, insert, update } from "./rules.ts";
 
 /** Pause before an update that met an undecided deletion tries again. */
@@ -23,17 +32,25 @@ const isVisible = (doc: CategoryDoc | undefined): doc is CategoryDoc => doc?.vis
 export function createCategoryHandlers(context: CategoryContext): Implementation[] {
   const { categories, keys, clock, sleep } = context;
   const maxSize = maxPageSize(ListCategoriesRequestSchema);
+  const toEvent = (facts: Facts, id: number, view: CategoryView) =>
+    create(CategoryEventSchema, { ...facts, category: toCategory(id, view, view.version) });
+  const watch = createWatch<CategoryDoc, CategoryView, CategoryEvent>(
+    { kind: "category", collection: categories, response: WatchCategoriesResponseSchema, toEvent },
+    context,
+  );
+
+  const listed = (ids: readonly bigint[], callContext: CallContext): Source<CategoryDoc> => ({
+    maxSize,
+    filter: [],
+    ids,
+    getMany: (known) => categories.getMany(known, callContext),
+    list: (start) => categories.list({ ...start, where: { visible: true } }, callContext),
+    matches: isVisible,
+  });
 
   const publicService = implement(CategoryService, {
     async listCategories(request, call) {
-      const { docs, nextPageToken } = await readPage<CategoryDoc>(request, {
-        maxSize,
-        filter: [],
-        ids: request.id,
-        getMany: (ids) => categories.getMany(ids, call),
-        list: (start) => categories.list({ ...start, where: { visible: true } }, call),
-        matches: isVisible,
-      });
+      const { docs, nextPageToken } = await readPage(request, listed(request.id, call));
       return { categories: docs.map(shown), nextPageToken };
     },
 
@@ -82,6 +99,11 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
           throw new DomainError("CATEGORY_IN_USE", "Pets belong to the category. Move or delete them first.");
       }
       throw new DomainError("UNAVAILABLE", "The deletion could not be finished now. Try again.");
+    },
+
+    watchCategories(request, call) {
+      const source = (callContext: CallContext) => listed(request.categoryId, callContext);
+      return watch(request, { source, matches: oneOf(request.categoryId) }, call);
     },
   });
 

@@ -3,13 +3,16 @@ import { type Infer, schema } from "@petstore/store/port";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
-import { recordSchema, toEtag } from "../resource/record.ts";
+import { recordSchema, type StoredRecord, toEtag, whileVisible } from "../resource/record.ts";
 
 /** What a client sends about a category. */
 export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});
 
 const paramsSchema = s.object(input.fields);
 export type CategoryParams = Infer<typeof paramsSchema>;
+
+/** What callers see of a category. */
+export type CategoryView = CategoryParams & Pick<StoredRecord, "version">;
 
 /**
  * A category as it is stored.
@@ -30,8 +33,9 @@ export const CATEGORIES = schema<CategoryDoc>()(
   "categories",
   { visible: ["visible"], pending: ["pending"], endedOn: ["endedOn"] },
   categoryDocSchema,
+  whileVisible((doc: CategoryDoc): CategoryView => ({ ...input.partOf(doc), version: doc.version })),
 );
-export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"]>;
+export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"], CategoryView>;
 
 export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean =>
   state === "DELETED" || state === "ABORTED";

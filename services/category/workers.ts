@@ -1,4 +1,4 @@
-import { expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import { changesWorker, expiryWorker, removeTombstones } from "../resource/expiry.ts";
 import type { Worker } from "../resource/module.ts";
 import { recoveryWorker } from "../resource/recovery-worker.ts";
 import type { CategoryContext } from "./context.ts";
@@ -22,5 +22,6 @@ export function createCategoryWorkers(context: CategoryContext): Worker[] {
       (limit, callContext) => removeTombstones(categories, expiry, limit, callContext),
       context,
     ),
+    changesWorker("category.changes", categories, context),
   ];
 }

@@ -1,11 +1,21 @@
 /** The RPCs of the stock. */
+import { create } from "@bufbuild/protobuf";
+import type { CallContext } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { InventoryService, ListInventoryRequestSchema } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { maxPageSize, readPage } from "../resource/page.ts";
+import {
+  type InventoryEvent,
+  InventoryEventSchema,
+  InventoryService,
+  type ListInventoryRequest,
+  ListInventoryRequestSchema,
+  WatchInventoryResponseSchema,
+} from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { fromPetStatus, storedId, toPetStatus } from "../resource/record.ts";
+import { createWatch, type Facts, oneOf } from "../resource/watch.ts";
 import type { InventoryContext } from "./context.ts";
-import { type InventoryDoc, input, toInventoryItem } from "./model.ts";
+import { type InventoryDoc, type InventoryView, input, toInventoryItem } from "./model.ts";
 import {
   commit,
   inventoryNotFound,
@@ -19,20 +29,35 @@ import {
   update,
 } from "./rules.ts";
 
-export function createInventoryHandlers({ entries, change, releaseOrder }: InventoryContext): Implementation[] {
+/** What a list or a watch filters by. */
+type Filters = Pick<ListInventoryRequest, "petId" | "status">;
+
+export function createInventoryHandlers(context: InventoryContext): Implementation[] {
+  const { entries, change, releaseOrder } = context;
   const maxSize = maxPageSize(ListInventoryRequestSchema);
+  const toEvent = (facts: Facts, _id: number, view: InventoryView) =>
+    create(InventoryEventSchema, { ...facts, item: toInventoryItem({ ...view, _id }) });
+  const watch = createWatch<InventoryDoc, InventoryView, InventoryEvent>(
+    { kind: "inventory", collection: entries, response: WatchInventoryResponseSchema, toEvent },
+    context,
+  );
+
+  function listed(filters: Filters, callContext: CallContext): Source<InventoryDoc> {
+    const status = filters.status.map(fromPetStatus);
+    const where = status.length === 0 ? { visible: true as const } : { visible: true as const, status };
+    return {
+      maxSize,
+      filter: [[...status].sort()],
+      ids: filters.petId,
+      getMany: (ids) => entries.getMany(ids, callContext),
+      list: (start) => entries.list({ ...start, where }, callContext),
+      matches: (doc) => isOpen(doc) && (status.length === 0 || status.includes(doc.status)),
+    };
+  }
+
   const publicService = implement(InventoryService, {
     async listInventory(request, call) {
-      const status = request.status.map(fromPetStatus);
-      const where = status.length === 0 ? { visible: true as const } : { visible: true as const, status };
-      const { docs, nextPageToken } = await readPage<InventoryDoc>(request, {
-        maxSize,
-        filter: [[...status].sort()],
-        ids: request.petId,
-        getMany: (ids) => entries.getMany(ids, call),
-        list: (start) => entries.list({ ...start, where }, call),
-        matches: (doc) => isOpen(doc) && (status.length === 0 || status.includes(doc.status)),
-      });
+      const { docs, nextPageToken } = await readPage(request, listed(request, call));
       return { items: docs.map(toInventoryItem), nextPageToken };
     },
 
@@ -54,6 +79,12 @@ export function createInventoryHandlers({ entries, change, releaseOrder }: Inven
       const decide = update(petId, input.changeOf(inventory, updateMask), preconditions);
       const { entry } = await change(id, decide, "inventory.quantity-set", call);
       return { item: toInventoryItem(entry) };
+    },
+
+    watchInventory(request, call) {
+      const filters = { petId: request.petId, status: [] };
+      const source = (callContext: CallContext) => listed(filters, callContext);
+      return watch(request, { source, matches: oneOf(request.petId) }, call);
     },
   });
 

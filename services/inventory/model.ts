@@ -7,7 +7,7 @@ import {
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
 import { members } from "../resource/members.ts";
-import { recordSchema, statusSchema, toEtag, toPetStatus } from "../resource/record.ts";
+import { recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../resource/record.ts";
 import { SETTLED_MAP, UNITS_MAP } from "./order-map.ts";
 
 /** What a client sends about the stock of a pet. */
@@ -62,6 +62,9 @@ const inventoryDocSchema = s.object({
 });
 export type InventoryDoc = Infer<typeof inventoryDocSchema>;
 
+/** What callers see of an entry. */
+export type InventoryView = Pick<InventoryDoc, "quantity" | "status" | "version">;
+
 export const INVENTORY = schema<InventoryDoc>()(
   "inventory",
   {
@@ -72,14 +75,15 @@ export const INVENTORY = schema<InventoryDoc>()(
     endedOn: ["endedOn"],
   },
   inventoryDocSchema,
+  whileVisible(({ quantity, status, version }: InventoryDoc): InventoryView => ({ quantity, status, version })),
 );
 /** A placeholder counts as one: the orders that it remembers were never placed. */
 export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean =>
   state === "PLACEHOLDER" || state === "RETIRED";
-export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"]>;
+export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"], InventoryView>;
 
 /** An entry as callers see it. */
-export const toInventoryItem = (doc: InventoryDoc): InventoryItem =>
+export const toInventoryItem = (doc: InventoryView & Pick<InventoryDoc, "_id">): InventoryItem =>
   input.toMessage(InventoryItemSchema, doc, {
     petId: BigInt(doc._id),
     status: toPetStatus(doc.status),

@@ -1,4 +1,4 @@
-import { expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import { changesWorker, expiryWorker, removeTombstones } from "../resource/expiry.ts";
 import type { Worker } from "../resource/module.ts";
 import type { InventoryContext } from "./context.ts";
 import { createReconciler } from "./reconciler.ts";
@@ -13,5 +13,6 @@ export function createInventoryWorkers(context: InventoryContext): Worker[] {
       (limit, callContext) => removeTombstones(entries, expiry, limit, callContext),
       context,
     ),
+    changesWorker("inventory.changes", entries, context),
   ];
 }

@@ -1,23 +1,35 @@
 /** The RPCs of orders. */
+import { create } from "@bufbuild/protobuf";
+import type { CallContext } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
 import { OrderInternalService, OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import {
-  type ListOrdersRequest,
   ListOrdersRequestSchema,
+  type OrderEvent,
+  OrderEventSchema,
   OrderService,
+  WatchOrdersResponseSchema,
 } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { finishOnRead } from "../resource/finish-on-read.ts";
 import { abandoned, accepted, refused } from "../resource/idempotency-keys.ts";
-import { maxPageSize, readPage } from "../resource/page.ts";
+import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
+import { createWatch, type Facts, oneOf } from "../resource/watch.ts";
 import { advanceOrder } from "./advance-order.ts";
 import { type OrderContext, resolutionOf } from "./context.ts";
-import { input, isTombstone, type OrderDoc, type OrderParams, shown, toOrder } from "./model.ts";
+import { input, isTombstone, type OrderDoc, type OrderParams, type OrderView, shown, toOrder } from "./model.ts";
 import { checkRefusal, writeOrder } from "./place-order.ts";
 import { asPlaced, cancel, orderNotFound, refusalError, update } from "./rules.ts";
 
 /** Longest that placing an order may take, in milliseconds: well before the recovery worker aborts it. */
 const PLACING_TIMEOUT_MS = 3_000;
+
+/** What a list or a watch filters by. */
+interface Filters {
+  readonly id: readonly bigint[];
+  readonly petId: readonly bigint[];
+  readonly complete?: boolean | undefined;
+}
 
 export function createOrderHandlers(context: OrderContext): Implementation[] {
   const { orders, keys, clock } = context;
@@ -26,18 +38,27 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
     isUnderWay: isCancelling,
     finish: (doc, callContext) => advanceOrder(context, doc, callContext),
   });
+  const toEvent = (facts: Facts, id: number, view: OrderView) =>
+    create(OrderEventSchema, { ...facts, order: toOrder(id, view, view.version) });
+  const watch = createWatch<OrderDoc, OrderView, OrderEvent>(
+    { kind: "order", collection: orders, response: WatchOrdersResponseSchema, toEvent },
+    context,
+  );
+
+  const listed = (filters: Filters, callContext: CallContext): Source<OrderDoc> => ({
+    maxSize,
+    filter: [filters.petId.length === 0 ? undefined : filters.petId.map(String).sort().join(), filters.complete],
+    ids: filters.id,
+    getMany: (ids) => orders.getMany(ids, callContext),
+    list: (start) => orders.list({ ...start, where: whereOf(filters) }, callContext),
+    matches: (doc) => doc.visible === true && matches(filters, doc),
+    finish: (docs) => finished.many(docs, callContext),
+  });
 
   const publicService = implement(OrderService, {
     async listOrders(request, call) {
-      const { docs, nextPageToken } = await readPage<OrderDoc>(request, {
-        maxSize,
-        filter: [request.petId, request.complete],
-        ids: request.id,
-        getMany: (ids) => orders.getMany(ids, call),
-        list: (start) => orders.list({ ...start, where: whereOf(request) }, call),
-        matches: (doc) => doc.visible === true && matches(request, doc),
-        finish: (docs) => finished.many(docs, call),
-      });
+      const filters = { ...request, petId: request.petId === undefined ? [] : [request.petId] };
+      const { docs, nextPageToken } = await readPage(request, listed(filters, call));
       return { orders: docs.map(shown), nextPageToken };
     },
 
@@ -86,6 +107,17 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
       await advanceOrder(context, await orders.update(id, cancel(orderId, condition), call), call);
       return {};
     },
+
+    watchOrders(request, call) {
+      const filters = { id: [], petId: request.petId, complete: request.complete };
+      const isAsked = oneOf(request.petId);
+      const filter = {
+        source: (callContext: CallContext) => listed(filters, callContext),
+        matches: (_: number, { petId, complete = false }: Partial<OrderView>) =>
+          isAsked(petId) && (request.complete === undefined || request.complete === complete),
+      };
+      return watch(request, filter, call);
+    },
   });
 
   const internalService = implement(OrderInternalService, {
@@ -108,14 +140,13 @@ const isAnswerable = (doc: OrderDoc, { complete }: OrderParams): boolean =>
 
 const stateOf = (doc: OrderDoc): OrderState => (isTombstone(doc) ? OrderState.ENDED : OrderState.LIVE);
 
-function whereOf({ petId, complete: completed }: ListOrdersRequest) {
+function whereOf({ petId, complete: completed }: Filters) {
   const visible = true as const;
   // An id beyond 2^53-1 matches nothing, and neither does -1.
-  const pet = petId === undefined ? undefined : (storedId(petId) ?? -1);
-  if (pet === undefined) return completed === undefined ? { visible } : { visible, completed };
-  return completed === undefined ? { visible, petId: pet } : { visible, petId: pet, completed };
+  const pets = petId.map((id) => storedId(id) ?? -1);
+  if (pets.length === 0) return completed === undefined ? { visible } : { visible, completed };
+  return completed === undefined ? { visible, petId: pets } : { visible, petId: pets, completed };
 }
 
-const matches = ({ petId, complete }: ListOrdersRequest, doc: OrderDoc): boolean =>
-  (petId === undefined || (doc.petId !== undefined && petId === BigInt(doc.petId))) &&
-  (complete === undefined || complete === doc.completed);
+const matches = ({ petId, complete }: Filters, doc: Pick<OrderDoc, "petId" | "completed">): boolean =>
+  oneOf(petId)(doc.petId) && (complete === undefined || complete === doc.completed);

@@ -6,7 +6,7 @@ import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
-import { idOr, recordSchema, toEtag } from "../resource/record.ts";
+import { idOr, recordSchema, type StoredRecord, toEtag, whileVisible } from "../resource/record.ts";
 
 /** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
 const momentSchema = s.object({
@@ -34,6 +34,9 @@ export const input = members(
 
 const paramsSchema = s.object(input.fields);
 export type OrderParams = Infer<typeof paramsSchema>;
+
+/** What callers see of an order. */
+export type OrderView = OrderParams & Pick<StoredRecord, "version">;
 
 /** Why Inventory did not reserve the units. */
 const orderRefusalSchema = s.literal([
@@ -76,10 +79,12 @@ export const ORDERS = schema<OrderDoc>()(
     endedOn: ["endedOn"],
   },
   orderDocSchema,
+  whileVisible((doc: OrderDoc): OrderView => ({ ...input.partOf(doc), version: doc.version })),
+  ["petId", "complete"],
 );
 export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
   state === "ABORTED" || state === "CANCELLED";
-export type Orders = Sagas<OrderDoc, (typeof ORDERS)["indexes"]>;
+export type Orders = Sagas<OrderDoc, (typeof ORDERS)["indexes"], OrderView>;
 
 export const toOrder = (id: number, params: OrderParams, version: number): Order =>
   input.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version) });

@@ -1,4 +1,4 @@
-import { expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import { changesWorker, expiryWorker, removeTombstones } from "../resource/expiry.ts";
 import type { Worker } from "../resource/module.ts";
 import { recoveryWorker } from "../resource/recovery-worker.ts";
 import { recoverOrder } from "./advance-order.ts";
@@ -22,5 +22,6 @@ export function createOrderWorkers(context: OrderContext): Worker[] {
       (limit, callContext) => removeTombstones(orders, expiry, limit, callContext),
       context,
     ),
+    changesWorker("order.changes", orders, context),
   ];
 }

@@ -1,18 +1,27 @@
 /** The RPCs of pets. */
-import type { Call } from "@petstore/rpc/call";
+import { create } from "@bufbuild/protobuf";
+import type { Call, CallContext } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
 import type { Decide } from "@petstore/store/port";
 import { PetInternalService, type StatusUpdate } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { type ListPetsRequest, ListPetsRequestSchema, PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import {
+  type ListPetsRequest,
+  ListPetsRequestSchema,
+  type PetEvent,
+  PetEventSchema,
+  PetService,
+  WatchPetsResponseSchema,
+} from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { finishOnRead } from "../resource/finish-on-read.ts";
 import { accepted } from "../resource/idempotency-keys.ts";
-import { maxPageSize, readPage } from "../resource/page.ts";
+import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { fromPetStatus, storedId } from "../resource/record.ts";
+import { createWatch, type Facts, oneOf } from "../resource/watch.ts";
 import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./advance-intent.ts";
 import { type PetContext, unfinished } from "./context.ts";
 import { advanceCreation, checkCategory, writePet } from "./create-pet.ts";
-import { changeOf, type IntentEnd, type PetDoc, paramsOf, shown, toPet } from "./model.ts";
+import { changeOf, type IntentEnd, type PetDoc, type PetView, paramsOf, shown, toPet } from "./model.ts";
 import {
   applyStatus,
   type Begun,
@@ -26,6 +35,9 @@ import {
 /** How long before its deadline a write that meets unfinished intents of others gives up, in milliseconds. */
 const MARGIN_MS = 100;
 
+/** What a list or a watch filters by. */
+type Filters = Pick<ListPetsRequest, "id" | "categoryId" | "status">;
+
 /** Begins a write, given what is known of the category that it moves the pet to. */
 type Begin = (category: CategoryCheck | undefined) => Decide<PetDoc, Begun>;
 
@@ -35,6 +47,22 @@ export function createPetHandlers(context: PetContext): Implementation[] {
   const finished = finishOnRead<PetDoc>({
     isUnderWay: isDeletionUnderWay,
     finish: (doc, callContext) => finishDeletion(context, doc, callContext),
+  });
+  const toEvent = (facts: Facts, id: number, view: PetView) =>
+    create(PetEventSchema, { ...facts, pet: toPet(id, view) });
+  const watch = createWatch<PetDoc, PetView, PetEvent>(
+    { kind: "pet", collection: pets, response: WatchPetsResponseSchema, toEvent },
+    context,
+  );
+
+  const listed = (filters: Filters, callContext: CallContext): Source<PetDoc> => ({
+    maxSize,
+    filter: [filters.categoryId, [...filters.status].sort()],
+    ids: filters.id,
+    getMany: (ids) => pets.getMany(ids, callContext),
+    list: (start) => pets.list({ ...start, where: whereOf(filters) }, callContext),
+    matches: (doc) => doc.visible === true && matches(filters, doc),
+    finish: (docs) => finished.many(docs, callContext),
   });
 
   /** Begins a write, after it has checked the category and finished the intent before it, and takes it to its end. */
@@ -61,15 +89,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
 
   const publicService = implement(PetService, {
     async listPets(request, call) {
-      const { docs, nextPageToken } = await readPage<PetDoc>(request, {
-        maxSize,
-        filter: [request.categoryId, [...request.status].sort()],
-        ids: request.id,
-        getMany: (ids) => pets.getMany(ids, call),
-        list: (start) => pets.list({ ...start, where: whereOf(request) }, call),
-        matches: (doc) => doc.visible === true && matches(request, doc),
-        finish: (docs) => finished.many(docs, call),
-      });
+      const { docs, nextPageToken } = await readPage(request, listed(request, call));
       return { pets: docs.map(shown), nextPageToken };
     },
 
@@ -118,6 +138,17 @@ export function createPetHandlers(context: PetContext): Implementation[] {
       await write(id, () => beginDeletion(petId, preconditions), call);
       return {};
     },
+
+    watchPets(request, call) {
+      const filters = { id: request.petId, categoryId: request.categoryId, status: [] };
+      const isAsked = oneOf(request.petId);
+      const filter = {
+        source: (callContext: CallContext) => listed(filters, callContext),
+        matches: (id: number, { categoryId }: Partial<PetView>) =>
+          isAsked(id) && (request.categoryId === undefined || Number(request.categoryId) === categoryId),
+      };
+      return watch(request, filter, call);
+    },
   });
 
   const internalService = implement(PetInternalService, {
@@ -153,7 +184,7 @@ function asConcurrent(error: unknown): never {
   throw error instanceof DomainError && error.reason === "UNAVAILABLE" ? concurrent() : error;
 }
 
-function whereOf({ categoryId, status }: ListPetsRequest) {
+function whereOf({ categoryId, status }: Filters) {
   const visible = true as const;
   // An id beyond 2^53-1 matches nothing, and neither does -1.
   const category = categoryId === undefined ? undefined : (storedId(categoryId) ?? -1);
@@ -164,6 +195,6 @@ function whereOf({ categoryId, status }: ListPetsRequest) {
     : { visible, categoryId: category, status: statuses };
 }
 
-const matches = ({ categoryId, status }: ListPetsRequest, doc: PetDoc): boolean =>
+const matches = ({ categoryId, status }: Filters, doc: PetDoc): boolean =>
   (categoryId === undefined || categoryId === BigInt(doc.categoryId)) &&
   (status.length === 0 || status.map(fromPetStatus).includes(doc.status));

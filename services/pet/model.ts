@@ -12,6 +12,7 @@ import {
   statusSchema,
   toEtag,
   toPetStatus,
+  whileVisible,
 } from "../resource/record.ts";
 
 const factsSchema = s.object({ name: s.string });
@@ -103,9 +104,11 @@ export const PETS = schema<PetDoc>()(
     endedOn: ["endedOn"],
   },
   petDocSchema,
+  whileVisible((doc: PetDoc) => viewOf(doc)),
+  ["categoryId"],
 );
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";
-export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"]>;
+export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"], PetView>;
 
 /** Whether pets may join a category. There is none until a deletion of the category writes it. */
 const deletionGuardSchema = s.object({
@@ -146,11 +149,14 @@ export function changeOf({ pet, updateMask }: UpdatePetRequest): PetChange {
 /** The facts of a tombstone. */
 export const NO_FACTS: PetFacts = { name: "" };
 
+const viewNames = Object.keys(viewSchema.fields) as (keyof PetView)[];
+
 /** The view of a pet, without the other members that a document has. */
-export const viewOf = (pet: PetView): PetView => {
-  const view = Object.keys(viewSchema.fields).map((name) => [name, pet[name as keyof PetView]]);
-  return Object.fromEntries(view);
-};
+export function viewOf(pet: PetView): PetView {
+  const view: Partial<Record<keyof PetView, unknown>> = {};
+  for (const name of viewNames) view[name] = pet[name];
+  return view as PetView;
+}
 
 export const toPet = (id: number, { facts, categoryId, status, version }: PetView): Pet =>
   input.toMessage(PetSchema, { ...facts, categoryId, status }, { id: BigInt(id), etag: toEtag(version) });

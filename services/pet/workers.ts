@@ -1,4 +1,4 @@
-import { expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import { changesWorker, expiryWorker, removeTombstones } from "../resource/expiry.ts";
 import type { Worker } from "../resource/module.ts";
 import { recoveryWorker } from "../resource/recovery-worker.ts";
 import { advanceIntent } from "./advance-intent.ts";
@@ -23,5 +23,6 @@ export function createPetWorkers(context: PetContext): Worker[] {
     expiryWorker("pet.keys", keys.removeExpired, context),
     expiryWorker("pet.tombstones", (limit, callContext) => removeTombstones(pets, expiry, limit, callContext), context),
     expiryWorker("pet.deletion-guards", deletionGuard.removeExpired, context),
+    changesWorker("pet.changes", pets, context),
   ];
 }

@@ -21,6 +21,8 @@ export interface Retention {
   readonly claims: Age;
   /** Tombstones: well beyond all that they guard against, which are claims, requests and messages under way. */
   readonly tombstones: Age;
+  /** What changes told, for those who read on later: milliseconds, at least. */
+  readonly eventsMs: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -29,6 +31,7 @@ const DAY_MS = 24 * HOUR_MS;
 export const RETENTION: Retention = {
   claims: { ageMs: DAY_MS, periodMs: HOUR_MS },
   tombstones: { ageMs: 7 * DAY_MS, periodMs: DAY_MS },
+  eventsMs: DAY_MS,
 };
 
 /** How far back to look for what expired while no process ran, in ages. */
@@ -94,11 +97,11 @@ export interface ExpiringDoc extends Doc {
 type ExpiringDocs = Pick<Collection<ExpiringDoc, { readonly endedOn: readonly ["endedOn"] }>, "list" | "remove">;
 
 /** The same collection, in which every write of a tombstone sets `endedOn`. */
-export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>>(
-  collection: Collection<T, I>,
+export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>, V>(
+  collection: Collection<T, I, V>,
   isTombstone: (doc: Draft<T>) => boolean,
   expiry: Expiry,
-): Collection<T, I> {
+): Collection<T, I, V> {
   const dated = <R>(decide: Decide<T, R>): Decide<T, R> => {
     const period = expiry.period();
     return (doc, rev) => {
@@ -128,6 +131,18 @@ export const removeTombstones = (
     },
     limit,
     callContext,
+  );
+
+/** A worker that forgets what changes told, when it is old enough. */
+export const changesWorker = (
+  name: string,
+  collection: Pick<Collection<never>, "forgetChanges">,
+  deps: Pick<Deps, "clock" | "random" | "retention">,
+): Worker =>
+  expiryWorker(
+    name,
+    (limit, callContext) => collection.forgetChanges(deps.clock() - deps.retention.eventsMs, limit, callContext),
+    deps,
   );
 
 /** A worker that removes what has expired, until there is no more of it. */

@@ -68,6 +68,16 @@ export function members<D extends DescMessage, const F extends EachOf<MessageSha
       return values as ObjectOf<F>;
     },
 
+    /** The members of a stored record, those that it has. */
+    partOf(doc: ObjectOf<F>): ObjectOf<F> {
+      const values: Record<string, unknown> = {};
+      for (const { name } of all) {
+        const value = (doc as Values)[name];
+        if (value !== undefined) values[name] = value;
+      }
+      return values as ObjectOf<F>;
+    },
+
     /** What an update changes: all that it gives, or what its mask names. A member to be removed is there, and undefined. */
     changeOf(input: Input<M> | undefined, mask: FieldMask | undefined): Partial<ObjectOf<F>> {
       const values: Record<string, unknown> = {};

@@ -13,12 +13,12 @@ interface Saga extends Doc {
 }
 
 /** A collection of documents that hold the caller that began what is pending in them. */
-export interface Sagas<T extends Saga, I extends Indexes<T>> extends Omit<Collection<T, I>, "update"> {
+export interface Sagas<T extends Saga, I extends Indexes<T>, V> extends Omit<Collection<T, I, V>, "update"> {
   update<R>(id: Id, decide: Decide<T, R>, callContext: CallContext): Promise<R>;
 }
 
 /** The same collection. The caller whose write makes a document pending is stored in it until nothing is pending. */
-export function withCaller<T extends Saga, I extends Indexes<T>>(collection: Collection<T, I>): Sagas<T, I> {
+export function withCaller<T extends Saga, I extends Indexes<T>, V>(collection: Collection<T, I, V>): Sagas<T, I, V> {
   const signed =
     <R>(decide: Decide<T, R>, { caller }: CallContext): Decide<T, R> =>
     (doc, rev) => {

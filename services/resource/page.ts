@@ -23,7 +23,8 @@ export function maxPageSize(request: DescMessage & { readonly field: { readonly 
   return getOption(request.field.limit, max_page_size);
 }
 
-interface Source<T> {
+/** The records of a list that match its filters, whichever page of it is asked for. */
+export interface Source<T> {
   /** Most records of the page. */
   readonly maxSize: number;
   /** Everything that the caller filters by, so that a token can be bound to it. */
@@ -42,26 +43,38 @@ interface Source<T> {
 /** Reads one page. `nextPageToken` is empty unless another record follows. */
 export async function readPage<T extends StoredRecord>(
   { limit, pageToken, orderBy }: PageRequest,
-  { maxSize, filter, ids, getMany, list, matches, finish = async (docs) => [...docs] }: Source<T>,
+  source: Source<T>,
 ): Promise<{ docs: T[]; nextPageToken: string }> {
-  const size = Math.min(limit ?? maxSize, maxSize);
+  const size = Math.min(limit ?? source.maxSize, source.maxSize);
   const order = orderBy && !orderBy.startsWith("-") ? "asc" : "desc";
-  const bound = fingerprint([order, ids.map(String).sort(), ...filter]);
+  const bound = boundTo(source, order);
   const after = pageToken === "" ? undefined : readToken(pageToken, bound);
+  const { docs, hasMore } = await readAfter({ after, limit: size, order }, source);
+  const last = docs.at(-1);
+  return { docs, nextPageToken: last && hasMore ? writeToken(last._id, bound) : "" };
+}
+
+/** Reads what follows an id, and whether there is more than that. */
+export async function readAfter<T extends StoredRecord>(
+  { after, limit, order }: PageStart,
+  { ids, getMany, list, matches, finish = async (docs) => [...docs] }: Source<T>,
+): Promise<{ docs: T[]; hasMore: boolean }> {
   const show = async (docs: readonly T[]) => (await finish(docs)).filter(matches);
   const found = ids.length === 0 ? [] : await show(await getMany(beyond(ids, order, after)));
   for (let from = after, more = ids.length === 0; more; ) {
-    const wanted = size + 1 - found.length;
+    const wanted = limit + 1 - found.length;
     const docs = await list({ after: from, limit: wanted, order });
     found.push(...(await show(docs)));
     // Some of these may have been deleted meanwhile: the next ones fill the page.
     from = docs.at(-1)?._id;
-    more = docs.length === wanted && found.length <= size;
+    more = docs.length === wanted && found.length <= limit;
   }
-  const docs = found.slice(0, size);
-  const last = docs.at(-1);
-  return { docs, nextPageToken: last && found.length > size ? writeToken(last._id, bound) : "" };
+  return { docs: found.slice(0, limit), hasMore: found.length > limit };
 }
+
+/** Stands for what is listed, in what order: a token of one list is none of another. */
+export const boundTo = ({ ids, filter }: Pick<Source<never>, "ids" | "filter">, order: "asc" | "desc"): string =>
+  fingerprint([order, ids.map(String).sort(), ...filter]);
 
 function beyond(ids: readonly bigint[], order: "asc" | "desc", after: number | undefined): number[] {
   const known = [...new Set(ids.map(storedId))].filter((id) => id !== undefined);

@@ -27,6 +27,12 @@ export const recordSchema = s.object({
 });
 export type StoredRecord = Infer<typeof recordSchema>;
 
+/** For the schema of a collection: what its changes tell of a record, a part of it, as long as it is visible. */
+export const whileVisible =
+  <D extends Pick<StoredRecord, "visible">, V extends object>(part: (doc: D) => V) =>
+  (doc: D): V | undefined =>
+    doc.visible && part(doc);
+
 /** A pet's status as it is stored. */
 export const statusSchema = s.literal(["available", "pending", "sold"]);
 export type Status = Infer<typeof statusSchema>;

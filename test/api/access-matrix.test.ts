@@ -5,7 +5,14 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create, type DescMethod, type DescMethodUnary, type DescService, getOption } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  getOption,
+} from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import {
   createConnectTransport,
@@ -30,9 +37,10 @@ import { serve as serveService } from "../../services/serve.ts";
 import { freePorts } from "../harness/instances.ts";
 import { contractServices } from "../project/contract-services.ts";
 
+type Callable = DescMethodUnary | DescMethodServerStreaming;
 const isInternal = ({ typeName }: DescService) => typeName.startsWith("petstore.internal.");
 const methodsOf = (services: readonly DescService[]) =>
-  services.flatMap(({ methods }) => methods as DescMethod[]) as DescMethodUnary[];
+  services.flatMap(({ methods }) => methods as DescMethod[]) as Callable[];
 const publicMethods = methodsOf(contractServices.filter((service) => !isInternal(service)));
 const internalMethods = methodsOf(contractServices.filter(isInternal));
 const operations = publicServices.flatMap(({ desc }) => operationsOf(desc));
@@ -139,20 +147,31 @@ type Seen = "admitted" | readonly [status: number | string, reason: string | und
 /** Codes of an RPC with an empty message that was looked at. */
 const LOOKED_AT: readonly Code[] = [Code.InvalidArgument, Code.NotFound];
 
-async function rpc(
-  name: string,
-  protocol: string,
-  method: DescMethodUnary,
-  headers: Record<string, string>,
-): Promise<Seen> {
+async function rpc(name: string, protocol: string, method: Callable, headers: Record<string, string>): Promise<Seen> {
   try {
     const sent = { ...headers, ...fromElsewhere() };
-    await transportTo(name, protocol).unary(method, undefined, 10_000, sent, create(method.input));
+    const transport = transportTo(name, protocol);
+    if (method.methodKind === "unary") await transport.unary(method, undefined, 10_000, sent, create(method.input));
+    else await firstOf(transport, method, sent);
     return "admitted";
   } catch (thrown) {
     const error = ConnectError.from(thrown);
     if (LOOKED_AT.includes(error.code)) return "admitted";
     return [Code[error.code], reasonOf(error)?.reason, error.metadata.get("www-authenticate")];
+  }
+}
+
+/** A stream goes on as long as its caller is there. */
+async function firstOf(transport: Transport, method: DescMethodServerStreaming, headers: Record<string, string>) {
+  const gone = new AbortController();
+  const request = (async function* () {
+    yield create(method.input);
+  })();
+  try {
+    const { message } = await transport.stream(method, gone.signal, 10_000, headers, request);
+    await message[Symbol.asyncIterator]().next();
+  } finally {
+    gone.abort();
   }
 }
 
@@ -195,9 +214,11 @@ async function row(
 }
 
 const isSafe = ({ idempotency }: DescMethod) => idempotency === 1;
-const inProtocols = (method: DescMethodUnary) => [
+const inProtocols = (method: Callable) => [
   ...["gRPC", "gRPC-Web", "Connect"].map((protocol) => [method.parent.name, method.name, protocol, method] as const),
-  ...(isSafe(method) ? [[method.parent.name, method.name, "Connect's GET", method] as const] : []),
+  ...(isSafe(method) && method.methodKind === "unary"
+    ? [[method.parent.name, method.name, "Connect's GET", method] as const]
+    : []),
 ];
 
 test("the matrix has every RPC that is not internal, each with a scope", () => {

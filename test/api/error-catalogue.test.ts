@@ -16,6 +16,7 @@ import { authOf } from "../../gateway/auth.ts";
 import { recordIn, sendRaw, servedInProcess, startGateway } from "../../gateway/testing.ts";
 import { limitCalls, withCallLimit } from "../../packages/rpc/client/call-limit.ts";
 import type { Reason } from "../../services/resource/errors.ts";
+import { writeResumeToken } from "../../services/resource/resume-token.ts";
 import { dyingAt } from "../faults/crash-at-failpoint.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { cases } from "./cases/all.ts";
@@ -202,7 +203,14 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
     return seen;
   },
 
+  async EVENTS_EXPIRED() {
+    const resumeToken = writeResumeToken("pet", { position: "long ago" });
+    const watch = petstore.client(PetService).watchPets({ resumeToken });
+    return { ...(await said("EVENTS_EXPIRED")), rpc: await refusal(Array.fromAsync(watch)) };
+  },
+  SLOW_CONSUMER: () => said("SLOW_CONSUMER"),
   TOO_MANY_STREAMS: () => said("TOO_MANY_STREAMS"),
+
   async UPSTREAM_ERROR() {
     const gateway = await startGateway(PetService, {
       getPet: () => {

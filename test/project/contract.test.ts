@@ -29,12 +29,12 @@ describe.each(methods.map((method) => [method.name, method] as const))("%s", (na
     for (const reason of errors) expect(known).toContain(reason);
   });
 
-  test("has a path of its own, unless it is a batch", () => {
-    expect(rule.pattern.case !== undefined).toBe(!name.startsWith("BatchGet"));
+  test("has a path of its own, unless it is a batch or a watch", () => {
+    expect(rule.pattern.case !== undefined).toBe(!/^(BatchGet|Watch)/.test(name));
   });
 
   test("says that it only reads if and only if it does", () => {
-    const reads = name.startsWith("BatchGet") || rule.pattern.case === "get";
+    const reads = /^(BatchGet|Watch)/.test(name) || rule.pattern.case === "get";
     expect(method.idempotency === Level.NO_SIDE_EFFECTS).toBe(reads);
   });
 

@@ -1,0 +1,181 @@
+/**
+ * Watching records: at first, if asked for, those that are there, as a list shows them, then each of their changes. The place
+ * in the changes is taken before the list is read, so that nothing is missed between the two; what was changed meanwhile may be
+ * told by both. What is told is what the store keeps for its readers, so no writer waits for a watch, and one that is too slow
+ * is ended.
+ */
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import type { CallContext } from "@petstore/rpc/call";
+import type { StreamingCall } from "@petstore/rpc/server/handlers";
+import { type Change, type Collection, Expired, SlowConsumer } from "@petstore/store/port";
+import { EventType } from "#proto/petstore/common/v1/watch_pb.ts";
+import type { Deps } from "./deps.ts";
+import { DomainError } from "./errors.ts";
+import { orPause } from "./or-pause.ts";
+import { boundTo, readAfter, type Source } from "./page.ts";
+import type { StoredRecord } from "./record.ts";
+import { type Place, readResumeToken, writeResumeToken } from "./resume-token.ts";
+
+/** The longest time without a message, in milliseconds. */
+export const HEARTBEAT_MS = 15_000;
+/** Records of a snapshot that are read at once. */
+const PAGE = 100;
+/** What a stream waits for may take so long, as it has no deadline of its own. */
+const STEP_MS = 10_000;
+
+/** What an event tells besides its record. */
+export interface Facts {
+  readonly id: string;
+  readonly type: EventType;
+  readonly time?: Timestamp;
+}
+
+export interface Watched<V, E> {
+  /** A word for one of the records, such as "pet": the beginning of tokens and of ids of events. */
+  readonly kind: string;
+  readonly collection: Pick<Collection<never, never, V>, "changes">;
+  /** Of the messages of a stream. */
+  readonly response: DescMessage;
+  /** An event with the record as a GET shows it. */
+  readonly toEvent: (facts: Facts, id: number, view: V) => E;
+}
+
+/** What one caller wants to be told of. */
+export interface Filter<T, V> {
+  /** The records that match. */
+  readonly source: (callContext: CallContext) => Source<T>;
+  /** Whether one matches, or has matched, that is shown so. Of what it was, only tracked members are there. */
+  readonly matches: (id: number, view: Partial<V>) => boolean;
+}
+
+interface Request {
+  readonly resumeToken: string;
+  readonly snapshot: boolean;
+}
+
+interface Response<E> {
+  readonly resumeToken: string;
+  readonly response:
+    | { readonly case: "event"; readonly value: E }
+    | { readonly case: "heartbeat" | "synced"; readonly value: Record<never, never> };
+}
+
+export type Watch<T, V, E> = (
+  request: Request,
+  filter: Filter<T, V>,
+  call: StreamingCall,
+) => AsyncGenerator<Response<E>, void>;
+
+const types = { created: EventType.CREATED, updated: EventType.UPDATED, deleted: EventType.DELETED };
+
+export function createWatch<T extends StoredRecord & V, V extends object, E extends Message>(
+  { kind, collection, response, toEvent }: Watched<V, E>,
+  { clock, sleep }: Pick<Deps, "clock" | "sleep">,
+): Watch<T, V, E> {
+  const soon = (callContext: CallContext) => Math.min(callContext.deadline, clock() + STEP_MS);
+  const idOf = (id: unknown, rev: number) => `${kind}-${id}-${rev}`;
+  const presentOf = (doc: T) => toEvent({ id: idOf(doc._id, doc.rev), type: EventType.PRESENT }, doc._id, doc);
+
+  /** One message of each change, so that it is encoded once however many are told of it. */
+  const made = new WeakMap<Change<V>, Response<E>>();
+  function responseOf(change: Change<V>): Response<E> {
+    const known = made.get(change);
+    if (known) return known;
+    const { _id, rev, type, time, shown, position } = change;
+    const facts = { id: idOf(_id, rev), type: types[type], time: timestamp(time) };
+    const init: Response<E> = {
+      resumeToken: writeResumeToken(kind, { position }),
+      response: { case: "event", value: toEvent(facts, _id as number, shown) },
+    };
+    const message = create(response, init as never) as unknown as Response<E>;
+    made.set(change, message);
+    return message;
+  }
+
+  return async function* watch({ resumeToken, snapshot }, { source, matches }, call) {
+    const bound = boundTo(source(call), "asc");
+    const begin = resumeToken === "" ? undefined : readResumeToken(kind, bound, resumeToken);
+    const isWanted = ({ _id, shown, former }: Change<V>) =>
+      matches(_id as number, shown) || (former !== undefined && matches(_id as number, former));
+    const { draining } = call;
+    const stop = new AbortController();
+    const end = () => stop.abort();
+    const ends = [call.signal, draining];
+    for (const signal of ends) signal.addEventListener("abort", end, { once: true });
+    if (ends.some(({ aborted }) => aborted)) end();
+
+    let sentAt = clock();
+    const sent = (response: Response<E>): Response<E> => {
+      sentAt = clock();
+      return response;
+    };
+    const say = (place: Place, response: Response<E>["response"]) =>
+      sent({ resumeToken: writeResumeToken(kind, place), response });
+    const heartbeat = (place: Place) => say(place, { case: "heartbeat", value: {} });
+
+    let place: Place | undefined;
+    try {
+      const after = begin?.position;
+      const changes = await collection.changes({ after, signal: stop.signal, deadline: soon(call) });
+      place = begin ?? { position: changes.position, snapshot: snapshot ? { after: 0, bound } : undefined };
+      // At once, so that its caller can go on from here whatever becomes of the stream.
+      yield heartbeat(place);
+
+      const { position } = place;
+      let told = place.snapshot?.after;
+      while (told !== undefined && !draining.aborted) {
+        const start = { after: told, limit: PAGE, order: "asc" } as const;
+        const { docs, hasMore } = await readAfter(start, source({ ...call, deadline: soon(call) }));
+        for (const doc of docs) {
+          if (draining.aborted) break;
+          told = doc._id;
+          place = { position, snapshot: { after: told, bound } };
+          yield say(place, { case: "event", value: presentOf(doc) });
+        }
+        if (hasMore || draining.aborted) continue;
+        told = undefined;
+        place = { position };
+        yield say(place, { case: "synced", value: {} });
+      }
+
+      for await (const batch of orPause(changes, () => sentAt + HEARTBEAT_MS, { clock, sleep }, stop.signal)) {
+        for (const change of batch ?? []) {
+          if (draining.aborted) break;
+          place = { position: change.position };
+          if (isWanted(change)) yield sent(responseOf(change));
+        }
+        if (draining.aborted || clock() < sentAt + HEARTBEAT_MS) continue;
+        place = { position: changes.position };
+        yield heartbeat(place);
+      }
+      yield heartbeat(place);
+    } catch (error) {
+      throw explain(error, place && writeResumeToken(kind, place));
+    } finally {
+      for (const signal of ends) signal.removeEventListener("abort", end);
+      end();
+    }
+  };
+}
+
+const timestamp = (ms: number): Timestamp =>
+  create(TimestampSchema, { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1_000_000 });
+
+function explain(error: unknown, resumeToken = ""): unknown {
+  if (error instanceof Expired) {
+    const message = "What has changed since the resume token is no longer known. Begin again with a snapshot.";
+    return new DomainError("EVENTS_EXPIRED", message, { cause: error });
+  }
+  if (error instanceof SlowConsumer) {
+    const message = "Changes come faster than they are read here. Go on from the last resume token.";
+    return new DomainError("SLOW_CONSUMER", message, { cause: error, metadata: { resumeToken } });
+  }
+  return error;
+}
+
+/** Whether an id is one of those given, or none is. */
+export function oneOf(ids: readonly bigint[]): (id: number | undefined) => boolean {
+  const wanted = new Set(ids.map(Number));
+  return (id) => ids.length === 0 || (id !== undefined && wanted.has(id));
+}
