@@ -22,7 +22,7 @@ beforeAll(async () => {
     allowedHosts: ["shop.example"],
     everywhere: cors(["*"]),
     plugins: [
-      docs({ basePath: "", title: "Petstore", document: "{}" }),
+      docs({ basePath: "", title: "Petstore", document: async () => "{}" }),
       health({ ...common, services: [], isAccepting: () => true } as never),
       rpcEndpoint({ ...common, services, limits: { ...testLimits, rpcBytes: 1024 } }),
     ],

@@ -27,6 +27,7 @@ import { addShedding, OVERLOADED } from "./overload.ts";
 import { countRefused, countRequests, type RatesOptions } from "./rates/counting.ts";
 import { boundStreams, type StreamsOptions } from "./streams.ts";
 
+export const TITLE = "Petstore";
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
 

@@ -3,7 +3,12 @@ import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { docs } from "./docs.ts";
 import { startGateway } from "./testing.ts";
 
-const document = '{"openapi":"3.1.1","x":9223372036854775807}';
+const text = '{"openapi":"3.1.1","x":9223372036854775807}';
+let made = 0;
+const document = async () => {
+  if (++made === 1) throw new Error("not this time");
+  return text;
+};
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 beforeAll(async () => {
   const plugins = [docs({ basePath: "/api", title: "Petstore", document })];
@@ -11,10 +16,15 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.app.close());
 
-test("the document is sent as it is, with all digits", async () => {
-  const { status, headers, text } = await gateway.call("/api/openapi.json");
-  expect([status, text]).toEqual([200, document]);
-  expect(headers.get("content-type")).toMatch(/^application\/json(;|$)/);
+test("the document is made when it is asked for, once, and sent as it is, with all digits", async () => {
+  expect(made).toBe(0);
+  expect((await gateway.call("/api/openapi.json")).status).toBe(500);
+  for (let times = 0; times < 2; times++) {
+    const answer = await gateway.call("/api/openapi.json");
+    expect([answer.status, answer.text]).toEqual([200, text]);
+    expect(answer.headers.get("content-type")).toMatch(/^application\/json(;|$)/);
+  }
+  expect(made).toBe(2);
 });
 
 test("whatever the page loads is there, and comes from the same host", async () => {

@@ -54,20 +54,37 @@ const assets = {
 export interface DocsOptions {
   readonly basePath: string;
   readonly title: string;
-  /** The OpenAPI document as JSON text. */
-  readonly document: string;
+  /** The OpenAPI document as JSON text. Asked for when somebody wants to see it. */
+  readonly document: () => Promise<string>;
 }
 
 export const docs =
   ({ basePath, title, document }: DocsOptions) =>
   async (app: FastifyInstance): Promise<void> => {
-    const serve = (path: string, type: string, content: string | Buffer) =>
+    const serve = (path: string, type: string, make: () => Promise<string | Buffer>) => {
+      const content = once(make);
       app.get(basePath + path, async (_, reply) =>
-        reply.header("content-security-policy", CSP).type(type).send(content),
+        reply
+          .header("content-security-policy", CSP)
+          .type(type)
+          .send(await content()),
       );
+    };
     serve("/openapi.json", "application/json", document);
-    serve("/docs", "text/html; charset=utf-8", page(title));
-    serve("/docs/start.js", "text/javascript; charset=utf-8", start);
+    serve("/docs", "text/html; charset=utf-8", async () => page(title));
+    serve("/docs/start.js", "text/javascript; charset=utf-8", async () => start);
     for (const [name, type] of Object.entries(assets))
-      serve(`/docs/${name}`, type, await readFile(join(uiFiles, name)));
+      serve(`/docs/${name}`, type, () => readFile(join(uiFiles, name)));
   };
+
+/** Makes something when it is first asked for, and again if that failed. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make().catch((error) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}

@@ -4,13 +4,11 @@ import type { Rate } from "@petstore/runtime/rate";
 import { filesBelow, type JsonObject, openApiDocument, operationsOf } from "connect-transcoder";
 import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { API_VERSION } from "./app.ts";
+import { API_VERSION, TITLE } from "./app.ts";
 import type { GatewayConfig } from "./config.ts";
 import { examples, patchExamples } from "./openapi-examples.ts";
 import { ratePolicy } from "./rates/counting.ts";
 import { publicServices } from "./services.ts";
-
-export const TITLE = "Petstore";
 
 /** @throws Error when the configured sunset is before the deprecation. */
 export function petstoreDocument({

@@ -14,7 +14,7 @@ import { createLogger } from "@petstore/runtime/log";
 import { effectiveDates, jsonText, operationsOf } from "connect-transcoder";
 import { errorSource, errors } from "#errors";
 import { listenAdvice } from "../config.ts";
-import { buildGateway } from "./app.ts";
+import { buildGateway, TITLE } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
 import type { GatewayConfig } from "./config.ts";
@@ -22,7 +22,6 @@ import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { errorOptions } from "./errors.ts";
 import { health } from "./health.ts";
-import { petstoreDocument, TITLE } from "./openapi.ts";
 import { callerAddress } from "./rates/caller-address.ts";
 import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
@@ -67,7 +66,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     deprecation,
     everywhere: cors(config.corsOrigins),
     plugins: [
-      docs({ basePath, title: TITLE, document: jsonText(petstoreDocument(config)) }),
+      docs({ basePath, title: TITLE, document: () => documentOf(config) }),
       health({ basePath, services, isAccepting: () => closing.isAccepting(), ...realTime }),
       rpcEndpoint({ basePath, services, limits, draining: draining.signal, ...realTime }),
     ],
@@ -77,6 +76,12 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   await app.ready();
   const port = await listen(app.server, config, listenAdvice);
   return { log, url: origin(config.host, port, tls && "https") + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
+}
+
+/** To make it takes a tenth of the gateway's start, so that is put off until somebody asks for it. */
+async function documentOf(config: GatewayConfig): Promise<string> {
+  const { petstoreDocument } = await import("./openapi.ts");
+  return jsonText(petstoreDocument(config));
 }
 
 /** Dates from the environment have to go together with those of the contract. */

@@ -4,30 +4,32 @@ import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Command } from "@petstore/runtime/lifecycle";
+import type { Environment } from "@petstore/runtime/environment";
+import type { Command, Report } from "@petstore/runtime/lifecycle";
 import { expect, test } from "vitest";
 import { SECRET } from "../harness/petstore.ts";
 
 /** When it is told to stop, for the stop itself loads more. */
 const PRINT = `import { writeSync } from "node:fs";
-  process.once("message", () => writeSync(1, "\\nloaded " + JSON.stringify(process.moduleLoadList) + "\\n"));`;
+  import { getCompileCacheDir } from "node:module";
+  process.once("message", () => writeSync(1, "\\nloaded " + JSON.stringify([getCompileCacheDir(), process.moduleLoadList]) + "\\n"));`;
 
-/** The files and the modules of Node's own that a process has loaded when it is ready, on the embedded store. */
-async function loadedBy(...program: string[]): Promise<{ files: string[]; builtins: string }> {
+/** The files and the modules of Node's own that a process has loaded when it says that it is ready, or what it waits for. */
+async function loadedBy(program: string[], says: Report["type"] = "ready", env: Environment = {}) {
   await using stack = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "loaded-"));
   stack.defer(() => rm(dir, { recursive: true }));
   const child = spawn(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(PRINT)}`, ...program], {
     cwd: join(import.meta.dirname, "../.."),
     // A list of all files that were loaded is a part of what V8 knows about coverage.
-    env: { NODE_V8_COVERAGE: join(dir, "coverage"), DATA_DIR: dir, INTERNAL_SECRET: SECRET, PORT: "0" },
+    env: { NODE_V8_COVERAGE: join(dir, "coverage"), DATA_DIR: dir, INTERNAL_SECRET: SECRET, PORT: "0", ...env },
     stdio: ["ignore", "pipe", "inherit", "ipc"],
   });
   stack.defer(() => void child.kill("SIGKILL"));
   let output = "";
   child.stdout?.setEncoding("utf8").on("data", (text) => (output += text));
   const ended = once(child, "close");
-  expect(await once(child, "message")).toMatchObject([{ type: "ready" }, undefined]);
+  expect(await once(child, "message")).toMatchObject([{ type: says }, undefined]);
   child.send({ type: "stop" } satisfies Command);
   await ended;
   const [report = ""] = await readdir(join(dir, "coverage"));
@@ -40,15 +42,24 @@ test.each([
   ["the gateway", ["gateway/main.ts"]],
   ["a service", ["services/main.ts", "pet"]],
 ])("%s loads nothing that it does not need", { timeout: 120_000 }, async (_, program) => {
-  const { files, builtins } = await loadedBy(...program);
+  const { files, builtins } = await loadedBy(program);
   expect(files.filter((url) => url.includes("/sqlite/sqlite.ts"))).toHaveLength(program.length - 1);
-  // What only MongoDB, a terminal, credentials or JSON schemas need.
-  expect(
-    files.filter((url) => /node_modules\/(mongodb|pino-pretty|zod|jose|ajv)\/|auth\/(api-keys|tokens)\.ts/.test(url)),
-  ).toEqual([]);
+  // What only MongoDB, a terminal, credentials, JSON schemas, rules in CEL or readers of the OpenAPI document need.
+  const unneeded =
+    /node_modules\/(mongodb|pino-pretty|zod|jose|ajv|@bufbuild\/cel)\/|auth\/(api-keys|tokens)\.ts|gateway\/openapi\.ts/;
+  expect(files.filter((url) => unneeded.test(url))).toEqual([]);
   expect(builtins.includes("NativeModule http2")).toBe(true);
+  // Kept for the next start, also by a process that is started alone.
+  expect(builtins).toMatch(/^\["[^"]+\/compile\//);
   // What only fetch needs.
   expect(builtins.includes("undici")).toBe(false);
+});
+
+test("a service on MongoDB loads no parts of its driver that few need", { timeout: 120_000 }, async () => {
+  const nowhere = { MONGODB_URI: "mongodb://127.0.0.1:1/?replicaSet=rs0" };
+  const { files } = await loadedBy(["services/main.ts", "pet"], "waiting", nowhere);
+  expect(files.some((url) => url.includes("/node_modules/mongodb/lib/"))).toBe(true);
+  expect(files.filter((url) => /node_modules\/(@mongodb-js\/saslprep|whatwg-url|tr46)\//.test(url))).toEqual([]);
 });
 
 test("the launcher loads nothing that serves or logs before it starts the processes", { timeout: 60_000 }, async () => {

@@ -17,8 +17,10 @@ export function serveReflection(
   services: readonly DescService[],
   streamLimitMs = STREAM_LIMIT_MS,
 ): void {
-  const answer = createAnswers([...services, ServerReflection, ServerReflectionAlpha]);
+  /** Made for the first question: to encode all descriptors takes 15 ms of a start. */
+  let answer: ReturnType<typeof createAnswers> | undefined;
   async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
+    answer ??= createAnswers([...services, ServerReflection, ServerReflectionAlpha]);
     for await (const request of until(AbortSignal.timeout(streamLimitMs), requests, tooLong)) {
       await nextTurn(); // an answer is a thousand times as large as its question, and thousands may have come together
       yield { validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest) };
