@@ -23,6 +23,7 @@ import {
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import { type Auth, addAuth } from "./auth.ts";
+import { neededMethods } from "./events/needed-methods.ts";
 import { addShedding, OVERLOADED } from "./overload.ts";
 import { countRefused, countRequests, type RatesOptions } from "./rates/counting.ts";
 import { boundStreams, type StreamsOptions } from "./streams.ts";
@@ -82,7 +83,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   const served: TranscoderOptions = {
     ...options,
     apiVersion: API_VERSION,
-    authorize: (request, { method }) => app.admit(request, method),
+    authorize: (request, { method }) => app.admit(request, ...neededMethods(request.originalUrl, method)),
     endOf: ({ ended }) => ended,
     callHeaders,
   };

@@ -12,6 +12,7 @@ const REQUEST_HEADERS = [
   "Idempotency-Key",
   "If-Match",
   "If-None-Match",
+  "Last-Event-ID",
   "Prefer",
   "X-API-Key",
   "X-Request-Id",

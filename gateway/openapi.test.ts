@@ -70,8 +70,9 @@ test("it lists the operations of the interface and no others", () => {
     "get /store/inventory/{petId}",
     "put /store/inventory/{petId}",
     "patch /store/inventory/{petId}",
+    "get /events",
   ]);
-  expect(document.tags.map(({ name }: { name: string }) => name)).toEqual(["Pets", "Store"]);
+  expect(document.tags.map(({ name }: { name: string }) => name)).toEqual(["Pets", "Store", "Events"]);
   expect(at("/categories", "get").tags).toEqual(["Pets"]);
 });
 
@@ -131,6 +132,28 @@ test("conditions are parameters where one record is read or written", () => {
   for (const verb of ["put", "patch", "delete"])
     expect(conditions("/pets/{petId}", verb)).toEqual(["If-Match", "If-None-Match"]);
   for (const verb of ["get", "post"]) expect(conditions("/pets", verb)).toEqual([]);
+});
+
+test("events are told of in both media types, with what they are made of and how they are gone on with", () => {
+  const { parameters, responses, description } = at("/events", "get");
+  const names = parameters.map(({ name }: { name?: string }) => name).filter(Boolean);
+  expect(names).toEqual(["types", "petId", "snapshot", "lastEventId", "Last-Event-ID"]);
+  const kinds = ["Pet", "Category", "Order", "Inventory", "Synced"].map((kind) => `${kind}CloudEvent`);
+  const value = { anyOf: [...kinds, "Error"].map((name) => ({ $ref: `#/components/schemas/${name}` })) };
+  const dataOf = (type: string) => responses[200].content[type]["x-itemSchema"].properties.data;
+  expect(dataOf("application/x-ndjson")).toEqual(value);
+  expect(dataOf("text/event-stream")).toEqual({
+    type: "string",
+    contentMediaType: "application/json",
+    contentSchema: value,
+  });
+  const [inQuery, inHeader] = parameters.slice(-5);
+  expect(inQuery).toMatchObject({ name: "lastEventId", schema: { type: "string", minLength: 1, maxLength: 6000 } });
+  expect(inHeader).toMatchObject({ name: "Last-Event-ID", schema: { type: "string", maxLength: 6000 } });
+  expect(inHeader.schema).not.toHaveProperty("minLength");
+  expect(document.components.schemas.PetCloudEvent.properties.data.$ref).toBe("#/components/schemas/Pet");
+  expect(Object.keys(responses)).toEqual(expect.arrayContaining(["400", "406", "410", "429", "503"]));
+  expect(description).toContain("pets:read, categories:read, orders:read, inventory:read");
 });
 
 test("a limit beyond the largest is not forbidden, for it is read as the largest", () => {
@@ -309,7 +332,9 @@ describe("with a rate", () => {
     expect((await new Validator().validate(structuredClone(limited))).errors).toBeUndefined();
     for (const { responses, deprecated } of operations)
       expect(responses[429]).toMatchObject(
-        deprecated ? { content: {} } : { $ref: "#/components/responses/RateLimited" },
+        deprecated
+          ? { content: {} }
+          : { $ref: expect.stringMatching(/^#\/components\/responses\/RateLimited(OrSlowConsumerOrTooManyStreams)?$/) },
       );
     expect(Object.keys(limited.components.responses.RateLimited.headers)).toContain("Retry-After");
   });
@@ -354,8 +379,9 @@ describe("where callers are asked who they are", () => {
     const needs = (scope: string) => schemes.map((name) => ({ [name]: [scope] }));
     expect(made.paths["/pets"].get.security).toEqual(needs("pets:read"));
     expect(made.paths["/store/orders/{orderId}"].patch.security).toEqual(needs("orders:write"));
-    for (const { security, responses } of operationsIn(made)) {
-      expect(security[0][schemes[0] ?? ""]).toHaveLength(1);
+    for (const { operationId, security, responses } of operationsIn(made)) {
+      // Events need the scopes of the types that are asked for.
+      expect(security[0][schemes[0] ?? ""]).toHaveLength(operationId === "watchEvents" ? 0 : 1);
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(["401", "403"]));
     }
     const { headers } = made.components.responses.Unauthenticated;

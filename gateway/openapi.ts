@@ -8,7 +8,7 @@ import { API_VERSION, TITLE } from "./app.ts";
 import type { GatewayConfig } from "./config.ts";
 import { examples, patchExamples } from "./openapi-examples.ts";
 import { ratePolicy } from "./rates/counting.ts";
-import { publicServices } from "./services.ts";
+import { httpServices } from "./services.ts";
 
 /** @throws Error when the configured sunset is before the deprecation. */
 export function petstoreDocument({
@@ -18,13 +18,12 @@ export function petstoreDocument({
   rate,
   auth,
 }: Pick<GatewayConfig, "basePath" | "limits" | "deprecation" | "rate" | "auth">): JsonObject {
-  const services = publicServices.map(({ desc }) => desc);
   return openApiDocument(
     {
-      operations: services.flatMap(operationsOf),
+      operations: httpServices.flatMap(operationsOf),
       reasons: ErrorReasonSchema,
       docs,
-      files: filesBelow(services.map(({ file }) => file)),
+      files: filesBelow(httpServices.map(({ file }) => file)),
       examples,
       patchExamples,
       deprecation,
@@ -101,7 +100,7 @@ The same services can be called by gRPC, gRPC-Web and Connect; this document is 
   304, and a write only happens if the record is at none of the revisions named, with \`*\` never. Else the answer is 412.
   \`If-Match\` compares strongly and goes first, \`If-None-Match\` weakly; a record that does not exist is 404 before. Lists
   and creates are about no record that could be compared: conditions don't count there.
-- **Media types**: successes are \`application/json\`. Errors are \`application/problem+json\` (RFC 9457) when the header
+- **Media types**: successes are \`application/json\`, but for events, which are a stream. Errors are \`application/problem+json\` (RFC 9457) when the header
   \`Accept\` gives it a higher weight than JSON, or names it with the same; else JSON (RFC 9110, 12.5.1).
 - **Caches**: what is read may be kept and asked for again (\`no-cache\`). Errors and answers to writes may not be kept
   (\`no-store\`): they say what became of one request.

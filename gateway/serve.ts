@@ -13,6 +13,7 @@ import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { effectiveDates, jsonText, operationsOf } from "connect-transcoder";
 import { errorSource, errors } from "#errors";
+import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { listenAdvice } from "../config.ts";
 import { buildGateway, TITLE } from "./app.ts";
 import { authOf } from "./auth.ts";
@@ -21,6 +22,7 @@ import type { GatewayConfig } from "./config.ts";
 import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { errorOptions } from "./errors.ts";
+import { eventTransport } from "./events/watch-events.ts";
 import { health } from "./health.ts";
 import { callerAddress } from "./rates/caller-address.ts";
 import { limitFailedCredentials } from "./rates/failed-credentials.ts";
@@ -46,9 +48,11 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     const admission = createAdmission(realTime);
     return { name, desc, transport: withAdmission(all, admission, errors), replicas: all.replicas, admission };
   });
+  const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
+  const events = { desc: EventService, transport: eventTransport({ transports, basePath, ...realTime }) };
   const draining = new AbortController();
   const app = await buildGateway({
-    services,
+    services: [...services, events],
     draining: draining.signal,
     errors: errorOptions,
     log,

@@ -24,6 +24,7 @@ import { operationsOf } from "connect-transcoder";
 import { scope } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reasonOf } from "#errors";
+import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { isServiceName, type ServiceName } from "../../config.ts";
 import { gatewayConfig } from "../../gateway/config.ts";
 import { serve as serveGateway } from "../../gateway/serve.ts";
@@ -41,7 +42,9 @@ type Callable = DescMethodUnary | DescMethodServerStreaming;
 const isInternal = ({ typeName }: DescService) => typeName.startsWith("petstore.internal.");
 const methodsOf = (services: readonly DescService[]) =>
   services.flatMap(({ methods }) => methods as DescMethod[]) as Callable[];
-const publicMethods = methodsOf(contractServices.filter((service) => !isInternal(service)));
+/** WatchEvents is for HTTP alone, and needs the scopes of what it is asked for. */
+const isForRpc = (service: DescService) => !isInternal(service) && service.typeName !== EventService.typeName;
+const publicMethods = methodsOf(contractServices.filter(isForRpc));
 const internalMethods = methodsOf(contractServices.filter(isInternal));
 const operations = publicServices.flatMap(({ desc }) => operationsOf(desc));
 const scopes = [...new Set(publicMethods.map((method) => getOption(method, scope)))];

@@ -2,7 +2,7 @@
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createClient } from "@connectrpc/connect";
+import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
@@ -121,6 +121,48 @@ test("the logs of all that take part name the caller, and nothing logs a credent
     if (credential.startsWith("psk_") && !credential.endsWith("x"))
       expect(logs).not.toContain(parseApiKey(credential).secret);
   }
+});
+
+test("a stream ends with its key, at every endpoint, and goes on with another one without a gap", async () => {
+  const owner = create(reader.content, "owner", "categories:*");
+  const rotated = rotateKey(owner.content, owner.id);
+  shown.add(rotated.key);
+  await write(owner.content);
+  await expect.poll(async () => (await http(owner.key, "GET", "/categories")).status, seldom).toBe(200);
+  const watches = [petstore.transport(CategoryService), petstore.endpoint].map((transport) => {
+    const { watchCategories } = createClient(CategoryService, transport);
+    return (key: string, resumeToken = "") => watchCategories({ resumeToken }, bearer(key))[Symbol.asyncIterator]();
+  });
+  const events = (key: string, lastId = "") =>
+    fetch(`${petstore.http}/events?types=category${lastId && `&lastEventId=${lastId}`}`, bearer(key));
+
+  const streams = watches.map((watch) => watch(owner.key));
+  const tokens = await Promise.all(streams.map(async (stream) => (await stream.next()).value?.resumeToken));
+  const told = await events(owner.key);
+  await write(rotated.content);
+  for (const stream of streams) await expect(stream.next()).rejects.toMatchObject({ code: Code.Unauthenticated });
+  const text = await told.text();
+  expect(text).toMatch(/event: error\ndata: \{"code":"UNAUTHENTICATED".*\n\n$/);
+
+  expect((await http(rotated.key, "POST", "/categories", { name: "meanwhile" })).status).toBe(201);
+  for (const [i, watch] of watches.entries()) {
+    const stream = watch(rotated.key, tokens[i]);
+    await stream.next(); // the heartbeat that each begins with
+    expect((await stream.next()).value?.response).toMatchObject({
+      case: "event",
+      value: { category: { name: "meanwhile" } },
+    });
+    await stream.return?.();
+  }
+  const [, lastId = ""] = /^id: (.*)$/m.exec(text) ?? [];
+  const body = (await events(rotated.key, lastId)).body?.pipeThrough(new TextDecoderStream()) ?? [];
+  let seen = "";
+  for await (const chunk of body) {
+    seen += chunk;
+    if (seen.includes('"name":"meanwhile"')) break;
+  }
+  expect(seen).toContain("petstore.category.created.v1");
+  await write(reader.content);
 });
 
 test("a key that is revoked ends at every process, while they run", async () => {

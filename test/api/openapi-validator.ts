@@ -1,6 +1,7 @@
 /** Takes an OpenAPI document at its word: what a gateway answered has to be what the document says. */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
+import { createParser } from "eventsource-parser";
 
 /** An OpenAPI 3.1 document, as parsed from JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: a document is walked by names that only it knows
@@ -129,7 +130,24 @@ function* judgeBody(
     if (response.text !== "") yield "an answer to HEAD must have no body";
     return;
   }
-  yield* judgeValue(document, `${pointer}/content/${pointerStep(type)}/schema`, response.text);
+  const place = `${pointer}/content/${pointerStep(type)}`;
+  if (content[type]["x-itemSchema"]) yield* judgeEvents(document, `${place}/x-itemSchema`, type, response.text);
+  else yield* judgeValue(document, `${place}/schema`, response.text);
+}
+
+/** Each event of a stream. */
+function* judgeEvents(document: Document, pointer: string, type: string, text: string): Iterable<string> {
+  if (type === "application/x-ndjson") {
+    for (const line of text.split("\n").filter(Boolean)) yield* judgeValue(document, pointer, line);
+    return;
+  }
+  const findings: string[] = [];
+  const onEvent = (event: { data: string }) => {
+    findings.push(...judgeValue(document, pointer, JSON.stringify(event)));
+    findings.push(...judgeValue(document, `${pointer}/properties/data/contentSchema`, event.data));
+  };
+  createParser({ onEvent }).feed(text);
+  yield* findings;
 }
 
 function* judgeValue(document: Document, pointer: string, text: string): Iterable<string> {

@@ -47,6 +47,16 @@ export const protections = {
         "test/api/authentication.test.ts",
         "a key that is revoked ends at every process, while they run",
       ),
+      trial(
+        "a stream that stays open when its credential is revoked, rotated, expired, or loses its scope",
+        "gateway/credential-end.test.ts",
+        "$name ends its stream, and those at the services",
+      ),
+      trial(
+        "the same past the gateway",
+        "packages/rpc/server/credential-end.test.ts",
+        "$name ends its stream, and what is done for it",
+      ),
     ],
   },
   guesses: {
@@ -213,6 +223,36 @@ export const protections = {
         "as many addresses as an IPv6 network has",
         "packages/rpc/server/connections.test.ts",
         "of IPv6 counts by network",
+      ),
+    ],
+  },
+  streams: {
+    protection: "Streams have bounds of their own, in all and for each caller, and take nothing of what is for others",
+    trials: [
+      trial(
+        "streams without end",
+        "packages/rpc/server/open-streams.test.ts",
+        "one stream too many is refused with its reason, until another has ended",
+      ),
+      trial(
+        "the same through the gateway",
+        "gateway/rpc-endpoint-streams.test.ts",
+        "a caller has no more streams than it may, until one has ended, and others have theirs",
+      ),
+      trial(
+        "so many streams that nothing is left for short requests",
+        "packages/rpc/server/open-streams.test.ts",
+        "streams leave the memory for requests, and the places of connections, to others",
+      ),
+      trial(
+        "readers that stop reading and go away",
+        "packages/rpc/server/long-streams.test.ts",
+        "what was kept for readers that have gone is free for others",
+      ),
+      trial(
+        "readers that are cut off without a word",
+        "packages/rpc/server/long-streams.test.ts",
+        "a client of HTTP/2 that does not say any more that it is there is given up, with all that was done for it",
       ),
     ],
   },

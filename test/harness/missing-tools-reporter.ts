@@ -1,5 +1,6 @@
 /** Says in the last lines of a run what was missing, for a test that is skipped proves nothing. */
 import type { Reporter } from "vitest/node";
+import { chromiumMissing } from "./chromium-program.ts";
 import { mongodMissing } from "./mongod.ts";
 import { networkMissing } from "./network.ts";
 import { smallDiskMissing } from "./small-disk.ts";
@@ -16,11 +17,16 @@ const DISK = `
   NOT RUN: the test on a full disk.
   To run it, be root on Linux, where a small disk can be mounted.
 `;
+const CHROMIUM = `
+  NOT RUN: the tests in a browser, for there is no Chromium here.
+  To run them, install one (Debian: apt-get install chromium).
+`;
 
 const found = () => [
   ...(mongodMissing ? [MONGOD] : []),
   ...(networkMissing ? [NETWORK] : []),
   ...(smallDiskMissing ? [DISK] : []),
+  ...(chromiumMissing ? [CHROMIUM] : []),
 ];
 
 /** With CI=true a run in which something is missing fails before it starts. */

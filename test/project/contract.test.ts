@@ -7,15 +7,19 @@ import { describe, expect, test } from "vitest";
 import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
-import { publicServices } from "../../gateway/services.ts";
+import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
+import { sources } from "../../gateway/events/sources.ts";
+import { httpServices } from "../../gateway/services.ts";
 import { limitOf, MAX_PATHS } from "../../packages/transcoder/validation/field-limits.ts";
 import { contractServices } from "./contract-services.ts";
 
 const services = contractServices.filter(({ typeName }) => !typeName.startsWith("petstore.internal."));
 const methods = services.flatMap((service): DescMethod[] => service.methods);
+/** What the gateway makes of the Watch RPCs of others, and asks for their scopes. */
+const isMerged = ({ parent }: DescMethod) => parent.typeName === EventService.typeName;
 
 test("the gateway serves every service that is not internal", () => {
-  const served = publicServices.map(({ desc }) => desc.typeName);
+  const served = httpServices.map(({ typeName }) => typeName);
   expect(served.toSorted()).toEqual(services.map(({ typeName }) => typeName));
   expect(services.length).toBeGreaterThanOrEqual(4);
 });
@@ -30,7 +34,7 @@ describe.each(methods.map((method) => [method.name, method] as const))("%s", (na
   });
 
   test("has a path of its own, unless it is a batch or a watch", () => {
-    expect(rule.pattern.case !== undefined).toBe(!/^(BatchGet|Watch)/.test(name));
+    expect(rule.pattern.case !== undefined).toBe(isMerged(method) || !/^(BatchGet|Watch)/.test(name));
   });
 
   test("says that it only reads if and only if it does", () => {
@@ -42,13 +46,20 @@ describe.each(methods.map((method) => [method.name, method] as const))("%s", (na
     const resource = method.parent.typeName.split(".")[1] as string;
     const scopes: Record<string, string> = { pet: "pets", category: "categories", order: "orders" };
     const action = method.idempotency === Level.NO_SIDE_EFFECTS ? "read" : "write";
-    expect(getOption(method, scope)).toBe(`${scopes[resource] ?? resource}:${action}`);
+    expect(getOption(method, scope)).toBe(isMerged(method) ? "" : `${scopes[resource] ?? resource}:${action}`);
   });
 
   test("is not gone before it is deprecated", () => {
     if (deprecation) expect(Date.parse(deprecation.sunsetAt)).toBeGreaterThan(Date.parse(deprecation.deprecatedAt));
     expect(deprecation !== undefined).toBe(name === "GetPet");
   });
+});
+
+test("events are put together from every RPC that watches, each by the scope that it asks for itself", () => {
+  const watching = methods.filter((method) => /^Watch/.test(method.name) && !isMerged(method));
+  expect(sources.map(({ method }) => `${method}`).toSorted()).toEqual(watching.map((method) => `${method}`).toSorted());
+  for (const { method } of sources) expect(getOption(method, scope)).toMatch(/:read$/);
+  expect(methods.filter(isMerged).map(({ name }) => name)).toEqual(["WatchEvents"]);
 });
 
 test("internal RPCs ask for no scope: they can't be called from outside", () => {

@@ -57,7 +57,7 @@ export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObj
   }),
   "Cache-Control": header(
     "`no-cache` on what was read: it may be kept, but not shown again without asking, best with `If-None-Match`. " +
-      "`no-store` on answers to writes and on errors (RFC 9111, 5.2.2).",
+      "`no-store` on answers to writes, on events and on errors (RFC 9111, 5.2.2).",
     { required: true, schema: { type: "string", enum: ["no-cache", "no-store"] } },
   ),
   Vary: header("What in the request the answer depends on, beside its address (RFC 9110, 12.5.5).", {
@@ -85,6 +85,10 @@ export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObj
   }),
   "Idempotent-Replayed": header("`true` when this is the first answer to the same key, sent again.", {
     schema: { type: "string", const: "true" },
+  }),
+  "X-Accel-Buffering": header("Asks proxies, such as nginx, to pass each event on as it comes.", {
+    required: true,
+    schema: { type: "string", const: "no" },
   }),
   "Retry-After": header("Seconds to wait before the request is sent again (RFC 9110, 10.2.3).", {
     required: true,

@@ -3,6 +3,8 @@ import type { DescField } from "@bufbuild/protobuf";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { isConditional } from "../policy/conditional.ts";
+import { LAST_EVENT_ID } from "../request/resume.ts";
+import { lastEventId } from "./events.ts";
 import type { JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
 import { scalarSchema } from "./values.ts";
@@ -10,18 +12,26 @@ import { scalarSchema } from "./values.ts";
 /** The parameters of an operation; those that many have in common are references to `commonParameters`. */
 export function parametersOf(operation: Operation, schemas: Schemas): JsonObject[] {
   const inPath = operation.params.map((field) => parameter(field.jsonName, "path", field, schemas, {}));
-  const inQuery = operation.query.map((field) =>
-    parameter(field.jsonName, "query", field, schemas, {
-      ...(field.fieldKind === "list" ? { style: "form", explode: true } : {}),
-      ...(field === operation.paging?.pageToken ? { description: NEXT_PAGE } : {}),
-    }),
-  );
+  const inQuery = operation.query.map((field) => {
+    const more = field.fieldKind === "list" ? { style: "form", explode: true } : {};
+    const described = parameter(field.jsonName, "query", field, schemas, more);
+    return field === operation.paging?.pageToken
+      ? { ...described, description: NEXT_PAGE }
+      : { ...described, schema: notEmpty(described.schema as JsonObject) };
+  });
   const inHeader = operation.requestHeaders.map(({ name, field }) =>
     withExamples(parameter(name, "header", field, schemas, {}), HEADER_EXAMPLES[name]),
   );
+  const resume = operation.stream?.resume;
   const conditions = isConditional(operation) ? ["IfMatch", "IfNoneMatch"] : [];
   const common = [...conditions, "Prefer", "ServerTimeout", "RequestId"];
-  return [...inPath, ...inQuery, ...inHeader, ...common.map((name) => ({ $ref: `#/components/parameters/${name}` }))];
+  return [
+    ...inPath,
+    ...inQuery,
+    ...inHeader,
+    ...(resume ? [lastEventId(resume, parameter(LAST_EVENT_ID, "header", resume, schemas, {}))] : []),
+    ...common.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
 }
 
 const HEADER_EXAMPLES: Readonly<Record<string, readonly string[]>> = {
@@ -56,6 +66,14 @@ function parameter(
     ...more,
   };
 }
+
+/** Without a value a parameter of the query is an error. */
+const notEmpty = (schema: JsonObject): JsonObject =>
+  schema.type === "array"
+    ? { ...schema, items: notEmpty(schema.items as JsonObject) }
+    : schema.type === "string" && schema.enum === undefined
+      ? { minLength: 1, ...schema }
+      : schema;
 
 /** A number beyond the type's range is read as the nearest within it, so only rules limit it. */
 function unlimited({ format: _, minimum, maximum, ...schema }: JsonObject, { scalar }: DescField): JsonObject {

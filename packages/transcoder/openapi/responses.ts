@@ -5,6 +5,7 @@ import { errorBody } from "../errors/error-exit.ts";
 import type { Reason } from "../errors/reasons.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
+import { eventContent } from "./events.ts";
 import type { JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
 
@@ -39,7 +40,7 @@ export function responsesOf(
     [operation.successStatus]: {
       description,
       headers: headers(...ALWAYS, ...common.headers, ...successHeaders(operation)),
-      content: operation.successStatus === 204 ? undefined : { [JSON_TYPE]: { schema: bodyOf(operation, schemas) } },
+      content: contentOf(operation, schemas),
       links,
     },
     ...(isConditional(operation) ? { 304: notModified(operation, common) } : {}),
@@ -55,10 +56,16 @@ function successHeaders(operation: Operation): string[] {
     ...(isCreate ? ["Idempotent-Replayed"] : []),
     ...(operation.paging || operation.deprecation ? ["Link"] : []),
     ...deprecationHeaders(operation),
+    ...(operation.stream ? ["X-Accel-Buffering"] : []),
   ];
 }
 
 const deprecationHeaders = ({ deprecation }: Operation): string[] => (deprecation ? ["Deprecation", "Sunset"] : []);
+
+function contentOf(operation: Operation, schemas: Schemas): JsonObject | undefined {
+  if (operation.stream) return eventContent(operation.stream, schemas);
+  return operation.successStatus === 204 ? undefined : { [JSON_TYPE]: { schema: bodyOf(operation, schemas) } };
+}
 
 function bodyOf({ method, response }: Operation, schemas: Schemas): JsonObject {
   if (!response) return schemas.message(method.output, "output");

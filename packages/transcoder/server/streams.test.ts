@@ -6,6 +6,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { EventSource } from "eventsource";
 import { afterEach, describe, expect, test } from "vitest";
 import { HttpError, type TranscoderOptions } from "../index.ts";
@@ -374,6 +375,40 @@ describe("the end", () => {
     expect(seen).toEqual(["p5", "p7"]);
     expect(places).toEqual(["p4", "p6"]);
   }, 20_000);
+});
+
+test("the document tells of both media types, of what events are made of, and of where readers go on", async () => {
+  const call = await start(one, { openApi: { title: "News" } });
+  const document = (await call("/openapi.json")).record() as { paths: Record<string, { get: unknown }> };
+  expect((await new Validator().validate(structuredClone(document))).errors).toBeUndefined();
+  const value = { anyOf: ["Lent", "Returned", "Error"].map((name) => ({ $ref: `#/components/schemas/${name}` })) };
+  const item = (data: object) => ({
+    type: "object",
+    properties: { id: { type: "string" }, event: { type: "string" }, data },
+  });
+  const text = { type: "string", contentMediaType: "application/json", contentSchema: value };
+  expect(document.paths["/shelves/{shelf}/news"]?.get).toMatchObject({
+    operationId: "watchBooks",
+    parameters: [
+      { name: "shelf", in: "path" },
+      { name: "isbn", in: "query" },
+      { name: "after", in: "query", schema: { type: "string", minLength: 1, maxLength: 20 } },
+      { name: "Last-Event-ID", in: "header", schema: { type: "string", maxLength: 20 } },
+      { $ref: "#/components/parameters/Prefer" },
+      { $ref: "#/components/parameters/ServerTimeout" },
+      { $ref: "#/components/parameters/RequestId" },
+    ],
+    responses: {
+      200: {
+        content: {
+          "text/event-stream": { schema: { type: "string" }, "x-itemSchema": item(text) },
+          "application/x-ndjson": { schema: { type: "string" }, "x-itemSchema": item(value) },
+        },
+      },
+      406: expect.anything(),
+      503: expect.anything(),
+    },
+  });
 });
 
 describe("writing", () => {

@@ -27,6 +27,7 @@ const operations = [
   "GET /store/inventory/{petId}",
   "PUT /store/inventory/{petId}",
   "PATCH /store/inventory/{petId}",
+  "GET /events",
 ];
 const listsExactly = {
   asymmetricMatch: (paths: object) =>

@@ -1,0 +1,37 @@
+/**
+ * Puts streams together, each item as it comes. Of each stream one item at most is held: the next is asked for when that one
+ * has been taken. So those who are ready take turns, and nobody gets ahead of the reader.
+ *
+ * It ends with the first stream that ends, and fails with the first that fails. The others are its caller's to end.
+ */
+export async function* merge<T>(streams: Iterable<AsyncIterator<T>>): AsyncGenerator<T, void> {
+  const ready: (() => { result: IteratorResult<T>; stream: AsyncIterator<T> })[] = [];
+  let wake = () => {};
+  const ask = (stream: AsyncIterator<T>) => {
+    const arrive = (item: (typeof ready)[0]) => {
+      ready.push(item);
+      wake();
+    };
+    stream.next().then(
+      (result) => arrive(() => ({ result, stream })),
+      (error: unknown) =>
+        arrive(() => {
+          throw error;
+        }),
+    );
+  };
+  for (const stream of streams) ask(stream);
+  for (;;) {
+    const item = ready.shift();
+    if (!item) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      continue;
+    }
+    const { result, stream } = item();
+    if (result.done) return;
+    yield result.value;
+    ask(stream);
+  }
+}

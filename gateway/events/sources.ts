@@ -1,0 +1,166 @@
+/** The four services that tell what happens to their records, and how an event of each becomes a CloudEvent. */
+
+import type { DescService } from "@bufbuild/protobuf";
+import { create, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import {
+  CategoryService,
+  WatchCategoriesRequestSchema,
+  type WatchCategoriesResponse,
+} from "#proto/petstore/category/v1/category_service_pb.ts";
+import { EventType, EventTypeSchema } from "#proto/petstore/common/v1/watch_pb.ts";
+import {
+  CategoryCloudEventSchema,
+  InventoryCloudEventSchema,
+  OrderCloudEventSchema,
+  PetCloudEventSchema,
+  RecordType,
+  type WatchEventsResponse,
+} from "#proto/petstore/event/v1/event_service_pb.ts";
+import {
+  InventoryService,
+  WatchInventoryRequestSchema,
+  type WatchInventoryResponse,
+} from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import {
+  OrderService,
+  WatchOrdersRequestSchema,
+  type WatchOrdersResponse,
+} from "#proto/petstore/order/v1/order_service_pb.ts";
+import { PetService, WatchPetsRequestSchema, type WatchPetsResponse } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+
+/** As in the names of events. */
+export type SourceName = "pet" | "category" | "order" | "inventory";
+
+/** What is asked of a service. */
+export interface Asked {
+  readonly petId: bigint[];
+  /** Empty to begin now. */
+  readonly resumeToken: string;
+  readonly snapshot: boolean;
+}
+
+/** What a service said. */
+export interface Told {
+  readonly resumeToken: string;
+  readonly kind: "event" | "heartbeat" | "synced";
+  /** Of an event. */
+  readonly event?: WatchEventsResponse["event"];
+}
+
+export interface Source {
+  readonly name: SourceName;
+  readonly type: RecordType;
+  readonly service: DescService;
+  readonly method: DescMethodServerStreaming;
+  /** Whether its records are about a pet, so that they can be asked for by it. */
+  readonly isAboutPets: boolean;
+  readonly request: (asked: Asked) => Message;
+  /** Reads a response. The paths of its records stand behind `basePath`. */
+  readonly read: (response: Message, basePath: string) => Told;
+}
+
+type Response = WatchPetsResponse | WatchCategoriesResponse | WatchOrdersResponse | WatchInventoryResponse;
+type Event<R extends Response> = Extract<R["response"], { case: "event" }>["value"];
+
+interface Change {
+  readonly id: string;
+  readonly type: EventType;
+  readonly time?: Timestamp | undefined;
+}
+
+/** What all events have in common (CloudEvents 1.0.2, 2.3; `etag` is an extension of ours). */
+const attributes = (name: SourceName, source: string, { id, type, time }: Change, subject: bigint, etag: string) => ({
+  specversion: "1.0",
+  id,
+  source,
+  type: `petstore.${name}.${nameOf(type)}.v1`,
+  subject: `${subject}`,
+  etag,
+  ...(time && { time }),
+});
+
+const names = new Map(
+  EventTypeSchema.values.map(({ number, localName }) => [number, localName.toLowerCase()] as const),
+);
+
+function nameOf(type: EventType): string {
+  const name = names.get(type);
+  if (name === undefined || type === EventType.UNSPECIFIED) throw new Error(`an event of the type ${type}`);
+  return name;
+}
+
+/** Something that every event is about, and is not there only if the service is wrong. */
+function present<T>(record: T | undefined): T {
+  if (record === undefined) throw new Error("an event without its record");
+  return record;
+}
+
+/** `eventOf` gets the path of the records. */
+const reading =
+  <R extends Response>(path: string, eventOf: (event: Event<R>, source: string) => WatchEventsResponse["event"]) =>
+  (message: Message, basePath: string): Told => {
+    const { resumeToken, response } = message as R;
+    if (response.case === "event")
+      return { resumeToken, kind: "event", event: eventOf(response.value as Event<R>, basePath + path) };
+    return { resumeToken, kind: response.case === "synced" ? "synced" : "heartbeat" };
+  };
+
+export const sources: readonly Source[] = [
+  {
+    name: "pet",
+    type: RecordType.PET,
+    service: PetService,
+    method: PetService.method.watchPets,
+    isAboutPets: true,
+    request: (asked) => create(WatchPetsRequestSchema, asked),
+    read: reading<WatchPetsResponse>("/pets", (event, source) => {
+      const data = present(event.pet);
+      const value = create(PetCloudEventSchema, { ...attributes("pet", source, event, data.id, data.etag), data });
+      return { case: "pet", value };
+    }),
+  },
+  {
+    name: "category",
+    type: RecordType.CATEGORY,
+    service: CategoryService,
+    method: CategoryService.method.watchCategories,
+    isAboutPets: false,
+    request: ({ resumeToken, snapshot }) => create(WatchCategoriesRequestSchema, { resumeToken, snapshot }),
+    read: reading<WatchCategoriesResponse>("/categories", (event, source) => {
+      const data = present(event.category);
+      const shared = attributes("category", source, event, data.id, data.etag);
+      return { case: "category", value: create(CategoryCloudEventSchema, { ...shared, data }) };
+    }),
+  },
+  {
+    name: "order",
+    type: RecordType.ORDER,
+    service: OrderService,
+    method: OrderService.method.watchOrders,
+    isAboutPets: true,
+    request: (asked) => create(WatchOrdersRequestSchema, asked),
+    read: reading<WatchOrdersResponse>("/store/orders", (event, source) => {
+      const data = present(event.order);
+      const shared = attributes("order", source, event, data.id ?? 0n, data.etag);
+      return { case: "order", value: create(OrderCloudEventSchema, { ...shared, data }) };
+    }),
+  },
+  {
+    name: "inventory",
+    type: RecordType.INVENTORY,
+    service: InventoryService,
+    method: InventoryService.method.watchInventory,
+    isAboutPets: true,
+    request: (asked) => create(WatchInventoryRequestSchema, asked),
+    read: reading<WatchInventoryResponse>("/store/inventory", (event, source) => {
+      const data = present(event.item);
+      const shared = attributes("inventory", source, event, data.petId, data.etag);
+      return { case: "inventory", value: create(InventoryCloudEventSchema, { ...shared, data }) };
+    }),
+  },
+];
+
+/** Those that a request is about: the types that it names; without any all, but with pets only what is about pets. */
+export const sourcesFor = (types: readonly RecordType[], hasPets: boolean): readonly Source[] =>
+  sources.filter(({ type, isAboutPets }) => (types.length > 0 ? types.includes(type) : isAboutPets || !hasPets));

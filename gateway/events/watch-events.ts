@@ -1,0 +1,161 @@
+/** WatchEvents: what the four services tell, as one stream. */
+import { create, type Message } from "@bufbuild/protobuf";
+import { ConnectError, type Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import type { Runtime } from "@petstore/runtime/clock";
+import { reasonOf, rpcError } from "#errors";
+import {
+  SyncedCloudEventSchema,
+  type WatchEventsRequest,
+  type WatchEventsResponse,
+  WatchEventsResponseSchema,
+} from "#proto/petstore/event/v1/event_service_pb.ts";
+import { merge } from "./merge.ts";
+import { type Place, readId, writeId, wrongId } from "./place.ts";
+import { type Source, type SourceName, sourcesFor, type Told } from "./sources.ts";
+
+export interface EventOptions extends Pick<Runtime, "clock" | "sleep"> {
+  /** The ways to the services, by their names. */
+  readonly transports: ReadonlyMap<string, Transport>;
+  /** In front of the paths of records. */
+  readonly basePath: string;
+}
+
+export interface EventCall {
+  /** Of the calls that are made for it. */
+  readonly headers: HeadersInit | undefined;
+  /** Aborts when nobody reads any more. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * How long a service that is away is waited for, in milliseconds, before the caller is told: a browser's EventSource does not
+ * come back after an error.
+ */
+const PATIENCE_MS = 5_000;
+const RETRY_MS = 250;
+
+/** A service, and what it said first: that it has begun, at least. */
+interface Opened {
+  readonly source: Source;
+  readonly first: Told;
+  readonly rest: AsyncIterator<Told>;
+}
+
+/**
+ * Begins with a heartbeat, as soon as all services have begun: what fails until then is the error of the whole. Later, a
+ * service that goes away ends it without an error: its caller comes back with the last id, behind which all goes on.
+ */
+export async function* watchEvents(
+  { types, petId, snapshot, lastEventId }: WatchEventsRequest,
+  { headers, signal }: EventCall,
+  { transports, basePath, clock, sleep }: EventOptions,
+): AsyncGenerator<WatchEventsResponse, void> {
+  const known = readId(lastEventId);
+  const asked = sourcesFor(types, petId.length > 0);
+  const places = new Map<SourceName, Place>(
+    asked.map(({ name }) => [name, known.get(name) ?? { token: "", inSnapshot: snapshot }]),
+  );
+  const over = new AbortController();
+  const all = AbortSignal.any([signal, over.signal]);
+  let hasBegun = false;
+  try {
+    const opened = await Promise.all(asked.map(openInTime));
+    for (const { source, first } of opened) if (first.kind === "heartbeat") note(source, first);
+    yield tell();
+    hasBegun = true;
+    for (const { source, first } of opened) if (first.kind !== "heartbeat") yield* pass(source, first);
+    for await (const { source, told } of merge(opened.map(named))) yield* pass(source, told);
+  } catch (error) {
+    if (!hasBegun || !isAway(error)) throw error;
+  } finally {
+    over.abort();
+  }
+
+  async function openInTime(source: Source): Promise<Opened> {
+    const giveUpAt = clock() + PATIENCE_MS;
+    for (;;) {
+      try {
+        return await open(source);
+      } catch (error) {
+        if (all.aborted || !isAway(error) || clock() >= giveUpAt) throw inOurWords(error);
+        await sleep(RETRY_MS, all);
+      }
+    }
+  }
+
+  async function open(source: Source): Promise<Opened> {
+    const { name, service, method } = source;
+    const transport = transports.get(service.typeName);
+    if (!transport) throw new Error(`there is no way to ${service.typeName}`);
+    const { token, inSnapshot } = places.get(name) as Place;
+    const request = source.request({ petId, resumeToken: token, snapshot: inSnapshot && token === "" });
+    const input = createAsyncIterable([request as never]);
+    const { message } = await transport.stream(method, all, undefined, headers, input);
+    const rest = reading(source, message);
+    const first = await rest.next();
+    if (first.done) throw rpcError("UNAVAILABLE", `The ${name} service stops. Try again.`);
+    return { source, first: first.value, rest };
+  }
+
+  async function* reading(source: Source, messages: AsyncIterable<Message>): AsyncGenerator<Told, void> {
+    for await (const message of messages) yield source.read(message, basePath);
+  }
+
+  /** What a service tells counts as told from now on. */
+  function note({ name }: Source, { resumeToken, kind }: Told): void {
+    const { inSnapshot } = places.get(name) as Place;
+    places.set(name, { token: resumeToken, inSnapshot: inSnapshot && kind !== "synced" });
+  }
+
+  function* pass(source: Source, told: Told): Generator<WatchEventsResponse> {
+    note(source, told);
+    if (told.kind !== "synced") yield tell(told.event);
+    else if (![...places.values()].some(({ inSnapshot }) => inSnapshot)) yield synced();
+  }
+
+  function tell(event: WatchEventsResponse["event"] = { case: undefined }): WatchEventsResponse {
+    return create(WatchEventsResponseSchema, { id: writeId(places), event });
+  }
+
+  function synced(): WatchEventsResponse {
+    const id = writeId(places);
+    const source = `${basePath}/events`;
+    const value = create(SyncedCloudEventSchema, { specversion: "1.0", id, source, type: "petstore.synced.v1" });
+    return tell({ case: "synced", value });
+  }
+}
+
+async function* named({ source, rest }: Opened) {
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield { source, told: next.value };
+}
+
+/** Whether the service, or the way to it, is not there: it says nothing that a caller could mend. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof ConnectError)) return false;
+  const reason = reasonOf(error)?.reason;
+  return reason === undefined || reason === "UNAVAILABLE";
+}
+
+/** A service names its own field. */
+function inOurWords(error: unknown): unknown {
+  const [, problem] = (error instanceof ConnectError && /^resume_token: (.*)/s.exec(error.rawMessage)) || [];
+  return problem === undefined ? error : wrongId(problem);
+}
+
+/** EventService as a service in this process. */
+export const eventTransport = (options: EventOptions): Transport => ({
+  unary: () => Promise.reject(new Error("EventService has no unary RPC")),
+  async stream(method, signal = new AbortController().signal, _timeoutMs, headers, input) {
+    const { value: request } = await input[Symbol.asyncIterator]().next();
+    const responses = watchEvents(request as WatchEventsRequest, { headers, signal }, options);
+    return {
+      stream: true,
+      service: method.parent,
+      method,
+      header: new Headers(),
+      trailer: new Headers(),
+      message: responses as AsyncIterable<never>,
+    };
+  },
+});
