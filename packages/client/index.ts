@@ -8,3 +8,4 @@ export type { Order } from "./gen/petstore/order/v1/order_pb.ts";
 export type { NewPet, Pet } from "./gen/petstore/pet/v1/pet_pb.ts";
 export type { Paged } from "./pages.ts";
 export { createPetstore, type Petstore, type PetstoreOptions } from "./petstore.ts";
+export type { Change, Snapshot, Watched } from "./watch.ts";

@@ -9,8 +9,8 @@ import { ErrorReason as OwnReason } from "./gen/petstore/common/v1/error_reason_
 
 const textOf = (path: string) => readFileSync(join(import.meta.dirname, path), "utf8");
 
-test("the README shows the example as it is", () => {
-  expect(textOf("README.md")).toContain(`\`\`\`js\n${textOf("example/order.js")}\`\`\``);
+test.each(["order.js", "watch.js"])("the README shows the example %s as it is", (example) => {
+  expect(textOf("README.md")).toContain(`\`\`\`js\n${textOf(join("example", example))}\`\`\``);
 });
 
 test("a browser loads 40 KB at most, packed, with all that it needs", async () => {

@@ -2,8 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import { isPetstoreError, type PetstoreError } from "./errors.ts";
+import { failure } from "./fixtures/failure.ts";
 import { ViolationsSchema } from "./gen/buf/validate/validate_pb.ts";
-import { ErrorInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
 import {
   type CreatePetRequest,
   type ListPetsRequest,
@@ -18,9 +18,6 @@ const petstoreOf = (service: Partial<ServiceImpl<typeof PetService>>, credential
     ...(credential && { credential }),
   });
 
-function failure(reason: string, code: Code, headers: Record<string, string> = {}, domain = "petstore"): ConnectError {
-  return new ConnectError("It went wrong.", code, headers, [{ desc: ErrorInfoSchema, value: { reason, domain } }]);
-}
 const busy = () => failure("UNAVAILABLE", Code.Unavailable, { "retry-after": "0" });
 
 /** Answers each call with the next of them. */

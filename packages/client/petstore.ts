@@ -1,18 +1,19 @@
 /** The four services behind one address. */
-import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
+import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { withErrors } from "./errors.ts";
 import type { Category } from "./gen/petstore/category/v1/category_pb.ts";
-import { CategoryService, type ListCategoriesRequestSchema } from "./gen/petstore/category/v1/category_service_pb.ts";
+import { CategoryService } from "./gen/petstore/category/v1/category_service_pb.ts";
 import type { InventoryItem } from "./gen/petstore/inventory/v1/inventory_pb.ts";
-import { InventoryService, type ListInventoryRequestSchema } from "./gen/petstore/inventory/v1/inventory_service_pb.ts";
+import { InventoryService } from "./gen/petstore/inventory/v1/inventory_service_pb.ts";
 import type { Order } from "./gen/petstore/order/v1/order_pb.ts";
-import { type ListOrdersRequestSchema, OrderService } from "./gen/petstore/order/v1/order_service_pb.ts";
+import { OrderService } from "./gen/petstore/order/v1/order_service_pb.ts";
 import type { Pet } from "./gen/petstore/pet/v1/pet_pb.ts";
-import { type ListPetsRequestSchema, PetService } from "./gen/petstore/pet/v1/pet_service_pb.ts";
+import { PetService } from "./gen/petstore/pet/v1/pet_service_pb.ts";
 import { type Paged, paged } from "./pages.ts";
-import { withRetry } from "./retry.ts";
+import { type RetryDeps, withRetry } from "./retry.ts";
+import { type Watched, watched } from "./watch.ts";
 
 /** Milliseconds for a call and its repetitions, when the call says nothing else. */
 const TIMEOUT_MS = 10_000;
@@ -31,39 +32,66 @@ export type PetstoreOptions = (
   readonly credential?: string | (() => string | Promise<string>);
 };
 
-/** A list's request without what is found out while reading on. */
-type Filter<S extends DescMessage> = Omit<MessageInitShape<S>, "pageToken" | "$typeName" | "$unknown">;
+/** The request of a method without what is found out while reading on. */
+type Filter<S extends DescService, M extends keyof S["method"]> = Omit<
+  MessageInitShape<S["method"][M]["input"]>,
+  "pageToken" | "$typeName" | "$unknown"
+>;
 
-/** Every RPC of the contract by its name, and its list as one that is read with `for await`. */
+/** Every RPC of a service by its name; what one of them lists and what one of them watches, to be read with `for await`. */
+type Resource<T, S extends DescService, L extends keyof S["method"], W extends keyof S["method"]> = Client<S> &
+  Paged<Filter<S, L>, T> &
+  Watched<Filter<S, W>, T>;
+
 export interface Petstore {
-  readonly pets: Client<typeof PetService> & Paged<Filter<typeof ListPetsRequestSchema>, Pet>;
-  readonly categories: Client<typeof CategoryService> & Paged<Filter<typeof ListCategoriesRequestSchema>, Category>;
-  readonly orders: Client<typeof OrderService> & Paged<Filter<typeof ListOrdersRequestSchema>, Order>;
-  readonly inventory: Client<typeof InventoryService> & Paged<Filter<typeof ListInventoryRequestSchema>, InventoryItem>;
+  readonly pets: Resource<Pet, typeof PetService, "listPets", "watchPets">;
+  readonly categories: Resource<Category, typeof CategoryService, "listCategories", "watchCategories">;
+  readonly orders: Resource<Order, typeof OrderService, "listOrders", "watchOrders">;
+  readonly inventory: Resource<InventoryItem, typeof InventoryService, "listInventory", "watchInventory">;
 }
 
 /**
  * A client for all four services. Nothing is connected before the first call. Calls reject with a PetstoreError; `timeoutMs`
  * and `signal` of each call end it and its repetitions.
  */
-export function createPetstore(options: PetstoreOptions): Petstore {
-  const transport = createTransport(options);
+export const createPetstore = (options: PetstoreOptions): Petstore =>
+  petstoreWith(options, { clock: Date.now, random: Math.random, sleep });
+
+/** For tests, which have a clock of their own. */
+export function petstoreWith(options: PetstoreOptions, deps: RetryDeps): Petstore {
+  const transport = createTransport(options, deps);
   const pets = createClient(PetService, transport);
   const categories = createClient(CategoryService, transport);
   const orders = createClient(OrderService, transport);
   const inventory = createClient(InventoryService, transport);
   return {
-    pets: { ...pets, ...paged(pets.listPets, (page) => page.pets) },
-    categories: { ...categories, ...paged(categories.listCategories, (page) => page.categories) },
-    orders: { ...orders, ...paged(orders.listOrders, (page) => page.orders) },
-    inventory: { ...inventory, ...paged(inventory.listInventory, (page) => page.items) },
+    pets: {
+      ...pets,
+      ...paged(pets.listPets, (page) => page.pets),
+      ...watched(pets.watchPets, (event) => event.pet, deps),
+    },
+    categories: {
+      ...categories,
+      ...paged(categories.listCategories, (page) => page.categories),
+      ...watched(categories.watchCategories, (event) => event.category, deps),
+    },
+    orders: {
+      ...orders,
+      ...paged(orders.listOrders, (page) => page.orders),
+      ...watched(orders.watchOrders, (event) => event.order, deps),
+    },
+    inventory: {
+      ...inventory,
+      ...paged(inventory.listInventory, (page) => page.items),
+      ...watched(inventory.watchInventory, (event) => event.item, deps),
+    },
   };
 }
 
-function createTransport({ credential, ...where }: PetstoreOptions): Transport {
+function createTransport({ credential, ...where }: PetstoreOptions, deps: RetryDeps): Transport {
   const carrier = "transport" in where ? where.transport : createConnectTransport({ baseUrl: where.baseUrl });
   const known = credential === undefined ? carrier : withCredential(carrier, credential);
-  return withTimeout(withErrors(withRetry(known, { clock: Date.now, random: Math.random, sleep })));
+  return withTimeout(withErrors(withRetry(known, deps)));
 }
 
 const withTimeout = (next: Transport): Transport => ({

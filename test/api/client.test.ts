@@ -75,6 +75,40 @@ test("a create whose answer was lost is made once", async () => {
   expect(found).toEqual([category?.id]);
 });
 
+test.each<[string, () => ReturnType<typeof createPetstore>]>([
+  ["the gateway", client],
+  [
+    "the service itself",
+    () => createPetstore({ transport: createGrpcTransport({ baseUrl: petstore.url("category") }) }),
+  ],
+])("a watch by way of %s misses nothing through kills and stops", async (way, watcher) => {
+  const names = Array.from({ length: 12 }, (_, i) => `${way} ${i}`);
+  const ends: Record<number, ["category" | "gateway", NodeJS.Signals]> = {
+    3: ["category", "SIGKILL"],
+    6: ["gateway", "SIGTERM"],
+    9: ["category", "SIGTERM"],
+  };
+  const told = new Set<string>();
+  const synced = Promise.withResolvers<void>();
+  const watched = (async () => {
+    for await (const change of watcher().categories.watch({ snapshot: true })) {
+      if (change.type === "synced") synced.resolve();
+      if (change.type === "created" && told.add(change.record.name).size === names.length) break;
+    }
+  })();
+  await Promise.race([synced.promise, watched]);
+  for (const [i, name] of names.entries()) {
+    await client().categories.createCategory({ category: { name } });
+    const end = ends[i];
+    if (!end) continue;
+    const [which, signal] = end;
+    await petstore.kill(which, signal);
+    await petstore.start(which);
+  }
+  await watched;
+  expect([...told]).toEqual(names);
+});
+
 test("nobody is there", async () => {
   await petstore.kill("order", "SIGKILL");
   const order = client().orders.getOrder({ orderId: 1n }, { timeoutMs: 3_000 });

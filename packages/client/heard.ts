@@ -1,0 +1,25 @@
+/** A stream for as long as it says anything. */
+
+/** The petstore says something every 15 s. A stream that was silent for three times as long is dead. */
+const SILENCE_MS = 45_000;
+
+/** What a stream says, until it has said nothing for too long. However it is left, it is closed. */
+export async function* heard<M>(
+  open: (signal: AbortSignal) => AsyncIterable<M>,
+  signal: AbortSignal | undefined,
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>,
+): AsyncGenerator<M> {
+  const over = new AbortController();
+  try {
+    const stream = open(signal ? AbortSignal.any([signal, over.signal]) : over.signal)[Symbol.asyncIterator]();
+    for (;;) {
+      const answered = new AbortController();
+      void sleep(SILENCE_MS, answered.signal).then(() => answered.signal.aborted || over.abort());
+      const next = await stream.next().finally(() => answered.abort());
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    over.abort();
+  }
+}
