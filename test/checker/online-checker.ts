@@ -7,15 +7,17 @@ import { valueFor } from "../../services/inventory/order-map.ts";
 import type { Stored } from "../simulation/disk.ts";
 import { type Kind, kindOf, type Operation } from "../workload/operations.ts";
 import type { Outcome } from "../workload/perform.ts";
+import type { Write } from "./events.ts";
 import { createExistence } from "./existence.ts";
 import { wrongInTheEnd, wrongNow } from "./invariants.ts";
 import { createObservations, markIn } from "./observations.ts";
-import { type CollectionName, emptyState, isRecord, type State, shownBy, shownIn } from "./state.ts";
+import { type CollectionName, emptyState, isRecord, type State, shownIn, writeOf } from "./state.ts";
 import { type Attempt, markBy, recordsOf, violationsIn } from "./violations.ts";
 
 export function createOnlineChecker() {
   const violations: string[] = [];
   const attempts: Attempt[] = [];
+  const history: Write[] = [];
   const state: State = emptyState();
   const report = (violation: string) => void violations.push(violation);
   const { marked, nameIn, viewOf, show } = createObservations(report, takesEffect);
@@ -33,8 +35,9 @@ export function createOnlineChecker() {
     comesBack(collection, after, before);
     if (collection === "inventory" && before)
       lists(after as unknown as InventoryDoc, before as unknown as InventoryDoc);
-    const shown = shownBy(collection, after);
-    if (shown) show(shown);
+    const write = writeOf(collection, after);
+    history.push(write);
+    if (write.shown) show(write.shown);
   }
 
   function comesBack(collection: CollectionName, after: Stored, before: Stored | undefined): void {
@@ -99,6 +102,8 @@ export function createOnlineChecker() {
   return {
     written,
     state,
+    /** All that was written. */
+    history,
     /** Follows one sending of an operation. */
     async follow(operation: Operation, sending: () => Promise<Outcome>): Promise<Outcome> {
       const about = recordsOf(operation).filter(([kind, id]) => shown(kind, id));

@@ -6,6 +6,7 @@ import type { PetDoc } from "../../services/pet/model.ts";
 import type { Stored } from "../simulation/disk.ts";
 import type { Kind } from "../workload/operations.ts";
 import type { Shown } from "../workload/perform.ts";
+import type { Write } from "./events.ts";
 
 export interface State {
   readonly categories: Map<number, CategoryDoc>;
@@ -24,6 +25,7 @@ export type CollectionName = keyof State;
 export const isRecord = (collection: string): collection is CollectionName =>
   ["categories", "pets", "orders", "inventory"].includes(collection);
 
+const kinds = { categories: "category", pets: "pet", orders: "order", inventory: "inventory" } as const;
 const collections = { category: "categories", pet: "pets", order: "orders", inventory: "inventory" } as const;
 
 /** A record as the outside sees it. */
@@ -32,6 +34,13 @@ export function shownIn(state: State, kind: Kind, id: number): Shown | undefined
   const stored = state[collection].get(id) as unknown as Stored | undefined;
   return stored && shownBy(collection, stored);
 }
+
+/** What a stored record means to the outside. */
+export const writeOf = (collection: CollectionName, stored: Stored): Write => ({
+  kind: kinds[collection],
+  id: stored._id as number,
+  shown: shownBy(collection, stored),
+});
 
 /** A stored record as an answer would show it; undefined for what the outside does not see. */
 export function shownBy(collection: CollectionName, stored: Stored): Shown | undefined {

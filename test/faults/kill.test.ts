@@ -1,25 +1,32 @@
 /**
  * Random histories of several clients against the real processes, which are killed at random moments. On MongoDB every
- * write is judged too, in the order in which it was made. HISTORY_RUNS says how long, HISTORY_SEED which.
+ * write is judged too, in the order in which it was made. Watchers, through the gateway and at the services, are told all of it.
+ * HISTORY_RUNS says how long, HISTORY_SEED which.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { reasonOf } from "#errors";
 import { processNames } from "../../config.ts";
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { createBlackBoxChecker } from "../checker/black-box-checker.ts";
+import { violationsIn, type Watch } from "../checker/events.ts";
 import { wrongInTheEnd } from "../checker/invariants.ts";
+import { knownHistory } from "../checker/known-history.ts";
 import { createOnlineChecker } from "../checker/online-checker.ts";
-import { emptyState, type State, shownBy } from "../checker/state.ts";
+import { emptyState, type State } from "../checker/state.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Writes, watchWrites } from "../harness/mongodb-writes.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { readStores } from "../harness/stores.ts";
 import { createClient, nobodyKnown } from "../workload/client.ts";
+import { isUnavailable } from "../workload/doors.ts";
 import { performOverHttp } from "../workload/http.ts";
-import { type Operation, prelude, programs } from "../workload/operations.ts";
-import type { Outcome } from "../workload/perform.ts";
+import { isRead, type Operation, prelude, programs } from "../workload/operations.ts";
+import type { Outcome, Shown } from "../workload/perform.ts";
 import { historyRuns, historySeed } from "../workload/runs.ts";
+import { kinds, startWatcher, type Watcher } from "../workload/watchers.ts";
 
 /** A round takes as long as many histories of the simulation. */
 const ROUNDS = Math.max(2, Math.ceil(historyRuns / 20));
@@ -30,10 +37,20 @@ const STEPS_MS = 30;
 
 let petstore: Petstore;
 let writes: Writes | undefined;
+let watchers: readonly Watcher[];
 beforeAll(async () => {
   petstore = await startPetstore();
   const { mongodbUri } = petstore.store;
   writes = mongodbUri === undefined ? undefined : await watchWrites(mongodbUri);
+  // Whoever answers says why; a connection that is lost does not.
+  const options = {
+    passes: (error: unknown) => isUnavailable(error) || !reasonOf(ConnectError.from(error)),
+    pause: () => sleep(50),
+  };
+  watchers = kinds.flatMap((kind) =>
+    [petstore.connect, petstore.client].map((client) => startWatcher({ client }, kind, options)),
+  );
+  await Promise.all(watchers.map(({ begun }) => begun));
 });
 afterAll(async () => {
   await writes?.[Symbol.asyncDispose]();
@@ -42,6 +59,8 @@ afterAll(async () => {
 
 const blackBoxChecker = createBlackBoxChecker();
 const roll = seededRandom(historySeed);
+/** What GETs showed. */
+const seen: Shown[] = [];
 const counts: Record<string, number> = {};
 const count = (what: string) => {
   counts[what] = (counts[what] ?? 0) + 1;
@@ -68,6 +87,7 @@ async function round(clients: Operation[][], number: number): Promise<void> {
     if (kills.delete(sent++)) back = back.then(killOne);
     const send = () => performOverHttp(petstore.http, operation).catch((): Outcome => ({ is: "unknown" }));
     const outcome = await blackBoxChecker.follow(operation, send);
+    if (isRead(operation) && outcome.is === "done" && outcome.shown) seen.push(outcome.shown);
     count(outcome.is === "refused" ? outcome.reason : outcome.is);
     // Who is in doubt asks again, or goes on, when somebody can answer.
     if (outcome.is === "unknown") await back;
@@ -89,7 +109,8 @@ function judged({ all }: Writes) {
   for (const { collection, after } of all) checker.written(collection, after);
   return {
     violations: checker.violations(),
-    shown: all.flatMap(({ collection, after }) => shownBy(collection, after) ?? []),
+    shown: checker.history.flatMap(({ shown }) => shown ?? []),
+    history: checker.history,
     state: checker.state,
   };
 }
@@ -98,22 +119,31 @@ test(`nothing is lost, doubled or stuck (HISTORY_SEED=${historySeed} HISTORY_RUN
   for (const [number, clients] of fc.sample(programs(4, 8), { seed: historySeed, numRuns: ROUNDS }).entries())
     await round(clients, number);
 
+  const watches = watchers.map(({ watch }) => watch);
   let state: State = emptyState();
   const wrong = async () => {
     state = await readStores(petstore);
     return wrongInTheEnd(state);
   };
   await eventually(wrong, []);
-  if (writes) {
-    const seen = writes;
-    // The last of them may still be on their way.
-    await eventually(async () => sorted(judged(seen).state), sorted(state));
-    const { violations, shown } = judged(seen);
-    expect([...violations, ...blackBoxChecker.verdict(state, shown)]).toEqual([]);
-  } else expect(blackBoxChecker.verdict(state, [])).toEqual([]);
+  const known = writes;
+  // The last of them may still be on their way.
+  if (known) await eventually(async () => sorted(judged(known).state), sorted(state));
+  const history = () => (known ? judged(known).history : knownHistory([...seen, ...toldTo(watches)], state));
+  await eventually(async () => violationsIn(watches, history()), []);
+  const { violations, shown } = known ? judged(known) : { violations: [], shown: toldTo(watches) };
+  expect([...violations, ...blackBoxChecker.verdict(state, shown)]).toEqual([]);
+  for (const { stop, streams } of watchers) {
+    await stop();
+    if (streams() > 1) count("resumed");
+  }
   // A run without them proves nothing about them.
-  for (const what of ["killed", "unknown", "done"]) expect([what, counts[what]]).toEqual([what, expect.any(Number)]);
+  for (const what of ["killed", "unknown", "done", "resumed"])
+    expect([what, counts[what]]).toEqual([what, expect.any(Number)]);
 }, 1_800_000);
+
+const toldTo = (watches: readonly Watch[]): Shown[] =>
+  watches.flatMap(({ told }) => told.flatMap((one) => ("shown" in one ? one.shown : [])));
 
 /** The revision of every record, in a form that can be compared. */
 const sorted = (state: State) =>

@@ -1,20 +1,27 @@
 /**
- * Two of every process, restarted one after the other under load: no request fails, whichever way it comes in, and all
- * that was acknowledged is there, once.
+ * Two of every process, restarted one after the other under load: no request fails, whichever way it comes in, all that was
+ * acknowledged is there, once, and whoever watches is told all of it.
  *
  * `ROLLING_REQUESTS=100000 ROLLING_DOORS=http1` is the full length by one of the ways. It tells after each round of restarts
  * what it has seen so far.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
+import { violationsIn } from "../checker/events.ts";
+import { writeOf } from "../checker/state.ts";
+import { eventually } from "../harness/eventually.ts";
 import { type Launched, launch, procMissing } from "../harness/launched.ts";
 import { mongodbMissing, openPlace } from "../harness/mongodb.ts";
+import { watchWrites } from "../harness/mongodb-writes.ts";
 import { readState } from "../harness/stores.ts";
 import * as doors from "../workload/doors.ts";
 import type { Operation } from "../workload/operations.ts";
 import type { Outcome } from "../workload/perform.ts";
 import { rollingDoors, rollingRequests } from "../workload/runs.ts";
 import { clients, startSelling } from "../workload/selling.ts";
+import { startWatcher, type Watcher } from "../workload/watchers.ts";
 
 /** Clients by each way in, each waiting for its answer before it asks again: more for a longer run. */
 const CLIENTS = Math.min(32, Math.ceil(rollingRequests / 250));
@@ -29,7 +36,7 @@ const MIN_READY_MS = 3_000;
 const LAME_DUCK = "3s";
 
 type Name = keyof typeof ways;
-const ways = { http1: doors.http1, grpcJs: doors.grpcJs, connectNode: doors.connectNode };
+const ways = { http1: doors.http1, http2: doors.http2, grpcJs: doors.grpcJs, connectNode: doors.connectNode };
 const chosen = (rollingDoors ?? Object.keys(ways)) as Name[];
 
 /** What the clients of one way in met. */
@@ -72,7 +79,27 @@ function createPace() {
   };
 }
 
+/** Pets and orders, through the gateways and at the services, there at another replica for each stream. */
+async function startWatching(petstore: Launched): Promise<readonly Watcher[]> {
+  const throughGateways = createConnectTransport({ baseUrl: petstore.http, httpVersion: "1.1" });
+  const watchers = (["pet", "order"] as const).flatMap((kind) => {
+    const replicas = petstore.urls(kind).map((baseUrl) => createGrpcTransport({ baseUrl }));
+    const inTurn = () => {
+      const [next = throughGateways] = replicas.splice(0, 1);
+      replicas.push(next);
+      return next;
+    };
+    return [() => throughGateways, inTurn].map((transport) =>
+      startWatcher({ client: (desc) => createClient(desc, transport()) }, kind, { pause: () => sleep(50) }),
+    );
+  });
+  await Promise.all(watchers.map(({ begun }) => begun));
+  return watchers;
+}
+
 async function rollingRestart(petstore: Launched, mongodbUri: string): Promise<void> {
+  await using writes = await watchWrites(mongodbUri);
+  const watchers = await startWatching(petstore);
   const pace = createPace();
   const open = chosen.map((name) => {
     const door = ways[name](petstore);
@@ -110,6 +137,14 @@ async function rollingRestart(petstore: Launched, mongodbUri: string): Promise<v
   await selling.end();
   expect(open.flatMap(({ name, seen }) => seen.failures.map((failure) => `${name} ${failure}`))).toEqual([]);
   await selling.check(petstore.http, () => readState({ store: { dataDir: "", mongodbUri } }));
+  const history = () => writes.all.map(({ collection, after }) => writeOf(collection, after));
+  const watches = watchers.map(({ watch }) => watch);
+  // The last of them may still be on their way.
+  await eventually(async () => violationsIn(watches, history()), []);
+  for (const { stop, streams } of watchers) {
+    await stop();
+    expect(streams()).toBeGreaterThan(1);
+  }
   expect(petstore.output().match(/^.*"level":"(error|fatal)".*$/gm) ?? []).toEqual([]);
   for (const { door } of open) door.close();
 }

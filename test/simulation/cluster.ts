@@ -1,9 +1,15 @@
 /**
  * The four services in one process, on disks in memory, wired to each other as they are in life but for the network: every
  * call, every access to a disk and every named point takes a turn, and at each turn a process may die, a call may get lost
- * on the way there or back, or arrive twice.
+ * on the way there or back, or arrive twice, and a stream may end.
  */
-import { create, type DescMethodUnary, type DescService, type Message } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  type Message,
+} from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { pipeline } from "@petstore/rpc/client/pipeline";
@@ -83,7 +89,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
   const time = (owner: Owner) => ({
     clock,
     random: () => faults.random(),
-    sleep: (ms: number) => turns.sleep(ms, owner),
+    sleep: (ms: number, signal?: AbortSignal) => turns.sleep(ms, owner, signal),
   });
 
   /** SIGKILL: nothing of it goes on, its callers hear nothing, and some turns later another one is there on its disk. */
@@ -121,8 +127,42 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     return Promise.race([answer, process.died.promise]);
   }
 
+  /** One stream. A message that fares badly is its end, and so is the death of the process. */
+  async function* tell(
+    from: Caller,
+    to: ServiceName,
+    method: DescMethodServerStreaming,
+    message: Message,
+    left: AbortSignal,
+  ) {
+    const process = processes.get(to);
+    if (!process?.dispatcher) throw unreachable();
+    const gone = new AbortController();
+    const signal = AbortSignal.any([left, gone.signal]);
+    const headers = new Headers({ [SECRET_HEADER]: secret });
+    const incoming = { headers, timeoutMs: undefined, signal, responseHeaders: new Headers() };
+    const told = process.dispatcher.stream(method, message, incoming)[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const { done, value } = await Promise.race([told.next(), process.died.promise]);
+        await turns.wait(from);
+        if (done) return;
+        if (faults.deliver({ from: from.name, replayable: true }) !== "once") throw unreachable();
+        yield value;
+      }
+    } finally {
+      gone.abort();
+    }
+  }
+
   const wire = (from: Caller, to: ServiceName): Transport => ({
-    stream: () => Promise.reject(new Error("There are no streams here.")),
+    async stream(method, signal = new AbortController().signal, _timeoutMs, _init, messages) {
+      const [input] = await Array.fromAsync(messages);
+      const [header, trailer] = [new Headers(), new Headers()];
+      const request = create(method.input, input as never);
+      const message = tell(from, to, method as never, request, signal) as AsyncIterable<never>;
+      return { stream: true, service: method.parent, method, header, trailer, message };
+    },
     async unary(method, _signal, timeoutMs, init, input) {
       const headers = new Headers(init);
       headers.set(SECRET_HEADER, secret);
@@ -169,6 +209,8 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
       faults = next;
     },
     kill,
+    /** SIGTERM, of which only streams take notice. */
+    drain: (name: ServiceName): void => processes.get(name)?.dispatcher?.drain(),
     /** How many documents of that name are stored. */
     stored: (collection: string): number =>
       [...disks.values()].reduce((all, { collections }) => all + (collections.get(collection)?.size ?? 0), 0),

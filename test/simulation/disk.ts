@@ -75,7 +75,7 @@ export function inSteps(store: Store, step: (label: string) => Promise<void>, de
         list: (...args) => read(name, () => inner.list(...args)),
         update: (...args) => write(name, () => inner.update(...args)),
         remove: (...args) => write(name, () => inner.remove(...args)),
-        changes: (options) => inner.changes(options),
+        changes: (options) => read(name, () => inner.changes(options)),
         forgetChanges: (...args) => write(name, () => inner.forgetChanges(...args)),
       };
     },

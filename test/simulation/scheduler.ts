@@ -14,11 +14,20 @@ interface Waiting {
   readonly goOn: () => void;
 }
 
+interface Sleeping extends Waiting {
+  readonly until: number;
+  /** Somebody else may wake it. */
+  readonly canBeWoken: boolean;
+}
+
+/** Before nobody goes on, so many ticks of the event loop pass: streams of changes are read in ticks, not in turns. */
+const TICKS = 10;
+
 /** `pick` chooses one of so many. */
 export function createScheduler(pick: (waiting: number) => number) {
   let now = 1_800_000_000_000;
   let waiting: Waiting[] = [];
-  let sleeping: (Waiting & { readonly until: number })[] = [];
+  let sleeping: Sleeping[] = [];
 
   /** Lets one go on; false when there is nobody. */
   function step(): boolean {
@@ -32,7 +41,7 @@ export function createScheduler(pick: (waiting: number) => number) {
   }
 
   function wakeFirst(): Waiting | undefined {
-    const first = sleeping.toSorted((a, b) => a.until - b.until)[0];
+    const first = sleeping.filter(({ canBeWoken }) => !canBeWoken).toSorted((a, b) => a.until - b.until)[0];
     if (!first) return undefined;
     sleeping = sleeping.filter((other) => other !== first);
     now = Math.max(now, first.until);
@@ -45,9 +54,18 @@ export function createScheduler(pick: (waiting: number) => number) {
       now += ms;
     },
     wait: (owner: Owner) => new Promise<void>((goOn) => void waiting.push({ owner, goOn })),
-    sleep: (ms: number, owner: Owner) =>
-      // To the next whole millisecond, as clocks show no others.
-      new Promise<void>((goOn) => void sleeping.push({ owner, goOn, until: now + Math.ceil(ms) })),
+    /** With a signal, which rejects it, time does not move on its account: what it waits for may never come. */
+    sleep: (ms: number, owner: Owner, signal?: AbortSignal) =>
+      new Promise<void>((goOn, reject) => {
+        // To the next whole millisecond, as clocks show no others.
+        const sleeper = { owner, goOn, until: now + Math.ceil(ms), canBeWoken: signal !== undefined };
+        sleeping.push(sleeper);
+        const wake = () => {
+          sleeping = sleeping.filter((other) => other !== sleeper);
+          reject(signal?.reason);
+        };
+        signal?.addEventListener("abort", wake, { once: true });
+      }),
 
     /** Goes on until the work is done, and no further. */
     async until<T>(work: Promise<T>): Promise<T> {
@@ -56,17 +74,16 @@ export function createScheduler(pick: (waiting: number) => number) {
         done = true;
       };
       work.then(mark, mark);
-      for (;;) {
+      for (let idle = 0; idle < TICKS; idle = step() ? 0 : idle + 1) {
         await microtasksDone();
         if (done) return work;
-        if (!step()) throw new Error("Everybody waits, and the work is not done.");
       }
+      throw new Error("Everybody waits, and the work is not done.");
     },
 
     /** Goes on until nobody has anything left to do. */
     async untilIdle(): Promise<void> {
-      do await microtasksDone();
-      while (step());
+      for (let idle = 0; idle < TICKS; idle = step() ? 0 : idle + 1) await microtasksDone();
     },
   };
 }

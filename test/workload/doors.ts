@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { Agent, request } from "node:http";
-import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { type ClientHttp2Session, connect as connectHttp2, constants, type IncomingHttpHeaders } from "node:http2";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -75,26 +75,48 @@ export function http1({ http }: Petstore): Door {
   };
 }
 
-/** HTTP/2 on one connection, and on a new one when the gateway says goodbye. Nothing is sent again. */
+/** Whoever shares a port gets some of them, wherever the system puts each. */
+const HTTP2_CONNECTIONS = 4;
+
+/**
+ * node:http2 on a few connections, which take turns, each followed by a new one when the gateway says goodbye. What no
+ * server worked on is sent again, whatever it is (RFC 9113 section 8.7): streams that were refused or that a GOAWAY leaves
+ * out, which node closes as refused.
+ */
 export function http2({ http }: Petstore): Door {
-  let session: ClientHttp2Session | undefined;
+  const sessions: ClientHttp2Session[] = [];
+  let calls = 0;
+  let retries = 0;
   const open = () => {
-    if (!session || session.closed || session.destroyed) session = connectHttp2(http).on("error", () => {});
+    const at = calls++ % HTTP2_CONNECTIONS;
+    const known = sessions[at];
+    if (known && !known.closed && !known.destroyed) return known;
+    const session = connectHttp2(http).on("error", () => {});
+    sessions[at] = session;
     return session;
   };
   const send = async (url: unknown, { method = "GET", headers, body }: RequestInit = {}) => {
     const { pathname, search } = new URL(String(url));
     const fields = { ...(headers as Record<string, string>), ":method": method, ":path": pathname + search };
-    const stream = open().request(fields, { signal: AbortSignal.timeout(LATE_MS) });
-    stream.end(body);
-    const [answer] = (await once(stream, "response")) as [IncomingHttpHeaders & { ":status": number }];
-    return response(answer[":status"], answer, await text(stream));
+    for (let attempt = 1; ; attempt++) {
+      const stream = open().request(fields, { signal: AbortSignal.timeout(LATE_MS) });
+      stream.end(body);
+      try {
+        const [answer] = (await once(stream, "response")) as [IncomingHttpHeaders & { ":status": number }];
+        return response(answer[":status"], answer, await text(stream));
+      } catch (error) {
+        if (stream.rstCode !== constants.NGHTTP2_REFUSED_STREAM || attempt === retryPolicy.attempts) throw error;
+        retries++;
+      }
+    }
   };
   return {
     send: overHttp(http, send as typeof fetch),
     connected: async () => {},
-    retries: () => 0,
-    close: () => session?.destroy(),
+    retries: () => retries,
+    close: () => {
+      for (const session of sessions) session.destroy();
+    },
   };
 }
 
@@ -194,7 +216,7 @@ export function grpcJs(petstore: Petstore): Door {
  * To gRPC a stream that the server did not work on is UNAVAILABLE, too. Node closes so what it had not sent when a GOAWAY
  * came, and connect-node 2.2 calls that internal.
  */
-const isUnavailable = (error: unknown) => {
+export const isUnavailable = (error: unknown) => {
   const { code, message } = ConnectError.from(error);
   return code === Code.Unavailable || message.includes("NGHTTP2_REFUSED_STREAM");
 };

@@ -1,0 +1,27 @@
+/** A history of which nobody saw every write. */
+import type { Shown } from "../workload/perform.ts";
+import type { Write } from "./events.ts";
+import { type CollectionName, type State, writeOf } from "./state.ts";
+
+/**
+ * All that is known to have been there for a GET, in the order of each record: what anybody was shown or told, and behind it
+ * what is stored in the end. So what one watcher was told, all others must be told, and nothing can be told that is newer than
+ * the end.
+ */
+export function knownHistory(shown: readonly Shown[], state: State): Write[] {
+  const ends = (Object.entries(state) as [CollectionName, ReadonlyMap<number, never>][]).flatMap(([collection, docs]) =>
+    [...docs.values()].map((doc) => writeOf(collection, doc)),
+  );
+  const records = Map.groupBy<string, Write>(
+    [...shown.map((one) => ({ kind: one.kind, id: one.id, shown: one })), ...ends],
+    ({ kind, id }) => `${kind} ${id}`,
+  );
+  const isEnd = new Set(ends);
+  return [...records.values()].flatMap((writes): Write[] => {
+    const last = writes.at(-1) as Write;
+    const end = isEnd.has(last) ? last : { ...last, shown: undefined };
+    const versions = new Map(writes.map((write) => [write.shown?.version ?? 0, write]));
+    for (const gone of [0, end.shown?.version ?? 0]) versions.delete(gone);
+    return [...[...versions].sort(([a], [b]) => a - b).map(([, write]) => write), end];
+  });
+}
