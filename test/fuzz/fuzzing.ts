@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly targets: readonly Target<unknown>[];
   /** The same seed gives the same cases in the same order. */
   readonly seed: number;
+  /** Whether all that is sent goes over TLS. */
+  readonly tls: boolean;
   /** No slice is begun when it says so. */
   readonly isOver: () => boolean;
   readonly onCase: (target: string) => void;
@@ -36,7 +38,7 @@ const SPARE_FILES = 20;
 /** Beside the heap there may be some hundred megabytes: code, buffers, what the store has mapped. */
 const MAX_MEMORY = 640 * 1024 * 1024;
 
-export async function fuzz({ targets, seed, isOver, onCase, onFinding }: RunOptions): Promise<void> {
+export async function fuzz({ targets, seed, tls, isOver, onCase, onFinding }: RunOptions): Promise<void> {
   const known = new Set<string>();
   const isNew = (target: string, { problem }: Find) =>
     !known.has(`${target} ${problem}`) && [...known].filter((one) => one.startsWith(`${target} `)).length < MAX_FINDS;
@@ -47,7 +49,7 @@ export async function fuzz({ targets, seed, isOver, onCase, onFinding }: RunOpti
   };
 
   for (let slice = 0; !isOver(); ) {
-    await using subject = targets.some((target) => "send" in target) ? await startSubject() : undefined;
+    await using subject = targets.some((target) => "send" in target) ? await startSubject({ tls }) : undefined;
     const trials = createTrials(subject);
     const atStart = subject?.open();
     for (let i = 0; i < SLICES_PER_SUBJECT && !isOver(); i++, slice++) {

@@ -19,6 +19,7 @@ something all the same. For each find the smallest case is written into test/fuz
 
   --minutes N         how long (10)
   --seed N            repeats a run (another one each time)
+  --tls               to a petstore whose ports take TLS alone
   --targets A,B       only these (all):
 ${[
   ...targets,
@@ -31,9 +32,18 @@ ${[
   .join("\n")}
 `;
 
-async function run(minutes: number, seed: number, chosen: readonly string[]): Promise<void> {
+interface Run {
+  readonly minutes: number;
+  readonly seed: number;
+  readonly tls: boolean;
+  readonly chosen: readonly string[];
+}
+
+async function run({ minutes, seed, tls, chosen }: Run): Promise<void> {
   const progress = createProgress();
-  progress.say(`seed ${seed}: npm run fuzz -- --seed ${seed} --minutes ${minutes} --targets ${chosen.join(",")}`);
+  progress.say(
+    `seed ${seed}: npm run fuzz -- --seed ${seed} --minutes ${minutes} --targets ${chosen.join(",")}${tls ? " --tls" : ""}`,
+  );
   const cases = new Map<string, number>();
   const findings: Finding[] = [];
   const startedAt = Date.now();
@@ -47,6 +57,7 @@ async function run(minutes: number, seed: number, chosen: readonly string[]): Pr
     await fuzz({
       targets: own,
       seed,
+      tls,
       isOver: () => passed() >= seconds,
       onCase(target) {
         cases.set(target, (cases.get(target) ?? 0) + 1);
@@ -87,6 +98,7 @@ await command(async () => {
       minutes: { type: "string", default: "10" },
       seed: { type: "string", default: `${randomInt(1, 2 ** 31)}` },
       targets: { type: "string" },
+      tls: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
@@ -96,7 +108,7 @@ await command(async () => {
   }
   const minutes = wholeNumber("--minutes", values.minutes);
   const seed = wholeNumber("--seed", values.seed);
-  const all = minutes >= 10 ? names : names.filter((name) => name !== SCHEMATHESIS);
+  const all = minutes >= 10 && !values.tls ? names : names.filter((name) => name !== SCHEMATHESIS);
   const chosen = known("target", values.targets === undefined ? all : listed(values.targets), names);
-  await run(minutes, seed, chosen);
+  await run({ minutes, seed, tls: values.tls, chosen });
 });

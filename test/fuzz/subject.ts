@@ -5,10 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createKey, formatKeyFile, noKeys } from "@petstore/rpc/auth/key-file";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { type ProcessName, processNames } from "../../config.ts";
+import { PEER_NAME, type ProcessName, processNames } from "../../config.ts";
+import { createAuthority } from "../../scripts/certificates.ts";
 import { type Petstore, SECRET, startPetstore } from "../harness/petstore.ts";
 import { Find, kindOf } from "./find.ts";
 import { createNeighbour, type Neighbour } from "./neighbour.ts";
+import { relayTo } from "./relay.ts";
 
 /** What no log, error or answer may hold; in a case "{key}" and the like stand for them. */
 export interface Credentials {
@@ -34,16 +36,19 @@ export interface Subject extends AsyncDisposable {
 /** A leak ends the process before it is ever that large. */
 const HEAP_MB = 256;
 
-export async function startSubject(): Promise<Subject> {
+/** With `tls` all ports take TLS alone, and what targets send goes through relays. */
+export async function startSubject({ tls = false } = {}): Promise<Subject> {
   await using stack = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "petstore-fuzz-"));
   stack.defer(() => rm(dir, { recursive: true, force: true }));
   const { env, credentials } = await authentication(dir);
+  const certificates = tls ? await issue(dir) : undefined;
   const petstore = stack.use(
     await startPetstore({
       replicas: 1,
       env: {
         ...env,
+        ...certificates?.env,
         LOG_LEVEL: "warn",
         NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
         // What reads their headers is tried, too.
@@ -53,7 +58,12 @@ export async function startSubject(): Promise<Subject> {
       },
     }),
   );
-  const port = (name: ProcessName) => Number(new URL(petstore.url(name)).port);
+  const ports = new Map<ProcessName, number>();
+  for (const name of processNames) {
+    const own = Number(new URL(petstore.url(name)).port);
+    ports.set(name, certificates ? stack.use(await relayTo(own, certificates.ca)).port : own);
+  }
+  const port = (name: ProcessName) => ports.get(name) as number;
   const neighbour = stack.use(createNeighbour(port, credentials.key));
   await neighbour.furnish();
   const look = createLook(petstore, Object.values(credentials));
@@ -69,6 +79,20 @@ export async function startSubject(): Promise<Subject> {
     look,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Of an authority that ends with the run. */
+async function issue(dir: string) {
+  const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 86_400_000) };
+  const authority = await createAuthority("fuzz", validity);
+  const { cert, key } = await authority.issue({ names: ["127.0.0.1", PEER_NAME], ...validity });
+  const file = async (name: string, content: string) => {
+    await writeFile(join(dir, name), content);
+    return join(dir, name);
+  };
+  const ca = await file("ca.pem", authority.cert);
+  const env = { TLS_CERT: await file("cert.pem", cert), TLS_KEY: await file("key.pem", key), INTERNAL_TLS_CA: ca };
+  return { env, ca: authority.cert };
 }
 
 async function authentication(dir: string) {

@@ -27,14 +27,20 @@ export function select(instances: readonly Instance[], which: Which): [Instance,
   return [first, ...others];
 }
 
-export const urlOf = ({ port }: Instance): string => `http://127.0.0.1:${port}`;
+export type Scheme = "http" | "https";
+export const urlOf = ({ port }: Instance, scheme: Scheme = "http"): string => `${scheme}://127.0.0.1:${port}`;
 
 /** What tells every process where the services are. */
-export const addresses = (instances: readonly Instance[]): Record<string, string> =>
+export const addresses = (instances: readonly Instance[], scheme?: Scheme): Record<string, string> =>
   Object.fromEntries(
     processNames
       .filter((kind) => kind !== "gateway")
-      .map((kind) => [`${kind.toUpperCase()}_URL`, select(instances, kind).map(urlOf).join(",")]),
+      .map((kind) => [
+        `${kind.toUpperCase()}_URL`,
+        select(instances, kind)
+          .map((one) => urlOf(one, scheme))
+          .join(","),
+      ]),
   );
 
 /** One after the other, and round again. */

@@ -2,8 +2,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { get as getHttp } from "node:http";
+import { get as getHttps } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
@@ -22,7 +25,7 @@ export const SECRET = "the-secret-of-a-petstore-under-test";
 const PATIENCE_MS = 60_000;
 
 export interface PetstoreOptions {
-  /** For every process. */
+  /** For every process. With TLS_CERT clients of the petstore's ports have to be brought along. */
   readonly env?: Env;
   /** For all replicas of a kind, until they are started again. */
   readonly services?: Partial<Record<ProcessName, Env>>;
@@ -97,12 +100,14 @@ async function startOn(
   { env, services, replicas }: PetstoreOptions & { readonly replicas: number },
   stack: AsyncDisposableStack,
 ): Promise<Petstore> {
+  const scheme = env?.TLS_CERT === undefined ? "http" : "https";
   for (;;) {
     const instances = instancesOf(await freePorts(replicas), replicas);
     const running = createProcesses({ store, instances, env });
     try {
       await Promise.all(instances.map(({ kind, name }) => running.start(name, services?.[kind])));
-      for (const gateway of select(instances, "gateway")) await allReady(urlOf(gateway) + (env?.HTTP_BASE_PATH ?? ""));
+      for (const gateway of select(instances, "gateway"))
+        await allReady(urlOf(gateway, scheme) + (env?.HTTP_BASE_PATH ?? ""));
       stack.defer(() => running.stop());
       return petstore(running, { instances, store }, stack);
     } catch (error) {
@@ -131,7 +136,7 @@ function petstore(
     stack.defer(() => sessionManager.abort());
     return createGrpcTransport({ baseUrl, sessionManager });
   }
-  const gateways = select(instances, "gateway").map(urlOf);
+  const gateways = select(instances, "gateway").map((gateway) => urlOf(gateway));
   const gateway = inTurn(gateways);
   const endpoint = through(gateways.map((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })));
   const stop = () => stack.disposeAsync();
@@ -194,7 +199,7 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     INTERNAL_SECRET: SECRET,
     LOG_LEVEL: "debug",
     LOG_FORMAT: "json",
-    ...addresses(instances),
+    ...addresses(instances, env?.TLS_CERT === undefined ? "http" : "https"),
     ...(process.env.PETSTORE_TEST_LINK === undefined ? {} : { LINK: process.env.PETSTORE_TEST_LINK }),
     ...env,
   };
@@ -305,10 +310,16 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
 async function allReady(gateway: string): Promise<void> {
   const limit = Date.now() + PATIENCE_MS;
   for (;;) {
-    const response = await fetch(`${gateway}/readyz`);
-    const text = await response.text();
-    if (response.ok && !text.includes("degraded")) return;
-    if (Date.now() > limit) throw new Error(`The petstore is not ready: ${text}`);
+    const said = await readiness(gateway);
+    if (said.includes('"ready"') && !said.includes("degraded")) return;
+    if (Date.now() > limit) throw new Error(`The petstore is not ready: ${said}`);
     await sleep(50);
   }
+}
+
+/** Whoever answers: that it shows the right certificate is tested elsewhere. */
+async function readiness(gateway: string): Promise<string> {
+  const get = gateway.startsWith("https:") ? getHttps : getHttp;
+  const [answer] = await once(get(`${gateway}/readyz`, { rejectUnauthorized: false, agent: false }), "response");
+  return text(answer);
 }

@@ -1,7 +1,7 @@
 /** Odd HTTP/1.1 requests to the gateway: every operation of the contract, and what is hardly a request. */
 import { type Operation, operationsOf } from "connect-transcoder";
 import fc from "fast-check";
-import { publicServices } from "../../../gateway/services.ts";
+import { httpServices } from "../../../gateway/services.ts";
 import { cutInto, type End, exchange } from "../connection.ts";
 import { type HttpAnswer, readAnswers } from "../http1-answers.ts";
 import { judgeHttp } from "../judge.ts";
@@ -66,7 +66,12 @@ export function bytesOfCase({ requests, damage = [], cut }: HttpCase, credential
 
 async function send(one: HttpCase, { port, credentials }: Subject): Promise<Sent> {
   const all = bytesOfCase(one, credentials);
-  const { received, isCut } = await exchange(port("gateway"), cutInto(one.packets ?? 1, all), one.end ?? "FIN");
+  const mayStream = all.includes("/events");
+  const parts = cutInto(one.packets ?? 1, all);
+  const exchanged = await exchange(port("gateway"), parts, one.end ?? "FIN", mayStream ? STREAM_MS : undefined);
+  const { received } = exchanged;
+  // Whoever says no more has gone, for node's server, and its stream ends where it is.
+  const isCut = exchanged.isCut || mayStream;
   const verbs = one.requests.map(({ verb }) => bytesOf(verb, "latin1").toString("latin1"));
   const answers = readAnswers(received, verbs, isCut);
   for (const answer of answers) judgeHttp(answer, "gateway", all);
@@ -82,9 +87,12 @@ async function send(one: HttpCase, { port, credentials }: Subject): Promise<Sent
   };
 }
 
+/** Nothing is judged by the clock: so long a stream may go on before it is ended here. */
+const STREAM_MS = 1000;
+
 export const isRefusal = ({ status }: HttpAnswer): boolean => status >= 400 && status < 500;
 
-const operations = publicServices.flatMap(({ desc }) => operationsOf(desc));
+const operations = httpServices.flatMap(operationsOf);
 const among = (...texts: Text[]): fc.Arbitrary<Text> => fc.constantFrom(...texts);
 const mostly = (usual: fc.Arbitrary<Text>, weight = 6): fc.Arbitrary<Text> =>
   fc.oneof({ weight, arbitrary: usual }, { weight: 1, arbitrary: oddField });
@@ -96,7 +104,7 @@ function targetOf({ segments, query }: Operation): fc.Arbitrary<Text> {
     fc.constant<Text>("/"),
     "field" in segment ? id : fc.constant<Text>(segment.literal),
   ]);
-  const value = mostly(among("1", "2", "id", "-id", "available", "true", "100", "1,2,3"), 2);
+  const value = mostly(among("1", "2", "id", "-id", "available", "true", "100", "1,2,3", "pet,order", "W10"), 2);
   const name = mostly(among("limit", ...query.map(({ jsonName }) => jsonName)), 12);
   const parameter = fc.tuple(name, fc.constant<Text>("="), value, fc.constant<Text>("&"));
   const parameters = fc.array(parameter, { maxLength: 4 });
@@ -118,6 +126,8 @@ const KNOWN: readonly (readonly [name: string, ...values: string[]])[] = [
     "application/problem+json",
     "text/html;q=0.5, */*;q=0.1",
     "application/json;q=0",
+    "text/event-stream",
+    "application/x-ndjson",
   ],
   [
     "content-type",
@@ -130,6 +140,7 @@ const KNOWN: readonly (readonly [name: string, ...values: string[]])[] = [
   ["idempotency-key", "tuesday", "wednesday"],
   ["if-match", '"1"', "*", 'W/"1"', '"1", "2"'],
   ["if-none-match", '"1"', "*", '"a", W/"b"'],
+  ["last-event-id", "W10", "W1sicGV0IiwiIl1d"],
   ["prefer", "handling=strict", "handling=lenient; foo", 'handling="strict"'],
   ["x-server-timeout", "1", "0.5", "10", "1e1", "9".repeat(40)],
   ["x-request-id", "abc", "a b"],

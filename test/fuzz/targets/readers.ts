@@ -7,7 +7,7 @@ import { errors as joseErrors } from "jose";
 import { pino } from "pino";
 import { gatewayConfig } from "../../../gateway/config.ts";
 import { callerAddress } from "../../../gateway/rates/caller-address.ts";
-import { publicServices } from "../../../gateway/services.ts";
+import { httpServices } from "../../../gateway/services.ts";
 import { launcherConfig } from "../../../launcher/config.ts";
 import { parseApiKey } from "../../../packages/rpc/auth/api-key.ts";
 import { InvalidCredential } from "../../../packages/rpc/auth/credentials.ts";
@@ -124,7 +124,7 @@ async function readForwarded(text: string): Promise<number> {
   return text.length;
 }
 
-const operations = publicServices.flatMap(({ desc }) => operationsOf(desc));
+const operations = httpServices.flatMap(operationsOf);
 const requestReaders = operations.map((operation) => ({ operation, read: inputReader(operation, "", 16) }));
 
 /** The request as the transcoder's reader gets it, whichever operation it is for. */
@@ -185,6 +185,8 @@ const VARIABLES: readonly (readonly [name: string, ...values: string[]])[] = [
   ["DATA_DIR", "data", "/", "\u0000"],
   ["ALLOW_UNAUTHENTICATED", "beyond-loopback", "yes"],
   ["MAX_CONNECTIONS", "1000", "9", "1e3"],
+  ["MAX_STREAMS", "1000", "0", "1e3"],
+  ["MAX_STREAMS_PER_CALLER", "20", "0", "-1"],
   ["WRITE_TIMEOUT", "30s", "1h", "999999999d"],
   ["LINK", "on", "off", "ON"],
   ["RATE_LIMIT", "600/min", "600/min;burst=100", "0/s", "9999999/s"],

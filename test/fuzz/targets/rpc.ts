@@ -146,11 +146,17 @@ async function overHttp1(one: RpcCase, { verb, path, fields, body }: Request, po
   const length = verb === "GET" ? "" : `content-length: ${body.length}\r\n`;
   const text = `${verb} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${head}${length}\r\n`;
   const all = Buffer.concat([Buffer.from(text, "latin1"), body]);
-  const { received, isCut } = await exchange(port, cutInto(one.packets ?? 1, all), one.end ?? "FIN");
+  const enoughMs = isStream(one) ? STREAM_MS : undefined;
+  const exchanged = await exchange(port, cutInto(one.packets ?? 1, all), one.end ?? "FIN", enoughMs);
+  const { received } = exchanged;
+  // Whoever says no more has gone, for node's server, and its stream ends where it is.
+  const isCut = exchanged.isCut || isStream(one);
   const [answer] = readAnswers(received, [verb], isCut);
   return { answer, isCut };
 }
 
+/** It may go on as long as its caller is there. */
+const isStream = ({ rpc }: RpcCase) => byPath.get(rpc)?.methodKind.includes("streaming") === true;
 /** Nothing is judged by the clock: so long a stream may say nothing before it is ended here. */
 const STREAM_MS = 1000;
 const STUCK_MS = 60_000;
@@ -175,14 +181,12 @@ async function overHttp2(one: RpcCase, { verb, path, fields, body }: Request, po
       isCut = true;
     });
     const ended = new Promise<void>((resolve) => void stream.once("close", () => resolve()));
-    // An RPC that streams may go on as long as its caller is there.
-    const isStream = byPath.get(one.rpc)?.methodKind.includes("streaming") === true;
     const late = setTimeout(
       () => {
         isCut = true;
         stream.close(constants.NGHTTP2_CANCEL);
       },
-      isStream ? STREAM_MS : STUCK_MS,
+      isStream(one) ? STREAM_MS : STUCK_MS,
     );
     stream.on("data", (chunk: Buffer) => void chunks.push(chunk));
     for (const part of cutInto(one.packets ?? 1, body)) stream.write(part);
