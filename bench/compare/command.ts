@@ -1,5 +1,4 @@
 /** `npm run bench`, `npm run bench -- get list --connections 50 --rounds 3 --peers monolith,petstore`. */
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { workloads } from "../load/workloads.ts";
@@ -7,6 +6,7 @@ import { command, known, listed, wholeNumber } from "../options.ts";
 import { createProgress } from "../progress.ts";
 import { chart } from "../report/chart.ts";
 import { report } from "../report/report.ts";
+import { writeResults } from "../report/write.ts";
 import { compare } from "./compare.ts";
 import { peerNames } from "./peers.ts";
 
@@ -14,7 +14,7 @@ const RESULTS = join(import.meta.dirname, "../results");
 
 const all = workloads.map(({ name }) => name);
 const help = `npm run bench -- [workload ...] [options]     compares the petstore with its peers
-npm run bench -- growth | sizes | engines | links | replicas
+npm run bench -- growth | sizes | engines | links | replicas | overload
                                               see bench/README.md
 
 workloads
@@ -62,10 +62,11 @@ await command(async () => {
     },
     createProgress(),
   );
-  mkdirSync(values.out, { recursive: true });
   const table = report(results);
-  writeFileSync(join(values.out, "latest.json"), `${JSON.stringify(results, undefined, 1)}\n`);
-  writeFileSync(join(values.out, "latest.md"), table);
-  writeFileSync(join(values.out, "latest.svg"), chart(results));
+  writeResults(values.out, {
+    "latest.json": `${JSON.stringify(results, undefined, 1)}\n`,
+    "latest.md": table,
+    "latest.svg": chart(results),
+  });
   process.stdout.write(table);
 });

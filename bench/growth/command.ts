@@ -1,9 +1,9 @@
 /** `npm run bench -- growth`, `npm run bench -- growth --stores mongodb --many 100000`. */
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { command, known, listed, wholeNumber } from "../options.ts";
 import { createProgress } from "../progress.ts";
+import { writeResults } from "../report/write.ts";
 import { measureGrowth, storeNames } from "./growth.ts";
 import { growthReport } from "./report.ts";
 
@@ -47,8 +47,9 @@ await command(async () => {
     },
     createProgress(),
   );
-  mkdirSync(values.out, { recursive: true });
-  writeFileSync(join(values.out, "growth.json"), `${JSON.stringify(results, undefined, 1)}\n`);
-  writeFileSync(join(values.out, "growth.md"), growthReport(results));
+  writeResults(values.out, {
+    "growth.json": `${JSON.stringify(results, undefined, 1)}\n`,
+    "growth.md": growthReport(results),
+  });
   process.stdout.write(growthReport(results));
 });

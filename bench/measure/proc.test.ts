@@ -16,4 +16,5 @@ test("a machine that waits for its disk is not busy", () => {
 
 test("resident memory is in bytes", () => {
   expect(residentOf("Name:\tnode\nVmRSS:\t  2048 kB\nVmSwap:\t 0 kB\n")).toBe(2_097_152);
+  expect(residentOf("Name:\tnode\nState:\tZ (zombie)\n")).toBe(0);
 });

@@ -35,8 +35,8 @@ export function cpuOfMachine(stat: string): { busy: number; total: number } {
   return { busy, total: busy + idle + iowait };
 }
 
-/** Resident memory in bytes: /proc/PID/status. */
-export const residentOf = (status: string): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+/** Resident memory in bytes: /proc/PID/status. A process that has ended and is still listed has none. */
+export const residentOf = (status: string): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 
 const read = (of: number | "self", file: string): string => readFileSync(`/proc/${of}/${file}`, "utf8");
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);

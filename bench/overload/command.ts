@@ -1,10 +1,10 @@
 /** `npm run bench -- overload`, `npm run bench -- overload get --seconds 4`. */
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Workload, workloads } from "../load/workloads.ts";
 import { command, known, wholeNumber } from "../options.ts";
 import { createProgress } from "../progress.ts";
+import { writeResults } from "../report/write.ts";
 import { overloadChart } from "./chart.ts";
 import { measureOverload } from "./measure.ts";
 import { overloadReport } from "./report.ts";
@@ -48,10 +48,11 @@ await command(async () => {
     },
     createProgress(),
   );
-  mkdirSync(values.out, { recursive: true });
   const report = overloadReport(results);
-  writeFileSync(join(values.out, "overload.json"), `${JSON.stringify(results)}\n`);
-  writeFileSync(join(values.out, "overload.md"), report);
-  writeFileSync(join(values.out, "overload.svg"), overloadChart(results));
+  writeResults(values.out, {
+    "overload.json": `${JSON.stringify(results)}\n`,
+    "overload.md": report,
+    "overload.svg": overloadChart(results),
+  });
   process.stdout.write(report);
 });

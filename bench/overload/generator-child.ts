@@ -18,7 +18,7 @@ export interface GeneratorPlan {
   readonly orders: readonly Request[];
   readonly ordersPerSecond: number;
   readonly phases: readonly { readonly seconds: number; readonly perSecond: number }[];
-  /** So many ask at once, each waiting for its answer before it asks again, in place of an open loop. */
+  /** So many ask at once beside it, each waiting for its answer before it asks again. */
   readonly callers?: number;
   readonly connections: number;
   readonly seed: number;
@@ -101,8 +101,10 @@ let from = performance.now();
 for (const [phase, { seconds, perSecond }] of plan.phases.entries()) {
   process.stdout.write("phase\n");
   const until = from + seconds * 1000;
-  if (plan.callers) await closedLoop(plan.callers, until);
-  else await openLoop(phase, from, perSecond, until);
+  await Promise.all([
+    openLoop(phase, from, perSecond, until),
+    ...(plan.callers === undefined ? [] : [closedLoop(plan.callers, until)]),
+  ]);
   from = until;
 }
 /** What is not answered by then never will be. */

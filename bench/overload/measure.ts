@@ -1,16 +1,15 @@
 /** Drives the petstore beyond what it can bear, and writes down what became of the requests and of the processes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { getPriority, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { processNames } from "../../config.ts";
 import { fill, start } from "../compare/running.ts";
 import { openSurroundings, type Surroundings } from "../compare/surroundings.ts";
 import { orders, requestsOf, type Workload } from "../load/workloads.ts";
 import { cpu, machineCpu, resident } from "../measure/proc.ts";
-import { peer } from "../peers/petstore/peer.ts";
+import { nameOf, peer } from "../peers/petstore/peer.ts";
 import type { Progress } from "../progress.ts";
 import type { Counted } from "./counts.ts";
 import type { GeneratorPlan } from "./generator-child.ts";
@@ -36,8 +35,10 @@ export interface OverloadResults extends Counted {
   readonly machine: Surroundings["machine"];
   readonly settings: Settings;
   readonly workload: string;
-  /** Answers a second, with as many callers as bring the most. */
+  /** Answers a second, with as many callers as bring the most, beside the same orders. */
   readonly peak: number;
+  /** By process. */
+  readonly atPeak: Readonly<Record<string, Taken>>;
   readonly shares: readonly number[];
   readonly ordersPerSecond: number;
   /** By phase and process. */
@@ -68,23 +69,23 @@ export async function measureOverload(
   await fill(peer.data, await place(), pets);
   const running = await start(peer, await place());
   stack.defer(() => running.stop());
-  const names = [...processNames];
   const watched = new Map<string, number>([
-    ...running.pids.map((pid): [string, number] => [nameOf(pid, names), pid]),
+    ...running.pids.map((pid): [string, number] => [nameOf(pid), pid]),
     ["mongod", surroundings.mongod],
   ]);
 
   const requests = requestsOf(workload, pets, seed);
   const common = { url: running.url, requests, orders: requestsOf(orders, pets, seed), connections: CONNECTIONS, seed };
-  const closed = (s: number) =>
-    generate({ ...common, callers: CALLERS, ordersPerSecond: 0, phases: [{ seconds: s, perSecond: 0 }] }, watched);
+  const closed = (s: number, ordersPerSecond: number) =>
+    generate({ ...common, callers: CALLERS, ordersPerSecond, phases: [{ seconds: s, perSecond: 0 }] }, watched);
   progress.say("warming up");
-  await closed(3 * seconds);
+  await closed(2 * seconds, 1);
+  const alone = doneOf(await closed(seconds, 0)) / seconds;
+  const ordersPerSecond = Math.max(1, Math.round(ORDERS_SHARE * alone));
   progress.say("measuring the peak");
-  const all = await closed(seconds);
+  const all = await closed(seconds, ordersPerSecond);
   const peak = doneOf(all) / seconds;
   progress.say(`the peak is ${Math.round(peak)} a second`);
-  const ordersPerSecond = Math.max(1, Math.round(ORDERS_SHARE * peak));
   const phases = SHARES.map((share) => ({ seconds, perSecond: share * peak }));
   const { counted, processes, others } = await generate({ ...common, ordersPerSecond, phases }, watched);
   return {
@@ -93,6 +94,7 @@ export async function measureOverload(
     settings,
     workload: workload.name,
     peak,
+    atPeak: all.processes[0] ?? {},
     shares: SHARES,
     ordersPerSecond,
     processes,
@@ -102,12 +104,6 @@ export async function measureOverload(
 }
 
 const doneOf = ({ counted }: { counted: Counted }) => counted.phases[0]?.flood.statuses[200] ?? 0;
-
-/** A process of the petstore is started with its name as its last argument, the gateway with none. */
-function nameOf(pid: number, names: readonly string[]): string {
-  const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-  return names.find((name) => args.includes(name)) ?? "gateway";
-}
 
 async function generate(plan: GeneratorPlan, watched: ReadonlyMap<string, number>) {
   const dir = mkdtempSync(join(tmpdir(), "petstore-overload-"));

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { processNames } from "../../../config.ts";
@@ -32,4 +33,10 @@ export function petstore(
 
 export function onMongodb({ mongoUrl, database }: Place): Environment {
   return { MONGODB_URI: withDatabaseName(mongoUrl, database) };
+}
+
+/** The kind of a process by its id: it is started with its name as its last argument, the gateway with none. */
+export function nameOf(pid: number): string {
+  const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  return processNames.find((name) => args.includes(name)) ?? "gateway";
 }

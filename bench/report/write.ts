@@ -1,0 +1,9 @@
+/** Where results go. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Texts by the names of their files. */
+export function writeResults(dir: string, files: Readonly<Record<string, string>>): void {
+  mkdirSync(dir, { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
+}
