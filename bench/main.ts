@@ -8,6 +8,7 @@ await command(async () => {
   else if (measurement === "engines") await import("./engines/engines.ts");
   else if (measurement === "links") await import("./links/links.ts");
   else if (measurement === "overload") await import("./overload/command.ts");
+  else if (measurement === "watch") await import("./watch/command.ts");
   else if (measurement === "replicas") await import("./replicas.ts");
   else await import("./compare/command.ts");
 });

@@ -14,7 +14,7 @@ const RESULTS = join(import.meta.dirname, "../results");
 
 const all = workloads.map(({ name }) => name);
 const help = `npm run bench -- [workload ...] [options]     compares the petstore with its peers
-npm run bench -- growth | sizes | engines | links | replicas | overload
+npm run bench -- growth | sizes | engines | links | replicas | overload | watch
                                               see bench/README.md
 
 workloads

@@ -1,0 +1,61 @@
+/** `npm run bench -- watch`, `npm run bench -- watch --stores embedded --rate 20`. */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { command, known, listed, wholeNumber } from "../options.ts";
+import { createProgress } from "../progress.ts";
+import { writeResults } from "../report/write.ts";
+import { watchChart } from "./chart.ts";
+import { measureWatch, stores } from "./measure.ts";
+import { watchReport } from "./report.ts";
+
+const help = `npm run bench -- watch [options]     what a thousand watchers of pets cost, and how soon they hear
+
+Pets are written at an even rate, in turns with watchers and without.
+
+options
+  --watchers 1000     streams of WatchPets; 1000 is the most that a process has by default
+  --connection 20     streams of one connection, 20 at most
+  --rate 10           writes a second
+  --seconds 6         how long each turn lasts
+  --rounds 3          each of two turns
+  --stores ${stores.join(",")}
+  --out DIR           where watch.json, watch.md and watch.svg are written; bench/results by default
+  --help
+`;
+
+const options = {
+  watchers: { type: "string", default: "1000" },
+  connection: { type: "string", default: "20" },
+  rate: { type: "string", default: "10" },
+  seconds: { type: "string", default: "6" },
+  rounds: { type: "string", default: "3" },
+  stores: { type: "string", default: stores.join(",") },
+  out: { type: "string", default: join(import.meta.dirname, "../results") },
+  help: { type: "boolean", default: false },
+} as const;
+
+await command(async () => {
+  const { values } = parseArgs({ args: process.argv.slice(3), options });
+  if (values.help) {
+    process.stdout.write(help);
+    return;
+  }
+  const results = await measureWatch(
+    {
+      watchers: wholeNumber("--watchers", values.watchers),
+      perConnection: Math.min(20, wholeNumber("--connection", values.connection)),
+      rate: wholeNumber("--rate", values.rate),
+      seconds: wholeNumber("--seconds", values.seconds),
+      rounds: wholeNumber("--rounds", values.rounds),
+    },
+    known("store", listed(values.stores), stores),
+    createProgress(),
+  );
+  const report = watchReport(results);
+  writeResults(values.out, {
+    "watch.json": `${JSON.stringify(results)}\n`,
+    "watch.md": report,
+    "watch.svg": watchChart(results),
+  });
+  process.stdout.write(report);
+});
