@@ -9,10 +9,11 @@ FROM ${NODE_IMAGE} AS packages
 WORKDIR /petstore
 COPY package.json package-lock.json .npmrc ./
 COPY packages packages
-# The code generators are dependencies, for an installation runs them. Here the next stage does, and they stay behind.
+# What generates code and builds the console are dependencies, for an installation runs them. Here the next stage does, and they stay behind.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts \
   && npm uninstall --omit=dev --omit=optional --ignore-scripts --no-save \
-    @bufbuild/buf @bufbuild/protoc-gen-es @bufbuild/protoplugin
+    @bufbuild/buf @bufbuild/protoc-gen-es @bufbuild/protoplugin \
+    @preact/signals preact rolldown
 
 FROM ${NODE_IMAGE} AS generated
 WORKDIR /petstore
@@ -22,6 +23,7 @@ RUN npm ci --omit=dev --ignore-scripts
 COPY buf.yaml buf.gen.yaml ./
 COPY proto proto
 COPY scripts scripts
+COPY console console
 RUN npm run generate
 
 FROM ${NODE_IMAGE}
@@ -35,6 +37,7 @@ WORKDIR /petstore
 COPY --from=packages /petstore/node_modules node_modules
 COPY --from=generated /petstore/proto/gen proto/gen
 COPY package.json config.ts errors.ts start.ts ./
+COPY --from=generated /petstore/console/dist console/dist
 COPY gateway gateway
 COPY launcher launcher
 COPY packages packages

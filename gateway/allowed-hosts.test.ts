@@ -1,6 +1,8 @@
 /** DNS rebinding, and what every answer tells browsers. */
+import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { petstoreConsole } from "./console.ts";
 import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { health } from "./health.ts";
@@ -22,6 +24,7 @@ beforeAll(async () => {
     allowedHosts: ["shop.example"],
     everywhere: cors(["*"]),
     plugins: [
+      petstoreConsole({ basePath: "" }),
       docs({ basePath: "", title: "Petstore", document: async () => "{}" }),
       health({ ...common, services: [], isAccepting: () => true } as never),
       rpcEndpoint({ ...common, services, limits: { ...testLimits, rpcBytes: 1024 } }),
@@ -30,6 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.app.close());
 
+const script = readdirSync("console/dist/assets").find((name) => name.endsWith(".js"));
 const GET_PET = "/petstore.pet.v1.PetService/GetPet";
 const requests: readonly [what: string, line: string, more: string, statusWhenAllowed: number][] = [
   ["an operation", "GET /pets/1", "", 200],
@@ -41,6 +45,8 @@ const requests: readonly [what: string, line: string, more: string, statusWhenAl
   ["a preflight", "OPTIONS /pets", "origin: http://a.example\r\naccess-control-request-method: PUT\r\n", 204],
   ["OPTIONS", "OPTIONS /pets", "", 204],
   ["the page", "GET /docs", "", 200],
+  ["the console", "GET /", "accept: text/html\r\n", 200],
+  ["a file of the console", `GET /console/${script}`, "", 200],
   ["the document", "GET /openapi.json", "", 200],
   ["health", "GET /healthz", "", 200],
 ];

@@ -1,4 +1,4 @@
-/** Puts the gateway together: transports, both endpoints, the document, health. */
+/** Puts the gateway together: transports, both endpoints, the console, the document, health. */
 
 import { createAdmission } from "@petstore/rpc/admission/admission";
 import { withAdmission } from "@petstore/rpc/admission/transport";
@@ -19,6 +19,7 @@ import { buildGateway, TITLE } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
 import type { GatewayConfig } from "./config.ts";
+import { petstoreConsole } from "./console.ts";
 import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { errorOptions } from "./errors.ts";
@@ -70,6 +71,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     deprecation,
     everywhere: cors(config.corsOrigins),
     plugins: [
+      petstoreConsole({ basePath }),
       docs({ basePath, title: TITLE, document: () => documentOf(config) }),
       health({ basePath, services, isAccepting: () => closing.isAccepting(), ...realTime }),
       rpcEndpoint({ basePath, services, limits, draining: draining.signal, ...realTime }),

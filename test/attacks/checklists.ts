@@ -53,7 +53,7 @@ export const owasp: readonly Risk[] = [
   },
   {
     name: "API8 Security misconfiguration",
-    by: ["start", "tls", "rebinding", "browsers", "errors", "secrets", "containers"],
+    by: ["start", "tls", "rebinding", "browsers", "console", "errors", "secrets", "containers"],
     answer: "The defaults are safe on one machine, and a wrong value is refused at the start.",
   },
   {

@@ -412,6 +412,38 @@ export const protections = {
       ),
     ],
   },
+  console: {
+    protection:
+      "The console runs its own two files and nothing else, shows what it was told as text, and keeps the credential in its tab until somebody signs out",
+    trials: [
+      trial("a record whose name is a script", "test/console/console.test.ts", "a name that looks like HTML is text"),
+      trial(
+        "a script or a style from elsewhere, a frame around the page, a form that sends elsewhere",
+        "gateway/console.test.ts",
+        "the browser is told to run and load nothing from elsewhere, and nothing that stands in the page",
+      ),
+      trial(
+        "the page by a name that was rebound, its files taken for something else, cookies",
+        "gateway/allowed-hosts.test.ts",
+        "a file of the console",
+      ),
+      trial(
+        "looking for the credential in the page, its address, its requests, cookies, what outlives the tab, and logs",
+        "test/console/sign-in.test.ts",
+        "asks who calls, keeps the key for the tab alone, and shows it nowhere",
+      ),
+      trial(
+        "signing in where somebody else was, and looking for what they saw and wrote",
+        "test/console/sign-in.test.ts",
+        "what a caller was shown, and had begun, is gone with the caller",
+      ),
+      trial(
+        "names in a request that lead to other files",
+        "gateway/console.test.ts",
+        "behind a prefix the page is found without its slash, and there is none elsewhere",
+      ),
+    ],
+  },
   errors: {
     protection: "Errors tell nothing of the inside",
     trials: [

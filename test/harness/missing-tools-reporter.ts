@@ -18,7 +18,7 @@ const DISK = `
   To run it, be root on Linux, where a small disk can be mounted.
 `;
 const CHROMIUM = `
-  NOT RUN: the tests in a browser, for there is no Chromium here.
+  NOT RUN: the tests of the console in a browser, for there is no Chromium here.
   To run them, install one (Debian: apt-get install chromium).
 `;
 

@@ -12,7 +12,7 @@ interface Source {
 
 const isTest = (path: string) =>
   /\.test\.ts$|\/fixtures\/|\/testdata\/|\/conformance\/|conformance\.ts$|crash-child/.test(path);
-const sources: Source[] = globSync("{packages,services,gateway,launcher}/**/*.ts")
+const sources: Source[] = globSync("{packages,services,gateway,launcher,console,examples}/**/*.{ts,tsx}")
   .concat("config.ts", "errors.ts", "start.ts")
   .filter((path) => !isTest(path))
   .map((path) => {
@@ -82,7 +82,19 @@ describe("layers", () => {
     expect(
       offenders(/^packages\/client\//, (name) => !own(name) && !/^@(bufbuild\/protobuf|connectrpc\/)/.test(name)),
     ).toEqual([]);
-    expect(offenders(/^(?!packages\/client\/)/, own)).toEqual([]);
+    expect(offenders(/^(?!packages\/client\/|console\/)/, own)).toEqual([]);
+  });
+  test("the console knows the client and what it is drawn with, and nobody knows it", () => {
+    const own = (path: string) => path.startsWith("console/");
+    const known =
+      /^(packages\/client(\.ts|\/heard\.ts|\/gen\/.*)|preact(\/hooks)?|@preact\/signals|@bufbuild\/protobuf(\/\w+)?|@connectrpc\/connect(-web)?)$/;
+    expect(offenders(/^console\//, (name) => !own(name) && !known.test(name))).toEqual([]);
+    expect(offenders(/^(?!console\/)/, own)).toEqual([]);
+  });
+  test("an example knows what its readers have: packages, and code generated from the contract", () => {
+    const inside = /^(services|gateway|launcher|packages\/\w+\/|config|errors|start)/;
+    expect(offenders(/^examples\//, (name) => inside.test(name))).toEqual([]);
+    expect(offenders(/^(?!examples\/)/, (name) => name.startsWith("examples/"))).toEqual([]);
   });
   test("packages know each other in one direction", () => {
     const packageOf = (path: string) => /^packages\/(\w+)\//.exec(path)?.[1];
@@ -126,7 +138,7 @@ describe("purity", () => {
     expect(holders(/new ConnectError\(/).filter((path) => !/^(packages\/rpc|gateway)\//.test(path))).toEqual([]);
   });
   test("the environment is read by config and handed over by entry files", () => {
-    const allowed = /^((\w+\/)?config|(services|gateway)\/main|start)\.ts$/;
+    const allowed = /^((\w+\/)?config|(services|gateway)\/main|start|examples\/.*)\.ts$/;
     expect(holders(/process\.env/).filter((path) => !allowed.test(path))).toEqual([]);
   });
   test("time, chance and timers are handed in below the entry files", () => {

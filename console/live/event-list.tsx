@@ -1,0 +1,119 @@
+/** The latest events: as a page of its own, and beside every other one. */
+import { useSignal } from "@preact/signals";
+import { Chip } from "../parts/status.tsx";
+import type { Kind } from "../records/changes.ts";
+import { hrefOf } from "../route.ts";
+import { type LiveEvent, wordsOf } from "./events.ts";
+import { denied, kinds, liveState, readScopes } from "./state.ts";
+import { events } from "./watch.ts";
+
+/** Beside another page. */
+const FEW = 14;
+
+export function Events() {
+  const kind = useSignal("");
+  const held = useSignal<readonly LiveEvent[] | undefined>(undefined);
+  const shown = (held.value ?? events.value).filter((event) => kind.value === "" || event.kind === kind.value);
+  return (
+    <>
+      <header class="head">
+        <div>
+          <h1 tabIndex={-1}>Events</h1>
+          <p class="quiet">What happens in the store, as it happens, whoever does it. Programs read the same.</p>
+        </div>
+        <button
+          type="button"
+          aria-pressed={held.value !== undefined}
+          onClick={() => {
+            held.value = held.value ? undefined : events.value;
+          }}
+        >
+          {held.value ? "Go on" : "Hold still"}
+        </button>
+      </header>
+      <div class="tools">
+        <search class="filters">
+          <label>
+            Kind
+            <select
+              value={kind.value}
+              onChange={(event) => {
+                kind.value = event.currentTarget.value;
+              }}
+            >
+              <option value="">any</option>
+              {kinds.filter(isTold).map((each) => (
+                <option key={each} value={each}>
+                  {each}
+                </option>
+              ))}
+            </select>
+          </label>
+        </search>
+        <code class="quiet">curl -N {new URL("events", document.baseURI).href}</code>
+      </div>
+      <Untold />
+      <EventList shown={shown} label="Events, the latest first" />
+    </>
+  );
+}
+
+export function Rail() {
+  return (
+    <aside class="rail" aria-label="Latest events">
+      <h2>
+        <a href={hrefOf("events")}>Latest events</a>
+      </h2>
+      <Untold />
+      <EventList shown={events.value.slice(0, FEW)} label="Latest events" />
+    </aside>
+  );
+}
+
+/** A time of today, of other days with the date. */
+const when = (time: Date): string =>
+  time.toDateString() === new Date().toDateString() ? time.toLocaleTimeString() : time.toLocaleString();
+
+const isTold = (kind: Kind) => !denied.value.includes(kind);
+const plurals: Readonly<Record<Kind, string>> = {
+  pet: "pets",
+  category: "categories",
+  order: "orders",
+  inventory: "stock",
+};
+const list = (words: readonly string[]) => new Intl.ListFormat("en").format(words);
+
+function Untold() {
+  const untold = kinds.filter((kind) => !isTold(kind));
+  if (untold.length === 0) return null;
+  return (
+    <p class="quiet untold">
+      Nothing is told of {list(untold.map((kind) => plurals[kind]))}: your credential lacks{" "}
+      {list(untold.map((kind) => readScopes[kind]))}.
+    </p>
+  );
+}
+
+function EventList({ shown, label }: { readonly shown: readonly LiveEvent[]; readonly label: string }) {
+  if (shown.length === 0) {
+    const isRefused = liveState.value === "refused";
+    return (
+      <p class="empty">
+        {isRefused
+          ? "This petstore tells no events, or not to you."
+          : "Nothing has happened since this page was opened."}
+      </p>
+    );
+  }
+  return (
+    <ol class="events" aria-label={label}>
+      {shown.map(({ id, kind, what, time, record }) => (
+        <li key={`${kind} ${id}`} class="event">
+          <Chip word={what} />
+          <span>{wordsOf(kind, record)}</span>
+          {time && <time dateTime={time.toISOString()}>{when(time)}</time>}
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,112 @@
+/** Reads a stream of events for as long as it is wanted, through everything that can end it. */
+import { heard } from "../../packages/client/heard.ts";
+import type { Kind } from "../records/changes.ts";
+import type { Told } from "./events.ts";
+import { kinds as allKinds, type LiveState } from "./state.ts";
+
+/** Why there is no stream. */
+export class Refusal extends Error {
+  readonly code: string;
+  /** How long the petstore asks to wait. */
+  readonly retryAfterMs: number;
+  /** The records that the caller may not read, where it is for these. */
+  readonly denied: Kind | undefined;
+  constructor(code: string, message: string, retryAfterMs = 0, denied?: Kind) {
+    super(message);
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+    this.denied = denied;
+  }
+}
+
+export interface FollowOptions {
+  /**
+   * Opens the stream of these kinds behind this id, from now on where it is empty. Fails with a Refusal, or with whatever
+   * else broke.
+   */
+  readonly open: (kinds: readonly Kind[], lastId: string, signal: AbortSignal) => AsyncIterable<Told>;
+  readonly take: (event: NonNullable<Told["event"]>) => void;
+  /** Nobody knows what happened before: whatever was read may be old. */
+  readonly lost: () => void;
+  /** These records are not for the caller: it goes on without them. */
+  readonly deny: (kind: Kind) => void;
+  /** Another attempt would end the same. */
+  readonly refuse: (refusal: Refusal) => void;
+  readonly show: (state: LiveState) => void;
+  /** Resolves after so many milliseconds, or when the signal is aborted. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+}
+
+const FIRST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 10_000;
+/** Attempts that fail one after the other, until people are told that nothing answers. */
+const OFFLINE_AFTER = 3;
+
+/** Another attempt would end the same. */
+const FINAL = new Set(["UNAUTHENTICATED", "PERMISSION_DENIED", "ROUTE_NOT_FOUND", "NOT_ACCEPTABLE", "INVALID_QUERY"]);
+/** The place is not known any more, or none of this petstore's: the only way on is to begin again. */
+const LOST = new Set(["EVENTS_EXPIRED", "INVALID_HEADER"]);
+
+export interface Following {
+  /** Goes on where it ended last, until the signal is aborted; resolves then, or when it is refused. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createFollowing(options: FollowOptions): Following {
+  const { open, take, lost, deny, refuse, show, sleep, random } = options;
+  let lastId = "";
+  let kinds = allKinds;
+
+  /** Resolves when the stream ended in good order. */
+  async function read(signal: AbortSignal, began: () => void): Promise<void> {
+    let isNew = lastId === "";
+    for await (const { id, event, error } of heard((own) => open(kinds, lastId, own), signal, sleep)) {
+      if (signal.aborted) return;
+      if (error) throw new Refusal(error.code, error.message);
+      if (id === undefined) continue;
+      began();
+      if (isNew) lost();
+      isNew = false;
+      // The event first: a place behind what was not taken would be a gap.
+      if (event) take(event);
+      lastId = id;
+    }
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    let failures = 0;
+    while (!signal.aborted) {
+      let pauseMs = 0;
+      try {
+        await read(signal, () => {
+          failures = 0;
+          show("live");
+        });
+      } catch (thrown) {
+        if (signal.aborted) return;
+        if (thrown instanceof Refusal) {
+          if (LOST.has(thrown.code)) lastId = "";
+          if (thrown.denied && kinds.includes(thrown.denied)) {
+            kinds = kinds.filter((kind) => kind !== thrown.denied);
+            deny(thrown.denied);
+            if (kinds.length > 0) continue;
+          }
+          if (FINAL.has(thrown.code)) {
+            show("refused");
+            return refuse(thrown);
+          }
+          pauseMs = thrown.retryAfterMs;
+        }
+      }
+      if (signal.aborted) return;
+      failures++;
+      show(failures > OFFLINE_AFTER ? "offline" : "reconnecting");
+      // Full jitter, so that all pages do not come back at once.
+      const jitter = random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
+      await sleep(Math.max(pauseMs, jitter), signal);
+    }
+  }
+  return { run };
+}

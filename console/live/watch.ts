@@ -1,0 +1,113 @@
+/**
+ * What happens in the store, by `GET /events`: one connection for all kinds of records, for a browser has six to an origin
+ * over HTTP/1.1. Read with fetch, since an EventSource can't send a credential. A page that nobody looks at holds none.
+ */
+import { batch } from "@preact/signals";
+import { baseUrl } from "../petstore.ts";
+import { type Kind, missed, tell } from "../records/changes.ts";
+import { credential, isAsked, ofCaller, sessions } from "../session.ts";
+import { type LiveEvent, readTold, type Told } from "./events.ts";
+import { createFollowing, Refusal } from "./follow.ts";
+import { readLines } from "./lines.ts";
+import { denied, kinds, liveState, readScopes } from "./state.ts";
+
+/** Older ones are forgotten. */
+const MAX_EVENTS = 200;
+
+/** Newest first. */
+export const events = ofCaller<readonly LiveEvent[]>([]);
+
+async function* open(asked: readonly Kind[], lastId: string, signal: AbortSignal): AsyncGenerator<Told> {
+  const query = asked.length < kinds.length ? `?types=${asked}` : "";
+  const response = await fetch(`${baseUrl}/events${query}`, {
+    signal,
+    cache: "no-store",
+    headers: {
+      Accept: "application/x-ndjson",
+      ...(lastId !== "" && { "Last-Event-ID": lastId }),
+      ...(credential.peek() !== "" && { Authorization: `Bearer ${credential.peek()}` }),
+    },
+  });
+  if (!response.ok || !response.body) throw await refusalOf(response);
+  for await (const line of readLines(chunksOf(response.body))) {
+    const told = readTold(line);
+    if (told.error?.code === "UNAUTHENTICATED") isAsked.value = true; // the credential has ended, and the stream with it
+    yield told;
+  }
+}
+
+/** Safari can't iterate over a stream. */
+async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
+  } finally {
+    void reader.cancel().catch(() => {});
+  }
+}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+  const record = (await response.json().catch(() => ({}))) as { readonly code?: string; readonly message?: string };
+  const retryAfterMs = (Number(response.headers.get("retry-after")) || 0) * 1_000;
+  // RFC 6750, 3: the scope that is missing.
+  const [, scope] = / scope="([^"]*)"/.exec(response.headers.get("www-authenticate") ?? "") ?? [];
+  const missing = kinds.find((kind) => readScopes[kind] === scope);
+  return new Refusal(record.code ?? "UNAVAILABLE", record.message ?? "", retryAfterMs, missing);
+}
+
+function take(event: LiveEvent): void {
+  // Told again after a reconnection.
+  if (events.peek().some(({ id, kind }) => id === event.id && kind === event.kind)) return;
+  batch(() => {
+    events.value = [event, ...events.peek()].slice(0, MAX_EVENTS);
+    tell({ kind: event.kind, record: event.record, isDeleted: event.what === "deleted", isOwn: false });
+  });
+}
+
+const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done); // one is left behind by each attempt otherwise
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+  });
+
+const newFollowing = () =>
+  createFollowing({
+    open,
+    take,
+    lost: () => void missed.value++,
+    deny: (kind) => {
+      denied.value = [...denied.peek(), kind];
+    },
+    refuse: ({ code }) => {
+      if (code === "UNAUTHENTICATED") isAsked.value = true;
+    },
+    show: (state) => {
+      liveState.value = state;
+    },
+    sleep,
+    random: Math.random,
+  });
+
+/** Follows while the page is looked at, as whoever is signed in. */
+export function watch(): void {
+  let following = newFollowing();
+  let over = new AbortController();
+  const go = () => {
+    over.abort();
+    over = new AbortController();
+    if (document.hidden) liveState.value = "resting";
+    else void following.run(over.signal);
+  };
+  document.addEventListener("visibilitychange", go);
+  // Another caller may see other things: begins with now.
+  sessions.subscribe(() => {
+    following = newFollowing();
+    liveState.value = "connecting";
+    go();
+  });
+}

@@ -1,0 +1,47 @@
+/** Asks before something goes, and says why it may not. */
+import { isPetstoreError, type PetstoreError } from "@petstore/client";
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { Dialog } from "./dialog.tsx";
+import { Problem } from "./problem.tsx";
+
+interface ConfirmProps {
+  readonly title: string;
+  readonly action: string;
+  readonly run: () => Promise<void>;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+export function Confirm({ title, action, run, onClose, children }: ConfirmProps) {
+  const problem = useSignal<PetstoreError | undefined>(undefined);
+  const isSending = useSignal(false);
+  async function confirm(): Promise<void> {
+    if (isSending.value) return;
+    isSending.value = true;
+    problem.value = undefined;
+    try {
+      await run();
+      onClose();
+    } catch (thrown) {
+      if (!isPetstoreError(thrown)) throw thrown;
+      problem.value = thrown;
+    } finally {
+      isSending.value = false;
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="body">{children}</div>
+      {problem.value && <Problem error={problem.value} />}
+      <footer>
+        <button type="button" onClick={onClose}>
+          Never mind
+        </button>
+        <button type="button" class="danger" aria-disabled={isSending.value} onClick={confirm}>
+          {action}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

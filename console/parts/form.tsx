@@ -1,0 +1,221 @@
+/** A form in a dialog. What is wrong is said by the petstore, and shown at the field that it is about. */
+import { isPetstoreError, type PetstoreError, type Reason } from "@petstore/client";
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { Dialog } from "./dialog.tsx";
+import { type FieldErrors, fieldErrors, InvalidInput } from "./field-errors.ts";
+import { Problem } from "./problem.tsx";
+
+/** By the names of the fields, as they stand in the form. */
+export type Values = Readonly<Record<string, string>>;
+
+export interface FieldSpec {
+  readonly name: string;
+  readonly label: string;
+  readonly kind?: "text" | "lines" | "number" | "moment" | "check" | "secret";
+  readonly options?: readonly (readonly [value: string, label: string])[] | undefined;
+  readonly hint?: ComponentChildren;
+}
+
+/** The record as somebody else left it. */
+export interface Theirs {
+  readonly values: Values;
+  readonly etag: string;
+}
+
+export interface RecordFormProps {
+  readonly title: string;
+  readonly submitLabel: string;
+  readonly fields: readonly FieldSpec[];
+  readonly initial?: Values;
+  /** Fields that reasons other than VALIDATION_FAILED are about. */
+  readonly fieldOf?: Partial<Record<Reason, string>>;
+  /** Of the record as it was read: what is submitted is to change no other. */
+  readonly etag?: string;
+  readonly submit: (values: Values, etag: string) => Promise<void>;
+  /** Reads the record again after a conflict. */
+  readonly theirs?: () => Promise<Theirs | undefined>;
+  readonly onClose: () => void;
+}
+
+export function RecordForm({
+  title,
+  submitLabel,
+  fields,
+  initial = {},
+  fieldOf,
+  etag = "",
+  submit,
+  theirs,
+  onClose,
+}: RecordFormProps) {
+  const values = useSignal<Values>(initial);
+  const errors = useSignal<FieldErrors>({});
+  const problem = useSignal<PetstoreError | undefined>(undefined);
+  const conflict = useSignal<Values | undefined>(undefined);
+  const condition = useSignal(etag);
+  const isSending = useSignal(false);
+  const form = useRef<HTMLFormElement>(null);
+
+  async function send(event: Event): Promise<void> {
+    event.preventDefault();
+    if (isSending.value) return;
+    isSending.value = true;
+    problem.value = undefined;
+    conflict.value = undefined;
+    errors.value = {};
+    try {
+      await submit(values.value, condition.value);
+      onClose();
+    } catch (thrown) {
+      if (!isPetstoreError(thrown) && !(thrown instanceof InvalidInput)) throw thrown;
+      const names = fields.map(({ name }) => name);
+      errors.value = fieldErrors(thrown, names, fieldOf);
+      if (isPetstoreError(thrown) && thrown.reason === "ETAG_MISMATCH" && theirs) await meet(theirs);
+      else if (isPetstoreError(thrown) && Object.keys(errors.value).length === 0) problem.value = thrown;
+    } finally {
+      isSending.value = false;
+    }
+  }
+
+  async function meet(read: () => Promise<Theirs | undefined>): Promise<void> {
+    try {
+      const now = await read();
+      if (now) condition.value = now.etag;
+      conflict.value = now?.values;
+    } catch (thrown) {
+      if (!isPetstoreError(thrown)) throw thrown;
+      problem.value = thrown;
+    }
+  }
+
+  const wrong = errors.value;
+  useEffect(() => {
+    if (Object.keys(wrong).length > 0) form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [wrong]);
+
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form ref={form} noValidate onSubmit={send}>
+        {fields.map((spec) => (
+          <Field
+            key={spec.name}
+            spec={spec}
+            value={values.value[spec.name] ?? ""}
+            error={wrong[spec.name]}
+            onInput={(value) => {
+              values.value = { ...values.value, [spec.name]: value };
+            }}
+          />
+        ))}
+        {problem.value && <Problem error={problem.value} />}
+        {conflict.value && (
+          <Conflict
+            fields={fields}
+            mine={values.value}
+            theirs={conflict.value}
+            onTake={(taken) => {
+              values.value = taken;
+              conflict.value = undefined;
+            }}
+          />
+        )}
+        <footer>
+          <button type="button" onClick={onClose}>
+            Never mind
+          </button>
+          <button type="submit" class="primary" aria-disabled={isSending.value}>
+            {submitLabel}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+interface ConflictProps {
+  readonly fields: readonly FieldSpec[];
+  readonly mine: Values;
+  readonly theirs: Values;
+  readonly onTake: (values: Values) => void;
+}
+
+function Conflict({ fields, mine, theirs, onTake }: ConflictProps) {
+  const others = fields.filter(({ name }) => (mine[name] ?? "") !== (theirs[name] ?? ""));
+  return (
+    <div class="problem" role="alert">
+      <p>
+        <code class="reason">ETAG_MISMATCH</code> Somebody changed it meanwhile.{" "}
+        {others.length > 0 &&
+          `Theirs: ${others.map(({ name, label }) => `${label} “${theirs[name] ?? ""}”`).join(", ")}. `}
+        Send yours again to put it over theirs, or take theirs.
+      </p>
+      <button type="button" onClick={() => onTake(theirs)}>
+        Take theirs
+      </button>
+    </div>
+  );
+}
+
+interface FieldProps {
+  readonly spec: FieldSpec;
+  readonly value: string;
+  readonly error: string | undefined;
+  readonly onInput: (value: string) => void;
+}
+
+const inputType = { text: "text", number: "text", moment: "datetime-local", secret: "password" } as const;
+
+export function Field({ spec: { name, label, kind = "text", options, hint }, value, error, onInput }: FieldProps) {
+  const id = `field-${name}`;
+  const common = {
+    id,
+    name,
+    "aria-invalid": error !== undefined,
+    "aria-describedby": [error && `${id}-error`, hint && `${id}-hint`].filter(Boolean).join(" ") || undefined,
+  };
+  const typed = (event: Event) => onInput((event.currentTarget as HTMLInputElement).value);
+  return (
+    <div class={`field ${kind}`}>
+      <label for={id}>{label}</label>
+      {options ? (
+        <select {...common} value={value} onChange={typed}>
+          {options.map(([option, text]) => (
+            <option key={option} value={option}>
+              {text}
+            </option>
+          ))}
+        </select>
+      ) : kind === "lines" ? (
+        <textarea {...common} rows={3} value={value} onInput={typed} />
+      ) : kind === "check" ? (
+        <input
+          {...common}
+          type="checkbox"
+          checked={value === "true"}
+          onChange={(event) => onInput(`${event.currentTarget.checked}`)}
+        />
+      ) : (
+        <input
+          {...common}
+          type={inputType[kind] as "text"}
+          inputMode={kind === "number" ? "numeric" : undefined}
+          autocomplete="off"
+          value={value}
+          onInput={typed}
+        />
+      )}
+      {error !== undefined && (
+        <p class="wrong" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
+      {hint && (
+        <p class="quiet" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,143 @@
+/** A list as a table, whose rows show that they have come or changed. */
+import type { PetstoreError } from "@petstore/client";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import { liveState } from "../live/state.ts";
+import type { Kind, Kinds } from "../records/changes.ts";
+import { createPagedList, type Mark, type PagedList, type PagedListOptions } from "../records/paged-list.ts";
+import { signOut } from "../session.ts";
+import { Problem, type ProblemProps } from "./problem.tsx";
+
+/** A list for as long as the view is shown, another one when `filter` changes. */
+export function usePagedList<K extends Kind>(filter: string, options: () => PagedListOptions<K>): PagedList<Kinds[K]> {
+  const list = useMemo(() => createPagedList(options()), [filter]);
+  useEffect(() => () => list.close(), [list]);
+  return list;
+}
+
+export interface Column<T> {
+  readonly label: string;
+  readonly cell: (record: T) => ComponentChildren;
+  /** Names the row. */
+  readonly isHead?: boolean;
+  readonly isNumber?: boolean;
+}
+
+interface ListViewProps<T> {
+  readonly title: string;
+  readonly intro: ComponentChildren;
+  readonly list: PagedList<T>;
+  readonly idOf: (record: T) => bigint;
+  readonly columns: readonly Column<T>[];
+  readonly actions: (record: T) => ComponentChildren;
+  readonly filters: ComponentChildren;
+  readonly create?: { readonly label: string; readonly onClick: () => void };
+  readonly empty: ComponentChildren;
+}
+
+export function ListView<T>({ title, intro, list, idOf, columns, actions, filters, create, empty }: ListViewProps<T>) {
+  const listing = list.listing.value;
+  const { items = [], isWhole = false } = listing ?? {};
+  const isLoading = list.isLoading.value;
+  const error = list.error.value;
+  return (
+    <>
+      <header class="head">
+        <div>
+          <h1 tabIndex={-1}>{title}</h1>
+          <p class="quiet">{intro}</p>
+        </div>
+        {create && (
+          <button type="button" class="primary" onClick={create.onClick}>
+            {create.label}
+          </button>
+        )}
+      </header>
+      <div class="tools">
+        {filters}
+        <button type="button" onClick={() => void list.refresh()}>
+          {liveState.value === "live" ? "Read again" : "Refresh"}
+        </button>
+      </div>
+      {error && <Problem error={error} act={wayOut(error, () => void list.refresh())} />}
+      {isWhole && items.length === 0 && !error && <div class="empty">{empty}</div>}
+      {items.length > 0 && (
+        <table aria-busy={isLoading}>
+          <caption class="unseen">{title}</caption>
+          <thead>
+            <tr>
+              {columns.map(({ label, isNumber }) => (
+                <th key={label} scope="col" class={isNumber ? "number" : undefined}>
+                  {label}
+                </th>
+              ))}
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {items.map((record) => (
+              <Row
+                key={`${idOf(record)}`}
+                {...{ record, columns, actions }}
+                mark={list.marks.value.get(idOf(record))}
+                id={idOf(record)}
+              />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {(items.length > 0 || (listing && !isWhole)) && (
+        <p class="pager">
+          <span class="quiet">
+            {items.length}
+            {isWhole ? "" : "+"} shown
+          </span>
+          {!isWhole && (
+            <button type="button" aria-disabled={isLoading} onClick={() => void (isLoading || list.more())}>
+              More
+            </button>
+          )}
+        </p>
+      )}
+      {!listing && isLoading && <p class="quiet">Reading…</p>}
+    </>
+  );
+}
+
+function wayOut({ reason }: PetstoreError, retry: () => void): ProblemProps["act"] {
+  // The same credential may never read it.
+  if (reason === "PERMISSION_DENIED") return { label: "Sign in with another credential", onClick: signOut };
+  // Who is not known is asked again.
+  return { label: reason === "UNAUTHENTICATED" ? "Sign in" : "Try again", onClick: retry };
+}
+
+interface RowProps<T> {
+  readonly id: bigint;
+  readonly record: T;
+  readonly columns: readonly Column<T>[];
+  readonly actions: (record: T) => ComponentChildren;
+  readonly mark: Mark | undefined;
+}
+
+function Row<T>({ id, record, columns, actions, mark }: RowProps<T>) {
+  // Another name each time, so that the animation begins again.
+  const flash = mark && `${mark.what}-${mark.times % 2}`;
+  return (
+    <tr data-id={`${id}`} data-flash={flash}>
+      {columns.map(({ label, cell, isHead, isNumber }) =>
+        isHead ? (
+          <th key={label} scope="row" data-label={label} class={isNumber ? "number" : undefined}>
+            {cell(record)}
+          </th>
+        ) : (
+          <td key={label} data-label={label} class={isNumber ? "number" : undefined}>
+            {cell(record)}
+          </td>
+        ),
+      )}
+      <td class="actions">{actions(record)}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,32 @@
+/** An error in the petstore's own words: its reason, and what to do. */
+import type { PetstoreError, Reason } from "@petstore/client";
+
+/** Where the petstore itself says nothing, for no answer came. */
+const ownWords: Partial<Record<Reason, string>> = {
+  UNREACHABLE:
+    "No answer came. Is the petstore running? What was sent may have been done: look before you send it again.",
+};
+
+export const wordsOf = ({ reason, message }: PetstoreError): string => ownWords[reason] ?? message;
+
+export interface ProblemProps {
+  readonly error: PetstoreError;
+  /** What may help. */
+  readonly act?: { readonly label: string; readonly onClick: () => void };
+}
+
+export function Problem({ error, act }: ProblemProps) {
+  return (
+    <div class="problem" role="alert">
+      <p>
+        <code class="reason">{error.reason}</code> {wordsOf(error)}
+      </p>
+      {error.requestId && <p class="quiet">Request {error.requestId}</p>}
+      {act && (
+        <button type="button" onClick={act.onClick}>
+          {act.label}
+        </button>
+      )}
+    </div>
+  );
+}

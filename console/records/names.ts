@@ -1,0 +1,60 @@
+/** What pets and categories are called, for pages that show their identifiers. Asked for together, and kept up to date. */
+import { petstore } from "../petstore.ts";
+import { ofCaller, sessions } from "../session.ts";
+import { listen, whenMissed } from "./changes.ts";
+
+type Named = "pet" | "category";
+
+/** As many as one call may ask for. */
+const MAX_IDS = 100;
+
+const names = {
+  pet: ofCaller<ReadonlyMap<bigint, string>>(new Map()),
+  category: ofCaller<ReadonlyMap<bigint, string>>(new Map()),
+};
+/** Identifiers that were asked for, whether or not there was an answer. */
+const asked = { pet: new Set<bigint>(), category: new Set<bigint>() };
+const wanted = { pet: new Set<bigint>(), category: new Set<bigint>() };
+
+const readers = {
+  pet: async (petId: bigint[]) => (await petstore.pets.batchGetPets({ petId })).pets,
+  category: async (categoryId: bigint[]) => (await petstore.categories.batchGetCategories({ categoryId })).categories,
+};
+
+/** The name, or undefined until it is known: then whatever shows it is drawn again. */
+export function nameOf(kind: Named, id: bigint): string | undefined {
+  const name = names[kind].value.get(id);
+  if (name === undefined && !asked[kind].has(id)) {
+    asked[kind].add(id);
+    if (wanted[kind].size === 0) queueMicrotask(() => void read(kind));
+    wanted[kind].add(id);
+  }
+  return name;
+}
+
+async function read(kind: Named): Promise<void> {
+  const ids = [...wanted[kind]];
+  wanted[kind].clear();
+  for (let from = 0; from < ids.length; from += MAX_IDS) {
+    const some = ids.slice(from, from + MAX_IDS);
+    // Without an answer there is the identifier, which is shown anyway.
+    const found = await readers[kind](some).catch(() => []);
+    // What was told meanwhile is newer.
+    names[kind].value = new Map([...found.map(({ id, name }) => [id, name] as const), ...names[kind].value]);
+  }
+}
+
+listen(({ kind, record }) => {
+  if (kind !== "pet" && kind !== "category") return;
+  const { id, name } = record as { readonly id: bigint; readonly name: string };
+  // Of those that are not shown nothing is kept: there may be very many.
+  if (!asked[kind].has(id) || names[kind].value.get(id) === name) return;
+  names[kind].value = new Map(names[kind].value).set(id, name);
+});
+
+const askAgain = () => {
+  for (const kind of ["pet", "category"] as const)
+    for (const id of asked[kind]) if (!names[kind].peek().has(id)) asked[kind].delete(id);
+};
+sessions.subscribe(askAgain);
+whenMissed(askAgain);

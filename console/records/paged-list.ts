@@ -1,0 +1,114 @@
+/** A list that is read page by page and then kept up to date. */
+import type { PetstoreError } from "@petstore/client";
+import { batch, type ReadonlySignal, signal } from "@preact/signals";
+import { wordsOf } from "../live/events.ts";
+import { liveState } from "../live/state.ts";
+import { announce } from "../notices.ts";
+import { type Kind, type Kinds, listen, type News, whenMissed } from "./changes.ts";
+import { applyChange, type Listing, type ListRules } from "./listing.ts";
+
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextPageToken: string;
+}
+
+export interface PagedListOptions<K extends Kind> extends ListRules<Kinds[K]> {
+  readonly kind: K;
+  readonly read: (pageToken: string, signal: AbortSignal) => Promise<Page<Kinds[K]>>;
+}
+
+/** What is to be seen of a record beside itself: that it has just come or changed, and for which time. */
+export interface Mark {
+  readonly what: "new" | "changed";
+  readonly times: number;
+}
+
+export interface PagedList<T> {
+  readonly listing: ReadonlySignal<Listing<T> | undefined>;
+  readonly marks: ReadonlySignal<ReadonlyMap<bigint, Mark>>;
+  readonly isLoading: ReadonlySignal<boolean>;
+  readonly error: ReadonlySignal<PetstoreError | undefined>;
+  /** Reads it again, as far as one page. */
+  refresh(): Promise<void>;
+  /** Reads the next page. */
+  more(): Promise<void>;
+  close(): void;
+}
+
+export function createPagedList<K extends Kind>(options: PagedListOptions<K>): PagedList<Kinds[K]> {
+  type T = Kinds[K];
+  const { kind, read, idOf } = options;
+  const listing = signal<Listing<T> | undefined>(undefined);
+  const marks = signal<ReadonlyMap<bigint, Mark>>(new Map());
+  const isLoading = signal(false);
+  const error = signal<PetstoreError | undefined>(undefined);
+  let nextPageToken = "";
+  let reading = new AbortController();
+  /** What was told since the page was asked for: nobody knows whether the page has it. */
+  let meanwhile: News<K>[] = [];
+
+  async function load(pageToken: string, before: readonly T[]): Promise<void> {
+    reading.abort();
+    const own = new AbortController();
+    reading = own;
+    meanwhile = [];
+    isLoading.value = true;
+    try {
+      const page = await read(pageToken, own.signal);
+      if (own.signal.aborted) return;
+      nextPageToken = page.nextPageToken;
+      const known = new Set(page.items.map(idOf));
+      const items = [...before.filter((item) => !known.has(idOf(item))), ...page.items];
+      const read_ = { items, isWhole: page.nextPageToken === "" };
+      batch(() => {
+        listing.value = meanwhile.reduce<Listing<T>>((all, news) => applyChange(all, news, options), read_);
+        error.value = undefined;
+      });
+    } catch (thrown) {
+      if (!own.signal.aborted) error.value = thrown as PetstoreError;
+    } finally {
+      if (reading === own) isLoading.value = false;
+    }
+  }
+
+  const hear = (news: News) => {
+    if (news.kind !== kind) return;
+    const own = news as unknown as News<K>;
+    meanwhile.push(own);
+    const before = listing.value;
+    if (!before) return;
+    const after = applyChange(before, own, options);
+    if (after === before) return;
+    if (!own.isOwn) announce(`${wordsOf(kind, own.record)}${own.isDeleted ? " was deleted" : ""}`);
+    batch(() => {
+      listing.value = after;
+      const id = idOf(own.record);
+      const isNew = !before.items.some((item) => idOf(item) === id);
+      const times = (marks.value.get(id)?.times ?? 0) + 1;
+      marks.value = new Map(marks.value).set(id, { what: isNew ? "new" : "changed", times });
+    });
+  };
+
+  const refresh = () => load("", []);
+  const ends = [
+    listen(hear),
+    whenMissed(() => void refresh()),
+    // What could not be read while the petstore was away.
+    liveState.subscribe((state) => {
+      if (state === "live" && error.peek()) void refresh();
+    }),
+    () => reading.abort(),
+  ];
+  void refresh();
+  return {
+    listing,
+    marks,
+    isLoading,
+    error,
+    refresh,
+    more: () => load(nextPageToken, listing.value?.items ?? []),
+    close: () => {
+      for (const end of ends) end();
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/** One call in the forms in which others would make it. */
+import { type DescMethod, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
+import { httpRequest, operationOf, requestText } from "./http.ts";
+import { textOf } from "./json.ts";
+
+export interface Place {
+  /** Where the gateway is, without a slash at the end. */
+  readonly baseUrl: string;
+  /** Callers are asked who they are: what is shown in its place is a variable of the shell. */
+  readonly isAsking: boolean;
+}
+
+export interface Form {
+  readonly name: string;
+  readonly text: string;
+  /** What has to be known to use it. */
+  readonly hint?: string;
+}
+
+export function formsOf(method: DescMethod, request: Message, place: Place): readonly Form[] {
+  return [...httpForms(method, request, place), ...rpcForms(method, request, place)];
+}
+
+const CREDENTIAL = '-H "Authorization: Bearer $CREDENTIAL"';
+
+function httpForms(method: DescMethod, request: Message, { baseUrl, isAsking }: Place): Form[] {
+  const operation = operationOf(method, request);
+  if (!operation) return [];
+  const http = httpRequest(operation, method, request);
+  const { host, pathname } = new URL(baseUrl);
+  const prefixed = { ...http, target: pathname.replace(/\/$/, "") + http.target };
+  const headers = [
+    ...http.headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(isAsking ? [CREDENTIAL] : []),
+  ];
+  // It posts of itself what it is given.
+  const verb = http.verb === "GET" || (http.verb === "POST" && http.body !== undefined) ? [] : [`-X ${http.verb}`];
+  const body = http.body === undefined ? [] : [`--json ${quoted(textOf(http.body))}`];
+  return [
+    { name: "HTTP", text: requestText(prefixed, host) },
+    {
+      name: "curl",
+      text: ["curl", ...verb, quoted(baseUrl + http.target), ...headers, ...body].join(" "),
+      ...(body.length > 0 && { hint: "--json wants curl 7.82 or newer." }),
+    },
+  ];
+}
+
+/** What each service adds to the gateway's port. */
+const PORTS: Readonly<Record<string, number>> = { pet: 1, category: 2, order: 3, inventory: 4 };
+
+function rpcForms(method: DescMethod, request: Message, { baseUrl, isAsking }: Place): Form[] {
+  const rpc = `${method.parent.typeName}/${method.name}`;
+  const message = toJson(method.input, request);
+  const json = quoted(spaced(message));
+  const { protocol, hostname, port } = new URL(baseUrl);
+  const isTls = protocol === "https:";
+  const own = Number(port || (isTls ? 443 : 80)) + (PORTS[/^petstore\.(\w+)\./.exec(rpc)?.[1] ?? ""] ?? 0);
+  const address = `${hostname}:${own}`;
+  const credential = isAsking ? [CREDENTIAL] : [];
+  const atService = `gRPC is spoken by the service itself, where it is on ${own} as npm start has it.`;
+  return [
+    {
+      name: "gRPC",
+      text: [
+        "npx buf curl --protocol grpc",
+        ...(isTls ? [] : ["--http2-prior-knowledge"]),
+        ...credential,
+        `-d ${json} ${protocol}//${address}/${rpc}`,
+      ].join(" "),
+      hint: atService,
+    },
+    {
+      name: "grpcurl",
+      text: ["grpcurl", ...(isTls ? [] : ["-plaintext"]), ...credential, `-d ${json} ${address} ${rpc}`].join(" "),
+      hint: atService,
+    },
+    {
+      name: "Connect",
+      text: ["curl", `${baseUrl}/${rpc}`, ...credential, `--json ${json}`].join(" "),
+      hint: "This is how the console itself calls.",
+    },
+    { name: "TypeScript", text: typescript(method, message), hint: "With @petstore/client." },
+  ];
+}
+
+/** As the client package takes it. */
+function typescript(method: DescMethod, message: JsonValue): string {
+  const service = method.parent.name.replace(/Service$/, "");
+  const name = { Pet: "pets", Category: "categories", Order: "orders", Inventory: "inventory" }[service] ?? service;
+  return `const answer = await petstore.${name}.${method.localName}(${literal(method, message)});`;
+}
+
+/** Integers of 64 bits are bigint there, and enums have names of their own. */
+function literal(method: DescMethod, message: JsonValue): string {
+  const long = new Set<string>();
+  const collect = (fields: DescMethod["input"]["fields"]) => {
+    for (const field of fields) {
+      if (field.scalar !== undefined && [3, 4, 6, 16, 18].includes(field.scalar)) long.add(field.jsonName);
+      if (field.message && !field.message.typeName.startsWith("google.")) collect(field.message.fields);
+    }
+  };
+  collect(method.input.fields);
+  const write = (value: JsonValue, name = ""): string => {
+    if (Array.isArray(value)) return `[${value.map((each) => write(each, name)).join(", ")}]`;
+    if (value === null || typeof value !== "object") {
+      if (long.has(name)) return `${value}n`;
+      const [, status] = /^PET_STATUS_(\w+)$/.exec(`${value}`) ?? [];
+      return status ? `PetStatus.${status}` : JSON.stringify(value);
+    }
+    const members = Object.entries(value).map(([member, each]) => `${member}: ${write(each as JsonValue, member)}`);
+    return members.length > 0 ? `{ ${members.join(", ")} }` : "{}";
+  };
+  return write(message);
+}
+
+const spaced = (value: JsonValue): string => textOf(value as never);
+
+/** For a shell. */
+const quoted = (text: string): string => (/^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

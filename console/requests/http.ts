@@ -1,0 +1,120 @@
+/** A call as the HTTP API has it: which operation does the same, what is sent, and what comes back. */
+import type { DescField, DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import { type HttpOperation, operations, statuses } from "../gen/http.ts";
+import { type Exact, httpJson, shownValue, textOf } from "./json.ts";
+
+export interface HttpRequest {
+  readonly verb: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Exact | undefined;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Exact | undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const fieldsOf = (message: Message | undefined): Fields => (message ?? {}) as unknown as Fields;
+
+/** Undefined where the HTTP API has nothing for it, as for batches. */
+export function operationOf(method: DescMethod, request: Message): HttpOperation | undefined {
+  const all = operations.filter(({ rpc }) => rpc === `${method.parent.typeName}/${method.name}`);
+  const { updateMask } = fieldsOf(request);
+  return all.find(({ mask }) => (mask !== undefined) === (updateMask !== undefined)) ?? all[0];
+}
+
+export function httpRequest(operation: HttpOperation, { input }: DescMethod, request: Message): HttpRequest {
+  const fields = fieldsOf(request);
+  const field = (name: string) => input.field[name] as DescField;
+  const filled = (name: string) => {
+    const value = fields[name];
+    return value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
+  };
+  const path = operation.params.reduce((text, name) => text.replace(`{${name}}`, `${fields[name]}`), operation.path);
+  const query = operation.query.filter(filled).flatMap((name) => {
+    const value = shownValue(field(name), fields[name]);
+    return (Array.isArray(value) ? value : [value]).map((each) => [field(name).jsonName, `${each}`]);
+  });
+  const bodyField = operation.body === undefined ? undefined : field(operation.body);
+  return {
+    verb: operation.verb,
+    target: query.length > 0 ? `${path}?${new URLSearchParams(query)}` : path,
+    headers: operation.headers.filter(([, name]) => filled(name)).map(([header, name]) => [header, `${fields[name]}`]),
+    body:
+      bodyField?.message &&
+      bodyOf(bodyField.message, fieldsOf(request)[bodyField.localName] as Message | undefined, fields),
+  };
+}
+
+/** What a mask names and the record lacks is removed: `null` in a merge patch (RFC 7396). */
+function bodyOf(desc: DescMessage, record: Message | undefined, { updateMask }: Fields): Exact {
+  const members = record ? (httpJson(desc, record) as Readonly<Record<string, Exact>>) : {};
+  const paths = (updateMask as { readonly paths: readonly string[] } | undefined)?.paths;
+  if (!paths) return members;
+  const named = desc.fields.filter(({ name }) => paths.includes(name));
+  return Object.fromEntries(named.map(({ jsonName }) => [jsonName, members[jsonName] ?? null]));
+}
+
+export function httpAnswer(operation: HttpOperation, { output }: DescMethod, answer: Message): HttpAnswer {
+  if (operation.status === 204) return { status: 204, headers: [], body: undefined };
+  const shown = operation.response === undefined ? undefined : output.field[operation.response];
+  const value = shown && fieldsOf(answer)[shown.localName];
+  const record = shown?.fieldKind === "message" ? fieldsOf(value as Message | undefined) : undefined;
+  const { nextPageToken } = fieldsOf(answer);
+  const location = operation.location?.replaceAll(/\{(\w+)\}/g, (_, name: string) => `${record?.[name]}`);
+  return {
+    status: operation.status,
+    headers: [
+      ...(location ? [["Location", location] as const] : []),
+      ...(record?.etag ? [["ETag", `${record.etag}`] as const] : []),
+      ...(nextPageToken ? [["Link", `<…pageToken=${nextPageToken}>; rel="next"`] as const] : []),
+    ],
+    body: shown ? shownValue(shown, value) : httpJson(output, answer),
+  };
+}
+
+/** The error record, from its reason. */
+export function httpError(reason: string, message: string): HttpAnswer {
+  const status = statuses[reason] ?? 500;
+  return { status, headers: [], body: { code: reason, message, status } };
+}
+
+export function requestText({ verb, target, headers, body }: HttpRequest, host: string): string {
+  const lines = [`${verb} ${target} HTTP/1.1`, `Host: ${host}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
+  if (body === undefined) return lines.join("\n");
+  return `${lines.join("\n")}\nContent-Type: application/json\n\n${textOf(body, "")}`;
+}
+
+/** Those that the contract has. */
+const phrases: Readonly<Record<number, string>> = {
+  200: "OK",
+  201: "Created",
+  204: "No Content",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  409: "Conflict",
+  410: "Gone",
+  412: "Precondition Failed",
+  413: "Content Too Large",
+  422: "Unprocessable Content",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+export const phraseOf = (status: number): string => `${status} ${phrases[status] ?? ""}`.trim();
+
+export function answerText({ status, headers, body }: HttpAnswer): string {
+  const lines = [`HTTP/1.1 ${phraseOf(status)}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
+  return body === undefined
+    ? lines.join("\n")
+    : `${lines.join("\n")}\nContent-Type: application/json\n\n${textOf(body, "")}`;
+}

@@ -1,0 +1,56 @@
+/** Messages as the HTTP API shows them: integers of 64 bits as such, enums in lower case, no entity tags. */
+import { type DescEnum, type DescField, type DescMessage, type Message, ScalarType, toJson } from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+
+/** Like JSON, but exact. */
+export type Exact = null | boolean | number | bigint | string | readonly Exact[] | { readonly [member: string]: Exact };
+
+/** The members of a message that are set, without those that `leftOut` names. */
+export function httpJson(desc: DescMessage, message: Message, leftOut: readonly string[] = ["etag"]): Exact {
+  if (desc.typeName.startsWith("google.protobuf.")) return toJson(desc, message) as Exact;
+  const it = reflect(desc, message);
+  const shown = desc.fields.filter((field) => it.isSet(field) && !leftOut.includes(field.localName));
+  return Object.fromEntries(
+    shown.map((field) => [field.jsonName, shownValue(field, (message as never)[field.localName])]),
+  );
+}
+
+/** The value of a field of a message. */
+export function shownValue(field: DescField, value: unknown): Exact {
+  if (field.fieldKind === "list") return (value as unknown[]).map((each) => single(field, each));
+  return single(field, value);
+}
+
+function single(field: DescField, value: unknown): Exact {
+  if (field.message) return httpJson(field.message, value as Message);
+  if (field.enum) return enumWord(field.enum, value as number);
+  return field.scalar === ScalarType.BYTES ? "" : (value as Exact);
+}
+
+/** PET_STATUS_AVAILABLE is "available". */
+const enumWord = (desc: DescEnum, number: number): string =>
+  (desc.value[number]?.name ?? `${number}`).slice(desc.sharedPrefix?.length ?? 0).toLowerCase();
+
+/** As JSON text, on one line or on several. */
+export function textOf(value: Exact, indent?: string): string {
+  const [newLine, inner] = indent === undefined ? ["", ""] : ["\n", `${indent}  `];
+  const deeper = indent === undefined ? undefined : inner;
+  const wrap = (open: string, parts: readonly string[], close: string) =>
+    parts.length === 0
+      ? open + close
+      : `${open}${newLine}${parts.map((part) => inner + part).join(indent === undefined ? ", " : `,${newLine}`)}${newLine}${indent ?? ""}${close}`;
+  if (typeof value === "bigint") return `${value}`;
+  if (Array.isArray(value))
+    return wrap(
+      "[",
+      value.map((each: Exact) => textOf(each, deeper)),
+      "]",
+    );
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const members = Object.entries(value as Readonly<Record<string, Exact>>);
+  return wrap(
+    "{",
+    members.map(([name, each]) => `${JSON.stringify(name)}: ${textOf(each, deeper)}`),
+    "}",
+  );
+}

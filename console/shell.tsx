@@ -1,0 +1,142 @@
+/** What stands around every view. */
+import { useEffect, useRef } from "preact/hooks";
+import { Events, Rail } from "./live/event-list.tsx";
+import { denied, type LiveState, liveState } from "./live/state.ts";
+import { heard, notices } from "./notices.ts";
+import type { Kind } from "./records/changes.ts";
+import { Requests } from "./requests/requests.tsx";
+import { hrefOf, route, type View, views } from "./route.ts";
+import { credential, isAsked, isUnknown, sessions, signOut } from "./session.ts";
+import { SignIn } from "./sign-in.tsx";
+import { chooseTheme, type Theme, theme } from "./theme.ts";
+import { Categories } from "./views/categories.tsx";
+import { Inventory } from "./views/inventory.tsx";
+import { Orders } from "./views/orders.tsx";
+import { Pets } from "./views/pets.tsx";
+
+const titles: Readonly<Record<View, string>> = {
+  pets: "Pets",
+  categories: "Categories",
+  orders: "Orders",
+  inventory: "Inventory",
+  events: "Events",
+  requests: "Requests",
+};
+
+/** What a view is nothing without. */
+const shows: Partial<Record<View, Kind>> = {
+  pets: "pet",
+  categories: "category",
+  orders: "order",
+  inventory: "inventory",
+};
+
+const pages: Readonly<Record<View, () => preact.JSX.Element>> = {
+  pets: Pets,
+  categories: Categories,
+  orders: Orders,
+  inventory: Inventory,
+  events: Events,
+  requests: Requests,
+};
+
+export function Shell() {
+  const { view } = route.value;
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    document.title = `${titles[view]} · Petstore`;
+    // Who went there by the keyboard goes on from its beginning.
+    if (!isFirst.current) main.current?.querySelector("h1")?.focus();
+    isFirst.current = false;
+  }, [view]);
+  const hasRail = view !== "events" && liveState.value !== "refused";
+  useEffect(() => void document.getElementById("console")?.classList.toggle("with-rail", hasRail), [hasRail]);
+  const Page = pages[view];
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to the content
+      </button>
+      <nav class="side" aria-label="Views">
+        <div class="brand">
+          <img src={document.querySelector<HTMLLinkElement>("link[rel=icon]")?.href} alt="" />
+          Petstore
+        </div>
+        <ul>
+          {views.map((each) => (
+            <li key={each}>
+              <a href={hrefOf(each)} aria-current={each === view ? "page" : undefined}>
+                {titles[each]}
+                {denied.value.some((kind) => kind === shows[each]) && <small> no access</small>}
+              </a>
+            </li>
+          ))}
+        </ul>
+        <footer class="standing">
+          <Live />
+          <label>
+            <span>Theme</span>
+            <select
+              aria-label="Theme"
+              value={theme.value}
+              onChange={(event) => chooseTheme(event.currentTarget.value as Theme)}
+            >
+              <option value="system">system</option>
+              <option value="light">light</option>
+              <option value="dark">dark</option>
+            </select>
+          </label>
+          {isUnknown.value && !credential.value && (
+            <button
+              key="in"
+              type="button"
+              onClick={() => {
+                isAsked.value = true;
+              }}
+            >
+              Sign in
+            </button>
+          )}
+          {credential.value && (
+            <button key="out" type="button" onClick={signOut}>
+              Sign out
+            </button>
+          )}
+        </footer>
+      </nav>
+      <main ref={main} tabIndex={-1}>
+        {/* Another one for another caller: lists, drafts and whatever else stands in it goes. */}
+        <Page key={`${sessions.value} ${view}`} />
+      </main>
+      {hasRail && <Rail />}
+      <p class="unseen" role="status">
+        {heard.value}
+      </p>
+      <div class="notices" role="status">
+        {notices.value.map(({ number, text }) => (
+          <p key={number}>{text}</p>
+        ))}
+      </div>
+      {isAsked.value && <SignIn />}
+    </>
+  );
+}
+
+const states: Readonly<Record<LiveState, string>> = {
+  connecting: "Connecting…",
+  live: "Live",
+  reconnecting: "Reconnecting…",
+  offline: "Offline: nothing answers",
+  resting: "Resting",
+  refused: "Not live",
+};
+
+function Live() {
+  const state = liveState.value;
+  return (
+    <p class={`live ${state === "live" ? "live-now" : state}`} role="status">
+      {states[state]}
+    </p>
+  );
+}

@@ -1,0 +1,43 @@
+/** Asks for an API key or a token, where the petstore wants to know who calls. */
+import { useSignal } from "@preact/signals";
+import { Dialog } from "./parts/dialog.tsx";
+import { Field } from "./parts/form.tsx";
+import { credential, signIn, stayUnknown } from "./session.ts";
+
+const spec = {
+  name: "credential",
+  label: "API key or access token",
+  kind: "secret",
+  hint: "It is kept as long as this tab is open, and sent to this petstore alone.",
+} as const;
+
+export function SignIn() {
+  const text = useSignal("");
+  const error = useSignal<string | undefined>(undefined);
+  const type = (value: string) => {
+    text.value = value;
+  };
+  const send = (event: Event) => {
+    event.preventDefault();
+    // A header can carry no other characters.
+    if (/^[!-~]+$/.test(text.value.trim())) signIn(text.value.trim());
+    else error.value = "must be an API key or a token, without spaces";
+  };
+  return (
+    <Dialog title="Who calls?" onClose={stayUnknown}>
+      <form noValidate onSubmit={send}>
+        <p>
+          {credential.value
+            ? "What you signed in with is not valid here, or not any more."
+            : "This petstore asks its callers for a credential."}
+        </p>
+        <Field spec={spec} value={text.value} error={error.value} onInput={type} />
+        <footer>
+          <button type="submit" class="primary">
+            Sign in
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

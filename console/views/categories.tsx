@@ -1,0 +1,155 @@
+import { type Category, isPetstoreError } from "@petstore/client";
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import { notify } from "../notices.ts";
+import { Confirm } from "../parts/confirm.tsx";
+import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
+import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
+import { createKeys, randomKey } from "../parts/idempotency-key.ts";
+import { ListView, usePagedList } from "../parts/list-view.tsx";
+import { petstore } from "../petstore.ts";
+import { written } from "../records/written.ts";
+import { hrefOf, route } from "../route.ts";
+import { PAGE_SIZE } from "./page-size.ts";
+
+type Open = { readonly what: "create" } | { readonly what: "edit" | "delete"; readonly category: Category };
+
+export function Categories() {
+  const open = useSignal<Open | undefined>(undefined);
+  const show = (next: Open | undefined) => {
+    open.value = next;
+  };
+  const { query } = route.value;
+  const list = usePagedList<"category">(`${query}`, () => {
+    const id = idIn(query, "id");
+    const isAscending = query.get("sort") === "oldest";
+    return {
+      kind: "category",
+      idOf: (category) => category.id,
+      etagOf: (category) => category.etag,
+      matches: (category) => id === undefined || category.id === id,
+      isAscending,
+      read: async (pageToken, signal) => {
+        const page = await petstore.categories.listCategories(
+          {
+            limit: PAGE_SIZE,
+            pageToken,
+            ...(id !== undefined && { id: [id] }),
+            ...(isAscending && { orderBy: "id" }),
+          },
+          { signal },
+        );
+        return { items: page.categories, nextPageToken: page.nextPageToken };
+      },
+    };
+  });
+  const { value } = open;
+  return (
+    <>
+      <ListView
+        title="Categories"
+        intro="Kinds of animals. A category that any pet belongs to can't be deleted."
+        list={list}
+        idOf={({ id }) => id}
+        create={{ label: "New category", onClick: () => show({ what: "create" }) }}
+        columns={[
+          { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
+          { label: "Name", isHead: true, cell: ({ name }) => name },
+          { label: "Description", cell: ({ description }) => description ?? <span class="quiet">none</span> },
+        ]}
+        actions={(category) => (
+          <>
+            <a class="button" href={hrefOf("pets", { category: `${category.id}` })}>
+              Pets<span class="unseen"> in {category.name}</span>
+            </a>
+            <button type="button" onClick={() => show({ what: "edit", category })}>
+              Edit<span class="unseen"> {category.name}</span>
+            </button>
+            <button type="button" onClick={() => show({ what: "delete", category })}>
+              Delete<span class="unseen"> {category.name}</span>
+            </button>
+          </>
+        )}
+        filters={
+          <Filters>
+            <IdFilter name="id" label="ID" />
+            <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
+          </Filters>
+        }
+        empty={<p>{`${query}` === "" ? "There are no categories yet. Make the first one." : "No category matches."}</p>}
+      />
+      {value?.what === "create" && <CreateCategory onClose={() => show(undefined)} />}
+      {value?.what === "edit" && <EditCategory category={value.category} onClose={() => show(undefined)} />}
+      {value?.what === "delete" && <DeleteCategory category={value.category} onClose={() => show(undefined)} />}
+    </>
+  );
+}
+
+const fields: readonly FieldSpec[] = [
+  { name: "name", label: "Name" },
+  { name: "description", label: "Description", kind: "lines", hint: "May be left empty." },
+];
+
+function CreateCategory({ onClose }: { readonly onClose: () => void }) {
+  const keys = useMemo(() => createKeys(randomKey), []);
+  async function submit(values: Values): Promise<void> {
+    const request = { category: categoryOf(values), requestId: keys.keyFor(values) };
+    const { category } = await petstore.categories.createCategory(request);
+    if (!category) return;
+    written("category", category);
+    notify(`${category.name} is category ${category.id}.`);
+  }
+  return <RecordForm title="New category" submitLabel="Create category" {...{ fields, submit, onClose }} />;
+}
+
+interface CategoryProps {
+  readonly category: Category;
+  readonly onClose: () => void;
+}
+
+function EditCategory({ category: before, onClose }: CategoryProps) {
+  async function submit(values: Values, etag: string): Promise<void> {
+    const request = { categoryId: before.id, category: categoryOf(values), etag };
+    const { category } = await petstore.categories.updateCategory(request);
+    if (!category) return;
+    written("category", category);
+    notify(`Category ${category.id} is changed.`);
+  }
+  async function theirs(): Promise<Theirs | undefined> {
+    const { category: now } = await petstore.categories.getCategory({ categoryId: before.id });
+    return now && { values: valuesOf(now), etag: now.etag };
+  }
+  const title = `Edit category ${before.id}`;
+  return (
+    <RecordForm
+      submitLabel="Save"
+      initial={valuesOf(before)}
+      etag={before.etag}
+      {...{ title, fields, submit, theirs, onClose }}
+    />
+  );
+}
+
+function DeleteCategory({ category, onClose }: CategoryProps) {
+  async function run(): Promise<void> {
+    const request = { categoryId: category.id, etag: category.etag };
+    await petstore.categories.deleteCategory(request).catch((thrown: unknown) => {
+      // Somebody else did it: it is gone as was wanted.
+      if (!isPetstoreError(thrown) || thrown.reason !== "CATEGORY_NOT_FOUND") throw thrown;
+    });
+    written("category", category, true);
+    notify(`${category.name} is deleted.`);
+  }
+  return (
+    <Confirm title={`Delete category ${category.id}`} action="Delete" run={run} onClose={onClose}>
+      <p>{category.name} goes, if no pet belongs to it.</p>
+    </Confirm>
+  );
+}
+
+const valuesOf = ({ name, description = "" }: Category): Values => ({ name, description });
+
+const categoryOf = ({ name = "", description = "" }: Values) => ({
+  ...(name !== "" && { name }),
+  ...(description !== "" && { description }),
+});

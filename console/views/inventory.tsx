@@ -1,0 +1,118 @@
+import type { InventoryItem } from "@petstore/client";
+import { useSignal } from "@preact/signals";
+import { notify } from "../notices.ts";
+import { integer32 } from "../parts/field-errors.ts";
+import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
+import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
+import { ListView, usePagedList } from "../parts/list-view.tsx";
+import { Status, statusOf, statusOptions } from "../parts/status.tsx";
+import { petstore } from "../petstore.ts";
+import { nameOf } from "../records/names.ts";
+import { written } from "../records/written.ts";
+import { hrefOf, route } from "../route.ts";
+import { PAGE_SIZE } from "./page-size.ts";
+
+export function Inventory() {
+  const open = useSignal<InventoryItem | undefined>(undefined);
+  const show = (next: InventoryItem | undefined) => {
+    open.value = next;
+  };
+  const { query } = route.value;
+  const list = usePagedList<"inventory">(`${query}`, () => {
+    const petId = idIn(query, "pet");
+    const status = statusOf(query.get("status"));
+    const isAscending = query.get("sort") === "oldest";
+    return {
+      kind: "inventory",
+      idOf: (item) => item.petId,
+      etagOf: (item) => item.etag,
+      matches: (item) =>
+        (petId === undefined || item.petId === petId) && (status === undefined || item.status === status),
+      isAscending,
+      read: async (pageToken, signal) => {
+        const page = await petstore.inventory.listInventory(
+          {
+            limit: PAGE_SIZE,
+            pageToken,
+            ...(petId !== undefined && { petId: [petId] }),
+            ...(status !== undefined && { status: [status] }),
+            ...(isAscending && { orderBy: "petId" }),
+          },
+          { signal },
+        );
+        return { items: page.items, nextPageToken: page.nextPageToken };
+      },
+    };
+  });
+  return (
+    <>
+      <ListView
+        title="Inventory"
+        intro="Units that can still be sold. Those in open orders are not among them."
+        list={list}
+        idOf={({ petId }) => petId}
+        columns={[
+          {
+            label: "Pet",
+            isHead: true,
+            cell: ({ petId }) => (
+              <a href={hrefOf("pets", { id: `${petId}` })}>{nameOf("pet", petId) ?? `Pet ${petId}`}</a>
+            ),
+          },
+          { label: "Pet ID", cell: ({ petId }) => `${petId}`, isNumber: true },
+          { label: "Quantity", cell: ({ quantity }) => quantity.toLocaleString("en"), isNumber: true },
+          { label: "Status", cell: ({ status }) => <Status status={status} /> },
+        ]}
+        actions={(item) => (
+          <button type="button" onClick={() => show(item)}>
+            Set stock<span class="unseen"> of pet {item.petId.toString()}</span>
+          </button>
+        )}
+        filters={
+          <Filters>
+            <Choice name="status" label="Status" all="any" options={statusOptions} />
+            <IdFilter name="pet" label="Pet" />
+            <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
+          </Filters>
+        }
+        empty={<p>{`${query}` === "" ? "Nothing is in stock. Each pet brings its own entry." : "No entry matches."}</p>}
+      />
+      {open.value && <SetStock item={open.value} onClose={() => show(undefined)} />}
+    </>
+  );
+}
+
+const fields: readonly FieldSpec[] = [
+  {
+    name: "quantity",
+    label: "Quantity",
+    kind: "number",
+    hint: "Above 0 a pet that was listed as sold is available again.",
+  },
+];
+
+function SetStock({ item: before, onClose }: { readonly item: InventoryItem; readonly onClose: () => void }) {
+  const { petId } = before;
+  async function submit({ quantity = "" }: Values, etag: string): Promise<void> {
+    const inventory = quantity === "" ? {} : { quantity: integer32("quantity", quantity) };
+    const { item } = await petstore.inventory.updateInventory({ petId, inventory, etag });
+    if (!item) return;
+    written("inventory", item);
+    notify(`${item.quantity} of pet ${petId} are in stock.`);
+  }
+  async function theirs(): Promise<Theirs | undefined> {
+    const { item: now } = await petstore.inventory.getInventory({ petId });
+    return now && { values: valuesOf(now), etag: now.etag };
+  }
+  return (
+    <RecordForm
+      title={`Stock of ${nameOf("pet", petId) ?? `pet ${petId}`}`}
+      submitLabel="Set stock"
+      initial={valuesOf(before)}
+      etag={before.etag}
+      {...{ fields, submit, theirs, onClose }}
+    />
+  );
+}
+
+const valuesOf = ({ quantity }: InventoryItem): Values => ({ quantity: `${quantity}` });

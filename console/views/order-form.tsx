@@ -1,0 +1,66 @@
+/** Places an order, for a pet that is chosen already or for any. */
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { Pet } from "@petstore/client";
+import { useMemo } from "preact/hooks";
+import { notify } from "../notices.ts";
+import { integer, integer32 } from "../parts/field-errors.ts";
+import { type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
+import { createKeys, randomKey } from "../parts/idempotency-key.ts";
+import { petstore } from "../petstore.ts";
+import { written } from "../records/written.ts";
+
+const fields: readonly FieldSpec[] = [
+  {
+    name: "petId",
+    label: "Pet",
+    kind: "number",
+    hint: "The number of the pet. An order without one is about no stock.",
+  },
+  { name: "quantity", label: "Quantity", kind: "number", hint: "Left empty it is 1." },
+  {
+    name: "shipDate",
+    label: "Ship date",
+    kind: "moment",
+    hint: "In the time zone of this browser. May be left empty.",
+  },
+  { name: "complete", label: "Fulfil it at once", kind: "check" },
+];
+
+interface OrderFormProps {
+  readonly pet?: Pet;
+  readonly onClose: () => void;
+}
+
+export function OrderForm({ pet, onClose }: OrderFormProps) {
+  const keys = useMemo(() => createKeys(randomKey), []);
+  async function submit(values: Values): Promise<void> {
+    const wanted = orderOf(values);
+    const { order } = await petstore.orders.createOrder({ order: wanted, requestId: keys.keyFor(values) });
+    if (!order) return;
+    written("order", order);
+    notify(`Order ${order.id} is placed.`);
+  }
+  return (
+    <RecordForm
+      title={pet ? `Order ${pet.name}` : "Place an order"}
+      submitLabel="Place order"
+      fields={fields}
+      initial={pet ? { petId: `${pet.id}` } : {}}
+      fieldOf={{
+        PET_NOT_FOUND: "petId",
+        PET_NOT_AVAILABLE: "petId",
+        TOO_MANY_OPEN_ORDERS: "petId",
+        INSUFFICIENT_STOCK: "quantity",
+      }}
+      submit={submit}
+      onClose={onClose}
+    />
+  );
+}
+
+const orderOf = ({ petId = "", quantity = "", shipDate = "", complete }: Values) => ({
+  ...(petId !== "" && { petId: integer("petId", petId) }),
+  ...(quantity !== "" && { quantity: integer32("quantity", quantity) }),
+  ...(shipDate !== "" && { shipDate: timestampFromDate(new Date(shipDate)) }),
+  ...(complete === "true" && { complete: true }),
+});

@@ -1,0 +1,158 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { isPetstoreError, type Order } from "@petstore/client";
+import { useSignal } from "@preact/signals";
+import { notify } from "../notices.ts";
+import { Confirm } from "../parts/confirm.tsx";
+import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
+import { ListView, usePagedList } from "../parts/list-view.tsx";
+import { Chip } from "../parts/status.tsx";
+import { petstore } from "../petstore.ts";
+import { nameOf } from "../records/names.ts";
+import { written } from "../records/written.ts";
+import { hrefOf, route } from "../route.ts";
+import { OrderForm } from "./order-form.tsx";
+import { PAGE_SIZE } from "./page-size.ts";
+
+type Open = { readonly what: "place" } | { readonly what: "complete" | "cancel"; readonly order: Order };
+
+const idOf = ({ id }: Order): bigint => id ?? 0n;
+
+export function Orders() {
+  const open = useSignal<Open | undefined>(undefined);
+  const show = (next: Open | undefined) => {
+    open.value = next;
+  };
+  const { query } = route.value;
+  const list = usePagedList<"order">(`${query}`, () => {
+    const petId = idIn(query, "pet");
+    const complete = { open: false, complete: true }[query.get("state") ?? ""];
+    const isAscending = query.get("sort") === "oldest";
+    return {
+      kind: "order",
+      idOf,
+      etagOf: (order) => order.etag,
+      matches: (order) =>
+        (petId === undefined || order.petId === petId) &&
+        (complete === undefined || (order.complete ?? false) === complete),
+      isAscending,
+      read: async (pageToken, signal) => {
+        const page = await petstore.orders.listOrders(
+          {
+            limit: PAGE_SIZE,
+            pageToken,
+            ...(petId !== undefined && { petId }),
+            ...(complete !== undefined && { complete }),
+            ...(isAscending && { orderBy: "id" }),
+          },
+          { signal },
+        );
+        return { items: page.orders, nextPageToken: page.nextPageToken };
+      },
+    };
+  });
+  const { value } = open;
+  return (
+    <>
+      <ListView
+        title="Orders"
+        intro="An order takes its units from the stock when it is placed, and gives them back when it is cancelled."
+        list={list}
+        idOf={idOf}
+        create={{ label: "Place an order", onClick: () => show({ what: "place" }) }}
+        columns={[
+          { label: "ID", cell: (order) => `${idOf(order)}`, isNumber: true, isHead: true },
+          {
+            label: "Pet",
+            cell: ({ petId }) =>
+              petId === undefined ? (
+                <span class="quiet">none</span>
+              ) : (
+                <a href={hrefOf("pets", { id: `${petId}` })}>{nameOf("pet", petId) ?? `Pet ${petId}`}</a>
+              ),
+          },
+          { label: "Quantity", cell: ({ quantity }) => quantity?.toLocaleString("en") ?? "", isNumber: true },
+          {
+            label: "Ship date",
+            cell: ({ shipDate }) =>
+              shipDate ? (
+                <time dateTime={timestampDate(shipDate).toISOString()}>{timestampDate(shipDate).toLocaleString()}</time>
+              ) : (
+                <span class="quiet">none</span>
+              ),
+          },
+          { label: "State", cell: ({ complete }) => <Chip word={complete ? "complete" : "open"} /> },
+        ]}
+        actions={(order) =>
+          order.complete ? null : (
+            <>
+              <button type="button" onClick={() => show({ what: "complete", order })}>
+                Complete<span class="unseen"> order {idOf(order).toString()}</span>
+              </button>
+              <button type="button" onClick={() => show({ what: "cancel", order })}>
+                Cancel<span class="unseen"> order {idOf(order).toString()}</span>
+              </button>
+            </>
+          )
+        }
+        filters={
+          <Filters>
+            <Choice
+              name="state"
+              label="State"
+              all="any"
+              options={[
+                ["open", "open"],
+                ["complete", "complete"],
+              ]}
+            />
+            <IdFilter name="pet" label="Pet" />
+            <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
+          </Filters>
+        }
+        empty={<p>{`${query}` === "" ? "There are no orders yet. Place the first one." : "No order matches."}</p>}
+      />
+      {value?.what === "place" && <OrderForm onClose={() => show(undefined)} />}
+      {value?.what === "complete" && <CompleteOrder order={value.order} onClose={() => show(undefined)} />}
+      {value?.what === "cancel" && <CancelOrder order={value.order} onClose={() => show(undefined)} />}
+    </>
+  );
+}
+
+interface OrderProps {
+  readonly order: Order;
+  readonly onClose: () => void;
+}
+
+function CompleteOrder({ order: before, onClose }: OrderProps) {
+  async function run(): Promise<void> {
+    const { order } = await petstore.orders.updateOrder({
+      orderId: idOf(before),
+      order: { complete: true },
+      updateMask: { paths: ["complete"] },
+      etag: before.etag,
+    });
+    if (order) written("order", order);
+    notify(`Order ${idOf(before)} is complete.`);
+  }
+  return (
+    <Confirm title={`Complete order ${idOf(before)}`} action="Complete" run={run} onClose={onClose}>
+      <p>It is fulfilled for good: a complete order can be neither reopened nor cancelled.</p>
+    </Confirm>
+  );
+}
+
+function CancelOrder({ order, onClose }: OrderProps) {
+  async function run(): Promise<void> {
+    await petstore.orders.deleteOrder({ orderId: idOf(order), etag: order.etag }).catch((thrown: unknown) => {
+      // Somebody else did it: it is gone as was wanted.
+      if (!isPetstoreError(thrown) || thrown.reason !== "ORDER_NOT_FOUND") throw thrown;
+    });
+    written("order", order, true);
+    notify(`Order ${idOf(order)} is cancelled.`);
+  }
+  return (
+    <Confirm title={`Cancel order ${idOf(order)}`} action="Cancel the order" run={run} onClose={onClose}>
+      <p>Its units return to the stock.</p>
+    </Confirm>
+  );
+}

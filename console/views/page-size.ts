@@ -1,0 +1,2 @@
+/** Records that are read at a time. */
+export const PAGE_SIZE = 25;

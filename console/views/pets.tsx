@@ -1,0 +1,233 @@
+import { isPetstoreError, type NewPet, type Pet, PetStatus } from "@petstore/client";
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { notify } from "../notices.ts";
+import { Avatar } from "../parts/avatar.tsx";
+import { Confirm } from "../parts/confirm.tsx";
+import { integer } from "../parts/field-errors.ts";
+import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
+import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
+import { createKeys, randomKey } from "../parts/idempotency-key.ts";
+import { ListView, usePagedList } from "../parts/list-view.tsx";
+import { Status, statusOf, statusOptions, statusWord } from "../parts/status.tsx";
+import { petstore } from "../petstore.ts";
+import { nameOf } from "../records/names.ts";
+import { written } from "../records/written.ts";
+import { hrefOf, route } from "../route.ts";
+import { OrderForm } from "./order-form.tsx";
+import { PAGE_SIZE } from "./page-size.ts";
+
+type Open = { readonly what: "create" } | { readonly what: "edit" | "delete" | "order"; readonly pet: Pet };
+
+/** What the address asks for. */
+function filterOf(query: URLSearchParams) {
+  const status = statusOf(query.get("status"));
+  const categoryId = idIn(query, "category");
+  const id = idIn(query, "id");
+  return { status, categoryId, id, isAscending: query.get("sort") === "oldest" };
+}
+
+export function Pets() {
+  const open = useSignal<Open | undefined>(undefined);
+  const show = (next: Open | undefined) => {
+    open.value = next;
+  };
+  const { query } = route.value;
+  const list = usePagedList<"pet">(`${query}`, () => {
+    const { status, categoryId, id, isAscending } = filterOf(query);
+    return {
+      kind: "pet",
+      idOf: (pet) => pet.id,
+      etagOf: (pet) => pet.etag,
+      matches: (pet) =>
+        (status === undefined || pet.status === status) &&
+        (categoryId === undefined || pet.categoryId === categoryId) &&
+        (id === undefined || pet.id === id),
+      isAscending,
+      read: async (pageToken, signal) => {
+        const page = await petstore.pets.listPets(
+          {
+            limit: PAGE_SIZE,
+            pageToken,
+            ...(status !== undefined && { status: [status] }),
+            ...(categoryId !== undefined && { categoryId }),
+            ...(id !== undefined && { id: [id] }),
+            ...(isAscending && { orderBy: "id" }),
+          },
+          { signal },
+        );
+        return { items: page.pets, nextPageToken: page.nextPageToken };
+      },
+    };
+  });
+  const { value } = open;
+  return (
+    <>
+      <ListView
+        title="Pets"
+        intro="Each animal is one of a kind. Its status follows its stock and the orders for it."
+        list={list}
+        idOf={({ id }) => id}
+        create={{ label: "New pet", onClick: () => show({ what: "create" }) }}
+        columns={[
+          { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
+          {
+            label: "Name",
+            isHead: true,
+            cell: ({ id, name }) => (
+              <span class="named">
+                <Avatar id={id} name={name} />
+                {name}
+              </span>
+            ),
+          },
+          {
+            label: "Category",
+            cell: ({ categoryId }) => (
+              <a href={hrefOf("pets", { category: `${categoryId}` })}>
+                {nameOf("category", categoryId) ?? `${categoryId}`}
+              </a>
+            ),
+          },
+          { label: "Status", cell: ({ status }) => <Status status={status} /> },
+        ]}
+        actions={(pet) => (
+          <>
+            <button type="button" onClick={() => show({ what: "order", pet })}>
+              Order<span class="unseen"> {pet.name}</span>
+            </button>
+            <button type="button" onClick={() => show({ what: "edit", pet })}>
+              Edit<span class="unseen"> {pet.name}</span>
+            </button>
+            <button type="button" onClick={() => show({ what: "delete", pet })}>
+              Delete<span class="unseen"> {pet.name}</span>
+            </button>
+          </>
+        )}
+        filters={
+          <Filters>
+            <Choice name="status" label="Status" all="any" options={statusOptions} />
+            <IdFilter name="category" label="Category" />
+            <IdFilter name="id" label="ID" />
+            <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
+          </Filters>
+        }
+        empty={
+          `${query}` === "" ? (
+            <p>There are no pets yet. Each belongs to a category: make one, then the first pet.</p>
+          ) : (
+            <p>
+              No pet matches. <a href="#/pets">Show all</a>
+            </p>
+          )
+        }
+      />
+      {value?.what === "create" && <CreatePet onClose={() => show(undefined)} />}
+      {value?.what === "edit" && <EditPet pet={value.pet} onClose={() => show(undefined)} />}
+      {value?.what === "delete" && <DeletePet pet={value.pet} onClose={() => show(undefined)} />}
+      {value?.what === "order" && <OrderForm pet={value.pet} onClose={() => show(undefined)} />}
+    </>
+  );
+}
+
+/** Most categories that are offered by name. */
+const OFFERED = 100;
+
+/** The categories to choose from, or a number where there are too many. */
+function useFields(withStatus: string): readonly FieldSpec[] {
+  const offered = useSignal<FieldSpec["options"]>([["", "Choose one"]]);
+  useEffect(() => {
+    const read = async () => {
+      const { categories, nextPageToken } = await petstore.categories.listCategories({ limit: OFFERED });
+      const options = categories.map(({ id, name }) => [`${id}`, `${name} (${id})`] as const);
+      offered.value = nextPageToken === "" && options.length > 0 ? [["", "Choose one"], ...options] : undefined;
+    };
+    read().catch(() => {
+      offered.value = undefined;
+    });
+  }, []);
+  return [
+    { name: "name", label: "Name" },
+    {
+      name: "categoryId",
+      label: "Category",
+      kind: "number",
+      options: offered.value,
+      hint: offered.value ? undefined : (
+        <>
+          Its number, see <a href="#/categories">Categories</a>.
+        </>
+      ),
+    },
+    { name: "status", label: "Listed as", options: [["", withStatus], ...statusOptions] },
+  ];
+}
+
+const fieldOf = { CATEGORY_NOT_FOUND: "categoryId", INSUFFICIENT_STOCK: "status" } as const;
+
+function CreatePet({ onClose }: { readonly onClose: () => void }) {
+  const keys = useMemo(() => createKeys(randomKey), []);
+  async function submit(values: Values): Promise<void> {
+    const { pet } = await petstore.pets.createPet({ pet: petOf(values), requestId: keys.keyFor(values) });
+    if (!pet) return;
+    written("pet", pet);
+    notify(`${pet.name} is pet ${pet.id}.`);
+  }
+  const fields = useFields("available");
+  return <RecordForm title="New pet" submitLabel="Create pet" {...{ fields, fieldOf, submit, onClose }} />;
+}
+
+interface PetProps {
+  readonly pet: Pet;
+  readonly onClose: () => void;
+}
+
+function EditPet({ pet, onClose }: PetProps) {
+  async function submit(values: Values, etag: string): Promise<void> {
+    const answer = await petstore.pets.updatePet({ petId: pet.id, pet: petOf(values), etag });
+    if (!answer.pet) return;
+    written("pet", answer.pet);
+    notify(`Pet ${pet.id} is changed.`);
+  }
+  async function theirs(): Promise<Theirs | undefined> {
+    const { pet: now } = await petstore.pets.getPet({ petId: pet.id });
+    return now && { values: valuesOf(now), etag: now.etag };
+  }
+  const fields = useFields(`as it is (${statusWord(pet.status)})`);
+  const title = `Edit pet ${pet.id}`;
+  return (
+    <RecordForm
+      submitLabel="Save"
+      initial={valuesOf(pet)}
+      etag={pet.etag}
+      {...{ title, fields, fieldOf, submit, theirs, onClose }}
+    />
+  );
+}
+
+function DeletePet({ pet, onClose }: PetProps) {
+  async function run(): Promise<void> {
+    await petstore.pets.deletePet({ petId: pet.id, etag: pet.etag }).catch((thrown: unknown) => {
+      // Somebody else did it: it is gone as was wanted.
+      if (!isPetstoreError(thrown) || thrown.reason !== "PET_NOT_FOUND") throw thrown;
+    });
+    written("pet", pet, true);
+    notify(`${pet.name} is deleted.`);
+  }
+  return (
+    <Confirm title={`Delete pet ${pet.id}`} action="Delete" run={run} onClose={onClose}>
+      <p>{pet.name} goes, together with its entry in the inventory. Complete orders for it stay.</p>
+    </Confirm>
+  );
+}
+
+const valuesOf = ({ name, categoryId }: Pet): Values => ({ name, categoryId: `${categoryId}`, status: "" });
+
+function petOf({ name = "", categoryId = "", status = "" }: Values): Partial<Omit<NewPet, "$typeName" | "$unknown">> {
+  const listed = statusOf(status);
+  return {
+    ...(name !== "" && { name }),
+    ...(categoryId !== "" && { categoryId: integer("categoryId", categoryId) }),
+    ...(listed !== undefined && listed !== PetStatus.UNSPECIFIED && { status: listed }),
+  };
+}

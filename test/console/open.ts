@@ -1,0 +1,57 @@
+/** The console in a browser, as a test looks at it. */
+import type { Browser, Page } from "playwright-core";
+import { expect } from "vitest";
+
+/** Longest that anything on the page may take; generous, for the machine may be busy with other tests. */
+const PATIENCE_MS = 30_000;
+
+export interface Opened extends AsyncDisposable {
+  readonly page: Page;
+  /** What went wrong in the page so far: uncaught errors, what the policy forbade, and requests to other origins. */
+  readonly faults: readonly string[];
+}
+
+export interface Screen {
+  readonly width?: number;
+  readonly height?: number;
+  readonly scheme?: "light" | "dark";
+}
+
+/** Opens a view in a profile of its own. */
+export async function openConsole(
+  browser: Browser,
+  url: string,
+  { width = 1280, height = 800, scheme = "light" }: Screen = {},
+): Promise<Opened> {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: scheme,
+    locale: "en-GB",
+    timezoneId: "UTC",
+    reducedMotion: "reduce",
+  });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("pageerror", ({ message }) => faults.push(message));
+  page.on("console", (message) => {
+    // Answers with an error status are told there, too, and are no fault of the page.
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== new URL(url).origin) faults.push(`asked ${request.url()}`);
+  });
+  await page.goto(url);
+  await page.locator("h1").waitFor();
+  return {
+    page,
+    faults,
+    async [Symbol.asyncDispose]() {
+      await context.close();
+      expect(faults).toEqual([]);
+    },
+  };
+}
+
+/** The row of a record, once it is there. */
+export const row = (page: Page, id: number | string) => page.locator(`tr[data-id="${id}"]`);
