@@ -9,6 +9,9 @@ const howToGet = {
   "access token": "an access token of the issuer",
 };
 
+/** Where the demo looks for the petstore unless it is told another place. */
+const DEFAULT_URL = "http://127.0.0.1:8080";
+
 /** One line or several. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
@@ -31,32 +34,43 @@ export function welcome(
   const gateways = places.filter(({ kind }) => kind === "gateway");
   const services = places.filter(({ kind }) => kind !== "gateway");
   const gateway = gateways[0]?.url ?? "";
-  const width = `${gateway}/docs`.length + 3;
-  const longest = Math.max(...places.map(({ name }) => name.length));
-  const row = (name: string, url: string, what: string) =>
-    `  ${paint("bold", name.padEnd(longest + 2))}${url.padEnd(width)}${what}`;
   const several = gateways.length > 1 ? ` (${gateways.length} processes)` : "";
-  const rows = [
-    row("gateway", gateway, `HTTP and JSON, Connect, gRPC-Web${several}`),
-    ...services.map(({ name, url }) => row(name, url, "gRPC, gRPC-Web, Connect")),
+  const rows: readonly Row[] = [
+    ["Console", `${gateway}/`, "pets, orders and stock in the browser, live"],
+    ["API", gateway, `HTTP and JSON, Connect, gRPC-Web${several}`],
+    ["Docs", `${gateway}/docs`, "every operation, described"],
+    ...services.map(({ name, url }): Row => [name, url, "gRPC, gRPC-Web, Connect"]),
   ];
   const shown = credential ? ' -H "authorization: Bearer $CREDENTIAL"' : "";
   const curl = authority === undefined ? "curl" : `curl --cacert ${authority}`;
-  const post = (path: string, body: object) =>
-    `  ${curl} -X POST ${gateway}${path}${shown} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+  const trust = authority === undefined ? "" : `NODE_EXTRA_CA_CERTS=${authority} `;
+  const where = gateway === DEFAULT_URL ? "" : ` -- --url ${gateway}`;
+  const trials: readonly Row[] = [
+    [`${trust}npm run demo${where}`, "", "a shop with 300 pets, and customers"],
+    [`${curl} ${gateway}/pets${shown}`, "", ""],
+    [`${curl} ${gateway}/store/orders${shown} --json '{"petId": 1}'`, "", "order the first of them"],
+  ];
   return [
     "",
-    paint("green", `The petstore is ready (${seconds.toFixed(1)} s).`),
+    ...table(rows),
     "",
-    ...rows,
-    row("docs", `${gateway}/docs`, "every operation, described"),
+    ...(credential
+      ? [`Try in another terminal, with ${howToGet[credential]}:`, "  read -rs CREDENTIAL; export CREDENTIAL"]
+      : ["Try in another terminal:"]),
+    ...table(trials),
     "",
-    ...(credential ? [`Try, with ${howToGet[credential]}:`, "  read -rs CREDENTIAL"] : ["Try:"]),
-    post("/categories", { name: "dog" }),
-    post("/pets", { name: "Rex", categoryId: 1 }),
-    `  ${curl} ${gateway}/pets${shown}`,
-    "",
-    `Data is in ${dataDir ?? "MongoDB"}. Ctrl-C stops everything.`,
+    `${paint("green", "The petstore is ready")} (${seconds.toFixed(1)} s). Data is in ${dataDir ?? "MongoDB"}. Ctrl-C stops everything.`,
     "",
   ].join("\n");
+}
+
+type Row = readonly [name: string, url: string, what: string];
+
+/** In columns, the first of them bold. */
+function table(rows: readonly Row[]): readonly string[] {
+  const width = (column: 0 | 1) => Math.max(...rows.map((row) => row[column].length));
+  const [first, second] = [width(0) + 2, width(1) === 0 ? 0 : width(1) + 3];
+  return rows.map(([name, url, what]) =>
+    `  ${paint("bold", name.padEnd(first))}${url.padEnd(second)}${what}`.trimEnd(),
+  );
 }

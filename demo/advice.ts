@@ -1,0 +1,23 @@
+/** What to do when the petstore can't be used, for people. */
+import { isPetstoreError } from "@petstore/client";
+
+/** @throws what was thrown, if it is not the petstore's. */
+export function advice(thrown: unknown, url: string): string {
+  if (!isPetstoreError(thrown)) throw thrown;
+  const { reason, message } = thrown;
+  switch (reason) {
+    case "UNREACHABLE":
+      return (
+        `No petstore answers at ${url} (${message}).\n` +
+        "Start one with npm start in another terminal, or say by --url where it is."
+      );
+    case "UNAUTHENTICATED":
+    case "PERMISSION_DENIED":
+      return (
+        `The petstore at ${url} wants another credential: ${message}\n` +
+        "Put into CREDENTIAL what npm run -s keys -- create --name demo --scopes '*' prints, or a token of its issuer."
+      );
+    default:
+      return `The petstore at ${url} refused (${reason}): ${message}`;
+  }
+}

@@ -1,0 +1,122 @@
+/** Lets customers and a shopkeeper do one thing after the other. */
+import { isPetstoreError, type Petstore, type Reason } from "@petstore/client";
+import {
+  type Change,
+  type Known,
+  nextChange,
+  type Outcome,
+  type Pet,
+  type Stock,
+  withOrders,
+  withStock,
+} from "./next.ts";
+
+export interface Pace {
+  readonly random: () => number;
+  /** Resolves when it is time for the next change, or the signal is aborted. */
+  readonly pause: () => Promise<void>;
+  readonly signal: AbortSignal;
+  /** How many changes to make at most. */
+  readonly changes: number;
+  /** What was done, or why nothing can be done just now. */
+  tell(what: string, counts: Counts): void;
+}
+
+/** How many of each kind were made, and how often somebody else was faster. */
+export type Counts = Readonly<Record<Change["kind"] | "missed", number>>;
+
+/** Nothing was done, and the next attempt may go well. */
+const NOT_NOW: ReadonlySet<Reason> = new Set<Reason>([
+  ...(["UNREACHABLE", "UNAVAILABLE", "OVERLOADED", "RATE_LIMITED", "DEADLINE_EXCEEDED"] as const),
+]);
+/** Somebody else has changed what was known. */
+const MISSED: ReadonlySet<Reason> = new Set<Reason>([
+  ...(["PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS", "PET_NOT_FOUND"] as const),
+  ...(["ORDER_NOT_FOUND", "ORDER_COMPLETE", "INVENTORY_NOT_FOUND", "ETAG_MISMATCH", "CONCURRENT_UPDATE"] as const),
+]);
+
+const reasonOf = (error: unknown): Reason | undefined => (isPetstoreError(error) ? error.reason : undefined);
+const isOneOf = (reasons: ReadonlySet<Reason>, reason: Reason | undefined) =>
+  reason !== undefined && reasons.has(reason);
+
+/**
+ * Resolves when as many changes were made, or the signal is aborted. While the petstore does not answer it goes on asking.
+ * @throws PetstoreError when it is refused for another reason than what others do at the same time.
+ */
+export async function keepBusy(petstore: Petstore, first: Known, pace: Pace): Promise<Counts> {
+  const { random, pause, signal, changes, tell } = pace;
+  const counts = { order: 0, complete: 0, cancel: 0, refill: 0, missed: 0 };
+  let known = first;
+  for (let made = 0; made < changes && !signal.aborted; ) {
+    const change = nextChange(known, random);
+    try {
+      if (change === undefined) tell("nothing is for sale", counts);
+      else {
+        const { missed, ...outcome } = await attempt(petstore, change, signal);
+        known = withOrders(known, outcome);
+        counts[missed === undefined ? change.kind : "missed"]++;
+        made++;
+        tell(missed === undefined ? inWords(change) : `somebody else was faster: ${missed}`, counts);
+        known = withStock(known, change.pet, await stockOf(petstore, change.pet, signal));
+      }
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (reason === "CANCELLED" && signal.aborted) break;
+      if (!isOneOf(NOT_NOW, reason)) throw error;
+      tell(`waiting for the petstore (${reason})`, counts);
+    }
+    await pause();
+  }
+  return counts;
+}
+
+/** Makes a change, unless somebody else was faster; an order that then is another than it was is let alone. */
+async function attempt(
+  petstore: Petstore,
+  change: Change,
+  signal: AbortSignal,
+): Promise<Outcome & { readonly missed?: string }> {
+  try {
+    return await perform(petstore, change, signal);
+  } catch (error) {
+    if (!isOneOf(MISSED, reasonOf(error))) throw error;
+    return { missed: (error as Error).message, ...("order" in change && { ended: change.order }) };
+  }
+}
+
+async function perform(petstore: Petstore, change: Change, signal: AbortSignal): Promise<Outcome> {
+  const { pet } = change;
+  switch (change.kind) {
+    case "order": {
+      const order = { petId: pet.id, quantity: change.quantity };
+      const created = await petstore.orders.createOrder({ order }, { signal });
+      const id = created.order?.id;
+      return id === undefined ? {} : { placed: { id, pet } };
+    }
+    case "complete": {
+      const [orderId, updateMask] = [change.order.id, { paths: ["complete"] }];
+      await petstore.orders.updateOrder({ orderId, order: { complete: true }, updateMask }, { signal });
+      return { ended: change.order };
+    }
+    case "cancel":
+      await petstore.orders.deleteOrder({ orderId: change.order.id }, { signal });
+      return { ended: change.order };
+    case "refill": {
+      const { quantity, etag } = change;
+      await petstore.inventory.updateInventory({ petId: pet.id, inventory: { quantity }, etag }, { signal });
+      return {};
+    }
+  }
+}
+
+async function stockOf(petstore: Petstore, pet: Pet, signal: AbortSignal): Promise<Stock | undefined> {
+  const { items } = await petstore.inventory.batchGetInventory({ petId: [pet.id] }, { signal });
+  return items.map(({ quantity, status, etag }) => ({ pet, quantity, status, etag }))[0];
+}
+
+function inWords(change: Change): string {
+  const { kind, pet } = change;
+  if (kind === "order") return `${pet.name} ordered${change.quantity > 1 ? `, ${change.quantity} of them` : ""}`;
+  if (kind === "refill") return `${change.quantity} more of ${pet.name}`;
+  return kind === "complete" ? `${pet.name} delivered` : `order for ${pet.name} cancelled`;
+}
