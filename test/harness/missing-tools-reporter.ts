@@ -1,6 +1,7 @@
 /** Says in the last lines of a run what was missing, for a test that is skipped proves nothing. */
 import type { Reporter } from "vitest/node";
 import { chromiumMissing } from "./chromium-program.ts";
+import { exampleToolsMissing } from "./example-tools.ts";
 import { mongodMissing } from "./mongod.ts";
 import { networkMissing } from "./network.ts";
 import { smallDiskMissing } from "./small-disk.ts";
@@ -17,6 +18,11 @@ const DISK = `
   NOT RUN: the test on a full disk.
   To run it, be root on Linux, where a small disk can be mounted.
 `;
+const EXAMPLES = `
+  NOT RUN: the examples in Python and Go, and the clients generated from the OpenAPI document.
+  To run them, install what they need with .ci/examples (it wants Python 3).
+`;
+
 const CHROMIUM = `
   NOT RUN: the tests of the console in a browser, for there is no Chromium here.
   To run them, install one (Debian: apt-get install chromium).
@@ -27,6 +33,7 @@ const found = () => [
   ...(networkMissing ? [NETWORK] : []),
   ...(smallDiskMissing ? [DISK] : []),
   ...(chromiumMissing ? [CHROMIUM] : []),
+  ...(exampleToolsMissing ? [EXAMPLES] : []),
 ];
 
 /** With CI=true a run in which something is missing fails before it starts. */
