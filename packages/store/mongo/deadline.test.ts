@@ -1,5 +1,7 @@
+import { realTime } from "@petstore/runtime/clock";
+import { MongoNetworkError } from "mongodb";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { withDeadline } from "./deadline.ts";
+import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -31,4 +33,17 @@ test("a process that was stopped finds the time over by its clock, before its ti
   );
   await answer;
   expect(seen).toEqual([false, true]);
+});
+
+test("a connection that the server has closed is a failure of the database, in whatever words, and a mistake is none", async () => {
+  const closed = Object.assign(new Error("This socket has been ended by the other party"), { code: "EPIPE" });
+  await expect(withTimeout("repeatable", Promise.reject(closed))).rejects.toBeInstanceOf(MongoNetworkError);
+  const call = { isOver: false, inDoubt: false, failure: undefined };
+  let calls = 0;
+  const attempt = () =>
+    withTimeout("repeatable", ++calls === 1 ? Promise.reject(closed) : Promise.resolve("an answer"));
+  const answer = retryUntilDeadline(call, { ...realTime, sleep: async () => {} }, attempt);
+  await expect(answer).resolves.toBe("an answer");
+  const mistake = Object.assign(new TypeError("a mistake"), { code: "ERR_INVALID_ARG_TYPE" });
+  await expect(withTimeout("repeatable", Promise.reject(mistake))).rejects.toBe(mistake);
 });

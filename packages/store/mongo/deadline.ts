@@ -1,5 +1,5 @@
 /** How long a call may go on, and trying again until then. */
-import { MongoError, MongoNetworkTimeoutError } from "mongodb";
+import { MongoError, MongoNetworkError, MongoNetworkTimeoutError } from "mongodb";
 import type { EngineContext } from "../engine/context.ts";
 import { type CallOptions, Unavailable } from "../port.ts";
 
@@ -66,17 +66,31 @@ export function withDeadline<R>(
   return promise;
 }
 
-/** Rejects with a `MongoError` when the driver has lost the call, so that it is tried again. A number is in milliseconds. */
+/**
+ * Rejects with a `MongoError` when the driver has lost the call or its connection, so that it is tried again. A number is in
+ * milliseconds.
+ */
 export async function withTimeout<R>(kind: keyof typeof TIMEOUT_MS | number, answer: Promise<R>): Promise<R> {
   const { promise: lost, reject } = Promise.withResolvers<never>();
   const limit = typeof kind === "number" ? kind : TIMEOUT_MS[kind];
   const timer = setTimeout(() => reject(new MongoNetworkTimeoutError(`no answer within ${limit} ms`)), limit);
   try {
     return await Promise.race([answer, lost]);
+  } catch (error) {
+    throw isOfSystem(error) ? new MongoNetworkError(error.message, { cause: error }) : error;
   } finally {
     clearTimeout(timer);
   }
 }
+
+/**
+ * Which the driver passes on as they are when a connection is closed just before it writes to it (7.8,
+ * `Connection.writeCommand`), such as EPIPE.
+ */
+const isOfSystem = (error: unknown): error is Error =>
+  error instanceof Error &&
+  !(error instanceof MongoError) &&
+  /^E(?!RR_)/.test(String((error as { code?: unknown }).code));
 
 /**
  * Resolves when the read is over, or when it has taken so long that others must not wait for it: it may be lost, or ask a
