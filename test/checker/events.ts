@@ -37,6 +37,10 @@ export interface Watch {
   readonly told: readonly (Told | Synced)[];
 }
 
+/** The records that watchers were told of, as they were then. */
+export const toldTo = (watches: readonly Watch[]): Shown[] =>
+  watches.flatMap(({ told }) => told.filter(isEvent).map(({ shown }) => shown));
+
 /** What a GET could have shown, told by one event. */
 interface Change {
   readonly type: "created" | "updated" | "deleted";

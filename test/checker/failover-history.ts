@@ -38,6 +38,7 @@ export function createHistory(gateway: string) {
   /** Records that somebody asked to delete: they may be gone already. */
   const leaving = new Set<string>();
   const writes: Write[] = [];
+  const seen: Shown[] = [];
   let reads = 0;
   let time = 0;
 
@@ -108,6 +109,7 @@ export function createHistory(gateway: string) {
     if (before && shown.version < before.version)
       report(`${name} was shown at version ${shown.version}, and at ${before.version} before`);
     tell(kind, id, shown.version);
+    seen.push(shown);
     return shown;
   }
 
@@ -135,6 +137,8 @@ export function createHistory(gateway: string) {
     statuses,
     told,
     writes,
+    /** What GETs showed. */
+    seen,
     reads: () => reads,
     isThere: (kind: Kind, id: number) => told.has(nameOf(kind, id)) && !leaving.has(nameOf(kind, id)),
   };

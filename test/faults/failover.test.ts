@@ -1,17 +1,21 @@
 /**
  * The whole petstore on three members of MongoDB, under load, while the primary is killed, paused, asked to step down and
- * cut off: nothing answered is lost or done twice, callers hear of nothing but 503, and service resumes.
+ * cut off: nothing answered is lost or done twice, callers hear of nothing but 503, service resumes, and watchers, through
+ * the gateway and at the services, are told all of it once.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { toldTo, violationsIn } from "../checker/events.ts";
 import { createHistory, type History } from "../checker/failover-history.ts";
 import { verdict } from "../checker/failover-verdict.ts";
+import { knownHistory } from "../checker/known-history.ts";
 import { eventually } from "../harness/eventually.ts";
 import { ask, type Member, mongodMissing, type ReplicaSet, startReplicaSet } from "../harness/mongod.ts";
 import { type Machine, type Network, networkMissing, startNetwork } from "../harness/network.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { readState } from "../harness/stores.ts";
 import { type Load, startLoad } from "../workload/load.ts";
+import { kinds, startWatcher, type Watcher } from "../workload/watchers.ts";
 import { type Elections, watchElections } from "./elections.ts";
 
 /** Writes of each kind that must be answered before a blow, after it, and when all members are back. */
@@ -40,6 +44,7 @@ describe.skipIf(mongodMissing || networkMissing)("when the primary", { timeout: 
   let elections: Elections;
   let history: History;
   let load: Load;
+  let watchers: readonly Watcher[];
   const resumptions: Resumption[] = [];
 
   beforeAll(async () => {
@@ -50,6 +55,12 @@ describe.skipIf(mongodMissing || networkMissing)("when the primary", { timeout: 
     elections = stack.use(await watchElections(set.uri));
     petstore = stack.use(await startPetstore({ mongodbUri: set.uri }));
     history = createHistory(petstore.http);
+    watchers = kinds.flatMap((kind) =>
+      [petstore.connect, petstore.client].map((client) =>
+        startWatcher({ client }, kind, { pause: () => sleep(50), snapshot: kind === "pet" }),
+      ),
+    );
+    await Promise.all(watchers.map(({ begun }) => begun));
     load = await startLoad(history);
   }, 120_000);
   afterAll(() => stack.disposeAsync(), 60_000);
@@ -166,10 +177,21 @@ describe.skipIf(mongodMissing || networkMissing)("when the primary", { timeout: 
     // What nobody foresaw is logged as an error.
     expect(petstore.logs().match(/^.*"level":"(error|fatal)".*$/gm) ?? []).toEqual([]);
     await eventually(async () => verdict(history, await readState(petstore)), []);
+    const state = await readState(petstore);
+    const watches = watchers.map(({ watch }) => watch);
+    const known = () => knownHistory([...history.seen, ...toldTo(watches)], state);
+    await eventually(async () => violationsIn(watches, known()), []);
+    await Promise.all(watchers.map(({ stop }) => stop()));
 
     const { statuses, attempts, reads } = history;
-    const seen = { elections: elections.seen.length, writes: attempts.length, reads: reads() };
-    const report = { ...seen, statuses: Object.fromEntries(statuses), resumptions };
+    const streams = watchers.reduce((sum, watcher) => sum + watcher.streams(), 0);
+    const seen = {
+      elections: elections.seen.length,
+      writes: attempts.length,
+      reads: reads(),
+      events: toldTo(watches).length,
+    };
+    const report = { ...seen, streams, statuses: Object.fromEntries(statuses), resumptions };
     process.stderr.write(`${JSON.stringify(report, null, 2)}\n`);
     expect([...statuses.keys()].filter((status) => !STATUSES.includes(status))).toEqual([]);
     // A run in which the blows did not hurt, or nobody was there to feel them, proves nothing.
@@ -178,5 +200,6 @@ describe.skipIf(mongodMissing || networkMissing)("when the primary", { timeout: 
     expect(statuses.get(503)).toBeGreaterThan(7);
     expect(seen.writes).toBeGreaterThan(500);
     expect(seen.reads).toBeGreaterThan(500);
+    expect(seen.events).toBeGreaterThan(500);
   });
 });

@@ -11,7 +11,7 @@ import { reasonOf } from "#errors";
 import { processNames } from "../../config.ts";
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { createBlackBoxChecker } from "../checker/black-box-checker.ts";
-import { violationsIn, type Watch } from "../checker/events.ts";
+import { toldTo, violationsIn } from "../checker/events.ts";
 import { wrongInTheEnd } from "../checker/invariants.ts";
 import { knownHistory } from "../checker/known-history.ts";
 import { createOnlineChecker } from "../checker/online-checker.ts";
@@ -141,9 +141,6 @@ test(`nothing is lost, doubled or stuck (HISTORY_SEED=${historySeed} HISTORY_RUN
   for (const what of ["killed", "unknown", "done", "resumed"])
     expect([what, counts[what]]).toEqual([what, expect.any(Number)]);
 }, 1_800_000);
-
-const toldTo = (watches: readonly Watch[]): Shown[] =>
-  watches.flatMap(({ told }) => told.flatMap((one) => ("shown" in one ? one.shown : [])));
 
 /** The revision of every record, in a form that can be compared. */
 const sorted = (state: State) =>
