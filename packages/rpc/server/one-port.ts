@@ -3,23 +3,14 @@
  * agreed on one of them (RFC 7301) before the client speaks it.
  */
 import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { constants, createServer as createHttp2, type Http2Session, type Http2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { hostProblem } from "connect-transcoder/request/host";
 import type { HostCheck } from "./allowed-hosts.ts";
 import { callerNetwork } from "./caller-network.ts";
-import {
-  type ConnectionLimits,
-  type Connections,
-  defaultConnectionLimits,
-  type GuardOptions,
-  guardConnections,
-} from "./connections.ts";
-import { type FramesInTurns, framesInTurns } from "./frames-in-turns.ts";
-import { sayGoodbye } from "./goaway.ts";
+import { type ConnectionLimits, defaultConnectionLimits, type GuardOptions, guardConnections } from "./connections.ts";
+import { framesInTurns } from "./frames-in-turns.ts";
 import { createHandshakes, type Secure, type ServerTls } from "./handshakes.ts";
-import { keepAlive } from "./keep-alive.ts";
-import { isKeptOpen } from "./kept-open.ts";
+import { createLimitedHttp2 } from "./limited-http2.ts";
 import { peek } from "./peek.ts";
 import { readInTurns } from "./read-in-turns.ts";
 import { isRefused, whileWorking } from "./request-memory.ts";
@@ -196,128 +187,6 @@ function forMemory(handler: Handler): Handler {
     response.end("There are too many requests under way. Nothing was done. Try again in a second.\n");
   };
 }
-
-function createLimitedHttp2(handler: Handler, limits: OnePortLimits, connections: () => Connections) {
-  const settings = { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes };
-  const framesOf = new WeakMap<Http2Session, FramesInTurns>();
-  // The compatibility API: its requests and responses stand in for those of HTTP/1.1.
-  const serve = limitWork(untilAnswered(handler), limits, framesOf, connections);
-  const http2 = createHttp2({ settings, ...floodLimits }, serve as never);
-  // Whatever is asked for is for the handler to answer.
-  for (const odd of ["connect", "checkExpectation"]) http2.on(odd, serve);
-  const sessions = new Set<Http2Session>();
-  http2.on("session", (session) => {
-    sessions.add(session);
-    session.once("close", () => sessions.delete(session));
-  });
-  http2.on("stream", (stream) => {
-    const late = () => isKeptOpen(stream) || stream.close(constants.NGHTTP2_CANCEL);
-    const timer = setTimeout(late, limits.requestMs);
-    const arrived = () => clearTimeout(timer);
-    stream.once("end", arrived).once("close", arrived);
-  });
-  const end = (session: Http2Session) => {
-    const frames = framesOf.get(session);
-    if (frames) sayGoodbye(session, frames.stream);
-  };
-  const endSessions = () => sessions.forEach(end);
-  const taken = (session: Http2Session, socket: Socket, frames: FramesInTurns) => {
-    framesOf.set(session, frames);
-    const isWaiting = keepAlive(session, socket, limits.keepAliveMs, () => socket.destroy());
-    const idle = () => {
-      if (isWaiting()) return void session.setTimeout(limits.idleMs, idle);
-      end(session);
-      // A session that is destroyed waits for a client that reads nothing.
-      setTimeout(() => socket.destroy(), limits.sniffMs).unref();
-    };
-    session.setTimeout(limits.idleMs, idle);
-  };
-  return { http2, taken, end, endSessions };
-}
-
-/**
- * What one HTTP/2 connection may do before node closes it. Beyond these, node's library bounds the frames of one header
- * block (CONTINUATION) and the acknowledgements that wait to be sent (SETTINGS, PING).
- */
-const floodLimits = {
-  /** Frames that break the protocol without ending the connection by themselves. */
-  maxSessionInvalidFrames: 100,
-  /** Megabytes that the connection's own state may take. */
-  maxSessionMemory: 10,
-  /** Streams that were reset at once, and then each second. A peer resets all of its calls that run out of time. */
-  streamResetBurst: 1000,
-  streamResetRate: 33,
-};
-
-/** Streams of one connection that are refused one after the other, as many as may be reset at once. */
-const REFUSALS = floodLimits.streamResetBurst;
-
-/**
- * Refuses streams so that they may be sent again (RFC 9113 section 8.7), and says goodbye to a connection that goes on
- * although all of them are refused.
- */
-function createRefusals() {
-  const refused = new WeakMap<Http2Session, number>();
-  return {
-    refuse(session: Http2Session, stream: Http2Stream): void {
-      const count = (refused.get(session) ?? 0) + 1;
-      refused.set(session, count);
-      stream.close(constants.NGHTTP2_REFUSED_STREAM);
-      if (count !== REFUSALS || session.destroyed) return;
-      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      setImmediate(() => session.destroy()); // when that is sent
-    },
-    taken: (session: Http2Session) => void refused.delete(session),
-  };
-}
-
-/**
- * Bounds what runs for one HTTP/2 connection. A stream that its client has reset is none any more to HTTP/2, but its
- * handler runs to its end; so handlers are counted, and where twice as many run as there may be streams, new streams are
- * refused. Strangers' requests take turns: when one is begun, what came together with it was read, and if that has reset
- * it, nothing is done.
- */
-function limitWork(
-  handler: Handler,
-  limits: OnePortLimits,
-  framesOf: WeakMap<Http2Session, FramesInTurns>,
-  connections: () => Connections,
-) {
-  const refusals = createRefusals();
-  const running = new WeakMap<Http2Session, number>();
-  const trusted = new WeakSet<Http2Session>();
-  return async (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse) => {
-    const { stream } = request;
-    const { session } = stream;
-    const frames = session && framesOf.get(session);
-    // Of which node shows a stand-in that knows nothing of its peer.
-    if (frames) Object.defineProperty(request, "socket", { value: frames.socket });
-    connections().follow(request, response);
-    if (!frames || stream.closed) return; // it was reset
-    const isPeer = connections().isPeer(request);
-    if (isPeer && !trusted.has(session)) {
-      trusted.add(session);
-      frames.trust();
-      session.settings({ maxConcurrentStreams: limits.peerStreams });
-    }
-    const others = running.get(session) ?? 0;
-    if (isRefused(request)) return frames.begin(() => refusals.refuse(session, stream));
-    if (others >= 2 * (isPeer ? limits.peerStreams : limits.concurrentStreams)) return refusals.refuse(session, stream);
-    refusals.taken(session);
-    running.set(session, others + 1);
-    try {
-      await (isPeer ? handler(request, response) : frames.begin(() => !stream.closed && handler(request, response)));
-    } finally {
-      running.set(session, (running.get(session) ?? 1) - 1);
-    }
-  };
-}
-
-/** What a handler without a promise does for a request ends with its answer. */
-const untilAnswered =
-  (handler: Handler): Handler =>
-  (request, response) =>
-    handler(request, response) ?? new Promise((resolve) => response.once("close", resolve));
 
 /** Node tells HTTP/2 clients of the limit, but accepts up to 64 KiB from those that don't care. */
 function limitHeaders(handler: Handler, maxBytes: number): Handler {
