@@ -10,7 +10,7 @@ import { watchReport } from "./report.ts";
 
 const help = `npm run bench -- watch [options]     what a thousand watchers of pets cost, and how soon they hear
 
-Pets are written at an even rate, in turns with watchers and without.
+Pets are written at random moments of even stretches of time, in turns with watchers and without.
 
 options
   --watchers 1000     streams of WatchPets; 1000 is the most that a process has by default

@@ -49,7 +49,7 @@ export function watchReport(results: WatchResults): string {
   const { watchers, perConnection, rate, rounds, seconds } = settings;
   const lines = [
     `${at.slice(0, 10)}: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, Node ${machine.node}, MongoDB ${machine.mongod}. ` +
-      `${rate} pets a second are changed at the pet service, at even moments and whatever has become of the changes before; ${rounds} rounds, ` +
+      `${rate} pets a second are changed at the pet service, at random moments of even stretches and whatever has become of the changes before; ${rounds} rounds, ` +
       `each ${seconds} s without watchers and ${seconds} s with ${count(watchers)} that are told of each, by gRPC, ${perConnection} to a connection.`,
     "",
     "Delays count from when a write was due, to its answer or to the event at a watcher. The petstore's five processes, MongoDB, the writer and the " +

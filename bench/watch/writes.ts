@@ -1,8 +1,9 @@
-/** Who writes: pets are changed at an even rate, whatever has become of the changes before. */
+/** Who writes: pets are changed at random moments, as many in each second, whatever has become of the changes before. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { type Quantiles, quantiles } from "./quantiles.ts";
 
 /** Milliseconds on a clock that all processes of a machine have in common. */
@@ -31,6 +32,7 @@ const LATEST_MS = 10_000;
 export function createWriter(port: number) {
   const client = createClient(PetService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
   let last = 0;
+  const random = seededRandom(1);
   return async (seconds: number, perSecond: number): Promise<Written> => {
     const stored: Due[] = [];
     const delays: number[] = [];
@@ -53,7 +55,8 @@ export function createWriter(port: number) {
     const all: Promise<void>[] = [];
     const begin = now();
     for (let i = 0; i < seconds * perSecond; i++) {
-      const dueAt = begin + (i * 1000) / perSecond;
+      // Not at even moments, which would spare a write what is still told of the one before, or never.
+      const dueAt = begin + ((i + random()) * 1000) / perSecond;
       await sleep(Math.max(0, dueAt - now()));
       all.push(write(dueAt));
     }
