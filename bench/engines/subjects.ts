@@ -1,7 +1,9 @@
 /** What is measured: the store's engines, and beside them the driver called once for every call. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { realTime } from "@petstore/runtime/clock";
 import { type Doc, put, type Store, schema } from "@petstore/store/port";
 import { type Collection as DriverCollection, MongoClient, ReadConcern } from "mongodb";
 import { openForTest } from "../../packages/store/fixtures/mongo.ts";
@@ -48,7 +50,7 @@ async function engine(name: string, store: Store): Promise<Subject> {
 export async function embedded(): Promise<Subject> {
   const dir = mkdtempSync(join(tmpdir(), "petstore-bench-"));
   const store = await openEmbedded(join(dir, "bench.db"), {
-    clock: Date.now,
+    ...realTime,
     log: silent,
     onFatal: (error) => {
       throw error;

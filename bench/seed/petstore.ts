@@ -1,5 +1,7 @@
 /** Fills the petstore's stores below its services, in batches: in MongoDB, and in the embedded store's files. */
+
 import { join } from "node:path";
+import { realTime } from "@petstore/runtime/clock";
 import { type Collection, type Doc, put } from "@petstore/store/port";
 import { MongoClient } from "mongodb";
 import { openForTest } from "../../packages/store/fixtures/mongo.ts";
@@ -72,7 +74,7 @@ export async function openEmbeddedStores(dataDir: string) {
   const stores = new Map(
     await Promise.all(
       SERVICES.map(async (service) => {
-        const store = await openEmbedded(join(dataDir, `${service}.db`), { clock: Date.now, log: silent, onFatal });
+        const store = await openEmbedded(join(dataDir, `${service}.db`), { ...realTime, log: silent, onFatal });
         for (const [name, declared] of Object.entries(SCHEMAS[service])) {
           collections.set(`${service} ${name}`, await store.collection<Doc, never>(declared as never));
         }

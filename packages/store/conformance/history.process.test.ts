@@ -1,8 +1,10 @@
 /** Random histories: whatever is asked in whatever order, each engine answers like a plain Map. */
+
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { realTime } from "@petstore/runtime/clock";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { mongodbMissing, openPlace } from "../../../test/harness/mongodb.ts";
@@ -167,7 +169,7 @@ test("the memory engine answers every history like a Map", { timeout: 120_000 },
 test("the embedded engine answers every history like a Map", { timeout: 120_000 }, async () => {
   const check = async (ops: Operation[]) => {
     const dir = mkdtempSync(join(tmpdir(), "petstore-"));
-    const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
+    const options = { ...realTime, clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
     try {
       expect(await play(() => openEmbedded(join(dir, "rows.db"), options), ops, "changes at once")).toEqual(
         expected(ops),

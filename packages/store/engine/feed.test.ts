@@ -1,7 +1,7 @@
 import { setImmediate as tick } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Change } from "../port.ts";
-import { createFeed, type Source, WOKEN_TOGETHER } from "./feed.ts";
+import { createFeed, PAUSE_MS, type Source, WOKEN_TOGETHER } from "./feed.ts";
 
 const change = (number: number): Change<number> => ({
   type: "updated",
@@ -16,6 +16,16 @@ const change = (number: number): Change<number> => ({
 function setUp(past: readonly (readonly number[])[] = [], source: Partial<Source<number>> = {}) {
   const log: string[] = [];
   const batches = [...past];
+  let [time, endOfSleep] = [0, Promise.withResolvers<void>()];
+  /** Time passes when the test says so. */
+  async function sleep(ms: number): Promise<void> {
+    for (const until = time + ms; time < until; ) await endOfSleep.promise;
+  }
+  const pass = (ms: number) => {
+    time += ms;
+    endOfSleep.resolve();
+    endOfSleep = Promise.withResolvers();
+  };
   const feed = createFeed<number>(
     {
       now: async () => "3",
@@ -31,6 +41,7 @@ function setUp(past: readonly (readonly number[])[] = [], source: Partial<Source
       ...source,
     },
     "3",
+    sleep,
   );
   const add = (number: number) => {
     feed.tail.add(change(number), 1);
@@ -45,7 +56,7 @@ function setUp(past: readonly (readonly number[])[] = [], source: Partial<Source
     })();
     return { told, changes, over, stop: () => stop.abort() };
   }
-  return { feed, add, read, log };
+  return { feed, add, read, log, pass };
 }
 
 test("what the past has told already is not told again when the tail comes to it", async () => {
@@ -106,12 +117,16 @@ test("when the source fails all who read are told, once they have waited for it"
   expect(feed.isRead).toBe(false);
 });
 
-test("many who read are woken in turns, so that others have theirs between", async () => {
-  const { add, read } = setUp();
+test("many who read are woken when the writer has its answer, in turns, so that others have theirs between", async () => {
+  const { add, read, pass } = setUp();
   const readers = await Promise.all(Array.from({ length: 3 * WOKEN_TOGETHER }, () => read(undefined)));
   await tick();
   const toldTo = () => readers.filter(({ told }) => told.length > 0).length;
   add(4);
+  pass(PAUSE_MS - 1);
+  for (let turns = 0; turns < 10; turns++) await tick();
+  expect(toldTo()).toBe(0);
+  pass(1);
   const turns: number[] = [];
   for (; toldTo() < readers.length; await tick()) turns.push(toldTo());
   expect(turns.at(-1)).toBe(2 * WOKEN_TOGETHER);
@@ -120,14 +135,27 @@ test("many who read are woken in turns, so that others have theirs between", asy
   );
 });
 
-test("what comes while some have not been woken yet is told to all, in order", async () => {
+test("as many as have room in one tick are woken in the next", async () => {
   const { add, read } = setUp();
+  const readers = await Promise.all(Array.from({ length: WOKEN_TOGETHER }, () => read(undefined)));
+  await tick();
+  add(4);
+  await tick();
+  await tick();
+  for (const { told } of readers) expect(told).toEqual([4]);
+});
+
+test("what comes while some have not been woken yet is told to all, in order", async () => {
+  const { add, read, pass } = setUp();
   const readers = await Promise.all(Array.from({ length: 2 * WOKEN_TOGETHER }, () => read(undefined)));
   await tick();
   add(4);
+  pass(PAUSE_MS);
   while (readers[0]?.told.length === 0) await tick();
   expect(readers.at(-1)?.told).toEqual([]);
   add(5);
+  for (let turns = 0; turns < 10; turns++) await tick();
+  pass(PAUSE_MS);
   for (let turns = 0; turns < 10; turns++) await tick();
   for (const { told } of readers) expect(told).toEqual([4, 5]);
 });

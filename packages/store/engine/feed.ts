@@ -5,6 +5,7 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { type Change, type Changes, type ChangesOptions, type Position, SlowConsumer } from "../port.ts";
+import type { EngineContext } from "./context.ts";
 import { createTail, type Tail } from "./tail.ts";
 
 export interface Read<V> {
@@ -39,7 +40,7 @@ export interface Feed<V> {
   changes(options: ChangesOptions): Promise<Changes<V>>;
   /**
    * Hands out what was added to the tail, when this tick of the event loop is over: to some readers in each tick, so that all
-   * others, such as the writer who waits for an answer, have their turns between.
+   * others have their turns between. Where there are more readers than for one tick, first the writer gets its answer.
    */
   wake(): void;
   /** Ends all who read: with the error if there is one. */
@@ -65,6 +66,11 @@ interface Reader<V> {
  */
 export const WOKEN_TOGETHER = 64;
 
+/**
+ * Milliseconds in which whoever made a change has its answer, and others may make more, which are then handed out together.
+ */
+export const PAUSE_MS = 8;
+
 /** In place of a feed, where the schema shows nothing. */
 export function untold(name: string) {
   const refuse = () =>
@@ -73,13 +79,12 @@ export function untold(name: string) {
 }
 
 /** `begin` is a position that nothing was told after. */
-export function createFeed<V>(source: Source<V>, begin: Position): Feed<V> {
+export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineContext["sleep"]): Feed<V> {
   const tail = createTail<V>(begin);
   const readers = new Set<Reader<V>>();
   let started: Promise<void> | undefined;
-  /** Those that are still to be handed what there is now; more may have come since some of them were. */
-  let sleeping: Iterator<Reader<V>> | undefined;
-  let isMoreToTell = false;
+  /** Some are still to be handed what there is; more may have come since others were. */
+  let [isWaking, isMoreToTell] = [false, false];
 
   /** Where it is at the end of the tail it is after what tells nothing, too. */
   const positionOf = ({ isOver, next, position }: Reader<V>): Position =>
@@ -168,21 +173,28 @@ export function createFeed<V>(source: Source<V>, begin: Position): Feed<V> {
     };
   }
 
-  function wakeSome(): void {
-    for (let woken = 0; woken < WOKEN_TOGETHER; ) {
-      const next = sleeping?.next();
-      if (next && !next.done) {
-        if (next.value.wake) woken++;
-        next.value.wake?.();
-      } else if (isMoreToTell) {
-        isMoreToTell = false;
-        sleeping = readers.values();
-      } else {
-        sleeping = undefined;
-        return;
+  function wakeSoon(): void {
+    if (readers.size <= WOKEN_TOGETHER) setImmediate(wakeAll);
+    else void sleep(PAUSE_MS).then(wakeAll);
+  }
+
+  function wakeAll(): void {
+    isMoreToTell = false;
+    const sleeping = readers.values();
+    const wakeSome = () => {
+      for (let woken = 0; woken < WOKEN_TOGETHER; ) {
+        const { done, value: reader } = sleeping.next();
+        if (done) {
+          isWaking = isMoreToTell;
+          if (isMoreToTell) wakeSoon();
+          return;
+        }
+        if (reader.wake) woken++;
+        reader.wake?.();
       }
-    }
-    setImmediate(wakeSome);
+      setImmediate(wakeSome);
+    };
+    wakeSome();
   }
 
   return {
@@ -193,9 +205,8 @@ export function createFeed<V>(source: Source<V>, begin: Position): Feed<V> {
     changes,
     wake() {
       isMoreToTell = true;
-      if (sleeping) return;
-      sleeping = [].values();
-      setImmediate(wakeSome);
+      if (!isWaking) wakeSoon();
+      isWaking = true;
     },
     end(error) {
       for (const reader of [...readers]) {

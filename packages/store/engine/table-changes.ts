@@ -15,7 +15,7 @@ import {
   Expired,
   type Position,
 } from "../port.ts";
-import type { Clock } from "./context.ts";
+import type { EngineContext } from "./context.ts";
 import { createFeed, type Feed, untold } from "./feed.ts";
 import type { Declaration } from "./indexes.ts";
 import type { Runs } from "./table-store.ts";
@@ -75,15 +75,14 @@ function markOf(position: Position): Mark {
   return { number: Number.parseInt(number, 16), at: Number.parseInt(at, 16) };
 }
 
-interface Parts {
+interface Parts extends Pick<EngineContext, "clock" | "sleep"> {
   readonly declaration: Declaration;
   readonly log: ChangeLog | undefined;
   readonly runs: Runs;
-  readonly clock: Clock;
   readonly report: Report;
 }
 
-export function tableChanges({ declaration, log, runs, clock, report }: Parts): TableChanges {
+export function tableChanges({ declaration, log, runs, clock, sleep, report }: Parts): TableChanges {
   const telling = tellingOf<Doc>(declaration);
   if (!log || !telling) return { note: () => undefined, ...untold(declaration.name) };
 
@@ -118,6 +117,7 @@ export function tableChanges({ declaration, log, runs, clock, report }: Parts): 
       },
     },
     positionAt(log.last() ?? BEGIN),
+    sleep,
   );
   const { tail } = feed;
   let latest = log.last()?.at ?? 0;

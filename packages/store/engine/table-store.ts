@@ -23,7 +23,7 @@ import {
 } from "../port.ts";
 import { type Admission, createAdmission, type Queues } from "./admission.ts";
 import { createCollections } from "./collections.ts";
-import type { Clock } from "./context.ts";
+import type { EngineContext } from "./context.ts";
 import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./indexes.ts";
 import { type ChangeLog, type TableChanges, tableChanges } from "./table-changes.ts";
 
@@ -70,7 +70,11 @@ export interface Runs {
   write<R>(options: CallOptions | undefined, step: (batch: Batch) => R): Promise<R>;
 }
 
-export function tableStore(engine: TableEngine, clock: Clock, report: Report): Store {
+export interface TableStoreDeps extends Pick<EngineContext, "clock" | "sleep"> {
+  readonly report: Report;
+}
+
+export function tableStore(engine: TableEngine, { clock, sleep, report }: TableStoreDeps): Store {
   const admission = createAdmission();
   const checkDeadline = (options: CallOptions | undefined) => {
     if (options?.deadline === undefined || clock() < options.deadline) return;
@@ -93,7 +97,7 @@ export function tableStore(engine: TableEngine, clock: Clock, report: Report): S
   const openCollection = async (declaration: Declaration) => {
     checkDeclaration(declaration);
     const table = await engine.table(declaration);
-    const changes = tableChanges({ declaration, log: table.log, runs, clock, report });
+    const changes = tableChanges({ declaration, log: table.log, runs, clock, sleep, report });
     all.push(changes);
     return tableCollection({ declaration, table, changes, runs, admission, report });
   };

@@ -1,5 +1,6 @@
 /** An engine in memory, for unit tests and simulations. It answers like the others; nothing outlives the process. */
 
+import { setImmediate as turn } from "node:timers/promises";
 import { compareIds, peek } from "../document/codec.ts";
 import type { Report } from "../document/corrupt.ts";
 import type { Clock } from "../engine/context.ts";
@@ -62,7 +63,7 @@ export function openMemory({ data = emptyData(), clock = () => 0, report = () =>
       closed = true;
     },
   };
-  return tableStore(engine, clock, report);
+  return tableStore(engine, { clock, sleep: () => turn(), report });
 }
 
 function memoryTable(documents: Map<Id, Uint8Array>): Table {

@@ -141,6 +141,7 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
       stop: () => stop.abort(),
     },
     "",
+    timing.sleep,
   );
   const { tail } = feed;
 

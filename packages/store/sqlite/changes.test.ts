@@ -2,6 +2,7 @@
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as tick } from "node:timers/promises";
+import { realTime } from "@petstore/runtime/clock";
 import { beforeEach, expect, test } from "vitest";
 import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
@@ -24,7 +25,7 @@ beforeEach(() => {
 });
 
 let now = 0;
-const options = { clock: () => ++now, log: silent, onFatal: () => expect.unreachable() };
+const options = { ...realTime, clock: () => ++now, log: silent, onFatal: () => expect.unreachable() };
 const open = () => openEmbedded(path, options);
 const rowsOf = (store: Store) => store.collection(ROWS);
 type Rows = Awaited<ReturnType<typeof rowsOf>>;

@@ -20,7 +20,7 @@ beforeEach(() => {
   mkdirSync(join(dir.path, "data"));
 });
 
-const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
+const options = { ...realTime, clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
 const open = () => openEmbedded(path, options);
 
 function inFile(change: (db: DatabaseSync) => void): void {

@@ -1,6 +1,7 @@
 /** No room for a change: it has no effect, which is certain; reads go on, and so do changes once there is room. */
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { beforeEach, expect, test } from "vitest";
 import { directoryForEach } from "../fixtures/directory.ts";
@@ -21,7 +22,7 @@ beforeEach(() => {
   path = join(dir.path, "pet.db");
 });
 
-const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
+const options = { ...realTime, clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
 /** SQLite then says that it is full, as it does when the disk is. */
 const limitPages = (db: DatabaseSync, count: number) => db.exec(`PRAGMA max_page_count = ${count}`);
 const insert = (rows: Collection<Row>, _id: number) =>

@@ -4,6 +4,7 @@ import { cpSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
+import { realTime } from "@petstore/runtime/clock";
 import { beforeEach, describe, expect, test } from "vitest";
 import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
@@ -21,7 +22,7 @@ const remove = (path: string) => {
   for (const end of ["", "-wal", "-shm", "-journal"]) rmSync(path + end, { force: true });
 };
 const open = (service: string, of?: string) =>
-  openEmbedded(file(service, of), { clock: () => 0, log: silent, onFatal: () => expect.unreachable() });
+  openEmbedded(file(service, of), { ...realTime, clock: () => 0, log: silent, onFatal: () => expect.unreachable() });
 
 /** Starts services one after the other, and writes a row. */
 async function start(services: readonly string[], of?: string): Promise<void> {

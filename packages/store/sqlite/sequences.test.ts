@@ -1,6 +1,7 @@
 /** Numbers are taken in the file block by block: most cost no commit, and none is given twice, however the process ends. */
 import { cpSync } from "node:fs";
 import { join } from "node:path";
+import { realTime } from "@petstore/runtime/clock";
 import { expect, test } from "vitest";
 import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
@@ -10,7 +11,7 @@ import { embeddedStore, openEmbedded } from "./sqlite.ts";
 
 const dir = directoryForEach();
 
-const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
+const options = { ...realTime, clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
 const open = (place: string) => openEmbedded(join(dir.path, place, "pet.db"), options);
 
 test("a hundred numbers, one after the other, are a few commits", async () => {

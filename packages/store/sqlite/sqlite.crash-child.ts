@@ -3,6 +3,7 @@
  * write. Arguments: the store's file, and the first number that no earlier run has used.
  */
 
+import { realTime } from "@petstore/runtime/clock";
 import { print, ROWS, writeOn } from "../fixtures/crash-writer.ts";
 import { silent } from "../fixtures/silent.ts";
 import { Unavailable } from "../port.ts";
@@ -11,7 +12,7 @@ import { openEmbedded } from "./sqlite.ts";
 const [path = "", first = "1"] = process.argv.slice(2);
 
 async function run(): Promise<void> {
-  const store = await openEmbedded(path, { clock: Date.now, log: silent, onFatal: () => print("fatal") });
+  const store = await openEmbedded(path, { ...realTime, log: silent, onFatal: () => print("fatal") });
   for (const doubt of await writeOn(store, Number(first))) {
     if (doubt.status !== "rejected" || !(doubt.reason instanceof Unavailable)) throw new Error("not Unavailable");
     print(`doubted ${Number(doubt.reason.inDoubt)}`);

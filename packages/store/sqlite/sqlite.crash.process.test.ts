@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { realTime } from "@petstore/runtime/clock";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isComplete, record } from "../fixtures/crash-writer.ts";
 import { silent } from "../fixtures/silent.ts";
@@ -35,7 +36,12 @@ function start(first: number, fileLimit: number | "unlimited") {
 }
 
 async function expectNothingLost(answered: ReturnType<typeof record>): Promise<void> {
-  const store = await openEmbedded(path, { clock: () => 0, log: silent, onFatal: () => expect.unreachable() });
+  const store = await openEmbedded(path, {
+    ...realTime,
+    clock: () => 0,
+    log: silent,
+    onFatal: () => expect.unreachable(),
+  });
   expect(await answered.lost(store)).toEqual([]);
   await store.close();
 }
@@ -52,7 +58,12 @@ test("killed while it writes, six times: nothing answered is lost, and all of it
     for await (const line of run.lines) {
       lines.push(line);
       if (lines.length === 50) {
-        const second = openEmbedded(path, { clock: () => 0, log: silent, onFatal: () => expect.unreachable() });
+        const second = openEmbedded(path, {
+          ...realTime,
+          clock: () => 0,
+          log: silent,
+          onFatal: () => expect.unreachable(),
+        });
         await expect(second).rejects.toMatchObject({ name: "StoreLocked" });
       }
       if (lines.length === enough) run.process.kill("SIGKILL");

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { realTime } from "@petstore/runtime/clock";
 import { serialize } from "bson";
 import { conformance } from "../conformance/suite.ts";
 import { silent } from "../fixtures/silent.ts";
@@ -12,6 +13,7 @@ conformance("the embedded engine", async (clock) => {
   const dir = await mkdtemp(join(tmpdir(), "petstore-"));
   const open = () =>
     openEmbedded(join(dir, "pet.db"), {
+      ...realTime,
       clock,
       log: silent,
       onFatal: (error) => {

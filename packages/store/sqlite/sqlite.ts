@@ -12,7 +12,7 @@ import { isFull, openFailure, openFile, openLog, readFailure } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";
 import { embeddedTable, prepareTable } from "./table.ts";
 
-export interface EmbeddedOptions extends Pick<EngineContext, "clock"> {
+export interface EmbeddedOptions extends Pick<EngineContext, "clock" | "sleep"> {
   readonly log: Pick<EngineContext["log"], "error" | "warn">;
   /** A write failed in a way that leaves open what is on disk: the process has to end. Called once. */
   readonly onFatal: (error: unknown) => void;
@@ -30,7 +30,7 @@ export async function openEmbedded(path: string, options: EmbeddedOptions): Prom
 export function embeddedStore(
   db: DatabaseSync,
   path: string,
-  { clock, log, onFatal }: EmbeddedOptions,
+  { clock, sleep, log, onFatal }: EmbeddedOptions,
   writeAheadLog = openLog(db, path),
 ): Store {
   const commit = groupCommit(db, {
@@ -72,7 +72,7 @@ export function embeddedStore(
     next: sequences.next,
     close: () => (closing ??= close()),
   };
-  return tableStore(engine, clock, reporting(log, clock));
+  return tableStore(engine, { clock, sleep, report: reporting(log, clock) });
 }
 
 /** Numbers that a sequence is ahead in the file. So many are lost at most when the process dies. */

@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as tick } from "node:timers/promises";
+import { realTime } from "@petstore/runtime/clock";
 import { beforeEach, expect, test } from "vitest";
 import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
@@ -17,7 +18,7 @@ beforeEach(() => {
   path = join(dir.path, "pet.db");
 });
 
-const options = { clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
+const options = { ...realTime, clock: () => 0, log: silent, onFatal: () => expect.unreachable() };
 
 test("a change is answered when the log was synced, and the log is synced after each commit", async () => {
   const db = openFile(path);
