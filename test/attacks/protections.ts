@@ -92,7 +92,7 @@ export const protections = {
   },
   internal: {
     protection:
-      "Internal RPCs take nothing but the secret of the petstore's own processes, and only these can speak for a caller",
+      "Internal RPCs take nothing but the secret or a certificate of the petstore's own processes, and only these can speak for a caller",
     trials: [
       trial(
         "calling internal RPCs",

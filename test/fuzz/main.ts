@@ -25,7 +25,8 @@ ${[
   ...targets,
   {
     name: SCHEMATHESIS,
-    about: "requests made from /openapi.json, by .ci/schemathesis; when all are run, from 10 minutes on",
+    about:
+      "requests made from /openapi.json, by .ci/schemathesis; when all are run, from 10 minutes on and without TLS",
   },
 ]
   .map(({ name, about }) => `                        ${name.padEnd(16)}${about}`)
