@@ -24,7 +24,8 @@ export async function relayTo(port: number, ca: string): Promise<Relay> {
       secured.write(first);
       socket.pipe(secured).pipe(socket);
       socket.once("close", () => secured.destroy());
-      secured.once("close", () => socket.end());
+      // What comes still is read, or it would never end.
+      secured.once("close", () => socket.resume().end());
     });
     socket.once("end", () => socket.bytesRead === 0 && socket.end());
   });
