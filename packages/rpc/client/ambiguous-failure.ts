@@ -7,8 +7,12 @@ import { advice } from "../errors/translate.ts";
 
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
 
-/** The codes by which Connect reports a connection that broke, a stream that was reset, or a reply cut short. */
-export const isBroken = ({ code }: ConnectError): boolean => broken.has(code);
+/**
+ * Whether a failure came from the way there or back. `broken` are the codes by which Connect reports a connection that broke, a
+ * stream that was reset, or a reply cut short; a service gives a reason, and what its caller gave up says nothing.
+ */
+export const wayBroke = (error: ConnectError, { reasonOf }: ErrorCatalogue, signal: AbortSignal | undefined): boolean =>
+  !signal?.aborted && !reasonOf(error) && broken.has(error.code);
 
 /**
  * A service of ours gives a reason with every failure. A failure without one came from the way there or back, so nobody
@@ -18,8 +22,7 @@ export const isBroken = ({ code }: ConnectError): boolean => broken.has(code);
 export function withAmbiguousFailures(next: Transport, { errors }: { readonly errors: ErrorCatalogue }): Transport {
   const told = (method: DescMethod, thrown: unknown, signal: AbortSignal | undefined): ConnectError => {
     const error = ConnectError.from(thrown);
-    if (signal?.aborted || errors.reasonOf(error) || !isBroken(error)) return error;
-    return new AmbiguousFailure(method, errors, error);
+    return wayBroke(error, errors, signal) ? new AmbiguousFailure(method, errors, error) : error;
   };
   return {
     async stream(method, signal, timeoutMs, headers, input, contextValues) {
@@ -40,8 +43,11 @@ export function withAmbiguousFailures(next: Transport, { errors }: { readonly er
   };
 }
 
-/** Messages as they come, and the error that they end with in other words. */
-async function* translating<T>(messages: AsyncIterable<T>, told: (thrown: unknown) => ConnectError): AsyncIterable<T> {
+/** Messages as they come, and what is made of the error that they end with. */
+export async function* translating<T>(
+  messages: AsyncIterable<T>,
+  told: (thrown: unknown) => ConnectError,
+): AsyncIterable<T> {
   try {
     yield* messages;
   } catch (thrown) {

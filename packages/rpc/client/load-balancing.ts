@@ -5,21 +5,11 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { Runtime } from "@petstore/runtime/clock";
 import { deadlineAfter } from "../deadline.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { isBroken, notMade } from "./ambiguous-failure.ts";
+import { notMade, translating, wayBroke } from "./ambiguous-failure.ts";
 import type { Balancer } from "./balancer.ts";
 import { neverRan } from "./never-ran.ts";
 import type { Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
-
-/** Messages as they come, and the error that they end with. */
-async function* telling<T>(messages: AsyncIterable<T>, failed: (error: ConnectError) => void): AsyncIterable<T> {
-  try {
-    yield* messages;
-  } catch (thrown) {
-    failed(ConnectError.from(thrown));
-    throw thrown;
-  }
-}
 
 /**
  * Calls of one tick go to the same replica, a stream to the next one. A call that surely never ran goes to the next one, and so
@@ -47,17 +37,19 @@ export function withLoadBalancing(
         const replica = balancer.next(tried);
         if (!replica) throw allSilent(errors, method);
         tried.add(replica);
-        const wayBroke = (error: ConnectError) => !signal?.aborted && !reasonOf(error) && isBroken(error);
+        const isLost = (error: ConnectError) => wayBroke(error, errors, signal);
+        const noted = (thrown: unknown): ConnectError => {
+          const error = ConnectError.from(thrown);
+          if (isLost(error)) balancer.failed(replica);
+          return error;
+        };
         try {
           const given = messages ? createAsyncIterable(messages) : input;
           const answer = await replica.transport.stream(method, signal, timeoutMs, headers, given, contextValues);
-          const lost = (error: ConnectError) => wayBroke(error) && balancer.failed(replica);
-          return { ...answer, message: telling(answer.message, lost) };
+          return { ...answer, message: translating(answer.message, noted) };
         } catch (thrown) {
-          const error = ConnectError.from(thrown);
-          if (!wayBroke(error)) throw error;
-          balancer.failed(replica);
-          if (!messages || !neverRan(error) || tried.size === balancer.size) throw error;
+          const error = noted(thrown);
+          if (!isLost(error) || !messages || !neverRan(error) || tried.size === balancer.size) throw error;
         }
       }
     },
@@ -87,10 +79,10 @@ export function withLoadBalancing(
           return answer;
         } catch (thrown) {
           const error = ConnectError.from(thrown);
-          const wayBroke = !signal?.aborted && !reasonOf(error) && isBroken(error);
-          end(!signal?.aborted && !wayBroke && !(error.code === Code.DeadlineExceeded && !reasonOf(error)));
+          const isLost = wayBroke(error, errors, signal);
+          end(!signal?.aborted && !isLost && !(error.code === Code.DeadlineExceeded && !reasonOf(error)));
           // An error that the replica sent itself proves that it is there, and a caller's deadline proves nothing.
-          if (!wayBroke) throw error;
+          if (!isLost) throw error;
           if (error !== isSilent) balancer.failed(replica);
           if ((error !== isSilent && !neverRan(error)) || tried.length === balancer.size) throw error;
         }

@@ -57,7 +57,7 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
     log?.warn({ url, problem }, "a service's certificate can't be verified: INTERNAL_TLS_CA names its authority");
   };
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
-  const connected = (windowBytes: number, ofAll: number) => {
+  const connected = (windowBytes: number) => {
     const connections = new Http2SessionManager(url, pings, {
       settings: { initialWindowSize: windowBytes },
       // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
@@ -68,11 +68,11 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
         return certificates?.current().context;
       },
     });
-    return { connections, sessions: watched(connections, ofAll, tellUnverified) };
+    return { connections, sessions: watched(connections, tellUnverified) };
   };
-  const { connections, sessions } = connected(STREAM_WINDOW_BYTES, CONNECTION_WINDOW_BYTES);
+  const { connections, sessions } = connected(STREAM_WINDOW_BYTES);
   // However many there are, calls have room on their connection. Little waits of each, for there are many, and slow readers.
-  const forStreams = connected(WAITING_BYTES, CONNECTION_WINDOW_BYTES);
+  const forStreams = connected(WAITING_BYTES);
   const shown: Record<string, string> = secret === undefined ? {} : { [SECRET_HEADER]: secret };
   const over = (sessionManager: GrpcTransportOptions["sessionManager"]) =>
     createGrpcTransport({
@@ -125,7 +125,6 @@ const guarded = new WeakSet<Http2Session>();
  */
 function watched(
   sessions: Http2SessionManager,
-  windowBytes: number,
   tellUnverified: (problem: string) => void,
 ): NonNullable<GrpcTransportOptions["sessionManager"]> {
   return {
@@ -137,7 +136,7 @@ function watched(
         if (stream.session && !guarded.has(stream.session)) {
           guarded.add(stream.session);
           stream.session.on("error", () => {});
-          stream.session.setLocalWindowSize(windowBytes);
+          stream.session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
         }
         return stream;
       } catch (thrown) {
