@@ -98,6 +98,14 @@ test("CONNECT, Upgrade and Expect", async () => {
   expect(await raw(`GET /pets HTTP/1.1\r\n${head}Expect: tea\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
 });
 
+test.each([
+  ["CONNECT", `CONNECT other.example:443 HTTP/1.1\r\n${head}\r\n`, "404"],
+  ["another version", `GET /pets HTTP/2.0\r\n${head}\r\n`, "400"],
+])("%s behind a request is refused behind its answer", async (_what, text, status) => {
+  const answers = await raw(`GET /pets HTTP/1.1\r\nHost: x\r\n\r\n${text}`);
+  expect([...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, one]) => one)).toEqual(["200", status]);
+});
+
 test("a caller that resets the connection harms nobody else", async () => {
   await new Promise<void>((resolve) => {
     const socket = connect(gateway.port, "127.0.0.1", () => {

@@ -115,7 +115,6 @@ export function guardConnections(
     const connection = connectionOf(request);
     if (connection && !all.has(connection)) return; // it was given up
     follow(request, response);
-    if (request.httpVersionMajor !== 1) return refuseVersion(server, request.socket);
     for (const listener of begin) listener.call(server, request, response);
   });
   server.on("connection", (socket: Socket) => {
@@ -269,12 +268,6 @@ export function guardConnections(
 }
 
 const ignore = () => {};
-
-/** Node's parser takes "HTTP/2.0" for a version of HTTP/1; it refuses all others like this. */
-function refuseVersion(server: Server, socket: Socket): void {
-  const error = Object.assign(new Error("Parse Error: Invalid HTTP version"), { code: "HPE_INVALID_VERSION" });
-  if (!server.emit("clientError", error, socket)) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
-}
 
 /**
  * Bytes of a socket that the system has taken. Node counts by whole writes in what it documents, an answer mostly is one,

@@ -1,7 +1,9 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { Readable } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { HALF_CLOSED_MS, readInTurns } from "./read-in-turns.ts";
 import { createTurns, type Turns, type TurnsAtOnce, WORK_PER_TURN } from "./turns.ts";
@@ -256,14 +258,25 @@ test("several requests of a client that has ended its side are all answered", as
   expect((await answers).match(/^HTTP/gm)).toHaveLength(3);
 });
 
+/** As a server does that is no proxy. */
+function refuseConnect(server: Server): void {
+  server.on("connect", ({ socket }) => void server.emit("clientError", new Error("no proxy"), socket));
+}
+
 const CHUNKED = "POST /b HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
 test.each([
   ["what is no request", "nonsense\r\n\r\n", false],
   ["what is no request, and the end of the client's side,", "nonsense\r\n\r\n", true],
   ["a body that can't be read", `${CHUNKED}zz\r\n`, false],
+  ["another version", "GET /b HTTP/2.0\r\nhost: a\r\n\r\n", false],
+  ["another version with a request behind it", `GET /b HTTP/2.0\r\nhost: a\r\n\r\n${get("c")}`, false],
+  ["CONNECT", "CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n", false],
+  ["CONNECT, and the end of the client's side,", "CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n", true],
+  ["CONNECT with half a body", "CONNECT a:1 HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nx", false],
 ])("%s behind a request is refused when that is answered", async (_, broken, ends) => {
   const first = Promise.withResolvers<ServerResponse>();
-  const { open, othersAreServed } = await started((_request, response) => first.resolve(response));
+  const { server, open, othersAreServed } = await started((_request, response) => first.resolve(response));
+  refuseConnect(server);
   const socket = open();
   const answers = text(socket);
   socket.write(get("a") + broken);
@@ -272,4 +285,25 @@ test.each([
   await othersAreServed();
   response.end();
   expect((await answers).match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+});
+
+test("half a request behind one that takes long is refused when that is answered", async () => {
+  const first = Promise.withResolvers<ServerResponse>();
+  const { open } = await started((_request, response) => first.resolve(response));
+  const socket = open();
+  const answers = text(socket);
+  socket.end(`${get("a")}GET /b HTTP/1.1\r\nho`);
+  const response = await first.promise;
+  await sleep(1.5 * HALF_CLOSED_MS);
+  response.end();
+  expect((await answers).match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+});
+
+test("an answer that its client takes bit by bit arrives whole with CONNECT behind its request", async () => {
+  const parts = Array.from({ length: 64 }, () => Buffer.alloc(256 * 1024, "x")); // more than the system keeps
+  const { server, open } = await started((_request, response) => void Readable.from(parts).pipe(response));
+  refuseConnect(server);
+  const socket = open();
+  socket.write(`${get("a")}CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n`);
+  expect((await text(socket)).match(/x/g)).toHaveLength(parts.length * 256 * 1024);
 });

@@ -44,25 +44,27 @@ export function readInTurns(server: Server, turns: TurnsAtOnce): void {
     socket.once("close", () => open.delete(connection));
   });
   closeIdleALittleLater(server, open);
+  const refusals = server.listeners("clientError") as ((error: Error, socket: Duplex) => void)[];
+  server.removeAllListeners("clientError");
+  const refuse = (error: ParserError, socket: Duplex) => {
+    for (const listener of refusals) listener.call(server, error, socket);
+    if (refusals.length === 0) refusePlainly(error, socket);
+  };
+  server.on("clientError", (error: ParserError, socket) => {
+    const connection = connections.get(socket);
+    if (!connection) return refuse(error, socket);
+    if (error.rawPacket) error.rawPacket = connection.head();
+    connection.fail(() => refuse(error, socket));
+  });
   const listeners = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
     const begin = () => {
+      // Node's parser takes "HTTP/2.0" for a version of HTTP/1; it refuses most others by itself.
+      if (request.httpVersionMajor !== 1) return refuse(new Error("Parse Error: Invalid HTTP version"), request.socket);
       for (const listener of listeners) listener.call(server, request, response);
     };
     connections.get(request.socket)?.add({ request, response, begin, begun: false });
-  });
-  const refusals = server.listeners("clientError") as ((error: Error, socket: Duplex) => void)[];
-  server.removeAllListeners("clientError");
-  server.on("clientError", (error: ParserError, socket) => {
-    const connection = connections.get(socket);
-    const refuse = () => {
-      for (const listener of refusals) listener.call(server, error, socket);
-      if (refusals.length === 0) refusePlainly(error, socket);
-    };
-    if (!error.rawPacket || !connection) return refuse();
-    error.rawPacket = connection.head();
-    connection.fail(refuse);
   });
 }
 
@@ -85,7 +87,7 @@ function closeIdleALittleLater(server: Server, open: ReadonlySet<Connection>): v
   };
 }
 
-/** Of node's parser, which alone says what it could not read. */
+/** Mostly of node's parser, which alone says what it could not read; not when that has not come. */
 type ParserError = Error & { readonly code?: string; rawPacket?: Buffer };
 
 /** As node does where nobody listens. */
@@ -111,8 +113,9 @@ interface Connection {
   /** What was read of the request whose header fields are being read. */
   head(): Buffer;
   /**
-   * Nothing more can be read. `refuse` answers that when the requests before are answered: the first answer is for the
-   * first request (RFC 9112, 9.3.2), whose caller would take the refusal for its own and what was done for not done.
+   * Nothing more can be read, or is to be, as behind CONNECT. `refuse` answers that when the requests before are answered:
+   * the first answer is for the first request (RFC 9112, 9.3.2), whose caller would take the refusal for its own and what
+   * was done for not done.
    */
   fail(refuse: () => void): void;
   /** Reads a slice now if all that was read before is answered, and something waits. */
@@ -198,6 +201,7 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
     if (newest?.complete === false) head = []; // the body of the newest still arrives
     if (head.length < HEAD_SLICES) head.push(slice);
   });
+  const drains = socket.listeners("drain") as (() => void)[];
   // At the end node gives up what is unanswered, at once: whatever had to wait for its turn would get no answer.
   const listeners = socket.listeners("end") as (() => void)[];
   const giveUp = () => {
@@ -242,6 +246,8 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
     fail(how) {
       if (refuse) return; // it reads no better than before
       refuse = how;
+      // Node hands over a connection with CONNECT on it, and does not tell the answers before that they may go on.
+      for (const listener of drains) socket.off("drain", listener).on("drain", listener);
       refuseInTurn();
     },
     beginToRead() {

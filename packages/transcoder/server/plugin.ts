@@ -27,9 +27,9 @@ export const transcoder = fastifyPlugin(
   async (app: FastifyInstance, options: TranscoderOptions): Promise<void> => {
     const { limits, clock } = serverDefaults(options);
     const { basePath, ...rest } = transcoderDefaults(options);
-    const { refuse, tell } = errorAnswers(options);
+    const { tell } = errorAnswers(options);
     const streams = openStreams();
-    takeOddRequests(app, refuse);
+    takeOddRequests(app);
     markArrivals(app, options);
     answerUnrouted(app);
     app.addHook("onRequest", (request, _, done) => {

@@ -5,6 +5,9 @@ import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
 import type { SizeLimits } from "../request/sizes.ts";
 
+/** The code of an error that is not of the parser. */
+const NO_PROXY = "ERR_NO_PROXY";
+
 /** Why the parser gave up. Timeouts end requests that arrive too slowly. */
 export function parserError(
   error: { readonly code?: string; readonly rawPacket?: unknown },
@@ -17,6 +20,8 @@ export function parserError(
         : new HttpError("HEADERS_TOO_LARGE", "The header fields are too large.");
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return new HttpError("DEADLINE_EXCEEDED", "The request did not arrive in time.");
+    case NO_PROXY:
+      return new HttpError("ROUTE_NOT_FOUND", "This is not a proxy.");
     case "ERR_SSL_HTTP_REQUEST":
       return new HttpError("INVALID_HEADER", "This port takes https alone: the address must begin with https://.");
     default:
@@ -32,9 +37,11 @@ const targetLength = (packet: unknown): number =>
  * Takes what node's server would drop without an answer, or with one of its own: CONNECT, which asks for a proxy, and an
  * Expect that is not 100-continue, which may be ignored (RFC 9110, 10.1.1).
  */
-export function takeOddRequests(app: FastifyInstance, refuse: (error: HttpError, socket: Duplex) => void): void {
-  app.server.on("connect", (_request, socket) => {
-    refuse(new HttpError("ROUTE_NOT_FOUND", "This is not a proxy."), socket);
+export function takeOddRequests(app: FastifyInstance): void {
+  // As what can't be read, so that whoever keeps refusals behind the answers to earlier requests does so with this one.
+  app.server.on("connect", ({ socket }) => {
+    const error = Object.assign(new Error("CONNECT asks for a proxy"), { code: NO_PROXY });
+    if (!app.server.emit("clientError", error, socket)) socket.destroy();
   });
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
 }
