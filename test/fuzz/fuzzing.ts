@@ -86,7 +86,7 @@ async function smallest(trials: Trials, target: Target<unknown>, { cases, seed, 
     if (!again) continue;
     let [least, shown] = [asInFile(cases[suspect]), again];
     const isGone = async (one: unknown) => {
-      const found = await trials.try(target, asInFile(one));
+      const found = await trials.again(target, asInFile(one));
       if (found?.problem !== find.problem) return true;
       [least, shown] = [asInFile(one), found];
       return false;

@@ -29,6 +29,9 @@ export function judgeText(text: string, sent: Buffer): void {
   }
 }
 
+/** What was asked for may be done all the same, and later than the answer: cancelled, out of time, out of reach. */
+export const leavesInDoubt = (status: number): boolean => status === 499 || status >= 500;
+
 /** Of HTTP and, within it, of unary Connect; `process` is who answered. */
 export function judgeHttp({ status, headers, body }: HttpAnswer, process: string, sent: Buffer): void {
   if (process === "gateway") {

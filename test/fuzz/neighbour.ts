@@ -8,6 +8,8 @@ import { Find } from "./find.ts";
 export interface Neighbour extends Disposable {
   /** Makes the records that cases speak of. */
   furnish(): Promise<void>;
+  /** Makes of these records, as far as they are there, what no case asks for. */
+  renew(): Promise<void>;
   /** Asks a process. Throws a Find unless it is answered as ever. */
   ask(name: ProcessName): Promise<void>;
   /** All that a case can change: the records that it may name, and the newest of each kind. */
@@ -54,6 +56,8 @@ export function createNeighbour(port: (name: ProcessName) => number, key: string
   };
   const paths = new Map(processNames.map((name) => [name, pathAt(name)]));
 
+  let renewals = 0;
+
   return {
     async furnish() {
       for (let i = 0; i < 3; i++) {
@@ -62,6 +66,20 @@ export function createNeighbour(port: (name: ProcessName) => number, key: string
         await send("gateway", `/store/inventory/${i + 1}`, "PUT", { quantity: 1000 });
         await send("gateway", "/store/orders", "POST", { petId: i + 1 });
       }
+    },
+    async renew() {
+      const name = `renewed ${++renewals}`;
+      const changes = {
+        "/categories": { name },
+        "/pets": { name },
+        "/store/inventory": { quantity: 1000 + renewals },
+        "/store/orders": { shipDate: new Date(1000 * renewals).toISOString() },
+      };
+      await Promise.allSettled(
+        Object.entries(changes).flatMap(([kind, change]) =>
+          NAMED.split(",").map((id) => send("gateway", `${kind}/${id}`, "PATCH", change)),
+        ),
+      );
     },
     ask: async (name) => void (await send(name, paths.get(name) ?? "/")),
     async state() {

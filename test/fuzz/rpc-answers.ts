@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { codeName } from "../api/cases/case.ts";
 import { expectThat } from "./find.ts";
 import type { HttpAnswer } from "./http1-answers.ts";
-import { judgeHttp, judgeRpcError, judgeText } from "./judge.ts";
+import { judgeHttp, judgeRpcError, judgeText, leavesInDoubt } from "./judge.ts";
 
 interface Asked {
   readonly process: string;
@@ -18,7 +18,7 @@ export function judgeRpc(answer: HttpAnswer, { process, sent, isCut }: Asked): s
   const isGrpcWeb = type.startsWith("application/grpc-web");
   if (answer.status !== 200 || !/^application\/(grpc|connect\+)/.test(type)) {
     judgeHttp(answer, process, sent);
-    return answer.status < 400 ? "OK" : answer.status >= 500 ? undefined : "REFUSED";
+    return answer.status < 400 ? "OK" : leavesInDoubt(answer.status) ? undefined : "REFUSED";
   }
   const body = type.startsWith("application/grpc-web-text")
     ? Buffer.from(answer.body.toString(), "base64")

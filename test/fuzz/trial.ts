@@ -19,7 +19,9 @@ const END_MS = 500;
 export interface Trials {
   /** What is wrong with it; undefined when nothing is. */
   try<C>(target: Target<C>, one: C): Promise<Find | undefined>;
-  /** Tries a case a few times: some problems are up to chance. Undefined when it does not show this one. */
+  /** Tries a case that was tried before, on other records: what it has made of those, it can't change once more. */
+  again<C>(target: Target<C>, one: C): Promise<Find | undefined>;
+  /** The same a few times: some problems are up to chance. Undefined when it does not show this one. */
   repeat<C>(target: Target<C>, one: C, problem: string): Promise<Find | undefined>;
 }
 
@@ -42,13 +44,32 @@ export function createTrials(subject: Subject | undefined): Trials {
     }
   }
 
-  async function remote<C>(target: RemoteTarget<C>, one: C, { cpu, look, neighbour }: Subject): Promise<void> {
-    if (isUnsettled) await settle(neighbour.state);
+  async function again<C>(target: Target<C>, one: C): Promise<Find | undefined> {
+    if ("send" in target && subject) {
+      await subject.neighbour.renew();
+      known = undefined;
+    }
+    return attempt(target, one);
+  }
+
+  async function remote<C>(target: RemoteTarget<C>, one: C, subject: Subject): Promise<void> {
+    const { bytes, ...cost } = await sendOnce(target, one, subject);
+    // Each time may end otherwise than the time before.
+    await expectCheap(bytes, cost, () => sendOnce(target, one, subject));
+  }
+
+  async function sendOnce<C>(
+    target: RemoteTarget<C>,
+    one: C,
+    subject: Subject,
+  ): Promise<Cost & { readonly bytes: number }> {
+    const { cpu, look, neighbour } = subject;
+    if (isUnsettled) known = await settle(neighbour.state);
     isUnsettled = true;
     known ??= await neighbour.state();
     const work = async () => {
       try {
-        const sent = await target.send(one, subject as Subject);
+        const sent = await target.send(one, subject);
         await neighbour.ask(sent.to);
         return sent;
       } catch (error) {
@@ -58,22 +79,24 @@ export function createTrials(subject: Subject | undefined): Trials {
         throw error;
       }
     };
-    const { result: sent, ns, elapsedNs } = await spent(cpu, work);
+    const { result: sent, ...cost } = await spent(cpu, work);
     isUnsettled = sent.writes && !sent.isAnswered;
     await look();
-    if (!sent.writes) return expectCheap(sent.bytes, { ns, elapsedNs }, () => spent(cpu, work));
-    const before = known;
-    known = sent.isRefused ? await neighbour.state() : undefined;
-    if (sent.isRefused && known !== before)
-      throw new Find("what was refused has changed something", `${before}\n${known}`);
-    await expectCheap(sent.bytes, { ns, elapsedNs }, () => spent(cpu, work));
+    if (sent.writes) {
+      const before = known;
+      known = sent.isRefused ? await neighbour.state() : undefined;
+      if (sent.isRefused && known !== before)
+        throw new Find("what was refused has changed something", `${before}\n${known}`);
+    }
+    return { bytes: sent.bytes, ...cost };
   }
 
   return {
     try: attempt,
+    again,
     async repeat(target, one, problem) {
       for (let i = 0; i < AGAIN; i++) {
-        const find = await attempt(target, one);
+        const find = await again(target, one);
         if (find?.problem === problem) return find;
       }
       return undefined;
@@ -92,12 +115,14 @@ async function local<C>(target: LocalTarget<C>, one: C): Promise<void> {
 }
 
 /** Until nothing changes any more: what is done for a request whose connection has gone takes as long as any. */
-async function settle(state: () => Promise<string>): Promise<void> {
-  for (let before = await state(), same = 0; same < SAME; ) {
+async function settle(state: () => Promise<string>): Promise<string> {
+  let before = await state();
+  for (let same = 0; same < SAME; ) {
     const now = await state();
     same = now === before ? same + 1 : 0;
     before = now;
   }
+  return before;
 }
 const SAME = 2;
 

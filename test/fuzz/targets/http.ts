@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { httpServices } from "../../../gateway/services.ts";
 import { cutInto, type End, exchange } from "../connection.ts";
 import { type HttpAnswer, readAnswers } from "../http1-answers.ts";
-import { judgeHttp } from "../judge.ts";
+import { judgeHttp, leavesInDoubt } from "../judge.ts";
 import { type Json, jsonBytes, jsonOf } from "../messages.ts";
 import type { Credentials, Subject } from "../subject.ts";
 import type { RemoteTarget, Sent } from "../target.ts";
@@ -77,7 +77,9 @@ async function send(one: HttpCase, { port, credentials }: Subject): Promise<Sent
   for (const answer of answers) judgeHttp(answer, "gateway", all);
   // What follows a request that can't be read is not read.
   const isAnswered =
-    !isCut && (answers.length >= one.requests.length || answers.at(-1)?.headers.get("connection") === "close");
+    !isCut &&
+    !answers.some(({ status }) => leavesInDoubt(status)) &&
+    (answers.length >= one.requests.length || answers.at(-1)?.headers.get("connection") === "close");
   return {
     to: "gateway",
     bytes: all.length,
