@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { createAdmission } from "./admission.ts";
 import { CALM, MEMORY, MIN_LIMIT, START_LIMIT } from "./limit.ts";
@@ -92,20 +92,34 @@ test("what never ran says nothing of the delay", () => {
   expect(admission.limit()).toBeGreaterThan(2 * START_LIMIT);
 });
 
-test("after an overload as much may come at once as at first, as soon as nothing is under way", () => {
-  const admission = start();
-  const alone = admission.begin(listOrders);
-  admission.advance(20);
-  admission.end(alone, true);
-  const begun = admission.fill(listOrders);
-  for (let i = 0; i < 100; i++) {
-    admission.advance(200);
-    for (const call of begun.splice(0, 20)) admission.end(call, true);
-    begun.push(...admission.fill(listOrders));
+describe("after an overload", () => {
+  function overloaded() {
+    const admission = start();
+    const alone = admission.begin(listOrders);
+    admission.advance(20);
+    admission.end(alone, true);
+    const begun = admission.fill(listOrders);
+    for (let i = 0; i < 100; i++) {
+      admission.advance(200);
+      for (const call of begun.splice(0, 20)) admission.end(call, true);
+      begun.push(...admission.fill(listOrders));
+    }
+    expect(admission.limit()).toBe(MIN_LIMIT);
+    for (const call of begun) admission.end(call, true);
+    return admission;
   }
-  expect(admission.limit()).toBe(MIN_LIMIT);
-  for (const call of begun) admission.end(call, true);
-  expect(admission.fill(listOrders).length).toBe(START_LIMIT);
+
+  test("as much may come at once as at first when nothing has been under way for a moment", () => {
+    const admission = overloaded();
+    admission.advance(100);
+    expect(admission.fill(listOrders).length).toBe(START_LIMIT);
+  });
+
+  test("nothing is over yet when all that was under way is answered together", () => {
+    const admission = overloaded();
+    admission.advance(10);
+    expect(admission.fill(listOrders).length).toBeLessThan(2 * MIN_LIMIT);
+  });
 });
 
 test("a call that can't be answered in time is hopeless while others wait, and tried where they don't", () => {

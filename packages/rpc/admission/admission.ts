@@ -63,6 +63,8 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
   let underWay = 0;
 
   let window = { since: clock(), calls: 0, slowdowns: 0, peak: 0 };
+  /** When nothing was under way any more, the last time. */
+  let restedAt = clock();
   let calmAt = clock();
   let probeUntil = Number.NEGATIVE_INFINITY;
 
@@ -119,15 +121,15 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
       return true;
     },
     begin(method) {
-      if (underWay === 0) limit = Math.max(limit, START_LIMIT);
+      if (underWay === 0 && clock() - restedAt >= WINDOW_MS) limit = Math.max(limit, START_LIMIT);
       underWay++;
       if (underWay > window.peak) window.peak = underWay;
       return { kind: kindOf(method), startedAt: clock(), isCalm: underWay <= CALM };
     },
     end({ kind, startedAt, isCalm }, isMeasured) {
-      underWay--;
-      if (!isMeasured) return;
       const now = clock();
+      if (--underWay === 0) restedAt = now;
+      if (!isMeasured) return;
       const ms = now - startedAt;
       if (isCalm) {
         calmAt = now;

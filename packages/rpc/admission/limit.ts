@@ -7,7 +7,10 @@
  * some times that, fewer are let in, and else more, as long as more are asked for.
  */
 
-/** Where the limit begins, and again whenever nothing is under way: what comes at once after a rest is no overload yet. */
+/**
+ * Where the limit begins, and again when nothing has been under way for a moment: what comes at once after a rest is no
+ * overload yet.
+ */
 export const START_LIMIT = 200;
 /** So few do no harm, whatever they take: nobody who calls alone is refused. */
 export const MIN_LIMIT = 64;
@@ -44,8 +47,8 @@ export interface Measured {
 export function nextLimit(limit: number, { slowdown, peak }: Measured): number {
   const gradient = Math.max(MIN_GRADIENT, Math.min(1, TOLERANCE / slowdown));
   const next = limit * gradient + Math.sqrt(limit);
-  // What nobody has asked for was not tried either.
-  const wanted = next > limit && peak < limit / 2 ? limit : next;
+  // What nobody has asked for was not tried either, beyond where a limit begins.
+  const wanted = next > limit && peak < limit / 2 ? Math.max(limit, Math.min(next, START_LIMIT)) : next;
   return Math.max(MIN_LIMIT, Math.min(MAX_LIMIT, wanted));
 }
 
