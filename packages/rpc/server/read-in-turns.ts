@@ -147,13 +147,18 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
     else if (refuse) return;
     else if (!paused && !isOver() && unanswered.length < PIPELINED_REQUESTS && socket.readableLength > 0) {
       readSlice();
-      queue();
-    } else if (socket.readableLength === 0) {
-      socket.read(); // for the event "end"
-      // Node closes idle connections once when a server closes: what is read later makes others idle.
-      if (unanswered.length === 0 && !server.listening) server.closeIdleConnections();
-      if (!paused && !isOver() && unanswered.length === 0) flow();
-    }
+      if (socket.readableLength > 0) queue();
+      else rest();
+    } else if (socket.readableLength === 0) rest();
+  }
+
+  /** All that has come was read. */
+  function rest(): void {
+    if (refuse) return;
+    socket.read(); // for the event "end"
+    // Node closes idle connections once when a server closes: what is read later makes others idle.
+    if (unanswered.length === 0 && !server.listening) server.closeIdleConnections();
+    if (!paused && !isOver() && unanswered.length === 0) flow();
   }
 
   function readSlice(): void {
@@ -238,7 +243,8 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
         unanswered.splice(unanswered.indexOf(exchange), 1);
         refuseInTurn();
         if (endWaits) end();
-        if (!isFlowing || unanswered.length > 0 || !server.listening) queue();
+        if (unanswered.length > 0 || socket.readableLength > 0 || !server.listening) queue();
+        else if (!isFlowing) rest();
       });
       if (unanswered.length === 1) begin(exchange);
     },
