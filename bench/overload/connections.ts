@@ -3,10 +3,12 @@ import { connect, type Socket } from "node:net";
 import type { Request } from "../load/workloads.ts";
 
 /** What came back: the status, 0 where the connection ended instead. */
-export type Answered = (status: number, body: string) => void;
+export type Answered = (status: number, body: Buffer) => void;
 
 /** An answer is small, and begins with its header section in one piece. */
 const STATUS_AT = "HTTP/1.1 ".length;
+const EMPTY_LINE = "\r\n\r\n";
+const NOTHING = Buffer.alloc(0);
 
 interface Connection {
   readonly socket: Socket;
@@ -17,22 +19,29 @@ interface Connection {
 /** Keeps connections open, as many as were ever needed at once and `most` at most; a request beyond that waits for one. */
 export function createConnections(base: URL, most: number) {
   const idle: Connection[] = [];
-  const waiting: { readonly bytes: Buffer; readonly answered: Answered }[] = [];
+  // It keeps its order and loses its first at no cost, however long it is; an array would not.
+  const waiting = new Set<{ readonly bytes: Buffer; readonly answered: Answered }>();
   let open = 0;
+
+  function nextWaiting() {
+    const [next] = waiting;
+    if (next) waiting.delete(next);
+    return next;
+  }
 
   function add(): Connection {
     open++;
     const socket = connect(Number(base.port), base.hostname).setNoDelay(true);
-    const connection: Connection = { socket, answered: undefined, read: Buffer.alloc(0) };
+    const connection: Connection = { socket, answered: undefined, read: NOTHING };
     socket.on("data", (chunk: Buffer) => read(connection, chunk));
     socket.on("error", () => {});
     socket.once("close", () => {
       open--;
       const { answered } = connection;
       connection.answered = undefined;
-      if (answered) answered(0, "");
+      if (answered) answered(0, NOTHING);
       else if (idle.includes(connection)) idle.splice(idle.indexOf(connection), 1);
-      const next = waiting.shift();
+      const next = nextWaiting();
       if (next) send(next.bytes, next.answered);
     });
     return connection;
@@ -40,20 +49,21 @@ export function createConnections(base: URL, most: number) {
 
   function read(connection: Connection, chunk: Buffer): void {
     const bytes = connection.read.length === 0 ? chunk : Buffer.concat([connection.read, chunk]);
-    const text = bytes.toString("latin1");
-    const end = text.indexOf("\r\n\r\n");
-    const length = end < 0 ? 0 : Number(/\r\ncontent-length: (\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
-    if (end < 0 || bytes.length < end + 4 + length) {
+    const end = bytes.indexOf(EMPTY_LINE);
+    const head = bytes.toString("latin1", 0, Math.max(0, end));
+    const body = end + EMPTY_LINE.length;
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
+    if (end < 0 || bytes.length < body + length) {
       connection.read = bytes;
       return;
     }
-    connection.read = Buffer.alloc(0);
+    connection.read = NOTHING;
     const { answered } = connection;
     connection.answered = undefined;
-    const next = waiting.shift();
+    const next = nextWaiting();
     if (next) write(connection, next.bytes, next.answered);
     else idle.push(connection);
-    answered?.(Number(text.slice(STATUS_AT, STATUS_AT + 3)), text.slice(end + 4));
+    answered?.(Number(head.slice(STATUS_AT, STATUS_AT + 3)), bytes.subarray(body));
   }
 
   function write(connection: Connection, bytes: Buffer, answered: Answered): void {
@@ -64,7 +74,7 @@ export function createConnections(base: URL, most: number) {
   function send(bytes: Buffer, answered: Answered): void {
     const connection = idle.pop() ?? (open < most ? add() : undefined);
     if (connection) write(connection, bytes, answered);
-    else waiting.push({ bytes, answered });
+    else waiting.add({ bytes, answered });
   }
 
   return {

@@ -33,7 +33,7 @@ const counts = createCounts(plan.phases.length);
 const started = performance.now();
 
 let unanswered = 0;
-function ask(kind: Kind, phase: number, dueAt: number, bytes: Buffer, then?: (body: string) => void): void {
+function ask(kind: Kind, phase: number, dueAt: number, bytes: Buffer, then?: (body: Buffer) => void): void {
   unanswered++;
   counts.sent(kind, phase);
   connections.send(bytes, (status, body) => {
@@ -52,7 +52,7 @@ const [nextFlood, nextOrder] = [turn(flood), turn(orders)];
 
 function order(phase: number, dueAt: number): void {
   ask("place", phase, dueAt, nextOrder(), (body) => {
-    const { id } = JSON.parse(body) as { id: number };
+    const { id } = JSON.parse(`${body}`) as { id: number };
     const completion = { method: "PATCH", path: `/store/orders/${id}`, body: '{"complete":true}' };
     ask("complete", phase, performance.now(), toBytes(completion, base.host));
   });

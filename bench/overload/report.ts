@@ -16,8 +16,8 @@ export function overloadReport(results: OverloadResults): string {
       `50 callers get who wait for their answers. Beside it, then too, ${ordersPerSecond} orders a second are placed, each completed at once.`,
     "",
     "Requests come at random moments, whatever became of those before, from a process of its own that goes before the others; " +
-      `delays count from when a request was due. It opened ${connections} connections. Generator, petstore and MongoDB share the cores: ` +
-      "what the generator takes at ten times the peak, and what refusals take, the petstore lacks.",
+      `delays count from when a request was due. It opened ${connections} connections. Generator, petstore and MongoDB share the cores, and the gateway goes before services ` +
+      "and MongoDB where the bench is run as root: what the generator takes at ten times the peak, and what refusals take, the petstore lacks.",
     "",
     ...goals(results),
     "| of the peak | sent/s | answered/s | p50, ms | p99, ms | refused with 503, /s | other answers | p99 of refusals, ms |",
