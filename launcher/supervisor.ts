@@ -1,6 +1,7 @@
 /** Keeps child processes running: starts them, starts them again when they crash, stops them. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { BoundSocket } from "node:net";
+import { constants, setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "@petstore/runtime/environment";
 import type { Command, Report } from "@petstore/runtime/lifecycle";
@@ -20,6 +21,8 @@ export interface Program {
   readonly args: readonly string[];
   /** For it alone. */
   readonly environment?: Environment;
+  /** Where processes want more than there are processors, it goes before others, if this user may say so (only root may). */
+  readonly goesFirst?: boolean;
 }
 
 export interface Child {
@@ -67,6 +70,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
       stdio: ["ignore", "inherit", "inherit", ...(socket ? [socket.fd()] : []), "ipc"],
     });
     current = child;
+    if (program.goesFirst && child.pid !== undefined) letGoFirst(child.pid);
     child.on("message", (report: Report) => {
       if (report.type === "refused") refusal = report.message;
       if (report.type === "waiting") waitsFor = report.what;
@@ -124,4 +128,12 @@ async function ended(child: ChildProcess): Promise<string> {
   child.once("error", (error) => resolve(error.message));
   child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
   return promise;
+}
+
+function letGoFirst(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_HIGH);
+  } catch {
+    // Not this user's to say, or it has ended already.
+  }
 }

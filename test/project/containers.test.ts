@@ -21,6 +21,7 @@ interface Container {
   readonly cap_drop: readonly string[];
   readonly security_opt: readonly string[];
   readonly mem_limit: string;
+  readonly cpu_shares?: number;
   readonly restart: string;
   readonly stop_grace_period: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -59,6 +60,12 @@ describe("every container", () => {
     expect(container.tmpfs).toContain("/tmp");
     expect(container.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     expect(container.mem_limit).toMatch(/^\d+[mg]$/);
+  });
+
+  test("the gateway goes before all others where there is not processor time for all", () => {
+    expect(containers.filter(([, { cpu_shares = 1024 }]) => cpu_shares > 1024).map(([name]) => name)).toEqual([
+      "gateway",
+    ]);
   });
 
   test.each(running)("%s is asked for its health", (_, { image, healthcheck }) => {
