@@ -24,7 +24,7 @@ export const CALM = 4;
 export const TOLERANCE = 2.5;
 
 /** A call that takes less is as good as one that takes so long: a few milliseconds are no sign of anything. */
-export const FLOOR_MS = 5;
+export const FLOOR_MS = 10;
 
 /** One call counts for no more, so that a single one that was held up does not stand for all. */
 const MAX_SLOWDOWN = 10;
