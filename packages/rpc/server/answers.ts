@@ -1,5 +1,6 @@
 /** Answers that wait until their client takes them. */
 import type { ServerResponse } from "node:http";
+import { type Clock, realTime } from "@petstore/runtime/clock";
 
 export interface AnswerLimits {
   /** Milliseconds in which a client takes something of what waits for it. */
@@ -30,78 +31,109 @@ export interface Answers {
 /** What is counted of one taker. */
 interface Answered {
   bytes: number;
-  /** Of answers of which something waits, or has. */
-  readonly stops: Set<() => void>;
   /** Nothing of it counts any more. */
   isForgotten: boolean;
 }
+
+/** A record and no closures: there is one for each stream that is open. */
+interface Answer {
+  readonly response: ServerResponse;
+  readonly taker: Taker;
+  readonly own: Answered;
+  /** 0 where its bytes don't count. */
+  readonly weight: number;
+  /** Bytes, when it was last looked at. */
+  waiting: number;
+  /** While something waits: what its taker had taken before, and until when it has to take more. */
+  takenBefore: number;
+  dueAt: number;
+  isOver: boolean;
+}
+
+type Write = (...args: unknown[]) => unknown;
 
 /**
  * Bounds what waits. A client that takes nothing for `writeMs` is given up, whether it doesn't read or, on HTTP/2, opens no
  * window; when more than `waitingBytes` wait in all, so is the one with the most. Streams of HTTP/2 count together: as long as
  * something of one is taken, the others may wait.
  */
-export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers {
+export function createAnswers({ writeMs, waitingBytes }: AnswerLimits, clock: Clock = realTime.clock): Answers {
   const takers = new Map<Taker, Answered>();
+  /** Of which something waits, or did; the first is the first that is due. */
+  const watched = new Set<Answer>();
+  let timer: NodeJS.Timeout | undefined;
   let total = 0;
 
   function follow(taker: Taker, response: ServerResponse): void {
-    const own = answersOf(taker);
-    const weight = taker.isPeer ? 0 : 1;
-    let waiting = 0;
-    let timer: NodeJS.Timeout | undefined;
-    let takenBefore = 0;
-    let over = false;
-    let isWatched = false;
-    const left = () => (over || own.isForgotten || response.writableFinished ? 0 : response.writableLength);
-    const measure = () => {
-      const now = left();
-      if (now === waiting && now === 0) return; // almost always: the system took all of it at once
-      if (now < waiting || now === 0) {
-        clearTimeout(timer);
-        timer = undefined;
+    const [own, weight] = [answersOf(taker), taker.isPeer ? 0 : 1];
+    const answer: Answer = { response, taker, own, weight, waiting: 0, takenBefore: 0, dueAt: 0, isOver: false };
+    const { write, end } = response as { readonly write: Write; readonly end: Write };
+    response.write = (...args: unknown[]) => measured(answer, write, args) as never;
+    response.end = (...args: unknown[]) => measured(answer, end, args) as never;
+    response.on("drain", () => measure(answer));
+    response.on("close", () => {
+      answer.isOver = true;
+      measure(answer);
+    });
+  }
+
+  function measured(answer: Answer, write: Write, args: unknown[]): unknown {
+    if (answer.waiting > 0) measure(answer);
+    const result = write.apply(answer.response, args);
+    measure(answer);
+    if (total > waitingBytes && waiting() > waitingBytes) giveUpLargest();
+    return result;
+  }
+
+  const left = ({ isOver, response }: Answer): number =>
+    isOver || response.writableFinished ? 0 : response.writableLength;
+
+  function measure(answer: Answer): void {
+    const { taker, own, weight, waiting } = answer;
+    const now = own.isForgotten ? 0 : left(answer);
+    if (now === waiting && now === 0) return; // almost always: the system took all of it at once
+    if (now < waiting) watched.delete(answer);
+    if (watched.size === 0) stopLooking();
+    answer.waiting = now;
+    if (own.isForgotten) return;
+    own.bytes += weight * (now - waiting);
+    total += weight * (now - waiting);
+    if (now === 0 || watched.has(answer)) return;
+    answer.takenBefore = taker.taken();
+    answer.dueAt = clock() + writeMs;
+    watched.add(answer);
+    timer ??= setTimeout(look, writeMs).unref();
+  }
+
+  function look(): void {
+    timer = undefined;
+    const now = clock();
+    for (const answer of watched) {
+      const { taker, dueAt } = answer;
+      if (dueAt > now) {
+        timer = setTimeout(look, dueAt - now).unref();
+        return;
       }
-      own.bytes += weight * (now - waiting);
-      total += weight * (now - waiting);
-      waiting = now;
-      if (now === 0 || timer) return;
-      if (!isWatched) watch();
-      takenBefore = taker.taken();
-      timer = setTimeout(look, writeMs);
-    };
-    const watch = () => {
-      isWatched = true;
-      own.stops.add(stop);
-      response.on("drain", measure).once("finish", stop);
-    };
-    const look = () => {
-      timer = undefined;
-      if (left() < waiting || taker.taken() > takenBefore) measure();
+      watched.delete(answer);
+      if (left(answer) < answer.waiting || taker.taken() > answer.takenBefore) measure(answer);
       else taker.giveUp(`nothing was taken of an answer for ${writeMs} ms`);
-    };
-    const stop = () => {
-      over = true;
-      measure();
-      if (isWatched) own.stops.delete(stop);
-    };
-    const measured =
-      <R>(write: (...args: never[]) => R) =>
-      (...args: never[]): R => {
-        if (waiting > 0) measure();
-        const result = write.apply(response, args);
-        measure();
-        if (total > waitingBytes) giveUpLargest();
-        return result;
-      };
-    response.write = measured(response.write);
-    response.end = measured(response.end);
-    response.on("close", stop);
+    }
+  }
+
+  function stopLooking(): void {
+    clearTimeout(timer);
+    timer = undefined;
+  }
+
+  function waiting(): number {
+    for (const answer of watched) measure(answer);
+    return total;
   }
 
   function answersOf(taker: Taker): Answered {
     const known = takers.get(taker);
     if (known) return known;
-    const own = { bytes: 0, stops: new Set<() => void>(), isForgotten: false };
+    const own = { bytes: 0, isForgotten: false };
     takers.set(taker, own);
     return own;
   }
@@ -116,9 +148,9 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits): Answers 
     const own = takers.get(taker);
     if (!own) return;
     own.isForgotten = true;
-    for (const stop of own.stops) stop();
+    total -= own.bytes;
     takers.delete(taker);
   }
 
-  return { follow, forget, waiting: () => total };
+  return { follow, forget, waiting };
 }

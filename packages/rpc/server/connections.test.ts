@@ -12,7 +12,7 @@ import {
 } from "./connections.ts";
 import { isRefused } from "./request-memory.ts";
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
 function guarded(limits: Partial<ConnectionLimits>) {
