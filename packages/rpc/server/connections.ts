@@ -80,7 +80,7 @@ export function countAsStream(request: IncomingMessage, response: ServerResponse
   releaseRequest(request);
   const connection = connectionOf(request);
   connection?.beginStream();
-  response.once("close", () => connection?.endStream());
+  if (connection) response.on("close", connection.endStream);
 }
 
 /**
@@ -176,7 +176,7 @@ export function guardConnections(
     all.add(connection);
     count(connection);
     rest(connection);
-    socket.once("close", close);
+    socket.on("close", close);
     return true;
   }
 

@@ -4,6 +4,8 @@ import { Duplex } from "node:stream";
 import { callerNetwork } from "./caller-network.ts";
 import type { Turns } from "./turns.ts";
 
+const NOTHING = Buffer.alloc(0);
+
 /** Whole frames that node's parser is given at a time: the smallest request and its reset are two. */
 export const FRAMES_PER_SLICE = 8;
 
@@ -22,7 +24,7 @@ export interface FramesInTurns {
   readonly stream: Duplex;
   readonly socket: Socket;
   /** Does what a request of this connection asks for when it is its turn. */
-  begin<T>(request: () => T | Promise<T>): Promise<T>;
+  begin(request: () => void): void;
   /** It takes no turns any more: from now on it is given what it has sent at once. */
   trust(): void;
 }
@@ -35,65 +37,89 @@ export interface FramesInTurns {
  * Without it node parses all that one read of the socket has brought, up to 2 MB, and makes an object of JavaScript for each
  * stream in it, also for the thousand that were reset at once.
  */
-export function framesInTurns(socket: Socket, turns: Turns): FramesInTurns {
-  const caller = callerNetwork(socket.remoteAddress);
-  const endOfSlice = createSlicing();
-  let rest: Buffer = Buffer.alloc(0);
-  let isWanted = false;
-  let isTrusted = false;
-  let waiting = 0;
+export const framesInTurns = (socket: Socket, turns: Turns): FramesInTurns => new SlicedSocket(socket, turns);
 
-  const queue = () => {
-    if (isWanted && waiting < WAITING_REQUESTS) turns(caller, step);
-  };
-  function step(): void {
-    if (socket.destroyed || !isWanted || (waiting >= WAITING_REQUESTS && !isTrusted)) return; // or nobody waits for it
-    if (rest.length === 0) rest = socket.read() ?? rest;
-    if (rest.length === 0) return;
-    const end = isTrusted ? rest.length : endOfSlice(rest);
-    const slice = rest.subarray(0, end);
-    rest = rest.subarray(end);
-    isWanted = stream.push(slice);
-    queue();
+/** A class, whose methods are shared: there may be a thousand connections that do nothing. */
+class SlicedSocket extends Duplex implements FramesInTurns {
+  readonly stream = this;
+  readonly socket: Socket;
+  readonly #turns: Turns;
+  readonly #caller: string;
+  readonly #endOfSlice = createSlicing();
+  #rest: Buffer = NOTHING;
+  #isWanted = false;
+  #isTrusted = false;
+  #waiting = 0;
+
+  constructor(socket: Socket, turns: Turns) {
+    super();
+    this.socket = socket;
+    this.#turns = turns;
+    this.#caller = callerNetwork(socket.remoteAddress);
+    socket.on("readable", () => this.#readOn());
+    socket.on("close", () => turns(this.#caller, () => this.destroy() && WORK_OF_CLOSING));
   }
-  const read = () => (isTrusted ? step() : queue());
 
-  const stream = new Duplex({
-    read() {
-      isWanted = true;
-      read();
-    },
-    write: (chunk, encoding, done) => void socket.write(chunk, encoding, done),
-    // Each frame of node's is two parts, and each part would be a write of its own to the socket.
-    writev: (parts, done) => void socket.write(Buffer.concat(parts.map(({ chunk }) => chunk as Buffer)), done),
-    final: (done) => void socket.end(done),
-    destroy(error, done) {
-      socket.destroy();
-      done(error);
-    },
-  });
-  socket.on("readable", read);
-  const close = () => {
-    stream.destroy();
-    return WORK_OF_CLOSING;
-  };
-  socket.once("close", () => turns(caller, close));
+  begin(request: () => void): void {
+    this.#waiting++;
+    this.#turns(this.#caller, () => {
+      if (this.#waiting-- === WAITING_REQUESTS) this.#readOn();
+      request();
+    });
+  }
 
-  return {
-    stream,
-    socket,
-    async begin(request) {
-      waiting++;
-      await new Promise<void>((resolve) => turns(caller, resolve));
-      if (waiting-- === WAITING_REQUESTS) read();
-      return request();
-    },
-    trust() {
-      isTrusted = true;
-      read();
-    },
+  trust(): void {
+    this.#isTrusted = true;
+    this.#readOn();
+  }
+
+  #readOn(): void {
+    if (this.#isTrusted) this.#step();
+    else this.#queue();
+  }
+
+  #queue(): void {
+    if (this.#isWanted && this.#waiting < WAITING_REQUESTS) this.#turns(this.#caller, this.#step);
+  }
+
+  /** The same function each time, so that it waits for one turn at a time. */
+  readonly #step = (): void => {
+    if (this.socket.destroyed || !this.#isWanted) return;
+    if (this.#waiting >= WAITING_REQUESTS && !this.#isTrusted) return;
+    if (this.#rest.length === 0) this.#rest = this.socket.read() ?? NOTHING;
+    const rest = this.#rest;
+    if (rest.length === 0) return;
+    const end = this.#isTrusted ? rest.length : this.#endOfSlice(rest);
+    this.#rest = end < rest.length ? rest.subarray(end) : NOTHING; // what was given is not kept
+    this.#isWanted = this.push(rest.subarray(0, end));
+    this.#queue();
   };
+
+  override _read(): void {
+    this.#isWanted = true;
+    this.#readOn();
+  }
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, done: Done): void {
+    this.socket.write(chunk, encoding, done);
+  }
+
+  // Each frame of node's is two parts, and each part would be a write of its own to the socket.
+  override _writev(parts: { readonly chunk: Buffer }[], done: Done): void {
+    this.socket.write(Buffer.concat(parts.map(({ chunk }) => chunk)), done);
+  }
+
+  override _final(done: Done): void {
+    this.socket.end(done);
+  }
+
+  override _destroy(error: Error | null, done: Done): void {
+    this.socket.destroy();
+    done(error);
+  }
 }
+
+type Done = (error?: Error | null) => void;
 
 /** The preface, before the first frame (RFC 9113, 3.4). */
 const PREFACE_BYTES = 24;

@@ -13,9 +13,10 @@ const UNANSWERED = 2;
  */
 export function keepAlive(session: Http2Session, socket: Socket, everyMs: number, lost: () => void): () => boolean {
   let open = 0;
+  const closed = () => void open--;
   session.on("stream", (stream) => {
     open++;
-    stream.once("close", () => open--);
+    stream.on("close", closed);
   });
   let seen = signs(socket);
   let unanswered = 0;
@@ -27,7 +28,7 @@ export function keepAlive(session: Http2Session, socket: Socket, everyMs: number
     if (unanswered > UNANSWERED) lost();
     else if (open > 0 && !session.destroyed) session.ping(() => {});
   }, everyMs);
-  session.once("close", () => clearInterval(timer));
+  session.on("close", () => clearInterval(timer));
   return () => open > 0;
 }
 

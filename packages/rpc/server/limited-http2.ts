@@ -21,13 +21,16 @@ export function createLimitedHttp2(handler: Handler, limits: OnePortLimits, conn
   const sessions = new Set<Http2Session>();
   http2.on("session", (session) => {
     sessions.add(session);
-    session.once("close", () => sessions.delete(session));
+    session.on("close", () => sessions.delete(session));
   });
+  const late = (stream: Http2Stream) => void (isKeptOpen(stream) || stream.close(constants.NGHTTP2_CANCEL));
   http2.on("stream", (stream) => {
-    const late = () => isKeptOpen(stream) || stream.close(constants.NGHTTP2_CANCEL);
-    const timer = setTimeout(late, limits.requestMs);
-    const arrived = () => clearTimeout(timer);
-    stream.once("end", arrived).once("close", arrived);
+    const timer = setTimeout(late, limits.requestMs, stream);
+    const arrived = () => {
+      clearTimeout(timer);
+      stream.off("end", arrived).off("close", arrived);
+    };
+    stream.on("end", arrived).on("close", arrived);
   });
   const end = (session: Http2Session) => {
     const frames = framesOf.get(session);
@@ -91,7 +94,7 @@ function createRefusals() {
  * it, nothing is done.
  */
 function limitWork(
-  handler: Handler,
+  handler: ReturnType<typeof untilAnswered>,
   limits: OnePortLimits,
   framesOf: WeakMap<Http2Session, FramesInTurns>,
   connections: () => Connections,
@@ -99,7 +102,7 @@ function limitWork(
   const refusals = createRefusals();
   const running = new WeakMap<Http2Session, number>();
   const trusted = new WeakSet<Http2Session>();
-  return async (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse) => {
+  return (request: IncomingMessage & { readonly stream: Http2Stream }, response: ServerResponse) => {
     const { stream } = request;
     const { session } = stream;
     const frames = session && framesOf.get(session);
@@ -118,16 +121,17 @@ function limitWork(
     if (others >= 2 * (isPeer ? limits.peerStreams : limits.concurrentStreams)) return refusals.refuse(session, stream);
     refusals.taken(session);
     running.set(session, others + 1);
-    try {
-      await (isPeer ? handler(request, response) : frames.begin(() => !stream.closed && handler(request, response)));
-    } finally {
-      running.set(session, (running.get(session) ?? 1) - 1);
-    }
+    const done = () => void running.set(session, (running.get(session) ?? 1) - 1);
+    const begin = () => void (stream.closed ? done() : handler(request, response).then(done));
+    if (isPeer) begin();
+    else frames.begin(begin);
   };
 }
 
 /** What a handler without a promise does for a request ends with its answer. */
 const untilAnswered =
-  (handler: Handler): Handler =>
-  (request, response) =>
-    handler(request, response) ?? new Promise((resolve) => response.once("close", resolve));
+  (handler: Handler) =>
+  (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const done = handler(request, response);
+    return done instanceof Promise ? done : new Promise((resolve) => response.once("close", resolve));
+  };

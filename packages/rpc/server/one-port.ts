@@ -51,7 +51,10 @@ export const defaultLimits: OnePortLimits = {
   peerStreams: 1000,
 };
 
-/** Resolves, if it gives a promise, when nothing is done for the request any more, whatever became of its connection. */
+/**
+ * Gives a promise or nothing. It resolves when nothing is done for the request any more, whatever became of its connection,
+ * and never rejects.
+ */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 /** Once the server closes, a connection that was accepted before has so long to say what it is. */
@@ -118,7 +121,7 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
   http1.removeAllListeners("connection");
   const keep = (socket: Socket) => {
     for (const set of [sockets, undecided]) set.add(socket);
-    socket.once("close", () => sockets.delete(socket) && undecided.delete(socket));
+    socket.on("close", () => sockets.delete(socket) && undecided.delete(socket));
   };
   http1.on("connection", (socket: Socket) => {
     keep(socket);

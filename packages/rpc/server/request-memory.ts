@@ -31,7 +31,12 @@ export const PIECE_BYTES = 512;
 /** Text and bytes are there twice, as they came and as they are used. */
 const COPIES = 2;
 
+/** A record and no closures: there is one for each stream that is open. */
 interface Hold {
+  readonly sender: Sender;
+  readonly share: Share;
+  readonly memory: Memory;
+  readonly isRefused: boolean;
   bytes: number;
   isOpen: boolean;
   works: number;
@@ -47,49 +52,63 @@ interface Share {
   readonly senders: Map<Sender, Set<Hold>>;
 }
 
-interface Counted {
-  readonly isRefused: boolean;
-  grow(bytes: number): void;
-  release(): void;
-  begin(): void;
-  end(): void;
+interface Memory {
+  add(hold: Hold, bytes: number): void;
+  /** Forgets what is neither open nor worked on. */
+  release(hold: Hold): void;
 }
 
-const counted = new WeakMap<object, Counted>();
+const counted = new WeakMap<object, Hold>();
 
 /** There is no memory for what is to be done for the request. */
 export const isRefused = (request: IncomingMessage): boolean => counted.get(request)?.isRefused === true;
 
 /** Counts bytes that are taken for a request beside those that have come. */
-export const growRequest = (request: object, bytes: number): void => counted.get(request)?.grow(bytes);
+export function growRequest(request: object, bytes: number): void {
+  const hold = counted.get(request);
+  if (hold?.isOpen) hold.memory.add(hold, bytes);
+}
 
 /** Nothing more is counted of a request: it is counted elsewhere. */
-export const releaseRequest = (request: object): void => counted.get(request)?.release();
+export function releaseRequest(request: object): void {
+  const hold = counted.get(request);
+  if (!hold) return;
+  hold.works = 0;
+  close(hold);
+}
+
+function close(hold: Hold): void {
+  hold.isOpen = false;
+  hold.memory.release(hold);
+}
 
 /** Counts what comes of the request's body. */
 export function countBody(request: IncomingMessage): void {
-  const hold = counted.get(request);
-  if (!hold) return;
+  if (!counted.has(request)) return;
   // On HTTP/2 pieces wait in the stream until the request is read, the first ones already when node tells of the request.
   const { stream: body = request }: { readonly stream?: Readable } = request as object;
   const pieces = (body as { readonly readableBuffer?: ArrayLike<unknown> }).readableBuffer?.length ?? 0;
-  if (pieces > 0) hold.grow(COPIES * body.readableLength + PIECE_BYTES * pieces);
+  if (pieces > 0) growRequest(request, COPIES * body.readableLength + PIECE_BYTES * pieces);
   const push = body.push;
   body.push = (piece: Uint8Array | null, encoding) => {
-    if (piece) hold.grow(COPIES * piece.length + PIECE_BYTES);
+    if (piece) growRequest(request, COPIES * piece.length + PIECE_BYTES);
+    else body.push = push;
     return push.call(body, piece, encoding);
   };
 }
 
 /** Counts a request for as long as something is done for it, be its connection closed. */
-export async function whileWorking(request: IncomingMessage, work: () => void | Promise<void>): Promise<void> {
+export function whileWorking(request: IncomingMessage, work: () => void | Promise<void>): void | Promise<void> {
   const hold = counted.get(request);
-  hold?.begin();
-  try {
-    await work();
-  } finally {
-    hold?.end();
-  }
+  if (!hold) return work();
+  hold.works++;
+  const end = () => {
+    hold.works--;
+    hold.memory.release(hold);
+  };
+  const done = work();
+  if (done instanceof Promise) return done.then(end);
+  end();
 }
 
 /**
@@ -107,46 +126,33 @@ export function limitRequestMemory(maxBytes: number): RequestMemory {
     const { address } = sender;
     const share = shares.get(address) ?? { bytes: 0, going: 0, senders: new Map<Sender, Set<Hold>>() };
     shares.set(address, share);
-    const own: Hold = { bytes: 0, isOpen: true, works: 0, isGoing: false };
-    share.senders.set(sender, (share.senders.get(sender) ?? new Set()).add(own));
-
-    const add = (bytes: number) => {
-      for (const sum of [own, share, all]) sum.bytes += bytes;
-      if (own.isGoing) for (const sum of [share, all]) sum.going += bytes;
-      else if (staying(share) > 2 * (maxBytes - staying(all))) giveUpLargest();
-    };
-    const release = () => {
-      if (own.isOpen || own.works > 0) return;
-      add(-own.bytes);
-      const holds = share.senders.get(sender);
-      if (holds?.delete(own) && holds.size === 0) share.senders.delete(sender);
-      if (share.senders.size === 0 && shares.get(address) === share) shares.delete(address);
-    };
-
     const bytes = bytesOf(request);
     const withWork = bytes + WORK_BYTES;
     const [free, evenPart] = [maxBytes - all.bytes - withWork, maxBytes / (shares.size + 1)];
     const isRefused = share.bytes + withWork > Math.max(free, evenPart);
-    counted.set(request, {
-      isRefused,
-      grow: (more) => own.isOpen && add(more),
-      release() {
-        own.isOpen = false;
-        own.works = 0;
-        release();
-      },
-      begin: () => own.works++,
-      end() {
-        own.works--;
-        release();
-      },
-    });
-    response.once("close", () => {
-      own.isOpen = false;
-      release();
-    });
-    add(isRefused ? bytes : withWork);
+    const own: Hold = { sender, share, memory, isRefused, bytes: 0, isOpen: true, works: 0, isGoing: false };
+    share.senders.set(sender, (share.senders.get(sender) ?? new Set()).add(own));
+    counted.set(request, own);
+    response.on("close", () => close(own));
+    add(own, isRefused ? bytes : withWork);
   }
+
+  function add(hold: Hold, bytes: number): void {
+    const { share } = hold;
+    for (const sum of [hold, share, all]) sum.bytes += bytes;
+    if (hold.isGoing) for (const sum of [share, all]) sum.going += bytes;
+    else if (staying(share) > 2 * (maxBytes - staying(all))) giveUpLargest();
+  }
+
+  function release(hold: Hold): void {
+    const { isOpen, works, share, sender } = hold;
+    if (isOpen || works > 0) return;
+    add(hold, -hold.bytes);
+    const holds = share.senders.get(sender);
+    if (holds?.delete(hold) && holds.size === 0) share.senders.delete(sender);
+    if (share.senders.size === 0 && shares.get(sender.address) === share) shares.delete(sender.address);
+  }
+  const memory: Memory = { add, release };
 
   function giveUpLargest(): void {
     const share = largest(shares.values(), staying);
