@@ -66,13 +66,11 @@ export function openCall(
     maxTimeoutMs,
     principal,
   }: Pick<Runtime, "clock" | "random"> & { maxTimeoutMs: number; principal: Principal },
-): Call {
+): CallContext {
   return {
     deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
     requestId: requestIdOf(headers, random),
     caller: principal.id,
-    headers,
-    responseHeaders: new Headers(),
   };
 }
 

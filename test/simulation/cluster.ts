@@ -14,6 +14,7 @@ import { type Client, Code, ConnectError, createClient, type Transport } from "@
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { pipeline } from "@petstore/rpc/client/pipeline";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
+import { onAbort } from "@petstore/rpc/server/until";
 import { pino } from "pino";
 import { errors } from "#errors";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
@@ -140,7 +141,8 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     const gone = new AbortController();
     const signal = AbortSignal.any([left, gone.signal]);
     const headers = new Headers({ [SECRET_HEADER]: secret });
-    const incoming = { headers, timeoutMs: undefined, signal, responseHeaders: new Headers() };
+    const whenGone = (end: () => void) => onAbort(signal, end);
+    const incoming = { headers, timeoutMs: undefined, whenGone, responseHeaders: new Headers() };
     const told = process.dispatcher.stream(method, message, incoming)[Symbol.asyncIterator]();
     try {
       for (;;) {

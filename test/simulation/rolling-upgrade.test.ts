@@ -165,11 +165,11 @@ test("a key keeps them when it is taken over, freed and raised", async () => {
     abandon: async () => {},
   } as const;
   const keys = createKeys(collection, records, { clock: () => 0, failpoint: () => {}, retention: RETENTION });
-  const call = () =>
-    openCall(
-      { headers: new Headers(), timeoutMs: 1e9 },
-      { clock: () => 0, random: () => 0, maxTimeoutMs: 1e9, principal: ANONYMOUS },
-    );
+  const call = () => {
+    const headers = new Headers();
+    const runtime = { clock: () => 0, random: () => 0, maxTimeoutMs: 1e9, principal: ANONYMOUS };
+    return { ...openCall({ headers, timeoutMs: 1e9 }, runtime), headers, responseHeaders: new Headers() };
+  };
   const create = () =>
     keys.create(call(), { rpc: "Create", requestId: "k", params: { a: 1 } }, async (id) => ({
       resolution: "accepted",

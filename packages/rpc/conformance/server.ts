@@ -3,10 +3,11 @@
  * on standard input what server it wants, and is told on standard output where it is. It takes one argument, the image
  * that `buf build` makes of the suite's protos.
  *
- * Unary and server-streaming RPCs pass through the dispatcher, as those of any service do; what the suite wants besides,
- * trailers and what a GET looked like, is handed past it. The dispatcher takes no stream of requests: those RPCs are the
+ * Unary and server-streaming RPCs pass through the dispatcher, as those of any service do, streams in binary gRPC past
+ * Connect; what the suite wants besides, trailers and what a GET looked like, is handed past it. The dispatcher takes no stream of requests: those RPCs are the
  * router's own, on the same server.
  */
+import type { ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { createSecureContext } from "node:tls";
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
@@ -94,14 +95,30 @@ function observed(router: ConnectRouter): ConnectRouter {
   return { ...router, rpc: rpc as ConnectRouter["rpc"] };
 }
 
+/** A stream that comes past Connect, whose answer gets the trailers when it ends. */
+async function* streamed(...[method, request, incoming]: Parameters<typeof dispatcher.stream>) {
+  const { headers: requestHeader, responseHeaders: responseHeader, timeoutMs, asked } = incoming;
+  const responseTrailer = new Headers();
+  const context = { requestMethod: "POST", requestHeader, responseHeader, responseTrailer, timeoutMs: () => timeoutMs };
+  contexts.set(request, context as HandlerContext);
+  try {
+    yield* dispatcher.stream(method, request, incoming);
+  } finally {
+    const answer = asked?.answer as ServerResponse | undefined;
+    answer?.addTrailers(Object.fromEntries(responseTrailer));
+  }
+}
+
 const server = await startRpcServer({
   host: "127.0.0.1",
   port: 0,
   log,
   health,
   tls: wanted.useTls && wanted.serverCreds ? tlsOf(wanted.serverCreds) : undefined,
+  maxBytesOf: wanted.messageReceiveLimit > 0 ? () => wanted.messageReceiveLimit : undefined,
   dispatcher: {
     ...dispatcher,
+    stream: streamed,
     routes(router) {
       const all = observed(router);
       dispatcher.routes(all);

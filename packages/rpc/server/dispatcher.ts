@@ -11,7 +11,7 @@ import { createShedLog } from "../admission/shed-log.ts";
 import { OVERLOADED } from "../admission/transport.ts";
 import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
-import { type Principal, requestIdOf } from "../call.ts";
+import { type Call, type Principal, requestIdOf } from "../call.ts";
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, type StoreFailureOf } from "../errors/translate.ts";
 import { messageOf } from "../message.ts";
@@ -118,9 +118,9 @@ export function createDispatcher(implementations: readonly Implementation[], opt
 
   const admission = createAdmission(deps);
   const logShed = createShedLog(deps);
-  const { begin, logFailure } = createRuns({ deps, errors, translation, admission, maxCalls });
+  const runs = createRuns({ deps, errors, translation, admission, maxCalls });
   const ready = () => preparing;
-  const streamCalls = createStreamCalls({ begin, errors, authorization, limits: streamLimits, drainMs, ready });
+  const streamCalls = createStreamCalls({ runs, errors, authorization, limits: streamLimits, drainMs, ready });
 
   function shed(method: DescMethod, headers: Headers, isPeer = false, asked?: Asked): void {
     if (!methods.get(methodName(method))?.canWait || isPeer || authorization.isTrusted(headers)) return;
@@ -137,7 +137,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     const refuse = (thrown: unknown): never => {
       const requestId = requestIdOf(headers, deps.random);
       const failure = translation.toRpcError(thrown, { requestId });
-      logFailure({ rpc: methodName(method), requestId }, failure, thrown);
+      runs.logFailure({ rpc: methodName(method), requestId }, failure, thrown);
       throw failure;
     };
     try {
@@ -153,12 +153,12 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     principal ?? admit(method, headers, isPeer);
 
   /** Counts until the handler is done, which may be after its caller was answered. */
-  async function runCounted({ method, handler }: Entry, request: Message, { call, validate }: Run) {
+  async function runCounted({ method, handler }: Entry, request: Message, run: Run, call: Call) {
     const admitted = admission.begin(method);
     let isAnswered = false;
     try {
       if (preparing) await preparing;
-      validate(request);
+      runs.validated(run, request);
       const answer = messageOf(method.output, await (handler as UnaryHandler)(request, call));
       isAnswered = true;
       return answer;
@@ -171,18 +171,21 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     const found = principalOf(method, incoming);
     const principal = found instanceof Promise ? await found : found;
     const entry = entryOf(method);
-    const run = begin(entry, incoming, principal, maxTimeoutMs);
+    const run = runs.begin(entry, incoming, principal, maxTimeoutMs);
+    const call = { ...run.call, headers: incoming.headers, responseHeaders: new Headers() };
     let failure: RpcError | undefined;
     let thrown: unknown;
     try {
-      const message = await inTime(runCounted(entry, request, run), run.call.deadline - run.started, run.outOfTime);
-      return { message, headers: run.call.responseHeaders };
+      const message = await inTime(runCounted(entry, request, run, call), run.call.deadline - run.started, () =>
+        runs.late(run),
+      );
+      return { message, headers: call.responseHeaders };
     } catch (error) {
       thrown = error;
-      failure = run.failed(error);
+      failure = runs.failed(run, error);
       throw failure;
     } finally {
-      run.log(failure, thrown);
+      runs.log(run, failure, thrown);
     }
   }
 

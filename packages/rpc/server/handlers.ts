@@ -10,9 +10,12 @@ import type {
 } from "@bufbuild/protobuf";
 import type { Call } from "../call.ts";
 
-/** A call that is answered by a stream. */
-export interface StreamingCall extends Call {
-  /** Aborts when nobody takes the answer any more: the caller has gone or its time is over, or the stream has ended. */
+/** A call that is answered by a stream. The headers of its request are not kept as long as it lasts. */
+export interface StreamingCall extends Omit<Call, "headers"> {
+  /**
+   * Aborts when the stream has to end: nobody takes its messages any more, for the caller has gone or its time is over, or
+   * the process stops.
+   */
   readonly signal: AbortSignal;
   /**
    * Aborts when the process stops. The stream is to send what its caller needs to go on elsewhere, and to end; after some
@@ -35,7 +38,7 @@ export type Handler<M> =
 /** A handler for every RPC of a service. */
 export type Handlers<S extends DescService> = { [K in keyof S["method"]]: Handler<S["method"][K]> };
 
-type Init = MessageInitShape<DescMethod["output"]>;
+export type Init = MessageInitShape<DescMethod["output"]>;
 export type UnaryHandler = (request: Message, call: Call) => Promise<Init> | Init;
 export type StreamHandler = (request: Message, call: StreamingCall) => AsyncIterable<Init>;
 

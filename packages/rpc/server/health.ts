@@ -65,8 +65,7 @@ export const healthService = (health: HealthState, { watchLimitMs = WATCH_LIMIT_
       async *watch({ service }, { signal, draining }) {
         const limit = AbortSignal.timeout(watchLimitMs);
         try {
-          for await (const status of health.watch(service, AbortSignal.any([signal, draining, limit])))
-            yield { status };
+          for await (const status of health.watch(service, AbortSignal.any([signal, limit]))) yield { status };
         } catch (error) {
           if (limit.aborted) throw new RpcError("watched long enough: ask again", Code.Unavailable);
           if (draining.aborted) throw new RpcError("the process stops", Code.Unavailable);

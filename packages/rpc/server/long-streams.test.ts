@@ -47,7 +47,12 @@ test.each(transports)("over %s with TLS, too, and a reader that leaves is notice
   await freed.promise;
 });
 
-describe.each(["HTTP/1.1", "HTTP/2"] as const)("over %s", (protocol) => {
+describe.each([
+  ["HTTP/1.1", "connect"],
+  ["HTTP/2", "connect"],
+  ["HTTP/1.1", "grpc"],
+  ["HTTP/2", "grpc"],
+] as const)("over %s, by %s", (protocol, type) => {
   const MESSAGE = "x".repeat(100_000);
   const MESSAGES = 500;
   /** Much more than what any buffer on the way holds. */
@@ -58,7 +63,7 @@ describe.each(["HTTP/1.1", "HTTP/2"] as const)("over %s", (protocol) => {
     const { url } = await startTicker(async function* () {
       for (; sent < MESSAGES; sent++) yield { text: MESSAGE };
     });
-    const { body } = await watchByHand(url, protocol);
+    const { body } = await watchByHand(url, protocol, type);
     let most = 0;
     let bytes = 0;
     for await (const chunk of body) {
@@ -88,7 +93,7 @@ describe.each(["HTTP/1.1", "HTTP/2"] as const)("over %s", (protocol) => {
           yield { text: MESSAGE };
         }
       });
-      const { leave } = await watchByHand(url, protocol);
+      const { leave } = await watchByHand(url, protocol, type);
       await waits.promise;
       leave();
       await freed.promise;
@@ -105,7 +110,7 @@ describe.each(["HTTP/1.1", "HTTP/2"] as const)("over %s", (protocol) => {
       { limits: { requestBytes: 8 * (REQUEST_BYTES + WORK_BYTES) } },
     );
     for (let readers = 0; readers < 16; readers++) {
-      const { leave, closed } = await watchByHand(url, protocol);
+      const { leave, closed } = await watchByHand(url, protocol, type);
       leave();
       await closed;
     }
@@ -124,7 +129,7 @@ describe.each(["HTTP/1.1", "HTTP/2"] as const)("over %s", (protocol) => {
       },
       { limits },
     );
-    const { body } = await watchByHand(url, protocol);
+    const { body } = await watchByHand(url, protocol, type);
     body.resume();
     await once(body, "end");
     expect(ticks).toBe(3);

@@ -2,16 +2,17 @@ import { EventEmitter } from "node:events";
 import { setImmediate as tick } from "node:timers/promises";
 import { create, fromBinary, type Message } from "@bufbuild/protobuf";
 import { type StringValue, StringValueSchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { type Beside, besideKey, callerSignal, pastConnect, withRest } from "./messages-past-connect.ts";
+import { answerKey, pastConnect } from "./messages-past-connect.ts";
 
 const text = (value: string): Message => create(StringValueSchema, { value });
 
 /** An answer that takes so many messages before it wants to be waited for. */
 class Answer extends EventEmitter {
   headersSent = false;
-  writable = true;
+  closed = false;
+  destroyed = false;
   readonly written: Uint8Array[] = [];
   room: number;
   constructor(room = Number.POSITIVE_INFINITY) {
@@ -42,18 +43,16 @@ function run(messages: readonly Message[], answer: Answer, contentType = "applic
       state.isOver = true;
     }
   }
-  const { signal } = new AbortController();
-  const beside: Beside = { answer, signal };
-  const values = createContextValues().set(besideKey, beside);
+  const values = createContextValues().set(answerKey, answer);
   const responseHeader = new Headers({ "content-type": contentType });
-  const context = { values, responseHeader, signal };
+  const context = { values, responseHeader };
   const done = (async () => {
     for await (const message of pastConnect(stream(), StringValueSchema, context)) {
       state.left.push((message as StringValue).value);
       answer.headersSent = true; // Connect sends them with the first message
     }
   })();
-  return { state, done, beside };
+  return { state, done };
 }
 
 test("the first message is Connect's, those behind it are written in order", async () => {
@@ -105,47 +104,8 @@ test("where the client has gone the stream is told so, and nothing is waited for
   const answer = new Answer(1);
   const { state, done } = run(["a", "b", "c", "d"].map(text), answer);
   while (answer.written.length === 0) await tick();
-  answer.writable = false;
+  answer.closed = true;
   answer.emit("close");
   await done;
   expect([state.isOver, state.asked, answer.written.length]).toEqual([true, 3, 1]);
-});
-
-/** The text of what is left of a stream, after what Connect has of it, and the trailers. */
-async function end(beside: Beside) {
-  const trailer = new Headers({ "grpc-status": "0" });
-  const connects = [Buffer.from("first")];
-  const chunks: string[] = [];
-  const body = (async function* () {
-    yield* connects;
-  })();
-  for await (const chunk of withRest(body, trailer, beside)) chunks.push(`${chunk}`);
-  return { chunks, status: trailer.get("grpc-status"), message: trailer.get("grpc-message") };
-}
-
-test.each(["application/grpc", "application/grpc+proto"])("of %s Connect has the first message alone", async (type) => {
-  const answer = new Answer();
-  const { state, done, beside } = run(["a", "b", "x".repeat(2000)].map(text), answer, type);
-  await done;
-  expect([state.left, answer.written, state.isOver]).toEqual([["a"], [], false]);
-  expect(await end(beside)).toEqual({ chunks: ["first"], status: "0", message: null });
-  expect([answer.texts(), state.isOver]).toEqual([["b", "x".repeat(2000)], true]);
-});
-
-test("an error in what is left is told by the trailers", async () => {
-  const answer = new Answer();
-  const { signal } = new AbortController();
-  const beside: Beside = { answer, signal };
-  beside.rest = () => Promise.reject(new ConnectError("falls", Code.Unavailable));
-  expect(await end(beside)).toEqual({ chunks: ["first"], status: `${Code.Unavailable}`, message: "falls" });
-});
-
-test("a caller who has gone is noticed by a signal that does not end with what Connect does", () => {
-  const [caller, connects] = [new AbortController(), new AbortController()];
-  const values = createContextValues().set(besideKey, { answer: new Answer(), signal: caller.signal });
-  const signalOf = (type: string) =>
-    callerSignal({ values, responseHeader: new Headers({ "content-type": type }), signal: connects.signal });
-  expect(signalOf("application/grpc+proto")).toBe(caller.signal);
-  for (const type of ["application/grpc+json", "application/grpc-web+proto", "application/connect+proto"])
-    expect(signalOf(type)).toBe(connects.signal);
 });

@@ -97,10 +97,14 @@ test("a caller with many streams has its part of what is for short calls", async
   expect(ask).not.toThrow();
 });
 
-describe.each(["HTTP/1.1", "HTTP/2"] as const)("over %s", (protocol) => {
+describe.each([
+  ["HTTP/1.1", "connect"],
+  ["HTTP/2", "connect"],
+  ["HTTP/2", "grpc"],
+] as const)("over %s, by %s", (protocol, type) => {
   test("streams leave the memory for requests, and the places of connections, to others", async () => {
     const limits = { requestBytes: 4 * (REQUEST_BYTES + WORK_BYTES), connections: 3, connectionsPerAddress: 2 };
     const { url } = await startTicker(ticking, { limits });
-    for (let streams = 0; streams < 10; streams++) await watchByHand(url, protocol);
+    for (let streams = 0; streams < 10; streams++) await watchByHand(url, protocol, type);
   });
 });

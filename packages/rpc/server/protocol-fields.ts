@@ -1,4 +1,5 @@
 /** How long the fields of a protocol may be that its errors quote, and the time that they ask for. */
+import type { IncomingHttpHeaders } from "node:http";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
@@ -13,14 +14,27 @@ const OF_PROTOCOL = /^(connect|grpc)-|-encoding$/;
  * run for is the longest that one can.
  */
 export function shortenProtocolFields<C extends UniversalServerRequest>(call: C): C {
-  for (const [name, value] of [...call.header])
-    if (OF_PROTOCOL.test(name) && value.length > MAX_LENGTH) call.header.set(name, value.slice(0, MAX_LENGTH));
-  shortenTimeouts(call.header);
+  shortenHeaders(call.header);
   if (call.method !== "GET") return call;
   const url = new URL(call.url);
   for (const [name, value] of [...url.searchParams])
     if (name !== "message" && value.length > MAX_LENGTH) url.searchParams.set(name, value.slice(0, MAX_LENGTH));
   return { ...call, url: url.href };
+}
+
+/** The headers of a request as Connect shows them, with its protocol's own cut to a length. */
+export function shortHeadersOf(fields: IncomingHttpHeaders): Headers {
+  const header = new Headers();
+  for (const [name, value] of Object.entries(fields))
+    if (!name.startsWith(":")) for (const one of [value ?? []].flat()) header.append(name, one);
+  shortenHeaders(header);
+  return header;
+}
+
+function shortenHeaders(header: Headers): void {
+  for (const [name, value] of [...header])
+    if (OF_PROTOCOL.test(name) && value.length > MAX_LENGTH) header.set(name, value.slice(0, MAX_LENGTH));
+  shortenTimeouts(header);
 }
 
 /** Connect sets a timer to whatever a caller asks for, and Node rings at once where that is longer. */

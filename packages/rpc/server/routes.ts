@@ -3,19 +3,15 @@ import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } 
 import { type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { Principal } from "../call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { callerSignal, pastConnect } from "./messages-past-connect.ts";
+import { pastConnect } from "./messages-past-connect.ts";
 import { maxRequestBytes } from "./request-limit.ts";
+import { onAbort } from "./until.ts";
 
 export type Served = DescMethodUnary | DescMethodServerStreaming;
 export const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary";
-export const isServed = (method: DescMethod): method is Served =>
-  isUnary(method) || method.methodKind === "server_streaming";
-
-/** Who calls, where that is found out before the message is read. */
-export const principalKey = createContextKey<Principal | undefined>(undefined);
-
-/** The caller has proved, before its headers were looked at, to be one of the system's own processes. */
-export const isPeerKey = createContextKey<true | undefined>(undefined);
+export const isServerStreaming = (method: DescMethod): method is DescMethodServerStreaming =>
+  method.methodKind === "server_streaming";
+export const isServed = (method: DescMethod): method is Served => isUnary(method) || isServerStreaming(method);
 
 /** The network that a request came from, and where its answer goes. */
 export interface Asked {
@@ -24,7 +20,16 @@ export interface Asked {
   /** It is answered by a stream that has its place among streams, and takes none of what is for others any more. */
   lasts(): void;
 }
-export const askedKey = createContextKey<Asked | undefined>(undefined);
+
+/** What is known of a caller before the message is read. */
+export interface Caller {
+  /** It has proved, before its headers were looked at, to be one of the system's own processes. */
+  readonly isPeer?: true;
+  readonly asked?: Asked;
+  /** Who calls, if that was asked. */
+  principal?: Principal;
+}
+export const callerKey = createContextKey<Caller>(Object.freeze({}));
 
 export function addRoutes(
   router: ConnectRouter,
@@ -33,22 +38,19 @@ export function addRoutes(
 ): void {
   const unary = (method: DescMethodUnary) => async (request: Message, context: HandlerContext) => {
     const answer = await invoke(method, request, {
+      ...context.values.get(callerKey),
       headers: context.requestHeader,
       timeoutMs: context.timeoutMs(),
-      isPeer: context.values.get(isPeerKey),
-      principal: context.values.get(principalKey),
     });
     answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
     return answer.message;
   };
   const streaming = (method: DescMethodServerStreaming) => (request: Message, context: HandlerContext) => {
     const messages = stream(method, request, {
+      ...context.values.get(callerKey),
       headers: context.requestHeader,
       timeoutMs: context.timeoutMs(),
-      isPeer: context.values.get(isPeerKey),
-      principal: context.values.get(principalKey),
-      asked: context.values.get(askedKey),
-      signal: callerSignal(context),
+      whenGone: (end) => onAbort(context.signal, end),
       responseHeaders: context.responseHeader,
     });
     return pastConnect(messages, method.output, context);

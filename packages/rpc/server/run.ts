@@ -5,7 +5,7 @@ import { Code } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { validate } from "connect-transcoder/validation/validate";
 import type { Admission } from "../admission/admission.ts";
-import { type Call, openCall, type Principal } from "../call.ts";
+import { type CallContext, openCall, type Principal } from "../call.ts";
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { type ErrorTranslation, NOT_BEGUN, outOfTime, violationError } from "../errors/translate.ts";
 import type { StreamHandler, UnaryHandler } from "./handlers.ts";
@@ -25,8 +25,8 @@ export interface Incoming {
 export interface IncomingStream extends Incoming {
   /** What is known of where it came from. */
   readonly asked?: Asked | undefined;
-  /** Aborts when the caller has gone. */
-  readonly signal: AbortSignal;
+  /** Calls `end` when the caller has gone, at once if it has. */
+  readonly whenGone: (end: () => void) => void;
   /** Where headers of the answer go. */
   readonly responseHeaders: Headers;
 }
@@ -57,17 +57,10 @@ export interface RunOptions {
 }
 
 export interface Run {
-  readonly call: Call;
+  readonly call: CallContext;
   /** On the process's clock. */
   readonly started: number;
-  outOfTime(): RpcError;
-  /** Whether the caller's time is over, as far as a timer can tell. */
-  isLate(): boolean;
-  /** Throws VALIDATION_FAILED. */
-  validate(request: Message): void;
-  /** What the caller is told. */
-  failed(thrown: unknown): RpcError;
-  log(failure: RpcError | undefined, thrown: unknown): void;
+  readonly method: Served;
 }
 
 export type Runs = ReturnType<typeof createRuns>;
@@ -90,28 +83,32 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
     const started = deps.clock();
     const call = openCall(incoming, { ...deps, maxTimeoutMs, principal });
     if (admission.isHopeless(method, call.deadline - started)) throw rpcError("DEADLINE_EXCEEDED", NOT_BEGUN);
-    const writes = method.idempotency !== Level.NO_SIDE_EFFECTS;
-    const isLate = () => deps.clock() >= call.deadline - EARLY_MS;
-    return {
-      call,
-      started,
-      outOfTime: () => rpcError("DEADLINE_EXCEEDED", outOfTime(writes)),
-      isLate,
-      validate(request) {
-        const violations = validate(method.input, request);
-        if (violations.length > 0) throw violationError(errors, violations);
-      },
-      failed: (thrown) => toRpcError(thrown, { requestId: call.requestId, isLate: isLate(), writes }),
-      log(failure, thrown) {
-        const { requestId, caller } = call;
-        const line = { rpc: methodName(method), requestId, caller, ms: Math.round(deps.clock() - started) };
-        if (failure) logFailure(line, failure, thrown);
-        else deps.log.debug(line, "served");
-      },
-    };
+    return { call, started, method };
   }
 
-  return { begin, logFailure };
+  /** Throws VALIDATION_FAILED. */
+  function validated({ method }: Run, request: Message): void {
+    const violations = validate(method.input, request);
+    if (violations.length > 0) throw violationError(errors, violations);
+  }
+
+  const writes = ({ method }: Run) => method.idempotency !== Level.NO_SIDE_EFFECTS;
+  /** Whether the caller's time is over, as far as a timer can tell. */
+  const isLate = ({ call }: Run) => deps.clock() >= call.deadline - EARLY_MS;
+  const late = (run: Run) => rpcError("DEADLINE_EXCEEDED", outOfTime(writes(run)));
+
+  /** What the caller is told. */
+  const failed = (run: Run, thrown: unknown): RpcError =>
+    toRpcError(thrown, { requestId: run.call.requestId, isLate: isLate(run), writes: writes(run) });
+
+  function log({ method, call, started }: Run, failure: RpcError | undefined, thrown: unknown): void {
+    const { requestId, caller } = call;
+    const line = { rpc: methodName(method), requestId, caller, ms: Math.round(deps.clock() - started) };
+    if (failure) logFailure(line, failure, thrown);
+    else deps.log.debug(line, "served");
+  }
+
+  return { begin, validated, isLate, late, failed, log, logFailure };
 }
 
 /** What passes by itself needs no stack. */

@@ -1,16 +1,17 @@
 /** Calls that are answered by a stream: how many there may be, and all the ways in which one ends. */
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { callerName, type Principal } from "../call.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { messageOf } from "../message.ts";
 import type { createAuthorization } from "./authorization.ts";
-import type { StreamHandler } from "./handlers.ts";
+import type { Init, StreamHandler } from "./handlers.ts";
 import { createOpenStreams, type StreamLimits } from "./open-streams.ts";
-import type { Entry, IncomingStream, Runs } from "./run.ts";
-import { until } from "./until.ts";
+import type { Entry, IncomingStream, Run, Runs } from "./run.ts";
+import { leave } from "./until.ts";
 
-export interface StreamCallsOptions extends Pick<Runs, "begin"> {
+export interface StreamCallsOptions {
+  readonly runs: Runs;
   readonly errors: ErrorCatalogue;
   readonly authorization: ReturnType<typeof createAuthorization>;
   readonly limits: StreamLimits;
@@ -23,18 +24,36 @@ export interface StreamCallsOptions extends Pick<Runs, "begin"> {
 /** The longest time that a timer of Node can be set to: about 25 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
+const nothing = () => {};
+
 const STOPS = "The process stops. Call again: another one goes on.";
 
+/** A stream that is open, without what only its beginning needed: it may last for days. */
 interface OpenStream {
-  readonly draining: AbortController;
-  readonly ended: AbortController;
+  readonly run: Run;
+  /** Aborted for its handler: nobody wants more of it, or the process stops. */
+  readonly stopping: AbortController;
+  messages: AsyncIterator<Init> | undefined;
+  timer: NodeJS.Timeout | undefined;
+  /** Frees its place. */
+  leave: () => void;
+  /** Tells who waits for the next message that there is none. */
+  fail: (error: RpcError) => void;
+  isOver: boolean;
+  /** Why it was ended, if it was neither its caller nor its time. */
+  why: RpcError | undefined;
 }
 
-export function createStreamCalls({ begin, errors, authorization, limits, drainMs, ready }: StreamCallsOptions) {
+/** Opens a stream, once: what it needs for that is not kept. */
+interface Beginning {
+  open?: (() => Promise<OpenStream>) | undefined;
+}
+
+export function createStreamCalls({ runs, errors, authorization, limits, drainMs, ready }: StreamCallsOptions) {
   const { rpcError } = errors;
   const streams = new Set<OpenStream>();
   const [places, diagnosticPlaces] = [createOpenStreams(limits), createOpenStreams(limits)];
-  let isDraining = false;
+  const draining = new AbortController();
 
   /** `end` is called when the caller may not have it any more. Gives what frees the place again. */
   function takePlace(
@@ -43,87 +62,132 @@ export function createStreamCalls({ begin, errors, authorization, limits, drainM
     principal: Principal,
     end: (refusal: RpcError) => void,
   ): () => void {
-    if (!limited) return () => {};
+    if (!limited) return nothing;
     // Load balancers watch for all of their own callers.
     const isCounted = !isDiagnostic && !isPeer;
-    const caller = isCounted ? callerName(principal, () => `${asked?.network}`) : undefined;
+    const { network } = asked ?? {};
+    const caller = isCounted ? callerName(principal, () => `${network}`) : undefined;
     const free = (isDiagnostic ? diagnosticPlaces : places).enter(caller);
     if (typeof free === "string") throw rpcError("TOO_MANY_STREAMS", free);
     asked?.lasts();
-    const leave = authorization.follow(method, headers, isPeer, end);
+    const unfollow = authorization.follow(method, headers, isPeer, end);
     return () => {
       free();
-      leave();
+      unfollow();
     };
   }
 
-  /** Ends with an RpcError or without any. `admit` says who calls, and is asked when the first message is. */
-  async function* stream(
+  const stopped = ({ why, run }: OpenStream): RpcError =>
+    why ?? (runs.isLate(run) ? runs.late(run) : new RpcError("the caller has gone", Code.Canceled));
+
+  /** Also while its handler goes on, or nobody asks for its next message. */
+  function end(open: OpenStream, why?: RpcError): void {
+    if (open.isOver) return;
+    open.isOver = true;
+    open.why = why;
+    open.leave();
+    open.stopping.abort();
+    open.fail(stopped(open));
+    if (open.messages) leave(open.messages);
+  }
+
+  async function open(
     entry: Entry,
     request: Message,
     incoming: IncomingStream,
     admit: () => Principal | Promise<Principal>,
-  ) {
+  ): Promise<OpenStream> {
     const principal = await admit();
-    const run = begin(entry, incoming, principal, Number.POSITIVE_INFINITY);
-    const ended = new AbortController();
-    const leave = takePlace(entry, incoming, principal, (refusal) => ended.abort(refusal));
-    const draining = new AbortController();
-    const open: OpenStream = { draining, ended };
-    if (isDraining) draining.abort();
-    // Not `AbortSignal.any`, which looks at its sources each time that it is asked.
-    const { signal } = ended;
-    const callerHasGone = () => ended.abort(incoming.signal.reason);
-    incoming.signal.addEventListener("abort", callerHasGone, { once: true });
-    if (incoming.signal.aborted) callerHasGone();
-    // Also while its handler goes on, or nobody asks for its next message.
-    signal.addEventListener("abort", leave, { once: true });
-    const left = run.call.deadline - run.started;
-    const timer = left <= MAX_TIMER_MS ? setTimeout(() => ended.abort(), Math.max(0, left)) : undefined;
-    const stopped = () => {
-      if (ended.signal.reason instanceof RpcError) return ended.signal.reason;
-      return run.isLate() ? run.outOfTime() : new RpcError("the caller has gone", Code.Canceled);
+    const run = runs.begin(entry, incoming, principal, Number.POSITIVE_INFINITY);
+    const stopping = new AbortController();
+    const open: OpenStream = {
+      run,
+      stopping,
+      messages: undefined,
+      timer: undefined,
+      leave: nothing,
+      fail: nothing,
+      isOver: false,
+      why: undefined,
     };
+    open.leave = takePlace(entry, incoming, principal, (refusal) => end(open, refusal));
+    if (draining.signal.aborted) stopping.abort();
+    incoming.whenGone(() => end(open));
+    const left = run.call.deadline - run.started;
+    if (left <= MAX_TIMER_MS) open.timer = setTimeout(() => end(open), Math.max(0, left));
+    streams.add(open);
+    try {
+      await ready();
+      runs.validated(run, request);
+      const { responseHeaders } = incoming;
+      const call = { ...run.call, responseHeaders, signal: stopping.signal, draining: draining.signal };
+      open.messages = (entry.handler as StreamHandler)(request, call)[Symbol.asyncIterator]();
+      return open;
+    } catch (thrown) {
+      const failure = runs.failed(run, thrown);
+      close(open, failure, thrown);
+      throw failure;
+    }
+  }
+
+  function close(open: OpenStream, failure: RpcError | undefined, thrown: unknown): void {
+    streams.delete(open);
+    clearTimeout(open.timer);
+    end(open);
+    open.leave(); // it may have been ended before it had its place
+    runs.log(open.run, failure, thrown);
+  }
+
+  const next = (open: OpenStream) =>
+    new Promise<IteratorResult<Init, void>>((resolve, reject) => {
+      open.fail = reject;
+      if (open.isOver || !open.messages) reject(stopped(open));
+      else open.messages.next().then(resolve, reject);
+    });
+
+  async function* tell(beginning: Beginning, output: DescMessage) {
+    const opening = beginning.open?.();
+    beginning.open = undefined;
+    const open = await opening;
+    if (!open) return;
     let failure: RpcError | undefined;
     let thrown: unknown;
     /** False while a message waits. What comes then is no failure of the handler: it could not be sent, or nobody wants it. */
     let isTaken = true;
-    streams.add(open);
     try {
-      await ready();
-      run.validate(request);
-      const call = { ...run.call, responseHeaders: incoming.responseHeaders, signal, draining: draining.signal };
-      const messages = (entry.handler as StreamHandler)(request, call);
-      for await (const message of until(signal, messages, stopped)) {
-        const answer = messageOf(entry.method.output, message);
+      for (let item = await next(open); !item.done; item = await next(open)) {
+        const answer = messageOf(output, item.value);
         isTaken = false;
         yield answer;
         isTaken = true;
       }
     } catch (error) {
-      thrown = isTaken ? error : stopped();
-      failure = run.failed(thrown);
+      thrown = isTaken ? error : stopped(open);
+      failure = runs.failed(open.run, thrown);
       throw failure;
     } finally {
-      if (!isTaken && !failure) thrown = failure = stopped();
-      streams.delete(open);
-      clearTimeout(timer);
-      incoming.signal.removeEventListener("abort", callerHasGone);
-      ended.abort();
-      leave(); // a signal that was aborted before calls nobody
-      run.log(failure, thrown);
+      if (!isTaken && !failure) thrown = failure = stopped(open);
+      close(open, failure, thrown);
     }
   }
 
+  /** Ends with an RpcError or without any. `admit` says who calls, and is asked when the first message is. */
+  const stream = (
+    entry: Entry,
+    request: Message,
+    incoming: IncomingStream,
+    admit: () => Principal | Promise<Principal>,
+  ): AsyncIterable<Message> => tell({ open: () => open(entry, request, incoming, admit) }, entry.method.output);
+
   /** Streams are told to end in good order; those that go on are ended. */
   function drain(): void {
-    if (isDraining) return;
-    isDraining = true;
-    for (const { draining } of streams) draining.abort();
-    const end = () => {
-      for (const { ended } of streams) ended.abort(rpcError("UNAVAILABLE", STOPS));
+    if (draining.signal.aborted) return;
+    draining.abort();
+    for (const { stopping } of streams) stopping.abort();
+    const endAll = () => {
+      for (const open of streams) end(open, rpcError("UNAVAILABLE", STOPS));
     };
-    setTimeout(end, drainMs).unref();
+    setTimeout(endAll, drainMs).unref();
   }
 
   return { stream, drain };

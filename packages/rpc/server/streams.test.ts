@@ -12,6 +12,7 @@ import { DomainError } from "../errors/domain-error.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { createDispatcher, type DispatcherOptions } from "./dispatcher.ts";
 import { type Handlers, type Implementation, implement, type StreamingCall } from "./handlers.ts";
+import { onAbort } from "./until.ts";
 
 const secret = "a secret that is long enough";
 type Watch = Handlers<typeof Health>["watch"];
@@ -37,7 +38,7 @@ function serve(watch: Watch, { timeoutMs, implementation, ...options }: Options 
       .stream(method, create(method.input), {
         headers: new Headers(headers),
         timeoutMs,
-        signal: gone.signal,
+        whenGone: (end) => onAbort(gone.signal, end),
         responseHeaders: new Headers(),
       })
       [Symbol.asyncIterator]();

@@ -31,8 +31,14 @@ export async function* until<T>(
   }
 }
 
+/** Calls when the signal aborts, at once if it has. */
+export function onAbort(signal: AbortSignal, call: () => void): void {
+  if (signal.aborted) call();
+  else signal.addEventListener("abort", call, { once: true });
+}
+
 /** Says that no more is wanted, and waits for nothing. */
-const leave = (iterator: AsyncIterator<unknown>): void => void iterator.return?.().then(undefined, () => {});
+export const leave = (iterator: AsyncIterator<unknown>): void => void iterator.return?.().then(undefined, () => {});
 
 /**
  * The same items, of which no more are wanted once the signal aborts, be it that nobody asks for the next one any more.

@@ -1,0 +1,174 @@
+/**
+ * Streams in binary gRPC, past Connect: what Connect (2.2) holds for a stream as long as it is open takes more memory than
+ * all else together. Its own parts read the request and write the status, so a caller can't tell the difference; of the
+ * request nothing is kept when its message was read.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { DescMethod, DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  type Compression,
+  compressionNegotiate,
+  createMethodSerializationLookup,
+  encodeEnvelope,
+  envelopeCompress,
+  pipe,
+  transformDecompressEnvelope,
+  transformParseEnvelope,
+  transformSplitEnvelope,
+} from "@connectrpc/connect/protocol";
+import {
+  contentTypeProto,
+  headerAcceptEncoding,
+  headerEncoding,
+  headerTimeout,
+  parseContentType,
+  parseTimeout,
+  setTrailerStatus,
+} from "@connectrpc/connect/protocol-grpc";
+import type { Logger } from "@petstore/runtime/log";
+import { isGone } from "connect-transcoder/server/gone";
+import type { Dispatcher } from "./dispatcher.ts";
+import { limitMessages, MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { envelopeOf, taken } from "./messages-past-connect.ts";
+import { shortHeadersOf } from "./protocol-fields.ts";
+import type { Caller } from "./routes.ts";
+
+export interface GrpcStreamOptions {
+  readonly dispatcher: Pick<Dispatcher, "stream" | "errors" | "clock">;
+  readonly log: Logger;
+  /** Before the message is read: throws or rejects for who may not call. */
+  readonly gate: (method: DescMethod, headers: Headers, caller: Caller) => Promise<void>;
+  readonly compressions: readonly Compression[];
+  /** Most bytes of a request message. */
+  readonly maxBytes: number;
+}
+
+/** Serves one request. Resolves when nothing is done for it any more, and never rejects. */
+export type ServeStream = (request: IncomingMessage, response: ServerResponse, caller: Caller) => Promise<void>;
+
+/** A call in binary gRPC. All others are Connect's. */
+export const isBinaryGrpc = ({ method, headers }: IncomingMessage): boolean =>
+  method === "POST" && parseContentType(headers["content-type"] ?? null)?.binary === true;
+
+/** Messages of so many bytes and more are compressed for who takes that, as Connect does it. */
+const COMPRESSED_BYTES = 1024;
+const PREFIX_BYTES = 5;
+
+type Encode = (message: Message) => Uint8Array | Promise<Uint8Array>;
+
+interface Opened {
+  readonly messages: AsyncIterable<Message>;
+  readonly encode: Encode;
+}
+
+export function serveGrpcStream(
+  method: DescMethodServerStreaming,
+  { dispatcher, log, gate, compressions, maxBytes }: GrpcStreamOptions,
+): ServeStream {
+  const limits = { readMaxBytes: maxBytes, writeMaxBytes: MAX_MESSAGE_BYTES };
+  const serialization = createMethodSerializationLookup(method, undefined, undefined, limits);
+  const [input, output] = [serialization.getI(true), serialization.getO(true)];
+
+  const plain = (message: Message) => envelopeOf(message, output.serialize);
+  const packed =
+    (compression: Compression): Encode =>
+    (message) => {
+      const envelope = plain(message);
+      return envelope.length < PREFIX_BYTES + COMPRESSED_BYTES ? envelope : pack(envelope, compression);
+    };
+
+  async function open(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    responseHeaders: Headers,
+  ): Promise<Opened> {
+    const headers = shortHeadersOf(request.headers);
+    const timeout = parseTimeout(headers.get(headerTimeout), Number.MAX_SAFE_INTEGER);
+    const deadline = dispatcher.clock() + (timeout.timeoutMs ?? 0);
+    const [requested, accepted] = [headers.get(headerEncoding), headers.get(headerAcceptEncoding)];
+    const compression = compressionNegotiate([...compressions], requested, accepted, headerAcceptEncoding);
+    if (compression.response) responseHeaders.set(headerEncoding, compression.response.name);
+    await gate(method, headers, caller);
+    if (compression.error) throw compression.error;
+    if (timeout.error) throw timeout.error;
+    const message = await only(
+      pipe(
+        limitMessages(request, contentTypeProto, maxBytes, dispatcher.errors),
+        transformSplitEnvelope(maxBytes),
+        transformDecompressEnvelope(compression.request, maxBytes),
+        transformParseEnvelope<Message>(input as never),
+      ),
+    );
+    const messages = dispatcher.stream(method, message, {
+      ...caller,
+      headers,
+      timeoutMs: timeout.timeoutMs === undefined ? undefined : deadline - dispatcher.clock(),
+      responseHeaders,
+      whenGone: (end) => void (isGone(response) ? end() : response.on("close", end)),
+    });
+    return { messages, encode: compression.response ? packed(compression.response) : plain };
+  }
+
+  return async (request, response, caller) => {
+    const headers = new Headers();
+    try {
+      const { messages, encode } = await open(request, response, caller, headers);
+      for await (const message of messages) {
+        const envelope = encode(message);
+        const bytes = envelope instanceof Promise ? await envelope : envelope;
+        begin(response, headers);
+        if (!response.write(bytes)) await taken(response);
+      }
+      end(response, headers);
+    } catch (error) {
+      try {
+        end(response, headers, statusOf(error));
+      } catch (err) {
+        log.debug({ err, path: request.url }, "no answer could be sent");
+        response.destroy();
+      }
+    }
+  };
+}
+
+/** The message of a request that has exactly one. */
+async function only(messages: AsyncIterable<Message>): Promise<Message> {
+  const all: Message[] = [];
+  for await (const message of messages) {
+    if (all.push(message) > 1) break;
+  }
+  const [first] = all;
+  if (!first) throw misused("missing");
+  if (all.length > 1) throw misused("received extra");
+  return first;
+}
+const misused = (how: string) =>
+  new ConnectError(`protocol error: ${how} input message for server-streaming method`, Code.Unimplemented);
+
+async function pack(envelope: Uint8Array, compression: Compression): Promise<Uint8Array> {
+  const plain = { flags: 0, data: envelope.subarray(PREFIX_BYTES) as Uint8Array<ArrayBuffer> };
+  const { flags, data } = await envelopeCompress(plain, compression, COMPRESSED_BYTES);
+  return encodeEnvelope(flags, data);
+}
+
+function begin(response: ServerResponse, headers: Headers): void {
+  if (response.headersSent) return;
+  response.setHeader("content-type", contentTypeProto);
+  for (const [name, value] of headers) response.appendHeader(name, value);
+  response.writeHead(200);
+}
+
+function end(response: ServerResponse, headers: Headers, error?: ConnectError): void {
+  const trailers = setTrailerStatus(new Headers(), error);
+  begin(response, headers);
+  response.addTrailers(Object.fromEntries(trailers));
+  response.end();
+}
+
+function statusOf(error: unknown): ConnectError {
+  if (!(error instanceof ConnectError)) return new ConnectError("internal error", Code.Internal);
+  // Half of a surrogate pair, which an error may quote, can't be written.
+  return Object.assign(error, { rawMessage: error.rawMessage.toWellFormed() });
+}

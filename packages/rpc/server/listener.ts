@@ -1,0 +1,124 @@
+/** What a server does with each request: which way it goes, and what is known of who asks. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { createContextValues } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import type { Logger } from "@petstore/runtime/log";
+import { keepRepeated } from "../auth/credentials.ts";
+import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import type { LinkServer } from "../link/server.ts";
+import { countAsStream, isProven, networkOf } from "./connections.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { isBinaryGrpc, type ServeStream } from "./grpc-stream.ts";
+import { ensureHost } from "./host.ts";
+import { limitCall } from "./message-limit.ts";
+import { answerKey } from "./messages-past-connect.ts";
+import type { Handler } from "./one-port.ts";
+import { shortenProtocolFields } from "./protocol-fields.ts";
+import { type Caller, callerKey } from "./routes.ts";
+import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
+import { endedBy } from "./until.ts";
+
+export interface ListenerOptions {
+  /** By their path, the methods that are served past Connect to who speaks binary gRPC. */
+  readonly streams: ReadonlyMap<string, ServeStream>;
+  readonly links: LinkServer;
+  readonly log: Logger;
+  readonly dispatcher: Dispatcher;
+  readonly maxBytesOf: (method: DescMethod) => number;
+}
+
+export function createListener(
+  handlers: readonly UniversalHandler[],
+  { streams, links, log, dispatcher, maxBytesOf }: ListenerOptions,
+): Handler {
+  const { errors, asksCallers } = dispatcher;
+  const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
+  const serveByConnect = async (
+    handler: UniversalHandler,
+    caller: Caller,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => {
+    const failed = (err: unknown) => {
+      // Errors of a handler are answers. What arrives here is a request that is no HTTP, or a client that has gone.
+      log.debug({ err, path: handler.requestPath }, "no answer could be sent");
+      response.destroy();
+    };
+    try {
+      const values = createContextValues().set(callerKey, caller).set(answerKey, response);
+      const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, values));
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      handler(limitCall(call, request, maxBytesOf(handler.method), errors))
+        .then(({ body, ...answer }) => {
+          if (!body) resolve();
+          const whole = body && endedBy(call.signal, noting(body, resolve));
+          return universalResponseToNodeResponse({ ...answer, ...(whole && { body: whole }) }, response);
+        })
+        .catch((error: unknown) => {
+          failed(error);
+          resolve();
+        });
+      // Some protocols run the RPC while its answer is read. The answer itself may wait for its client.
+      await ended;
+    } catch (err) {
+      failed(err);
+    }
+  };
+  return (request, response) => {
+    const link = links.serve(request, response);
+    if (link) return link;
+    const [path = "", query = ""] = (request.url ?? "").split("?", 2);
+    const handler = byPath.get(path);
+    if (!handler) return answerUnknown(request, response, query, errors);
+    ensureHost(request);
+    if (asksCallers) keepRepeated(request);
+    const caller = whoAsks(request, response);
+    const serveStream = isBinaryGrpc(request) ? streams.get(path) : undefined;
+    if (serveStream) return serveStream(request, response, caller);
+    return serveByConnect(handler, caller, request, response);
+  };
+}
+
+/** What is known of the caller before its headers are looked at. */
+const whoAsks = (request: IncomingMessage, response: ServerResponse): Caller =>
+  isProven(request)
+    ? { isPeer: true }
+    : {
+        asked: {
+          network: networkOf(request),
+          answer: response,
+          lasts: () => countAsStream(request, response),
+        },
+      };
+
+/** Drops the rest of the request, so that its client comes to read the answer. */
+function answerUnknown(
+  request: IncomingMessage,
+  response: ServerResponse,
+  query: string,
+  errors: ErrorCatalogue,
+): void {
+  request.resume();
+  const { status, headers, body } = unknownRpcAnswer(
+    {
+      method: request.method,
+      query,
+      contentType: request.headers["content-type"],
+    },
+    errors,
+  ) ?? { status: 404, headers: { "content-type": "text/plain" }, body: `${NO_SUCH_RPC}\n` };
+  response.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  // Trailers-Only is one frame: gRPC's own clients see no status when an empty one follows to end the stream.
+  response.end(body.length > 0 ? body : undefined);
+}
+
+async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncGenerator<T, void> {
+  try {
+    yield* items;
+  } finally {
+    ended();
+  }
+}
