@@ -1,66 +1,46 @@
 /** Waiting for the next item, but not longer than until something else is due. */
-import type { Runtime } from "@petstore/runtime/clock";
+import type { Pause, Pulse } from "./pulse.ts";
 
-/**
- * The items as they come, and `undefined` whenever `dueAt` has passed while it waited for one. `dueAt` is asked anew each time
- * (milliseconds on the clock), so a time that moves on with every item costs no timer for each. The items have to end, or to
- * answer, when the signal aborts; then no timer is left either.
- */
-export async function* orPause<T>(
-  items: AsyncIterable<T>,
-  dueAt: () => number,
-  { clock, sleep }: Pick<Runtime, "clock" | "sleep">,
-  signal: AbortSignal,
-): AsyncGenerator<T | undefined, void> {
+export interface OrPause<T> {
+  /** The next item, or `undefined` when that time has come before (milliseconds on the clock). */
+  next(dueAt: number): Promise<IteratorResult<T, unknown> | undefined>;
+  /** No more is wanted. An item that was asked for is not waited for: whoever makes it is told in another way. */
+  leave(): void;
+}
+
+export function orPause<T>(items: AsyncIterable<T>, pulse: Pulse): OrPause<T> {
   const iterator = items[Symbol.asyncIterator]();
-  let wake = () => {};
-  let came: (() => IteratorResult<T>) | undefined;
-  let [isAsked, isSleeping] = [false, false];
+  const pause: Pause = { dueAt: 0, wake() {} };
+  /** It stays open over the pauses. */
+  let asked: Promise<IteratorResult<T, unknown>> | undefined;
+  let isThere = false;
+  const come = () => {
+    isThere = true;
+    pause.wake();
+  };
 
-  /** Not a race of promises: one that stays open would remember each race that it was in. */
-  function ask(): void {
-    isAsked = true;
-    const arrive = (result: () => IteratorResult<T>) => {
-      came = result;
-      wake();
-    };
-    iterator.next().then(
-      (result) => arrive(() => result),
-      (error: unknown) =>
-        arrive(() => {
-          throw error;
-        }),
-    );
-  }
-  function sleepUntilDue(): void {
-    isSleeping = true;
-    const wakeUp = () => {
-      isSleeping = false;
-      wake();
-    };
-    // An aborted sleep rejects; what is waited for ends then by itself.
-    sleep(Math.max(0, dueAt() - clock()), signal).then(wakeUp, () => {});
-  }
-
-  try {
-    for (;;) {
-      if (!isAsked) ask();
-      // Also when something is due already: an item that is there is told by a promise, and comes first.
-      if (!came)
-        do {
-          if (!isSleeping) sleepUntilDue();
-          await new Promise<void>((resolve) => (wake = resolve));
-        } while (!came && clock() < dueAt());
-      if (!came) {
-        yield undefined;
-        continue;
-      }
-      const { done, value } = came();
-      [came, isAsked] = [undefined, false];
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    if (!isAsked) await iterator.return?.();
-  }
+  return {
+    next: (dueAt) =>
+      // Not a race of promises: one that stays open would remember each race that it was in.
+      new Promise((resolve) => {
+        pause.wake = () => {
+          pause.wake = () => {};
+          resolve(isThere ? asked : undefined);
+          if (isThere) asked = undefined;
+        };
+        if (!asked) {
+          isThere = false;
+          asked = iterator.next();
+          asked.then(come, come);
+        }
+        if (isThere) return pause.wake();
+        // Also when it is due already: an item that is there is told by a promise, and comes first.
+        pause.dueAt = dueAt;
+        pulse.wait(pause);
+      }),
+    leave() {
+      pulse.leave(pause);
+      if (!asked) void iterator.return?.();
+    },
+  };
 }

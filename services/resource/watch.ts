@@ -14,6 +14,7 @@ import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
 import { orPause } from "./or-pause.ts";
 import { boundTo, readAfter, type Source } from "./page.ts";
+import { createPulse } from "./pulse.ts";
 import type { StoredRecord } from "./record.ts";
 import { type Place, readResumeToken, writeResumeToken } from "./resume-token.ts";
 
@@ -73,6 +74,7 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
   { kind, collection, response, toEvent }: Watched<V, E>,
   { clock, sleep }: Pick<Deps, "clock" | "sleep">,
 ): Watch<T, V, E> {
+  const pulse = createPulse({ clock, sleep });
   const soon = (callContext: CallContext) => Math.min(callContext.deadline, clock() + STEP_MS);
   const idOf = (id: unknown, rev: number) => `${kind}-${id}-${rev}`;
   const presentOf = (doc: T) => toEvent({ id: idOf(doc._id, doc.rev), type: EventType.PRESENT }, doc._id, doc);
@@ -98,14 +100,9 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
     const begin = resumeToken === "" ? undefined : readResumeToken(kind, bound, resumeToken);
     const isWanted = ({ _id, shown, former }: Change<V>) =>
       matches(_id as number, shown) || (former !== undefined && matches(_id as number, former));
-    const { draining } = call;
-    const stop = new AbortController();
-    const end = () => stop.abort();
-    const ends = [call.signal, draining];
-    for (const signal of ends) signal.addEventListener("abort", end, { once: true });
-    if (ends.some(({ aborted }) => aborted)) end();
-
+    const { signal, draining } = call;
     let sentAt = clock();
+    const due = () => sentAt + HEARTBEAT_MS;
     const sent = (response: Response<E>): Response<E> => {
       sentAt = clock();
       return response;
@@ -117,7 +114,7 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
     let place: Place | undefined;
     try {
       const after = begin?.position;
-      const changes = await collection.changes({ after, signal: stop.signal, deadline: soon(call) });
+      const changes = await collection.changes({ after, signal, deadline: soon(call) });
       place = begin ?? { position: changes.position, snapshot: snapshot ? { after: 0, bound } : undefined };
       // At once, so that its caller can go on from here whatever becomes of the stream.
       yield heartbeat(place);
@@ -139,22 +136,24 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
         yield say(place, { case: "synced", value: {} });
       }
 
-      for await (const batch of orPause(changes, () => sentAt + HEARTBEAT_MS, { clock, sleep }, stop.signal)) {
-        for (const change of batch ?? []) {
-          if (draining.aborted) break;
-          place = { position: change.position };
-          if (isWanted(change)) yield sent(responseOf(change));
+      const news = orPause(changes, pulse);
+      try {
+        for (let item = await news.next(due()); !item?.done; item = await news.next(due())) {
+          for (const change of item?.value ?? []) {
+            if (draining.aborted) break;
+            place = { position: change.position };
+            if (isWanted(change)) yield sent(responseOf(change));
+          }
+          if (draining.aborted || clock() < due()) continue;
+          place = { position: changes.position };
+          yield heartbeat(place);
         }
-        if (draining.aborted || clock() < sentAt + HEARTBEAT_MS) continue;
-        place = { position: changes.position };
-        yield heartbeat(place);
+      } finally {
+        news.leave();
       }
       yield heartbeat(place);
     } catch (error) {
       throw explain(error, place && writeResumeToken(kind, place));
-    } finally {
-      for (const signal of ends) signal.removeEventListener("abort", end);
-      end();
     }
   };
 }
@@ -176,6 +175,7 @@ function explain(error: unknown, resumeToken = ""): unknown {
 
 /** Whether an id is one of those given, or none is. */
 export function oneOf(ids: readonly bigint[]): (id: number | undefined) => boolean {
+  if (ids.length === 0) return () => true;
   const wanted = new Set(ids.map(Number));
-  return (id) => ids.length === 0 || (id !== undefined && wanted.has(id));
+  return (id) => id !== undefined && wanted.has(id);
 }

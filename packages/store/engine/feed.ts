@@ -121,56 +121,54 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
     }
   }
 
-  function read(reader: Reader<V>, options: ChangesOptions, end: () => void): Changes<V> {
-    const isOver = () => {
-      if (reader.failure !== undefined) throw reader.failure;
-      return reader.isOver;
-    };
+  function isOver({ failure, isOver }: Reader<V>): boolean {
+    if (failure !== undefined) throw failure;
+    return isOver;
+  }
 
-    // One generator for all: a service may have a thousand readers, and each more costs every one of them.
-    async function* all() {
-      try {
-        while (reader.position < tail.base && !isOver()) {
-          reader.past ??= await source.past(reader.position, options);
-          const { changes, position } = await reader.past.read();
-          await turn(); // what is read may be long, and there at once
-          if (isOver()) return;
-          reader.position = position;
-          if (changes.length > 0) yield changes;
-        }
-        reader.past?.close();
-        reader.past = undefined;
+  const read = (reader: Reader<V>, options: ChangesOptions, end: () => void): Changes<V> => ({
+    get position() {
+      return positionOf(reader);
+    },
+    [Symbol.asyncIterator]: () => all(reader, options, end),
+  });
 
-        reader.next = tail.numberAfter(reader.position);
-        while (!isOver()) {
-          if (reader.next < tail.first) throw new SlowConsumer(reader.position);
-          const batch = tail.from(reader.next);
-          const [first] = batch;
-          const last = batch.at(-1);
-          if (!first || !last) {
-            await new Promise<void>((resolve) => (reader.wake = resolve));
-            reader.wake = undefined;
-            continue;
-          }
-          // The past may have told more than the tail had then.
-          const { position } = reader;
-          const news = first.position > position ? batch : batch.filter((change) => change.position > position);
-          reader.next += batch.length;
-          if (last.position > position) reader.position = last.position;
-          if (news.length > 0) yield news;
-        }
-      } finally {
-        options.signal.removeEventListener("abort", end);
-        end();
+  // One generator for all that a reader is told: a service may have a thousand readers, and each more costs every one of them.
+  async function* all(reader: Reader<V>, options: ChangesOptions, end: () => void) {
+    try {
+      while (reader.position < tail.base && !isOver(reader)) {
+        reader.past ??= await source.past(reader.position, options);
+        const { changes, position } = await reader.past.read();
+        await turn(); // what is read may be long, and there at once
+        if (isOver(reader)) return;
+        reader.position = position;
+        if (changes.length > 0) yield changes;
       }
-    }
+      reader.past?.close();
+      reader.past = undefined;
 
-    return {
-      get position() {
-        return positionOf(reader);
-      },
-      [Symbol.asyncIterator]: all,
-    };
+      reader.next = tail.numberAfter(reader.position);
+      while (!isOver(reader)) {
+        if (reader.next < tail.first) throw new SlowConsumer(reader.position);
+        const batch = tail.from(reader.next);
+        const [first] = batch;
+        const last = batch.at(-1);
+        if (!first || !last) {
+          await new Promise<void>((resolve) => (reader.wake = resolve));
+          reader.wake = undefined;
+          continue;
+        }
+        // The past may have told more than the tail had then.
+        const { position } = reader;
+        const news = first.position > position ? batch : batch.filter((change) => change.position > position);
+        reader.next += batch.length;
+        if (last.position > position) reader.position = last.position;
+        if (news.length > 0) yield news;
+      }
+    } finally {
+      options.signal.removeEventListener("abort", end);
+      end();
+    }
   }
 
   function wakeSoon(): void {
