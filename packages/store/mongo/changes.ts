@@ -15,6 +15,7 @@ import type { Run } from "./collection.ts";
 import { type Database, find } from "./database.ts";
 import { backOff, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
 import { readStored, TELLS, toldBy } from "./operation-log.ts";
+import { shareQueries } from "./shared-queries.ts";
 
 /** The server answers after so long that there is nothing new. */
 const IDLE_MS = 1_000;
@@ -103,8 +104,13 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
     };
   }
 
+  // A thousand who come back at once, as after a restart, ask once.
+  const sharedNow = shareQueries(
+    () => now(database, declaration.name),
+    () => "now",
+  );
   const nowWithin = (options: ChangesOptions) =>
-    run(options, (call) => retryUntilDeadline(call, timing, () => now(database, declaration.name)));
+    run(options, (call) => retryUntilDeadline(call, timing, () => sharedNow(undefined)));
 
   let stop = new AbortController();
   const feed: Feed<object> = createFeed<object>(
