@@ -1,10 +1,11 @@
 /** Keeps child processes running: starts them, starts them again when they crash, stops them. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { BoundSocket } from "node:net";
-import { constants, setPriority } from "node:os";
+import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "@petstore/runtime/environment";
 import type { Command, Report } from "@petstore/runtime/lifecycle";
+import { tryPriority } from "@petstore/runtime/priority";
 
 /** Before a crashed child is started again; doubles with each crash. */
 const defaultBackoff = { firstMs: 500, longestMs: 10_000 };
@@ -70,7 +71,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
       stdio: ["ignore", "inherit", "inherit", ...(socket ? [socket.fd()] : []), "ipc"],
     });
     current = child;
-    if (program.goesFirst && child.pid !== undefined) letGoFirst(child.pid);
+    if (program.goesFirst && child.pid !== undefined) tryPriority(child.pid, constants.priority.PRIORITY_HIGH);
     child.on("message", (report: Report) => {
       if (report.type === "refused") refusal = report.message;
       if (report.type === "waiting") waitsFor = report.what;
@@ -128,12 +129,4 @@ async function ended(child: ChildProcess): Promise<string> {
   child.once("error", (error) => resolve(error.message));
   child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
   return promise;
-}
-
-function letGoFirst(pid: number): void {
-  try {
-    setPriority(pid, constants.priority.PRIORITY_HIGH);
-  } catch {
-    // Not this user's to say, or it has ended already.
-  }
 }

@@ -2,9 +2,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
-import { getPriority, setPriority, tmpdir } from "node:os";
+import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { tryPriority } from "@petstore/runtime/priority";
 import { fill, start } from "../compare/running.ts";
 import { openSurroundings, type Surroundings } from "../compare/surroundings.ts";
 import { orders, requestsOf, type Workload } from "../load/workloads.ts";
@@ -115,11 +116,7 @@ async function generate(plan: GeneratorPlan, watched: ReadonlyMap<string, number
   await once(child, "spawn");
   const pid = child.pid as number;
   // What is asked must not depend on how busy those are who answer.
-  try {
-    setPriority(pid, getPriority() - GENERATOR_FIRST);
-  } catch {
-    // Only root may.
-  }
+  tryPriority(pid, getPriority() - GENERATOR_FIRST);
   const all = new Map([...watched, ["generator", pid]]);
   const read = () => ({
     at: performance.now(),

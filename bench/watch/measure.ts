@@ -1,7 +1,8 @@
 /** What a thousand watchers cost a service and those who write to it, and how soon they hear of what is written. */
 import { fork } from "node:child_process";
-import { getPriority, setPriority } from "node:os";
+import { getPriority } from "node:os";
 import { join } from "node:path";
+import { tryPriority } from "@petstore/runtime/priority";
 import { portOf } from "../../config.ts";
 import { freePorts } from "../../test/harness/instances.ts";
 import { fill, start } from "../compare/running.ts";
@@ -74,11 +75,7 @@ export async function measureWatch(
   chosen: readonly StoreName[],
   progress: Progress,
 ): Promise<WatchResults> {
-  try {
-    setPriority(getPriority() - FIRST); // and so all that is started
-  } catch {
-    // Only root may.
-  }
+  tryPriority(process.pid, getPriority() - FIRST); // and so all that is started
   await using stack = new AsyncDisposableStack();
   const { machine, mongod, place } = await openSurroundings(stack);
   const { generator: _, ...rest } = machine;
