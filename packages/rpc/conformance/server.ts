@@ -4,8 +4,8 @@
  * that `buf build` makes of the suite's protos.
  *
  * Unary and server-streaming RPCs pass through the dispatcher, as those of any service do, streams in binary gRPC past
- * Connect; what the suite wants besides, trailers and what a GET looked like, is handed past it. The dispatcher takes no stream of requests: those RPCs are the
- * router's own, on the same server.
+ * Connect; what the suite wants besides, trailers and what a GET looked like, is handed past it. The dispatcher takes no
+ * stream of requests: those RPCs are the router's own, on the same server.
  */
 import type { ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";

@@ -26,23 +26,25 @@ import {
   parseTimeout,
   setTrailerStatus,
 } from "@connectrpc/connect/protocol-grpc";
-import type { Logger } from "@petstore/runtime/log";
 import { isGone } from "connect-transcoder/server/gone";
 import type { Dispatcher } from "./dispatcher.ts";
 import { limitMessages, MAX_MESSAGE_BYTES } from "./message-limit.ts";
-import { envelopeOf, taken } from "./messages-past-connect.ts";
+import { COMPRESSED_BYTES, envelopeOf, taken } from "./messages-past-connect.ts";
 import { shortHeadersOf } from "./protocol-fields.ts";
 import type { Caller } from "./routes.ts";
 
 export interface GrpcStreamOptions {
   readonly dispatcher: Pick<Dispatcher, "stream" | "errors" | "clock">;
-  readonly log: Logger;
-  /** Before the message is read: throws or rejects for who may not call. */
-  readonly gate: (method: DescMethod, headers: Headers, caller: Caller) => Promise<void>;
+  readonly gate: Gate;
   readonly compressions: readonly Compression[];
   /** Most bytes of a request message. */
   readonly maxBytes: number;
+  /** Called where no answer could be sent. */
+  readonly giveUp: (request: IncomingMessage, response: ServerResponse, error: unknown) => void;
 }
+
+/** Before the message is read: throws or rejects for who may not call. */
+export type Gate = (method: DescMethod, headers: Headers, caller: Caller) => Promise<void>;
 
 /** Serves one request. Resolves when nothing is done for it any more, and never rejects. */
 export type ServeStream = (request: IncomingMessage, response: ServerResponse, caller: Caller) => Promise<void>;
@@ -51,8 +53,6 @@ export type ServeStream = (request: IncomingMessage, response: ServerResponse, c
 export const isBinaryGrpc = ({ method, headers }: IncomingMessage): boolean =>
   method === "POST" && parseContentType(headers["content-type"] ?? null)?.binary === true;
 
-/** Messages of so many bytes and more are compressed for who takes that, as Connect does it. */
-const COMPRESSED_BYTES = 1024;
 const PREFIX_BYTES = 5;
 
 type Encode = (message: Message) => Uint8Array | Promise<Uint8Array>;
@@ -64,7 +64,7 @@ interface Opened {
 
 export function serveGrpcStream(
   method: DescMethodServerStreaming,
-  { dispatcher, log, gate, compressions, maxBytes }: GrpcStreamOptions,
+  { dispatcher, gate, compressions, maxBytes, giveUp }: GrpcStreamOptions,
 ): ServeStream {
   const limits = { readMaxBytes: maxBytes, writeMaxBytes: MAX_MESSAGE_BYTES };
   const serialization = createMethodSerializationLookup(method, undefined, undefined, limits);
@@ -126,8 +126,7 @@ export function serveGrpcStream(
       try {
         end(response, headers, statusOf(error));
       } catch (err) {
-        log.debug({ err, path: request.url }, "no answer could be sent");
-        response.destroy();
+        giveUp(request, response, err);
       }
     }
   };

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextValues } from "@connectrpc/connect";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
 import { keepRepeated } from "../auth/credentials.ts";
@@ -10,19 +10,20 @@ import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import type { LinkServer } from "../link/server.ts";
 import { countAsStream, isProven, networkOf } from "./connections.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { isBinaryGrpc, type ServeStream } from "./grpc-stream.ts";
+import { type Gate, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
 import { ensureHost } from "./host.ts";
 import { limitCall } from "./message-limit.ts";
 import { answerKey } from "./messages-past-connect.ts";
 import type { Handler } from "./one-port.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
-import { type Caller, callerKey } from "./routes.ts";
+import { type Caller, callerKey, isServerStreaming } from "./routes.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
 import { endedBy } from "./until.ts";
 
 export interface ListenerOptions {
-  /** By their path, the methods that are served past Connect to who speaks binary gRPC. */
-  readonly streams: ReadonlyMap<string, ServeStream>;
+  /** Of what is served past Connect. */
+  readonly gate: Gate;
+  readonly compressions: readonly Compression[];
   readonly links: LinkServer;
   readonly log: Logger;
   readonly dispatcher: Dispatcher;
@@ -31,21 +32,27 @@ export interface ListenerOptions {
 
 export function createListener(
   handlers: readonly UniversalHandler[],
-  { streams, links, log, dispatcher, maxBytesOf }: ListenerOptions,
+  { gate, compressions, links, log, dispatcher, maxBytesOf }: ListenerOptions,
 ): Handler {
   const { errors, asksCallers } = dispatcher;
   const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
+  /** Errors of a handler are answers. What arrives here is a request that is no HTTP, or a client that has gone. */
+  const giveUp = ({ url = "" }: IncomingMessage, response: ServerResponse, err: unknown): void => {
+    log.debug({ err, path: url.split("?", 1)[0] }, "no answer could be sent");
+    response.destroy();
+  };
+  const streams = new Map<string, ServeStream>();
+  for (const { method, requestPath } of handlers)
+    if (isServerStreaming(method)) {
+      const maxBytes = maxBytesOf(method);
+      streams.set(requestPath, serveGrpcStream(method, { dispatcher, gate, compressions, maxBytes, giveUp }));
+    }
   const serveByConnect = async (
     handler: UniversalHandler,
     caller: Caller,
     request: IncomingMessage,
     response: ServerResponse,
   ) => {
-    const failed = (err: unknown) => {
-      // Errors of a handler are answers. What arrives here is a request that is no HTTP, or a client that has gone.
-      log.debug({ err, path: handler.requestPath }, "no answer could be sent");
-      response.destroy();
-    };
     try {
       const values = createContextValues().set(callerKey, caller).set(answerKey, response);
       const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, values));
@@ -57,16 +64,16 @@ export function createListener(
           return universalResponseToNodeResponse({ ...answer, ...(whole && { body: whole }) }, response);
         })
         .catch((error: unknown) => {
-          failed(error);
+          giveUp(request, response, error);
           resolve();
         });
       // Some protocols run the RPC while its answer is read. The answer itself may wait for its client.
       await ended;
-    } catch (err) {
-      failed(err);
+    } catch (error) {
+      giveUp(request, response, error);
     }
   };
-  return (request, response) => {
+  const serve: Handler = (request, response) => {
     const link = links.serve(request, response);
     if (link) return link;
     const [path = "", query = ""] = (request.url ?? "").split("?", 2);
@@ -78,6 +85,13 @@ export function createListener(
     const serveStream = isBinaryGrpc(request) ? streams.get(path) : undefined;
     if (serveStream) return serveStream(request, response, caller);
     return serveByConnect(handler, caller, request, response);
+  };
+  return (request, response) => {
+    try {
+      return serve(request, response);
+    } catch (error) {
+      giveUp(request, response, error);
+    }
   };
 }
 

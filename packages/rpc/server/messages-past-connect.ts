@@ -20,8 +20,8 @@ export interface AnswerStream extends Pick<ServerResponse, "closed" | "destroyed
 /** Where the messages go that Connect does not get. */
 export const answerKey = createContextKey<AnswerStream | undefined>(undefined);
 
-/** Larger messages may be worth compressing, from as many bytes on as Connect does it. */
-const MAX_BYTES = 1024;
+/** From so many bytes on a message is compressed for who takes that, as Connect does it. */
+export const COMPRESSED_BYTES = 1024;
 
 /** By message, so that those who are told the same share one encoding of it. */
 const envelopes = new WeakMap<Message, Uint8Array>();
@@ -48,7 +48,7 @@ export async function* pastConnect(
   for await (const message of messages) {
     const answer = isBinary ? values.get(answerKey) : undefined;
     const envelope = answer?.headersSent ? envelopeOf(message, (it) => toBinary(desc, it)) : undefined;
-    if (!answer || !envelope || envelope.length > MAX_BYTES) yield message;
+    if (!answer || !envelope || envelope.length > COMPRESSED_BYTES) yield message;
     else if (isGone(answer)) return;
     else if (!answer.write(envelope)) await taken(answer);
   }

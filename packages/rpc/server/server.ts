@@ -8,7 +8,7 @@ import { createLinkServer } from "../link/server.ts";
 import { createHostCheck } from "./allowed-hosts.ts";
 import { isPeerRequest } from "./authorization.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
+import type { Gate } from "./grpc-stream.ts";
 import type { ServerTls } from "./handshakes.ts";
 import type { HealthState } from "./health.ts";
 import { acceptWaiting, type ListenAdvice, listen, origin } from "./listen.ts";
@@ -17,7 +17,7 @@ import { limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { createOnePortServer, defaultLimits, type OnePortLimits } from "./one-port.ts";
 import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
-import { type Caller, callerKey, isServerStreaming } from "./routes.ts";
+import { callerKey } from "./routes.ts";
 import { strictJson } from "./strict-json.ts";
 import { explainUnreadable } from "./unreadable-message.ts";
 
@@ -56,7 +56,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const { errors } = dispatcher;
   const unreadable = explainUnreadable(errors);
   /** Before its message is read, and whatever is called: reflection and links too, which the dispatcher does not serve. */
-  const gate = async (method: DescMethod, headers: Headers, caller: Caller) => {
+  const gate: Gate = async (method, headers, caller) => {
     dispatcher.shed(method, headers, caller.isPeer, caller.asked);
     if (dispatcher.asksCallers) caller.principal = await dispatcher.admit(method, headers, caller.isPeer);
   };
@@ -79,24 +79,13 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   links.routes(router);
   serveReflection(router, dispatcher.services);
 
-  const streams = new Map<string, ServeStream>();
-  for (const { method, requestPath } of router.handlers)
-    if (isServerStreaming(method))
-      streams.set(
-        requestPath,
-        serveGrpcStream(method, { dispatcher, log, gate, compressions, maxBytes: maxBytesOf(method) }),
-      );
-
-  const server = createOnePortServer(
-    createListener(router.handlers, { streams, links, log, dispatcher, maxBytesOf }),
-    limits,
-    {
-      knowsPeer: (request) => isPeerRequest(dispatcher, request),
-      tls,
-      checkHost: allowedHosts && createHostCheck(allowedHosts),
-      log,
-    },
-  );
+  const listener = createListener(router.handlers, { gate, compressions, links, log, dispatcher, maxBytesOf });
+  const server = createOnePortServer(listener, limits, {
+    knowsPeer: (request) => isPeerRequest(dispatcher, request),
+    tls,
+    checkHost: allowedHosts && createHostCheck(allowedHosts),
+    log,
+  });
   const port = await listen(server, { host, port: options.port }, options.listenAdvice);
   health.set(true);
   let closed: Promise<void> | undefined;
