@@ -119,6 +119,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     try {
       await ready();
       runs.validated(run, request);
+      if (open.isOver) throw stopped(open);
       const { responseHeaders } = incoming;
       const call = { ...run.call, responseHeaders, signal: stopping.signal, draining: draining.signal };
       open.messages = (entry.handler as StreamHandler)(request, call)[Symbol.asyncIterator]();

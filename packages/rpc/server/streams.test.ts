@@ -74,6 +74,18 @@ test("it lasts as long as its handler wants, however long a unary call may take"
   expect(seen?.signal.aborted).toBe(true);
 });
 
+test("nothing is begun for a caller that has gone before", async () => {
+  let isBegun = false;
+  const watch: Watch = () => {
+    isBegun = true;
+    return forever() as never;
+  };
+  const { open, leave } = serve(watch);
+  leave();
+  expect(await failure(open().next())).toEqual(["Canceled", undefined]);
+  expect(isBegun).toBe(false);
+});
+
 test("it ends when the time that its caller gave is over, and its handler is told", async () => {
   let seen: AbortSignal | undefined;
   const watch: Watch = async function* (_, { signal }) {
