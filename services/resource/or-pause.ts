@@ -1,4 +1,5 @@
 /** Waiting for the next item, but not longer than until something else is due. */
+import { leave } from "@petstore/rpc/server/until";
 import type { Pause, Pulse } from "./pulse.ts";
 
 export interface OrPause<T> {
@@ -40,7 +41,7 @@ export function orPause<T>(items: AsyncIterable<T>, pulse: Pulse): OrPause<T> {
       }),
     leave() {
       pulse.leave(pause);
-      if (!asked) void iterator.return?.();
+      if (!asked) leave(iterator);
     },
   };
 }

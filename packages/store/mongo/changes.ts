@@ -105,12 +105,11 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
   }
 
   // A thousand who come back at once, as after a restart, ask once.
-  const sharedNow = shareQueries(
+  const sharedNow = shareQueries<void, Position>(
     () => now(database, declaration.name),
     () => "now",
   );
-  const nowWithin = (options: ChangesOptions) =>
-    run(options, (call) => retryUntilDeadline(call, timing, () => sharedNow(undefined)));
+  const nowWithin = (options: ChangesOptions) => run(options, (call) => retryUntilDeadline(call, timing, sharedNow));
 
   let stop = new AbortController();
   const feed: Feed<object> = createFeed<object>(
