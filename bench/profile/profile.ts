@@ -13,7 +13,11 @@ import { startPetstore } from "../../test/harness/petstore.ts";
 import { type CpuProfile, callsBetween, functionOf, partOf, topCosts } from "./cpu-profile.ts";
 import { flameGraph } from "./flame-graph.ts";
 
-const PETS = 200;
+/** More than a service remembers. */
+const PETS = 2000;
+const CATEGORIES = 50;
+/** Of the requests that fill the petstore, so many at a time. */
+const FILLING = 50;
 /** Before the measurement, so that V8 has compiled what is hot. */
 const WARM_UP_MS = 3000;
 /** A process that has done less than this part of the time gets no table. */
@@ -25,14 +29,21 @@ type Send = (method: string, path: string, body?: object) => Promise<unknown>;
 const STOCK = 1_000_000;
 
 const anyPet = () => 1 + Math.floor(Math.random() * PETS);
+const anyCategory = () => 1 + Math.floor(Math.random() * CATEGORIES);
+const postPet = (send: Send) => send("POST", "/pets", { name: "Rex", categoryId: anyCategory() });
 const order = (send: Send) => send("POST", "/store/orders", { petId: anyPet() });
 const workloads: Record<string, { readonly about: string; readonly step?: (send: Send) => Promise<unknown> }> = {
-  get: { about: "GET one of 200 pets", step: (send) => send("GET", `/pets/${anyPet()}`) },
+  get: { about: `GET one of ${PETS} pets`, step: (send) => send("GET", `/pets/${anyPet()}`) },
   hot: { about: "GET the same pet", step: (send) => send("GET", "/pets/1") },
   list: { about: "GET the same page of 20 pets", step: (send) => send("GET", "/pets?limit=20") },
   pages: { about: "GET different pages of 20 pets", step: (send) => send("GET", `/pets?limit=20&id=${idsOfPage()}`) },
-  post: { about: "POST a pet", step: (send) => send("POST", "/pets", pet) },
-  orders: { about: "POST an order for one unit of one of 200 pets", step: order },
+  filters: {
+    about: "GET 20 pets of one category, every other time only those for sale",
+    step: (send) =>
+      send("GET", `/pets?limit=20&categoryId=${anyCategory()}${Math.random() < 0.5 ? "&status=available" : ""}`),
+  },
+  post: { about: "POST a pet", step: postPet },
+  orders: { about: `POST an order for one unit of one of ${PETS} pets`, step: order },
   mixed: {
     about: "8 of 10 get, 1 of 10 list, 1 of 10 orders",
     step(send) {
@@ -43,7 +54,6 @@ const workloads: Record<string, { readonly about: string; readonly step?: (send:
   },
   start: { about: "nothing but the start of the processes" },
 };
-const pet = { name: "Rex", categoryId: 1 };
 const idsOfPage = () => Array.from({ length: 20 }, anyPet).join(",");
 
 const { values, positionals } = parseArgs({
@@ -96,11 +106,7 @@ async function run(): Promise<readonly [number, number, number]> {
   if (!work?.step) return [startedAt, monotonicMicros(), 0];
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const send = sender(petstore.http, agent);
-  await send("POST", "/categories", { name: "dogs" });
-  for (let id = 1; id <= PETS; id++) {
-    await send("POST", "/pets", pet);
-    await send("PATCH", `/store/inventory/${id}`, { quantity: STOCK });
-  }
+  await fill(send);
   const { step } = work;
   let requests = 0;
   let over = false;
@@ -116,6 +122,17 @@ async function run(): Promise<readonly [number, number, number]> {
   await Promise.all(asking);
   agent.destroy();
   return [from, to, counted];
+}
+
+async function fill(send: Send): Promise<void> {
+  for (let id = 1; id <= CATEGORIES; id++) await send("POST", "/categories", { name: `category ${id}` });
+  const ids = Array.from({ length: PETS }, (_, i) => i + 1);
+  for (let done = 0; done < PETS; done += FILLING) {
+    progress("filling", done / PETS);
+    const some = ids.slice(done, done + FILLING);
+    await Promise.all(some.map(() => postPet(send)));
+    await Promise.all(some.map((id) => send("PATCH", `/store/inventory/${id}`, { quantity: STOCK })));
+  }
 }
 
 function sender(origin: string, agent: Agent): Send {
