@@ -12,6 +12,8 @@ const MAX_BYTES = 256 * 1024;
 const MAX_BYTES_OF_ONE = 64 * 1024;
 /** What an entry takes besides. */
 const ENTRY_BYTES = 64;
+/** Of so many ids it is known that their documents were read in passing. A power of two. */
+const PASSED = 1024;
 
 interface Entry<S> {
   readonly bytes: Uint8Array;
@@ -22,6 +24,11 @@ interface Entry<S> {
 export interface Recent<S> {
   /** The document that the bytes stand for. Throws what `decode` throws. */
   read(id: Id, bytes: Uint8Array, decode: (bytes: Uint8Array) => S): S;
+  /**
+   * The same for one of many that are read in passing, such as those of a page: remembered when it soon comes again, for most
+   * never do, and to remember a document costs more than to decode it (the doorkeeper of TinyLFU, Einziger et al. 2017).
+   */
+  readInPassing(id: Id, bytes: Uint8Array, decode: (bytes: Uint8Array) => S): S;
   /** Remembers a document that was written, or that there is none. */
   note(id: Id, bytes: Uint8Array, document: S | undefined): void;
   /** What was read or written last. It may be out of date: another process may have written since. */
@@ -34,6 +41,7 @@ export function recentDocuments<S>(): Recent<S> {
   let young = new Map<Id, Entry<S>>();
   let old = new Map<Id, Entry<S>>();
   let size = 0;
+  const passed: (Id | undefined)[] = Array.from({ length: PASSED });
 
   function forget(id: Id): void {
     const known = young.get(id);
@@ -59,17 +67,39 @@ export function recentDocuments<S>(): Recent<S> {
     return known;
   }
 
+  const isOf = (entry: Entry<S>, bytes: Uint8Array) =>
+    entry.bytes === bytes || Buffer.compare(entry.bytes, bytes) === 0;
+
+  function noted(id: Id, bytes: Uint8Array, document: S): S {
+    // A copy, for these bytes may lie in the buffer of a whole answer.
+    note(id, bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes), document);
+    return document;
+  }
+
+  /** Whether it was read in passing before, as far as that is known. */
+  function hasPassed(id: Id): boolean {
+    // Other ids would have to be hashed, and few lists are of those.
+    if (typeof id !== "number") return true;
+    const place = id & (PASSED - 1);
+    const before = passed[place];
+    passed[place] = id;
+    return before === id;
+  }
+
   return {
     note,
     last,
     forget,
     read(id, bytes, decode) {
       const known = last(id);
-      if (known?.document && (known.bytes === bytes || Buffer.compare(known.bytes, bytes) === 0)) return known.document;
+      if (known?.document && isOf(known, bytes)) return known.document;
+      return noted(id, bytes, decode(bytes));
+    },
+    readInPassing(id, bytes, decode) {
+      const known = last(id);
+      if (known?.document && isOf(known, bytes)) return known.document;
       const document = decode(bytes);
-      // A copy, for these bytes may lie in the buffer of a whole answer.
-      note(id, bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes), document);
-      return document;
+      return known || hasPassed(id) ? noted(id, bytes, document) : document;
     },
   };
 }

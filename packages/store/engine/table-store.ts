@@ -151,12 +151,13 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
   const batches = new WeakMap<object, Map<Id, Folding<T>>>();
 
   const decoded = (bytes: Uint8Array) => frozen(decode<T>(bytes, declaration));
-  const stored = ({ _id, doc: bytes }: Row): T => {
-    const doc = recent.read(_id, bytes, decoded);
+  const stored = ({ _id, doc: bytes }: Row, read: typeof recent.read): T => {
+    const doc = read(_id, bytes, decoded);
     if (doc._id === _id) return doc;
     throw new Corrupt(`Document ${_id} of ${declaration.name} has the _id ${doc._id}: restore a backup.`);
   };
-  const docOf = (row: Row): T => handedOut(stored(row));
+  const docOf = (row: Row): T => handedOut(stored(row, recent.read));
+  const docOfPage = (row: Row): T => handedOut(stored(row, recent.readInPassing));
   const find = (_id: Id): Row[] => {
     checkId(_id);
     const doc = table.get(_id);
@@ -166,7 +167,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
   function page(scan: Scan, strict = false): T[] {
     for (const limit of attemptsAt(scan.limit)) {
       const rows = table.list({ ...scan, limit });
-      const found = strict ? rows.map(docOf) : readable(rows, docOf, report);
+      const found = strict ? rows.map(docOfPage) : readable(rows, docOfPage, report);
       if (found.length >= scan.limit || rows.length < limit) return found.slice(0, scan.limit);
     }
     throw tooMany(declaration.name);
@@ -178,7 +179,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     batches.set(batch.key, documents);
     const known = documents.get(id);
     if (known) return known;
-    const [before] = find(id).map(stored);
+    const [before] = find(id).map((row) => stored(row, recent.read));
     const folded = fold(id, before, keys);
     let tell: (() => void) | undefined;
     const write = () => {

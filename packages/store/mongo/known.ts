@@ -14,6 +14,8 @@ export interface Known<T extends Doc> {
   base(id: Id): { readonly document: Stored<T> | undefined } | undefined;
   /** The document that bytes which were just read stand for. Throws `Corrupt`. */
   read(id: Id, bytes: Uint8Array): Stored<T>;
+  /** The same for a document of a page. */
+  readInPassing(id: Id, bytes: Uint8Array): Stored<T>;
   /** Nothing was found. */
   noteAbsent(id: Id): void;
   noteWritten(id: Id, fields: Fields, document: Stored<T>): void;
@@ -33,6 +35,10 @@ export function knownDocuments<T extends Doc>(decode: (bytes: Uint8Array) => Sto
     read(id, bytes) {
       see(id);
       return recent.read(id, bytes, decode);
+    },
+    readInPassing(id, bytes) {
+      see(id);
+      return recent.readInPassing(id, bytes, decode);
     },
     noteAbsent: (id) => recent.note(id, NOTHING, undefined),
     noteWritten(id, fields, document) {
