@@ -50,6 +50,31 @@ export function lists(open: OpenSubject): void {
     }
   });
 
+  it(open, "any number at once: each as if it were alone", async (bench) => {
+    await stock(bench);
+    const { pets } = bench;
+    const wheres = [
+      undefined,
+      ...[true, false].map((flag) => ({ flag })),
+      ...range(5).flatMap((categoryId) => STATUSES.map((status) => ({ categoryId, status }))),
+      { categoryId: [0, 1], status: "sold" } as const,
+      { categoryId: 1, status: [] },
+    ];
+    const queries = wheres.flatMap((where) =>
+      (["asc", "desc"] as const).flatMap((order) =>
+        [1, 7, 100, 101].flatMap((limit): PetQuery[] => [
+          { ...(where && { where }), order, limit },
+          { ...(where && { where }), order, limit, after: 77 },
+        ]),
+      ),
+    );
+    const alone: number[][] = [];
+    for (const query of queries) alone.push(idsOf(await pets.list(query)).map(Number));
+    const together = await Promise.all(queries.map((query) => pets.list(query)));
+    expect(together.map(idsOf)).toEqual(alone);
+    expect(alone.filter((ids) => ids.length > 1).length).toBeGreaterThan(100);
+  });
+
   it(open, "without a filter every document, beyond `after` in the direction asked", async (bench) => {
     await stock(bench);
     expect(await walk(bench, { limit: 9, order: "desc" })).toEqual(range(200, 1).reverse());
@@ -117,6 +142,8 @@ export function lists(open: OpenSubject): void {
     expect(idsOf(await pets.list({ where: { flag: true }, limit: 9, order: "asc" }))).toEqual([1, 2, 3]);
     expect(idsOf(await pets.list({ where: { flag: true }, limit: 3, order: "desc" }))).toEqual([3, 2, 1]);
     expect(idsOf(await pets.getMany(range(9)))).toEqual([1, 2, 3]);
+    const atOnce = range(3, 1).map((limit) => pets.list({ where: { flag: true }, limit, order: "asc" }));
+    expect((await Promise.all(atOnce)).map(idsOf)).toEqual([[1], [1, 2], [1, 2, 3]]);
   });
 
   it(open, "string ids are ordered by their UTF-8 bytes", async ({ notes }) => {

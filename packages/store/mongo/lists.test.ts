@@ -5,17 +5,19 @@ import type { Scan } from "../engine/indexes.ts";
 import type { Database, Raw } from "./database.ts";
 import { createLists } from "./lists.ts";
 
-/** Lists whose only document is the number of the query. Each waits for `answer`. */
+/** Lists whose only document is the number of the query. Each query waits for `answer`. */
 function bench() {
-  const queries: { answer: () => void }[] = [];
+  const queries: { asked: number; answer: () => void }[] = [];
   const database = {
     inSession: (calls: (session: object) => unknown) => calls({}),
     db: {
-      async command() {
+      async command({ pipeline = [] }: { pipeline?: object[] }) {
         const { promise, resolve } = Promise.withResolvers<void>();
-        const number = queries.push({ answer: resolve });
+        const boundaries = pipeline.filter((stage) => "$unionWith" in stage).length / 2;
+        const number = queries.push({ asked: 1 + boundaries, answer: resolve });
         await promise;
-        return { cursor: { id: 0, firstBatch: [serialize({ number })] } };
+        const lists = Array.from({ length: boundaries }, () => [serialize({}), serialize({ number })]);
+        return { cursor: { id: 0, firstBatch: [serialize({ number }), ...lists.flat()] } };
       },
     },
   };
@@ -29,13 +31,13 @@ const scan = (kind: string, more: Partial<Scan> = {}): Scan => ({
   ...more,
 });
 
-test("lists of one tick that are the same are one query, others are their own", async () => {
+test("lists of one tick travel together, and those that are the same are one", async () => {
   const { queries, list } = bench();
   const same = Promise.all(Array.from({ length: 50 }, () => list(scan("a"))));
   const others = [scan("b"), scan("a", { after: 7 }), scan("a", { limit: 21 }), scan("a", { order: "asc" })].map(list);
   await tick();
-  expect(queries).toHaveLength(5);
-  for (const { answer } of queries) answer();
+  expect(queries.map(({ asked }) => asked)).toEqual([5]);
+  queries[0]?.answer();
   const [first, ...rest] = await same;
   expect(rest.every((page) => page === first)).toBe(true);
   expect(new Set(await Promise.all(others)).size).toBe(4);
@@ -47,17 +49,37 @@ test("no list joins a query that was sent before: those that wait for its end sh
   await tick();
   const later = [list(scan("a"))];
   await tick();
-  later.push(list(scan("a")));
-  const other = list(scan("b"));
+  later.push(list(scan("a")), list(scan("b")));
   await tick();
-  expect(queries).toHaveLength(2);
+  expect(queries).toHaveLength(1);
   queries[0]?.answer();
   await first;
-  while (queries.length < 3) await tick();
+  while (queries.length < 2) await tick();
+  expect(queries[1]?.asked).toBe(2);
   queries[1]?.answer();
-  queries[2]?.answer();
-  await other;
-  const [one, two] = await Promise.all(later);
+  const [one, two, other] = await Promise.all(later);
   expect(one).toBe(two);
   expect(one).not.toEqual(await first);
+  expect(other).not.toBe(one);
+});
+
+test("more than fifty lists take several queries", async () => {
+  const { queries, list } = bench();
+  const all = Promise.all(Array.from({ length: 120 }, (_, after) => list(scan("a", { after }))));
+  for (const expected of [[50], [50, 50], [50, 50, 20]]) {
+    while (queries.length < expected.length) await tick();
+    expect(queries.map(({ asked }) => asked)).toEqual(expected);
+    queries.at(-1)?.answer();
+  }
+  expect(await all).toHaveLength(120);
+});
+
+test("a list of more than a hundred documents, or of several values, holds up nobody else", async () => {
+  const { queries, list } = bench();
+  const severalValues = scan("a", { match: { fields: ["kind"], values: [["a", "b"]] } });
+  const all = [scan("a", { limit: 101 }), severalValues, scan("a"), scan("a", { limit: 100 })].map(list);
+  await tick();
+  expect(queries.map(({ asked }) => asked)).toEqual([1, 1, 2]);
+  for (const { answer } of queries) answer();
+  await Promise.all(all);
 });

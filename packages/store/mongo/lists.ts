@@ -1,32 +1,57 @@
-/** Lists, as queries that those who ask the same share. */
-import type { Fields } from "../document/codec.ts";
+/**
+ * Lists: those who ask for the same share one, and what is asked for in one tick of the event loop, or while a query is under
+ * way, travels as one. A list that was sent is joined by nobody, for it may be older than what a later caller was told.
+ */
+import { createBatcher } from "../engine/batcher.ts";
 import type { Scan } from "../engine/indexes.ts";
-import type { Id } from "../port.ts";
-import { type Database, find, type Raw } from "./database.ts";
-import { shareQueries } from "./shared-queries.ts";
+import type { Database, Raw } from "./database.ts";
+import { withPatience } from "./deadline.ts";
+import { isShort, listEach } from "./list-queries.ts";
 
-/** What an index is made of, and its hint. */
-export const keyOf = (fields: readonly string[]) =>
-  Object.fromEntries([...fields, "_id"].map((field) => [field, 1 as const]));
+/** Lists in one query. */
+const MAX_BATCH = 50;
 
-/** Resolves to the same array for all that share a query. */
-export type List = (scan: Scan) => Promise<readonly Uint8Array[]>;
+type Page = readonly Uint8Array[];
 
-export const createLists = (database: Database, raw: Raw): List =>
-  shareQueries((scan: Scan) => query(database, raw, scan), JSON.stringify);
+interface Asked extends PromiseWithResolvers<Page> {
+  readonly key: string;
+  readonly scan: Scan;
+}
 
-function query(database: Database, raw: Raw, { match, after, limit, order }: Scan): Promise<Uint8Array[]> {
-  // A hint can't be followed by a query that nothing can match.
-  if (match?.values.some((values) => values.length === 0)) return Promise.resolve([]);
-  const isBeyond: { _id?: Fields & Record<string, Id> } =
-    after === undefined ? {} : { _id: order === "asc" ? { $gt: after } : { $lt: after } };
-  const fields = match?.fields.map((field, i) => [field, { $in: match.values[i] }]) ?? [];
-  const how = {
-    hint: keyOf(match?.fields ?? []),
-    sort: { _id: order === "asc" ? 1 : -1 },
-    limit: Math.min(limit, 2 ** 31 - 2),
-    batchSize: Math.min(limit, 2 ** 31 - 2) + 1,
+/** Resolves to the same array for all that share a list. */
+export type List = (scan: Scan) => Promise<Page>;
+
+export function createLists(database: Database, raw: Raw): List {
+  /** What was not sent yet. */
+  const waiting = new Map<string, Asked>();
+
+  async function send(batch: readonly Asked[]): Promise<void> {
+    for (const { key } of batch) waiting.delete(key);
+    try {
+      const pages = await listEach(
+        database,
+        raw.collectionName,
+        batch.map(({ scan }) => scan),
+      );
+      for (const [i, { resolve }] of batch.entries()) resolve(pages[i] as Page);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  const enter = createBatcher<string, Asked>(async (_, batch) => {
+    await withPatience(send(batch));
+    return [];
+  }, MAX_BATCH);
+
+  return (scan) => {
+    const key = JSON.stringify(scan);
+    const same = waiting.get(key);
+    if (same) return same.promise;
+    const asked: Asked = { key, scan, ...Promise.withResolvers<Page>() };
+    waiting.set(key, asked);
+    // Short lists wait for one another. A long one is waited for by nobody but those who ask for the same.
+    enter(isShort(scan) ? "short" : key, asked);
+    return asked.promise;
   };
-  const filter = { ...Object.fromEntries(fields), ...isBeyond };
-  return database.inSession((session) => find(database, raw.collectionName, { filter, ...how }, { session }));
 }

@@ -14,6 +14,11 @@ interface Counter extends Doc {
   readonly even?: boolean;
 }
 const COUNTERS = schema<Counter>()("counters", { even: ["even"] });
+/** One index has the fields of another, and more. */
+const KINDS = schema<Doc & { readonly visible: boolean; readonly kind: string }>()("kinds", {
+  kind: ["visible", "kind"],
+  visible: ["visible"],
+});
 type Counters = Collection<Counter, typeof COUNTERS.indexes>;
 
 /** Writes that are made and then reported as failed, in a way that the driver does not repeat by itself. */
@@ -212,8 +217,16 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     expect(page.map((doc) => doc._id)).toEqual([1, 5]);
     const last = await counters.list({ where: { even: true }, limit: 1, order: "desc" });
     expect(last.map((doc) => doc._id)).toEqual([6]);
-    const all = await counters.list({ limit: 99, order: "desc" });
-    expect(all.map((doc) => doc._id)).toEqual([6, 5, 1]);
+    const all = { limit: 99, order: "desc" } as const;
+    const together = [all, { ...all, after: 6 }, { ...all, where: { even: true } }].map((query) =>
+      counters.list(query),
+    );
+    const seenIn = (await Promise.all(together)).map((docs) => docs.map((doc) => doc._id));
+    expect(seenIn).toEqual([
+      [6, 5, 1],
+      [5, 1],
+      [6, 5, 1],
+    ]);
   });
 
   describe("what is asked for in one tick travels together", () => {
@@ -233,6 +246,13 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
       const reads = () => Promise.all(range(200).map((id) => counters.get(id)));
       expect(await counting("find", reads)).toBeLessThan(few);
     });
+    test("different lists", async () => {
+      await add(1);
+      const lists = () =>
+        Promise.all(range(200).map((after) => counters.list({ where: { even: true }, after, limit: 5, order: "asc" })));
+      expect(await counting("find", lists)).toBeLessThan(few);
+      expect(await counting("aggregate", lists)).toBeLessThan(few);
+    });
     test("updates of one document", async () => {
       expect(await counting("update", () => Promise.all(range(200).map(() => add(1))))).toBeLessThan(few);
     });
@@ -247,28 +267,50 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     });
   });
 
-  test("a list reads the documents of its page and no others", async () => {
-    const save = (id: number) => counters.update(id, () => put({ _id: id, count: 1, even: id % 2 === 0 }, 0));
-    await Promise.all(range(100).map(save));
-    const profile = await inDatabase(async (db) => {
-      await db.command({ profile: 2 });
-      await counters.list({ where: { even: true }, after: 20, limit: 5, order: "asc" });
-      await counters.list({ where: { even: [true, false] }, after: 20, limit: 5, order: "desc" });
-      await counters.list({ after: 20, limit: 5, order: "asc" });
-      await db.command({ profile: 0 });
-      return db
-        .collection("system.profile")
-        .find({ op: "query", ns: `petstore_${service}.counters` })
-        .toArray();
+  describe("a list reads the documents of its page and no others", () => {
+    beforeEach(async () => {
+      const save = (id: number) => counters.update(id, () => put({ _id: id, count: 1, even: id % 2 === 0 }, 0));
+      await Promise.all(range(100).map(save));
     });
-    expect(profile).toHaveLength(3);
-    for (const { planSummary, docsExamined, keysExamined, command } of profile) {
-      // Named, for the planner goes by what it has seen of other values.
-      expect(command).toHaveProperty("hint");
-      expect(planSummary).toMatch(/^IXSCAN/);
-      expect(docsExamined).toBe(5);
-      expect(keysExamined).toBeLessThan(12);
-    }
+    const profiled = (collection: string, work: () => Promise<unknown>) =>
+      inDatabase(async (db) => {
+        await db.command({ profile: 2 });
+        await work();
+        await db.command({ profile: 0 });
+        const queries = { ns: `petstore_${service}.${collection}`, op: { $in: ["query", "command"] } };
+        return db.collection("system.profile").find(queries).toArray();
+      });
+
+    test("alone", async () => {
+      const profile = await profiled("counters", async () => {
+        await counters.list({ where: { even: true }, after: 20, limit: 5, order: "asc" });
+        await counters.list({ where: { even: [true, false] }, after: 20, limit: 5, order: "desc" });
+        await counters.list({ after: 20, limit: 5, order: "asc" });
+      });
+      expect(profile).toHaveLength(3);
+      for (const { planSummary, docsExamined, keysExamined, command } of profile) {
+        // Named, for the planner goes by what it has seen of other values.
+        expect(command).toHaveProperty("hint");
+        expect(planSummary).toMatch(/^IXSCAN/);
+        expect(docsExamined).toBe(5);
+        expect(keysExamined).toBeLessThan(12);
+      }
+    });
+
+    test("together, whatever the planner has seen of other values", async () => {
+      const kinds = await store.collection(KINDS);
+      // Of the newest all are of one kind, so that for those another index would do as well.
+      const kindOf = (id: number) => (id < 20 ? "rare" : "common");
+      for (const id of range(300)) await kinds.update(id, () => put({ _id: id, visible: true, kind: kindOf(id) }, 0));
+      const list = (kind: string, limit: number, after: number) =>
+        kinds.list({ where: { visible: true, kind }, after, limit, order: "desc" });
+      for (const _ of range(5)) await Promise.all([list("common", 40, 300), list("common", 20, 299)]);
+      const profile = await profiled("kinds", () =>
+        Promise.all([list("rare", 6, 300), list("rare", 5, 298), list("common", 5, 297)]),
+      );
+      expect(profile).toHaveLength(1);
+      expect(profile[0]).toMatchObject({ nreturned: 18, docsExamined: 16, keysExamined: 16 });
+    });
   });
 });
 

@@ -1,0 +1,89 @@
+/** Lists as MongoDB is asked for them: each by its own index, and by no more keys than it returns. */
+import type { Fields } from "../document/codec.ts";
+import type { Scan } from "../engine/indexes.ts";
+import type { Id } from "../port.ts";
+import { type Database, find } from "./database.ts";
+import { withTimeout } from "./deadline.ts";
+
+/** A list of more documents travels by itself. */
+const SHORT = 100;
+/** MongoDB's largest limit is 2^31 - 1, and one is asked for beyond a page. */
+const MAX_LIMIT = 2 ** 31 - 2;
+
+/** What an index is made of, and its hint. */
+export const keyOf = (fields: readonly string[]) =>
+  Object.fromEntries([...fields, "_id"].map((field) => [field, 1 as const]));
+
+/** Whether a list may be one of several in a query: only if it is short, and its index alone has it in order. */
+export const isShort = ({ match, limit }: Scan): boolean =>
+  limit <= SHORT && (match?.values.every((values) => values.length === 1) ?? true);
+
+/** The documents of each list, as bytes. Several at once only of those that are `isShort`. */
+export async function listEach(
+  database: Database,
+  collection: string,
+  scans: readonly Scan[],
+): Promise<Uint8Array[][]> {
+  const together = scans.length > 1 ? await listTogether(database, collection, scans) : undefined;
+  return together ?? Promise.all(scans.map((scan) => listOne(database, collection, scan)));
+}
+
+async function listOne(database: Database, collection: string, scan: Scan): Promise<Uint8Array[]> {
+  // A hint can't be followed by a query that nothing can match.
+  if (scan.match?.values.some((values) => values.length === 0)) return [];
+  const limit = Math.min(scan.limit, MAX_LIMIT);
+  const hint = keyOf(scan.match?.fields ?? []);
+  const query = { filter: filterOf(scan), hint, sort: { _id: direction(scan) }, limit, batchSize: limit + 1 };
+  return database.inSession((session) => find(database, collection, query, { session }));
+}
+
+/** Between two lists comes a document without an `_id`: BSON's shortest. */
+const BOUNDARY = { $unionWith: { pipeline: [{ $documents: [{}] }] } };
+const BOUNDARY_BYTES = 5;
+
+/**
+ * Twenty lists in one command cost this process a third and MongoDB two thirds of what twenty commands cost. Undefined when one
+ * answer does not hold them.
+ */
+async function listTogether({ db, inSession }: Database, collection: string, scans: readonly Scan[]) {
+  const pipeline = scans.flatMap((scan, i): object[] =>
+    i === 0 ? stagesOf(scan) : [BOUNDARY, { $unionWith: { coll: collection, pipeline: stagesOf(scan) } }],
+  );
+  const batchSize = scans.reduce((sum, { limit }) => sum + limit + 1, 0);
+  const command = { aggregate: collection, pipeline, cursor: { batchSize }, readConcern: { level: "majority" } };
+  const found = await inSession(async (session) => {
+    const ask = async (): Promise<Uint8Array[] | undefined> => {
+      const { cursor } = await db.command(command, { session, fieldsAsRaw: { firstBatch: true } });
+      if (cursor.id === 0) return cursor.firstBatch;
+      await db.command({ killCursors: collection, cursors: [cursor.id] }, { session });
+      return undefined;
+    };
+    return withTimeout("repeatable", ask());
+  });
+  return found && splitAtBoundaries(found);
+}
+
+function splitAtBoundaries(found: readonly Uint8Array[]): Uint8Array[][] {
+  const lists: Uint8Array[][] = [[]];
+  for (const bytes of found) {
+    if (bytes.length === BOUNDARY_BYTES) lists.push([]);
+    else lists.at(-1)?.push(bytes);
+  }
+  return lists;
+}
+
+/** A stage of a pipeline takes no hint. Ordered by all fields of the index, which are equal but for `_id`, no other index serves. */
+const stagesOf = (scan: Scan) => [
+  { $match: filterOf(scan) },
+  { $sort: Object.fromEntries(Object.keys(keyOf(scan.match?.fields ?? [])).map((field) => [field, direction(scan)])) },
+  { $limit: scan.limit },
+];
+
+const direction = ({ order }: Scan) => (order === "asc" ? 1 : -1);
+
+function filterOf({ match, after, order }: Scan): Fields {
+  const isBeyond: { _id?: Fields & Record<string, Id> } =
+    after === undefined ? {} : { _id: order === "asc" ? { $gt: after } : { $lt: after } };
+  const fields = match?.fields.map((field, i) => [field, { $in: match.values[i] }]) ?? [];
+  return { ...Object.fromEntries(fields), ...isBeyond };
+}
