@@ -15,7 +15,7 @@ import type { Run } from "./collection.ts";
 import { type Database, find } from "./database.ts";
 import { backOff, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
 import { readStored, TELLS, toldBy } from "./operation-log.ts";
-import { shareQueries } from "./shared-queries.ts";
+import { shareQuery } from "./shared-query.ts";
 
 /** The server answers after so long that there is nothing new. */
 const IDLE_MS = 1_000;
@@ -105,10 +105,7 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
   }
 
   // A thousand who come back at once, as after a restart, ask once.
-  const sharedNow = shareQueries<void, Position>(
-    () => now(database, declaration.name),
-    () => "now",
-  );
+  const sharedNow = shareQuery(() => now(database, declaration.name));
   const nowWithin = (options: ChangesOptions) => run(options, (call) => retryUntilDeadline(call, timing, sharedNow));
 
   let stop = new AbortController();

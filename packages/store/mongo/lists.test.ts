@@ -74,12 +74,13 @@ test("more than fifty lists take several queries", async () => {
   expect(await all).toHaveLength(120);
 });
 
-test("a list of more than a hundred documents, or of several values, holds up nobody else", async () => {
+test("a list of more than a hundred documents, of several values or of a long one holds up nobody else", async () => {
   const { queries, list } = bench();
   const severalValues = scan("a", { match: { fields: ["kind"], values: [["a", "b"]] } });
-  const all = [scan("a", { limit: 101 }), severalValues, scan("a"), scan("a", { limit: 100 })].map(list);
+  const long = [scan("a", { limit: 101 }), severalValues, scan("a".repeat(1_000))];
+  const all = [...long, scan("a"), scan("a", { limit: 100 })].map(list);
   await tick();
-  expect(queries.map(({ asked }) => asked)).toEqual([1, 1, 2]);
+  expect(queries.map(({ asked }) => asked)).toEqual([1, 1, 1, 2]);
   for (const { answer } of queries) answer();
   await Promise.all(all);
 });

@@ -8,8 +8,9 @@ import type { Database, Raw } from "./database.ts";
 import { withPatience } from "./deadline.ts";
 import { isShort, listEach } from "./list-queries.ts";
 
-/** Lists in one query. */
+/** Lists in one query, and characters of what each asks for: together they are far below the 16 MiB of a command. */
 const MAX_BATCH = 50;
+const MAX_KEY = 1_000;
 
 type Page = readonly Uint8Array[];
 
@@ -51,7 +52,7 @@ export function createLists(database: Database, raw: Raw): List {
     const asked: Asked = { key, scan, ...Promise.withResolvers<Page>() };
     waiting.set(key, asked);
     // Short lists wait for one another. A long one is waited for by nobody but those who ask for the same.
-    enter(isShort(scan) ? "short" : key, asked);
+    enter(isShort(scan) && key.length <= MAX_KEY ? "short" : key, asked);
     return asked.promise;
   };
 }
