@@ -38,7 +38,9 @@ async function refusal(env: Env): Promise<string> {
 }
 
 test("starts without its services, says where it is, and stops when told to", async () => {
-  const { child, stdout } = await run({ HTTP_BASE_PATH: "/api" }, "ready at");
+  // Where nobody is, also while a petstore runs at the usual ports.
+  const nowhere = ["PET", "CATEGORY", "ORDER", "INVENTORY"].map((name) => [`${name}_URL`, "http://127.0.0.1:1"]);
+  const { child, stdout } = await run({ HTTP_BASE_PATH: "/api", ...Object.fromEntries(nowhere) }, "ready at");
   const [base] = /http:\/\/127\.0\.0\.1:\d+\/api/.exec(stdout) ?? [];
   try {
     const status = async (path: string) => (await fetch(`${base}${path}`, { headers: { connection: "close" } })).status;
