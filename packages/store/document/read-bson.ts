@@ -80,7 +80,7 @@ class Reader {
         return value === 1;
       }
       case DOUBLE: {
-        const from = this.skip(8, end);
+        const from = this.advance(8, end);
         for (let i = 0; i < 8; i++) DOUBLE_BYTES[i] = this.bytes[from + i] as number;
         return DOUBLES[0];
       }
@@ -104,11 +104,11 @@ class Reader {
   }
 
   private type(end: number): number {
-    return this.bytes[this.skip(1, end)] as number;
+    return this.bytes[this.advance(1, end)] as number;
   }
 
   private int32(end: number): number {
-    const from = this.skip(4, end);
+    const from = this.advance(4, end);
     const { bytes } = this;
     return (
       (bytes[from] as number) |
@@ -118,7 +118,8 @@ class Reader {
     );
   }
 
-  private skip(count: number, end: number): number {
+  /** Passes over so many bytes, and says where they begin. */
+  private advance(count: number, end: number): number {
     const from = this.at;
     this.at = from + count;
     if (this.at > end) throw NOT_OURS;
