@@ -82,10 +82,7 @@ interface ReadOptions {
   readonly session?: ClientSession;
 }
 
-/**
- * Bytes, for a document that can't be read must not hide its neighbours. The driver's own cursor would cost this process
- * twice as much as the command, whose one answer nearly always holds all. Nobody tries it again when it fails but the caller.
- */
+/** Nobody tries it again when it fails but the caller. */
 export async function find(
   { db }: Pick<Database, "db">,
   collection: string,
@@ -94,12 +91,27 @@ export async function find(
 ): Promise<Uint8Array[]> {
   const command = { find: collection, ...query, readConcern: { level } };
   const ask = async (): Promise<Uint8Array[]> => {
-    const { cursor } = await db.command(command, { ...options, fieldsAsRaw: { firstBatch: true } });
-    if (cursor.id === 0) return cursor.firstBatch;
-    // More than the 16 MiB of an answer.
-    await db.command({ killCursors: collection, cursors: [cursor.id] }, options);
+    const whole = await findInOneAnswer(db, collection, command, options);
+    if (whole) return whole;
     const found: unknown[] = await db.runCursorCommand(command, { ...options, raw: true }).toArray();
     return found as Uint8Array[];
   };
   return withTimeout("repeatable", ask());
+}
+
+/**
+ * What a command finds; undefined when that is more than the 16 MiB of an answer. The driver's own cursor would cost this
+ * process twice as much as the command, whose one answer nearly always holds all. Bytes, for a document that can't be read
+ * must not hide its neighbours.
+ */
+export async function findInOneAnswer(
+  db: Db,
+  collection: string,
+  command: Fields,
+  options: Pick<ReadOptions, "session">,
+): Promise<Uint8Array[] | undefined> {
+  const { cursor } = await db.command(command, { ...options, fieldsAsRaw: { firstBatch: true } });
+  if (cursor.id === 0) return cursor.firstBatch;
+  await db.command({ killCursors: collection, cursors: [cursor.id] }, options);
+  return undefined;
 }

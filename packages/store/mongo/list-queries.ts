@@ -2,7 +2,7 @@
 import type { Fields } from "../document/codec.ts";
 import type { Scan } from "../engine/indexes.ts";
 import type { Id } from "../port.ts";
-import { type Database, find } from "./database.ts";
+import { type Database, find, findInOneAnswer } from "./database.ts";
 import { withTimeout } from "./deadline.ts";
 
 /** A list of more documents travels by itself. */
@@ -11,8 +11,8 @@ const SHORT = 100;
 const MAX_LIMIT = 2 ** 31 - 2;
 
 /** What an index is made of, and its hint. */
-export const keyOf = (fields: readonly string[]) =>
-  Object.fromEntries([...fields, "_id"].map((field) => [field, 1 as const]));
+export const keyOf = (fields: readonly string[], direction: 1 | -1 = 1) =>
+  Object.fromEntries([...fields, "_id"].map((field) => [field, direction]));
 
 /** Whether a list may be one of several in a query: only if it is short, and its index alone has it in order. */
 export const isShort = ({ match, limit }: Scan): boolean =>
@@ -33,7 +33,7 @@ async function listOne(database: Database, collection: string, scan: Scan): Prom
   if (scan.match?.values.some((values) => values.length === 0)) return [];
   const limit = Math.min(scan.limit, MAX_LIMIT);
   const hint = keyOf(scan.match?.fields ?? []);
-  const query = { filter: filterOf(scan), hint, sort: { _id: direction(scan) }, limit, batchSize: limit + 1 };
+  const query = { filter: filterOf(scan), hint, sort: { _id: directionOf(scan) }, limit, batchSize: limit + 1 };
   return database.inSession((session) => find(database, collection, query, { session }));
 }
 
@@ -51,15 +51,9 @@ async function listTogether({ db, inSession }: Database, collection: string, sca
   );
   const batchSize = scans.reduce((sum, { limit }) => sum + limit + 1, 0);
   const command = { aggregate: collection, pipeline, cursor: { batchSize }, readConcern: { level: "majority" } };
-  const found = await inSession(async (session) => {
-    const ask = async (): Promise<Uint8Array[] | undefined> => {
-      const { cursor } = await db.command(command, { session, fieldsAsRaw: { firstBatch: true } });
-      if (cursor.id === 0) return cursor.firstBatch;
-      await db.command({ killCursors: collection, cursors: [cursor.id] }, { session });
-      return undefined;
-    };
-    return withTimeout("repeatable", ask());
-  });
+  const found = await inSession((session) =>
+    withTimeout("repeatable", findInOneAnswer(db, collection, command, { session })),
+  );
   return found && splitAtBoundaries(found);
 }
 
@@ -75,11 +69,11 @@ function splitAtBoundaries(found: readonly Uint8Array[]): Uint8Array[][] {
 /** A stage of a pipeline takes no hint. Ordered by all fields of the index, which are equal but for `_id`, no other index serves. */
 const stagesOf = (scan: Scan) => [
   { $match: filterOf(scan) },
-  { $sort: Object.fromEntries(Object.keys(keyOf(scan.match?.fields ?? [])).map((field) => [field, direction(scan)])) },
+  { $sort: keyOf(scan.match?.fields ?? [], directionOf(scan)) },
   { $limit: scan.limit },
 ];
 
-const direction = ({ order }: Scan) => (order === "asc" ? 1 : -1);
+const directionOf = ({ order }: Scan) => (order === "asc" ? 1 : -1);
 
 function filterOf({ match, after, order }: Scan): Fields {
   const isBeyond: { _id?: Fields & Record<string, Id> } =
