@@ -8,20 +8,22 @@ import { pointReads } from "./reads.ts";
 afterEach(() => void vi.useRealTimers());
 
 interface Asked {
-  readonly filter: { readonly _id: { readonly $in: Id[] } };
+  readonly filter: { readonly _id: Id | { readonly $in: readonly Id[] } };
   readonly readConcern: { readonly level: string };
 }
 
 /** Documents that hold their `_id` and the number of the query that found them. Queries wait for `answer` when held. */
 function bench(several: boolean, isHeld = false) {
   const queries: { ids: readonly Id[]; level: string; answer: () => void }[] = [];
+  const filters: Asked["filter"][] = [];
   const decoded: Id[] = [];
   const database = {
     hasSeveralMembers: () => several,
     inSession: (calls: (session: object) => unknown) => calls({}),
     db: {
       async command({ filter, readConcern }: Asked, { session }: { session?: object }) {
-        const ids = filter._id.$in;
+        const ids = typeof filter._id === "object" ? filter._id.$in : [filter._id];
+        filters.push(filter);
         const { promise, resolve } = Promise.withResolvers<void>();
         queries.push({ ids, level: session ? "in session" : readConcern.level, answer: resolve });
         const query = queries.length;
@@ -38,7 +40,7 @@ function bench(several: boolean, isHeld = false) {
     },
     noteAbsent: () => expect.unreachable(),
   };
-  return { queries, decoded, ...pointReads(database as unknown as Database, {} as Raw, known) };
+  return { queries, filters, decoded, ...pointReads(database as unknown as Database, {} as Raw, known) };
 }
 /** Until so many queries were sent. */
 async function sent(queries: readonly unknown[], count: number): Promise<void> {
@@ -67,6 +69,13 @@ test("an id that several ask for in one tick is asked for and decoded once", asy
   expect(one).toBe(other);
   expect(idsOf(queries)).toEqual([[1, 2]]);
   expect(decoded).toEqual([1, 2]);
+});
+
+test("a document that is asked for alone is asked for by what MongoDB needs no plan for", async () => {
+  const { filters, read } = bench(false);
+  await Promise.all([read(1), read(1)]);
+  await Promise.all([read(1), read(2)]);
+  expect(filters).toEqual([{ _id: 1 }, { _id: { $in: [1, 2] } }]);
 });
 
 test("a document that can't be decoded harms only those who ask for it", async () => {
