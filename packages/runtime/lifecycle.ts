@@ -1,5 +1,5 @@
 /** From a process's first resource to its last: start, ready, stop, and what ends it in between. */
-import { collectAfterStart } from "./garbage.ts";
+import { allocateYoung, collectAfterStart } from "./garbage.ts";
 import type { Logger } from "./log.ts";
 
 /** How long a stop may take before the process ends all the same. The launcher kills half a second later. */
@@ -42,6 +42,7 @@ export type Command = { readonly type: "stop" } | { readonly type: "crash"; read
 export async function runProcess(
   open: (stack: AsyncDisposableStack, waitsFor: WaitsFor) => Promise<Running>,
 ): Promise<void> {
+  allocateYoung();
   const stack = new AsyncDisposableStack();
   let log: Logger | undefined;
   let stopLimitMs = STOP_LIMIT_MS;
