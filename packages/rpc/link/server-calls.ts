@@ -36,7 +36,8 @@ export interface ServerCallsDeps {
 /** The link was opened by a process that knows the secret, so its calls need not say it again. */
 export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps): ServerCalls {
   const methods = new Map<number, DescMethodUnary | undefined>();
-  const running = new Map<number, { isCancelled: boolean }>();
+  /** An empty one makes way for a new one, see `InFlight`. */
+  let running = new Map<number, { isCancelled: boolean }>();
   /** Whose turn it is. */
   const caller = {};
   let bytes = 0;
@@ -60,6 +61,7 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
     const work = async () => {
       const answer = isWanted() ? await run(dispatcher, methods.get(call.method), { call, arrivedAt }) : undefined;
       running.delete(id);
+      if (running.size === 0) running = new Map();
       bytes -= call.message.length;
       onEnd(isAbandoned ? undefined : isWanted() && answer ? answer : failedAnswer(id, cancelled()));
     };

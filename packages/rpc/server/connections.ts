@@ -50,6 +50,8 @@ interface Connection extends Taker {
   isProven: boolean;
   /** Requests without an answer that have arrived completely: something is done for them. */
   served: number;
+  /** When something was done for it last, counted in such moments of the server. */
+  restedAt: number;
   /** Of these, streams, which are bounded by themselves: as long as there is one, the connection does not count. */
   streams: number;
   readonly beginStream: () => void;
@@ -102,10 +104,9 @@ export function guardConnections(
   const all = new Set<Connection>();
   /** Of strangers, those that carry streams. */
   let streaming = 0;
-  /** Of strangers, by address; the one that did something last is the last. */
-  const strangers = new Map<string, { count: number; idle: Set<Connection> }>();
-  /** The same, whatever their address. */
-  const idle = new Set<Connection>();
+  /** Of strangers, by address. */
+  const strangers = new Map<string, number>();
+  let moments = 0;
 
   const take = server.listeners("connection") as ((socket: Socket) => void)[];
   server.removeAllListeners("connection");
@@ -138,9 +139,9 @@ export function guardConnections(
 
   function admit(socket: Socket): boolean {
     const address = callerNetwork(socket.remoteAddress);
-    const same = strangers.get(address);
-    if (same && same.count >= limits.connectionsPerAddress && !makeRoom(same.idle)) return false;
-    if (all.size - streaming >= limits.connections && !makeRoom(idle)) return false;
+    const same = strangers.get(address) ?? 0;
+    if (same >= limits.connectionsPerAddress && !makeRoom((one) => one.address === address)) return false;
+    if (all.size - streaming >= limits.connections && !makeRoom(() => true)) return false;
     const giveUp = (why: string) => {
       log?.debug({ address, why }, "a connection was given up");
       close();
@@ -151,6 +152,7 @@ export function guardConnections(
       isPeer: false,
       isProven: false,
       served: 0,
+      restedAt: 0,
       streams: 0,
       beginStream() {
         socket.setKeepAlive(PROBE);
@@ -170,6 +172,7 @@ export function guardConnections(
     const close = () => {
       if (!all.delete(connection)) return;
       answers.forget(connection);
+      memory.forget(connection);
       leave(connection);
     };
     (socket as Marked)[KEY] = connection;
@@ -180,36 +183,31 @@ export function guardConnections(
     return true;
   }
 
-  function makeRoom(among: Set<Connection>): boolean {
-    const [longest] = among;
+  /** Looked for when it is needed: to keep them in order would cost every request more. */
+  function makeRoom(isAmong: (connection: Connection) => boolean): boolean {
+    let longest: Connection | undefined;
+    for (const one of all) {
+      if (one.isPeer || one.served > 0 || !isAmong(one)) continue;
+      if (!longest || one.restedAt < longest.restedAt) longest = one;
+    }
     longest?.giveUp("others need its place");
     return longest !== undefined;
   }
 
-  /** It may be closed for another. */
+  /** It may be closed for another, after those that rest already. */
   function rest(connection: Connection): void {
-    if (connection.isPeer || connection.served > 0 || !all.has(connection)) return;
-    for (const set of [idle, strangers.get(connection.address)?.idle]) {
-      set?.delete(connection);
-      set?.add(connection);
-    }
-  }
-  function work(connection: Connection): void {
-    idle.delete(connection);
-    strangers.get(connection.address)?.idle.delete(connection);
+    connection.restedAt = ++moments;
   }
   function count({ address }: Connection): void {
-    const same = strangers.get(address) ?? { count: 0, idle: new Set() };
-    same.count++;
-    strangers.set(address, same);
+    strangers.set(address, (strangers.get(address) ?? 0) + 1);
   }
   function discount({ address }: Connection): void {
-    const same = strangers.get(address);
-    if (same && --same.count === 0) strangers.delete(address);
+    const left = (strangers.get(address) ?? 0) - 1;
+    if (left > 0) strangers.set(address, left);
+    else strangers.delete(address);
   }
   /** It is no stranger's connection any more. */
   function leave(connection: Connection): void {
-    work(connection);
     if (connection.isPeer) return;
     if (connection.streams > 0) streaming--;
     else discount(connection);
@@ -229,16 +227,12 @@ export function guardConnections(
     if (!connection.isPeer) memory.hold(connection, request, response);
     if (hasBody(request)) serveWhenArrived(connection, request, response);
     else {
-      serve(connection);
+      connection.served++;
       response.on("close", () => served(connection));
     }
     answers.follow(connection, response);
   }
 
-  function serve(connection: Connection): void {
-    connection.served++;
-    work(connection);
-  }
   function served(connection: Connection): void {
     connection.served--;
     rest(connection);
@@ -247,7 +241,7 @@ export function guardConnections(
     let arrived = false;
     const arrive = () => {
       arrived = true;
-      serve(connection);
+      connection.served++;
     };
     countBody(request);
     rest(connection);

@@ -15,6 +15,8 @@ export interface RequestMemory {
    * It is refused (`isRefused`) when its address has its share already.
    */
   hold(sender: Sender, request: IncomingMessage, response: ServerResponse): void;
+  /** The sender sends nothing more. What is held of its requests counts until it is released. */
+  forget(sender: Sender): void;
   /** Bytes that are held now. */
   held(): number;
 }
@@ -33,15 +35,22 @@ const COPIES = 2;
 
 /** A record and no closures: there is one for each stream that is open. */
 interface Hold {
-  readonly sender: Sender;
-  readonly share: Share;
+  readonly account: Account;
   readonly memory: Memory;
   readonly isRefused: boolean;
   bytes: number;
   isOpen: boolean;
   works: number;
-  /** Its connection was closed for its memory, which is free as soon as everybody has noticed. */
+}
+
+/** What one connection holds. */
+interface Account {
+  readonly sender: Sender;
+  readonly share: Share;
+  bytes: number;
+  /** It was closed for its memory, which is free as soon as everybody has noticed. */
   isGoing: boolean;
+  isForgotten: boolean;
 }
 
 /** What the connections of one address hold. */
@@ -49,7 +58,7 @@ interface Share {
   bytes: number;
   /** Of these, bytes of connections that were closed for their memory. */
   going: number;
-  readonly senders: Map<Sender, Set<Hold>>;
+  readonly accounts: Set<Account>;
 }
 
 interface Memory {
@@ -62,6 +71,8 @@ interface Memory {
 const HOLD: unique symbol = Symbol("hold");
 type Held = object & { [HOLD]?: Hold };
 const holdOf = (request: Held): Hold | undefined => request[HOLD];
+const ACCOUNT: unique symbol = Symbol("account");
+type Known = Sender & { [ACCOUNT]?: Account };
 
 /** There is no memory for what is to be done for the request. */
 export const isRefused = (request: IncomingMessage): boolean => holdOf(request)?.isRefused === true;
@@ -124,56 +135,84 @@ export function whileWorking(request: IncomingMessage, work: () => void | Promis
 export function limitRequestMemory(maxBytes: number): RequestMemory {
   const shares = new Map<string, Share>();
   const all = { bytes: 0, going: 0 };
+  /** Addresses that hold something. */
+  let holding = 0;
+
+  function accountOf(sender: Known): Account {
+    const known = sender[ACCOUNT];
+    if (known) return known;
+    const share = shares.get(sender.address) ?? { bytes: 0, going: 0, accounts: new Set() };
+    shares.set(sender.address, share);
+    const account = { sender, share, bytes: 0, isGoing: false, isForgotten: false };
+    share.accounts.add(account);
+    sender[ACCOUNT] = account;
+    return account;
+  }
 
   function hold(sender: Sender, request: IncomingMessage, response: ServerResponse): void {
-    const { address } = sender;
-    const share = shares.get(address) ?? { bytes: 0, going: 0, senders: new Map<Sender, Set<Hold>>() };
-    shares.set(address, share);
+    const account = accountOf(sender);
+    const { share } = account;
     const bytes = bytesOf(request);
     const withWork = bytes + WORK_BYTES;
-    const [free, evenPart] = [maxBytes - all.bytes - withWork, maxBytes / (shares.size + 1)];
+    const addresses = holding + (share.bytes === 0 ? 1 : 0);
+    const [free, evenPart] = [maxBytes - all.bytes - withWork, maxBytes / (addresses + 1)];
     const isRefused = share.bytes + withWork > Math.max(free, evenPart);
-    const own: Hold = { sender, share, memory, isRefused, bytes: 0, isOpen: true, works: 0, isGoing: false };
-    share.senders.set(sender, (share.senders.get(sender) ?? new Set()).add(own));
+    const own: Hold = { account, memory, isRefused, bytes: 0, isOpen: true, works: 0 };
     (request as Held)[HOLD] = own;
     response.on("close", () => close(own));
     add(own, isRefused ? bytes : withWork);
   }
 
   function add(hold: Hold, bytes: number): void {
-    const { share } = hold;
-    for (const sum of [hold, share, all]) sum.bytes += bytes;
-    if (hold.isGoing) for (const sum of [share, all]) sum.going += bytes;
-    else if (staying(share) > 2 * (maxBytes - staying(all))) giveUpLargest();
+    const { account } = hold;
+    const { share, isGoing } = account;
+    if (share.bytes === 0) holding++;
+    hold.bytes += bytes;
+    account.bytes += bytes;
+    share.bytes += bytes;
+    all.bytes += bytes;
+    if (share.bytes === 0) holding--;
+    if (isGoing) {
+      share.going += bytes;
+      all.going += bytes;
+    } else if (staying(share) > 2 * (maxBytes - staying(all))) giveUpLargest();
   }
 
   function release(hold: Hold): void {
-    const { isOpen, works, share, sender } = hold;
+    const { isOpen, works, account } = hold;
     if (isOpen || works > 0) return;
     add(hold, -hold.bytes);
-    const holds = share.senders.get(sender);
-    if (holds?.delete(hold) && holds.size === 0) share.senders.delete(sender);
-    if (share.senders.size === 0 && shares.get(sender.address) === share) shares.delete(sender.address);
+    drop(account);
   }
   const memory: Memory = { add, release };
 
-  function giveUpLargest(): void {
-    const share = largest(shares.values(), staying);
-    const [sender, holds] = largest(share.senders, ([, holds]) => stayingOf(holds));
-    for (const one of holds) {
-      if (one.isGoing) continue;
-      one.isGoing = true;
-      for (const sum of [share, all]) sum.going += one.bytes;
-    }
-    sender.giveUp("its requests take too much memory");
+  function forget(sender: Known): void {
+    const account = sender[ACCOUNT];
+    if (!account) return;
+    account.isForgotten = true;
+    drop(account);
   }
 
-  return { hold, held: () => all.bytes };
+  function drop(account: Account): void {
+    const { share, sender } = account;
+    if (!account.isForgotten || account.bytes > 0) return;
+    share.accounts.delete(account);
+    if (share.accounts.size === 0 && shares.get(sender.address) === share) shares.delete(sender.address);
+  }
+
+  function giveUpLargest(): void {
+    const share = largest(shares.values(), staying);
+    const account = largest(share.accounts, (one) => (one.isGoing ? 0 : one.bytes));
+    account.isGoing = true;
+    share.going += account.bytes;
+    all.going += account.bytes;
+    account.sender.giveUp("its requests take too much memory");
+  }
+
+  return { hold, forget, held: () => all.bytes };
 }
 
 const staying = ({ bytes, going }: Pick<Share, "bytes" | "going">): number => bytes - going;
-const stayingOf = (holds: Iterable<Hold>): number =>
-  [...holds].reduce((sum, { bytes, isGoing }) => sum + (isGoing ? 0 : bytes), 0);
 
 function largest<T>(items: Iterable<T>, sizeOf: (item: T) => number): T {
   return [...items].reduce((a, b) => (sizeOf(b) > sizeOf(a) ? b : a));

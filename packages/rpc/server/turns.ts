@@ -101,7 +101,7 @@ export function createTurns(
   afterwards: (begin: () => void) => void = afterAllThatFollows,
 ): TurnsAtOnce {
   // Both keep their order, and lose their first at no cost, however long they are.
-  const waiting = new Map<unknown, Set<() => unknown>>();
+  let waiting = new Map<unknown, Set<() => unknown>>();
   let pieces = 0;
   /** Of these, those that were asked for by what follows from others of this turn: nothing is begun for them alone. */
   let newcomers = 0;
@@ -139,6 +139,7 @@ export function createTurns(
   };
   const end = () => {
     isBetween = isDue = false;
+    if (waiting.size === 0) waiting = new Map(); // see `InFlight`
     schedule();
   };
   let room: number | undefined;

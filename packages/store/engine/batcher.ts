@@ -9,7 +9,7 @@ import { nextTick } from "node:process";
 export type Process<K, T> = (key: K, batch: readonly T[]) => readonly T[] | Promise<readonly T[]>;
 
 export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.POSITIVE_INFINITY) {
-  const queues = new Map<K, T[]>();
+  let queues = new Map<K, T[]>();
   /** How many were handed over together last. */
   let together = 0;
 
@@ -18,7 +18,13 @@ export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.PO
     const rest = await process(key, queue.splice(0, maxBatch));
     if (rest.length > 0) queue.unshift(...rest);
     if (queue.length > 0) setImmediate(flush, key, queue);
-    else queues.delete(key);
+    else forget(key);
+  }
+
+  /** An empty Map makes way for a new one: each time that V8 makes room in one, what it held keeps alive what it will hold. */
+  function forget(key: K): void {
+    queues.delete(key);
+    if (queues.size === 0) queues = new Map();
   }
 
   return (key: K, item: T): void => {

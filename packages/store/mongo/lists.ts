@@ -24,10 +24,11 @@ export type List = (scan: Scan) => Promise<Page>;
 
 export function createLists(database: Database, raw: Raw): List {
   /** What was not sent yet. */
-  const waiting = new Map<string, Asked>();
+  let waiting = new Map<string, Asked>();
 
   async function send(batch: readonly Asked[]): Promise<void> {
     for (const { key } of batch) waiting.delete(key);
+    if (waiting.size === 0) waiting = new Map(); // as in a batcher
     try {
       const pages = await listEach(
         database,

@@ -69,12 +69,16 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   }
 
   let closed = false;
-  const underWay = new Set<Promise<unknown>>();
+  let underWay = 0;
+  const last = Promise.withResolvers<void>();
+  const end = () => {
+    if (--underWay === 0 && closed) last.resolve();
+  };
   const run: Run = (callOptions = {}, work) => {
     if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
     const answer = withDeadline(callOptions, clock, work);
-    const over = answer.catch(() => {}).finally(() => underWay.delete(over));
-    underWay.add(over);
+    underWay++;
+    answer.then(end, end);
     return answer;
   };
 
@@ -122,7 +126,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     async close() {
       closed = true;
       for (const told of all) told.end();
-      while (underWay.size > 0) await Promise.all(underWay);
+      if (underWay > 0) await last.promise;
       await streaming?.close();
       await client.close();
     },
