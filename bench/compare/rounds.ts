@@ -31,7 +31,7 @@ export interface Plan {
  * Before it is measured a subject answers so many requests of each workload, or as many as it can in some turns: what the
  * compilers of a runtime do at first depends on requests, not on seconds.
  */
-const WARM_UP = { connections: 50, seconds: 2, requests: 10_000, turns: 20 };
+const WARM_UP = { connections: 50, seconds: 2, requests: 20_000, turns: 20 };
 
 export async function measureRounds(
   subjects: readonly Subject[],

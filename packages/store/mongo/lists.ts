@@ -1,6 +1,7 @@
 /**
- * Lists: those who ask for the same share one, and what is asked for in one tick of the event loop, or while a query is under
- * way, travels as one. A list that was sent is joined by nobody, for it may be older than what a later caller was told.
+ * Lists: those who ask for the same share one, and short ones that are asked for in one tick of the event loop, or while two
+ * queries are under way, travel together. A list that was sent is joined by nobody, for it may be older than what a later caller
+ * was told.
  */
 import { createBatcher } from "../engine/batcher.ts";
 import type { Scan } from "../engine/indexes.ts";
@@ -8,9 +9,19 @@ import type { Database, Raw } from "./database.ts";
 import { withPatience } from "./deadline.ts";
 import { isShort, listEach } from "./list-queries.ts";
 
-/** Lists in one query, and characters of what each asks for: together they are far below the 16 MiB of a command. */
-const MAX_BATCH = 50;
+/** Lists in one query: all wait for the last of them. */
+const MAX_BATCH = 8;
+/** Characters of what each asks for: together they are far below the 16 MiB of a command. */
 const MAX_KEY = 1_000;
+
+/** One of the two queries of short lists that may be under way: MongoDB works on one while the answer of the other is read. */
+interface Lane {
+  /** Of its batches. */
+  readonly key: string;
+  /** Lists that have not been sent. */
+  waiting: number;
+  isUnderWay: boolean;
+}
 
 type Page = readonly Uint8Array[];
 
@@ -25,6 +36,16 @@ export type List = (scan: Scan) => Promise<Page>;
 export function createLists(database: Database, raw: Raw): List {
   /** What was not sent yet. */
   let waiting = new Map<string, Asked>();
+
+  const lanes: Lane[] = ["short", "short too"].map((key) => ({ key, waiting: 0, isUnderWay: false }));
+
+  /** One that waits for nothing as long as there is room, so that what can be together is. */
+  function laneForOne(): Lane {
+    const free = lanes.find(({ waiting, isUnderWay }) => !isUnderWay && waiting < MAX_BATCH);
+    const lane = free ?? lanes.reduce((a, b) => (b.waiting < a.waiting ? b : a));
+    lane.waiting++;
+    return lane;
+  }
 
   async function send(batch: readonly Asked[]): Promise<void> {
     for (const { key } of batch) waiting.delete(key);
@@ -41,8 +62,14 @@ export function createLists(database: Database, raw: Raw): List {
     }
   }
 
-  const enter = createBatcher<string, Asked>(async (_, batch) => {
+  const enter = createBatcher<string, Asked>(async (key, batch) => {
+    const lane = lanes.find((one) => one.key === key);
+    if (lane) {
+      lane.waiting -= batch.length;
+      lane.isUnderWay = true;
+    }
     await withPatience(send(batch));
+    if (lane) lane.isUnderWay = false;
     return [];
   }, MAX_BATCH);
 
@@ -53,7 +80,7 @@ export function createLists(database: Database, raw: Raw): List {
     const asked: Asked = { key, scan, ...Promise.withResolvers<Page>() };
     waiting.set(key, asked);
     // Short lists wait for one another. A long one is waited for by nobody but those who ask for the same.
-    enter(isShort(scan) && key.length <= MAX_KEY ? "short" : key, asked);
+    enter(isShort(scan) && key.length <= MAX_KEY ? laneForOne().key : key, asked);
     return asked.promise;
   };
 }
