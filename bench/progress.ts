@@ -1,5 +1,5 @@
 /** Says how far a run is: bars on a terminal, and elsewhere a line now and then. All on standard error. */
-import { SingleBar } from "cli-progress";
+import progressBars from "cli-progress";
 
 export interface Bar extends Disposable {
   /** So many steps are done; `what` is being done now. */
@@ -23,12 +23,15 @@ export function createProgress(): Progress {
   return {
     say,
     bar(title, total) {
-      const bar = new SingleBar({
+      const bar = new progressBars.SingleBar({
         format: FORMAT,
         stream: process.stderr,
         noTTYOutput: true,
         notTTYSchedule: 30_000,
         etaBuffer: 50,
+        // Before a step was done the library formats a word as if it were a number.
+        formatTime: (left, ...more) =>
+          Number.isFinite(left) ? progressBars.Format.TimeFormat(left, ...more) : "unknown time",
       });
       bar.start(total, 0, { title, what: "" });
       return {
