@@ -222,7 +222,7 @@ export function guardConnections(
     request.on("error", ignore);
     response.on("error", ignore);
     const connection = connectionOf(request);
-    if (!connection) return;
+    if (!connection || !all.has(connection)) return;
     if (!connection.isPeer && knowsPeer(request)) trust(connection);
     if (!connection.isPeer) memory.hold(connection, request, response);
     if (hasBody(request)) serveWhenArrived(connection, request, response);

@@ -36,8 +36,7 @@ export type List = (scan: Scan) => Promise<Page>;
 export function createLists(database: Database, raw: Raw): List {
   /** What was not sent yet. */
   let waiting = new Map<string, Asked>();
-
-  const lanes: Lane[] = ["short", "short too"].map((key) => ({ key, waiting: 0, isUnderWay: false }));
+  const lanes: Lane[] = ["short 1", "short 2"].map((key) => ({ key, waiting: 0, isUnderWay: false }));
 
   /** One that waits for nothing as long as there is room, so that what can be together is. */
   function laneForOne(): Lane {
