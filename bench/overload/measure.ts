@@ -15,6 +15,9 @@ import type { Progress } from "../progress.ts";
 import type { Counted } from "./counts.ts";
 import type { GeneratorPlan } from "./generator-child.ts";
 
+/** A second: what places them has to be compiled, too, before a peak with orders beside it is measured. */
+const WARM_UP_ORDERS = 50;
+
 /** Of the peak, one after the other. */
 export const SHARES = [0.5, 1, 3, 10, 0.5] as const;
 
@@ -80,7 +83,7 @@ export async function measureOverload(
   const closed = (s: number, ordersPerSecond: number) =>
     generate({ ...common, callers: CALLERS, ordersPerSecond, phases: [{ seconds: s, perSecond: 0 }] }, watched);
   progress.say("warming up");
-  await closed(2 * seconds, 1);
+  await closed(2 * seconds, WARM_UP_ORDERS);
   const alone = doneOf(await closed(seconds, 0)) / seconds;
   const ordersPerSecond = Math.max(1, Math.round(ORDERS_SHARE * alone));
   progress.say("measuring the peak");
