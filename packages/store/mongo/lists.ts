@@ -16,10 +16,8 @@ const MAX_KEY = 1_000;
 
 /** One of the two queries of short lists that may be under way: MongoDB works on one while the answer of the other is read. */
 interface Lane {
-  /** Of its batches. */
-  readonly key: string;
   /** Lists that have not been sent. */
-  waiting: number;
+  unsent: number;
   isUnderWay: boolean;
 }
 
@@ -36,13 +34,13 @@ export type List = (scan: Scan) => Promise<Page>;
 export function createLists(database: Database, raw: Raw): List {
   /** What was not sent yet. */
   let waiting = new Map<string, Asked>();
-  const lanes: Lane[] = ["short 1", "short 2"].map((key) => ({ key, waiting: 0, isUnderWay: false }));
+  const lanes = Array.from({ length: 2 }, (): Lane => ({ unsent: 0, isUnderWay: false }));
 
   /** One that waits for nothing as long as there is room, so that what can be together is. */
   function laneForOne(): Lane {
-    const free = lanes.find(({ waiting, isUnderWay }) => !isUnderWay && waiting < MAX_BATCH);
-    const lane = free ?? lanes.reduce((a, b) => (b.waiting < a.waiting ? b : a));
-    lane.waiting++;
+    const free = lanes.find(({ unsent, isUnderWay }) => !isUnderWay && unsent < MAX_BATCH);
+    const lane = free ?? lanes.reduce((a, b) => (b.unsent < a.unsent ? b : a));
+    lane.unsent++;
     return lane;
   }
 
@@ -61,10 +59,11 @@ export function createLists(database: Database, raw: Raw): List {
     }
   }
 
-  const enter = createBatcher<string, Asked>(async (key, batch) => {
-    const lane = lanes.find((one) => one.key === key);
+  /** Batches of a lane, and of a long list by its own key. */
+  const enter = createBatcher<Lane | string, Asked>(async (key, batch) => {
+    const lane = typeof key === "string" ? undefined : key;
     if (lane) {
-      lane.waiting -= batch.length;
+      lane.unsent -= batch.length;
       lane.isUnderWay = true;
     }
     await withPatience(send(batch));
@@ -79,7 +78,7 @@ export function createLists(database: Database, raw: Raw): List {
     const asked: Asked = { key, scan, ...Promise.withResolvers<Page>() };
     waiting.set(key, asked);
     // Short lists wait for one another. A long one is waited for by nobody but those who ask for the same.
-    enter(isShort(scan) && key.length <= MAX_KEY ? laneForOne().key : key, asked);
+    enter(isShort(scan) && key.length <= MAX_KEY ? laneForOne() : key, asked);
     return asked.promise;
   };
 }
