@@ -33,8 +33,11 @@ export interface GuardOptions {
 }
 
 export interface Connections {
-  /** To be called first with every request that does not come through the server's event "request". */
-  follow(request: IncomingMessage, response: ServerResponse): void;
+  /**
+   * To be called first with every request that does not come through the server's event "request". False where its
+   * connection was given up.
+   */
+  follow(request: IncomingMessage, response: ServerResponse): boolean;
   /** The connection of a request is one of the system's own processes. */
   isPeer(request: IncomingMessage): boolean;
   /** Bytes of answers that wait to be taken. */
@@ -113,9 +116,7 @@ export function guardConnections(
   const begin = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
-    const connection = connectionOf(request);
-    if (connection && !all.has(connection)) return; // it was given up
-    follow(request, response);
+    if (!follow(request, response)) return;
     for (const listener of begin) listener.call(server, request, response);
   });
   server.on("connection", (socket: Socket) => {
@@ -218,11 +219,12 @@ export function guardConnections(
     connection.isPeer = true;
   }
 
-  function follow(request: IncomingMessage, response: ServerResponse): void {
+  function follow(request: IncomingMessage, response: ServerResponse): boolean {
     request.on("error", ignore);
     response.on("error", ignore);
     const connection = connectionOf(request);
-    if (!connection || !all.has(connection)) return;
+    if (!connection) return true;
+    if (!all.has(connection)) return false;
     if (!connection.isPeer && knowsPeer(request)) trust(connection);
     if (!connection.isPeer) memory.hold(connection, request, response);
     if (hasBody(request)) serveWhenArrived(connection, request, response);
@@ -231,6 +233,7 @@ export function guardConnections(
       response.on("close", () => served(connection));
     }
     answers.follow(connection, response);
+    return true;
   }
 
   function served(connection: Connection): void {
