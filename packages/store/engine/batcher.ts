@@ -1,24 +1,44 @@
 /**
  * How the engines gather what is asked of them: what is asked for in one tick of the event loop is handed over at the tick's
- * end, in batches of one key. Batches of one key follow one another: what is asked for while one is under way waits for the
- * next. Who is alone, as the one before was, does not wait for the tick's end.
+ * end, in batches of one key. Of one key so many are under way at once, by default one: what is asked for meanwhile waits for
+ * the next. Who is alone, as the one before was, does not wait for the tick's end.
  */
 import { nextTick } from "node:process";
 
 /** Does a batch, in the order asked, and returns those that did not get their turn: they begin the next. Never rejects. */
 export type Process<K, T> = (key: K, batch: readonly T[]) => readonly T[] | Promise<readonly T[]>;
 
-export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.POSITIVE_INFINITY) {
-  let queues = new Map<K, T[]>();
+interface Queue<T> {
+  readonly items: T[];
+  underWay: number;
+  /** A batch is about to be taken. */
+  isDue: boolean;
+}
+
+/** `maxBatch` items in one batch, and `maxUnderWay` batches of one key at once. */
+export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.POSITIVE_INFINITY, maxUnderWay = 1) {
+  let queues = new Map<K, Queue<T>>();
   /** How many were handed over together last. */
   let together = 0;
 
-  async function flush(key: K, queue: T[]): Promise<void> {
-    together = queue.length;
-    const rest = await process(key, queue.splice(0, maxBatch));
-    if (rest.length > 0) queue.unshift(...rest);
-    if (queue.length > 0) setImmediate(flush, key, queue);
-    else forget(key);
+  async function flush(key: K, queue: Queue<T>): Promise<void> {
+    together = queue.items.length;
+    const batch = queue.items.splice(0, maxBatch);
+    queue.isDue = false;
+    queue.underWay++;
+    next(key, queue);
+    const rest = await process(key, batch);
+    queue.underWay--;
+    if (rest.length > 0) queue.items.unshift(...rest);
+    next(key, queue);
+    if (queue.underWay === 0 && !queue.isDue) forget(key);
+  }
+
+  function next(key: K, queue: Queue<T>, isAlone = false): void {
+    if (queue.isDue || queue.items.length === 0 || queue.underWay >= maxUnderWay) return;
+    queue.isDue = true;
+    if (isAlone) nextTick(flush, key, queue);
+    else setImmediate(flush, key, queue);
   }
 
   /** An empty Map makes way for a new one: each time that V8 makes room in one, what it held keeps alive what it will hold. */
@@ -28,12 +48,10 @@ export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.PO
   }
 
   return (key: K, item: T): void => {
-    const queue = queues.get(key);
-    if (queue) return void queue.push(item);
-    const opened = [item];
     const isAlone = together === 1 && queues.size === 0;
-    queues.set(key, opened);
-    if (isAlone) nextTick(flush, key, opened);
-    else setImmediate(flush, key, opened);
+    const queue = queues.get(key) ?? { items: [], underWay: 0, isDue: false };
+    queues.set(key, queue);
+    queue.items.push(item);
+    next(key, queue, isAlone);
   };
 }

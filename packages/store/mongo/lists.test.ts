@@ -59,7 +59,7 @@ test("no list joins a query that was sent before: those that come while two are 
   expect(queries).toHaveLength(2);
   for (const { answer } of queries) answer();
   await first;
-  while (queries.length < 4) await tick();
+  while (queries.length < 3) await tick();
   for (const { answer } of queries) answer();
   const [one, two, other] = await Promise.all(later);
   expect(one).toBe(two);
@@ -73,7 +73,7 @@ test("more than eight lists take several queries, of which two are under way at 
   for (const expected of [
     [8, 8],
     [8, 8, 8, 8],
-    [8, 8, 8, 8, 2, 2],
+    [8, 8, 8, 8, 4],
   ]) {
     while (queries.length < expected.length) await tick();
     for (let i = 0; i < 10; i++) await tick();

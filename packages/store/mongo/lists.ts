@@ -11,15 +11,13 @@ import { isShort, listEach } from "./list-queries.ts";
 
 /** Lists in one query: all wait for the last of them. */
 const MAX_BATCH = 8;
+/** Queries of short lists under way at once: MongoDB works on one while the answer of the other is read. */
+const QUERIES = 2;
 /** Characters of what each asks for: together they are far below the 16 MiB of a command. */
 const MAX_KEY = 1_000;
 
-/** One of the two queries of short lists that may be under way: MongoDB works on one while the answer of the other is read. */
-interface Lane {
-  /** Lists that have not been sent. */
-  unsent: number;
-  isUnderWay: boolean;
-}
+/** What all short lists are gathered by. A long one is its own key, which is JSON. */
+const SHORT = "short";
 
 type Page = readonly Uint8Array[];
 
@@ -34,15 +32,6 @@ export type List = (scan: Scan) => Promise<Page>;
 export function createLists(database: Database, raw: Raw): List {
   /** What was not sent yet. */
   let waiting = new Map<string, Asked>();
-  const lanes = Array.from({ length: 2 }, (): Lane => ({ unsent: 0, isUnderWay: false }));
-
-  /** One that waits for nothing as long as there is room, so that what can be together is. */
-  function laneForOne(): Lane {
-    const free = lanes.find(({ unsent, isUnderWay }) => !isUnderWay && unsent < MAX_BATCH);
-    const lane = free ?? lanes.reduce((a, b) => (b.unsent < a.unsent ? b : a));
-    lane.unsent++;
-    return lane;
-  }
 
   async function send(batch: readonly Asked[]): Promise<void> {
     for (const { key } of batch) waiting.delete(key);
@@ -59,17 +48,14 @@ export function createLists(database: Database, raw: Raw): List {
     }
   }
 
-  /** Batches of a lane, and of a long list by its own key. */
-  const enter = createBatcher<Lane | string, Asked>(async (key, batch) => {
-    const lane = typeof key === "string" ? undefined : key;
-    if (lane) {
-      lane.unsent -= batch.length;
-      lane.isUnderWay = true;
-    }
-    await withPatience(send(batch));
-    if (lane) lane.isUnderWay = false;
-    return [];
-  }, MAX_BATCH);
+  const enter = createBatcher<string, Asked>(
+    async (_, batch) => {
+      await withPatience(send(batch));
+      return [];
+    },
+    MAX_BATCH,
+    QUERIES,
+  );
 
   return (scan) => {
     const key = JSON.stringify(scan);
@@ -78,7 +64,7 @@ export function createLists(database: Database, raw: Raw): List {
     const asked: Asked = { key, scan, ...Promise.withResolvers<Page>() };
     waiting.set(key, asked);
     // Short lists wait for one another. A long one is waited for by nobody but those who ask for the same.
-    enter(isShort(scan) && key.length <= MAX_KEY ? laneForOne() : key, asked);
+    enter(isShort(scan) && key.length <= MAX_KEY ? SHORT : key, asked);
     return asked.promise;
   };
 }
