@@ -12,6 +12,7 @@ import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_PATH, STREAM_WINDOW_BY
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { type Certificates, MIN_VERSION } from "../tls/certificates.ts";
 import { type CallLimit, withCallLimit } from "./call-limit.ts";
+import { sayTimeout } from "./grpc-timeout.ts";
 import { markNeverRan } from "./never-ran.ts";
 
 /** Time to answer whether it serves. */
@@ -83,6 +84,7 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
       // To pack an answer costs more than to send it as it is to the next process.
       acceptCompression: [],
       interceptors: [
+        sayTimeout,
         (next) => (request) => {
           for (const [name, value] of Object.entries(shown)) request.header.set(name, value);
           return next(request);

@@ -21,7 +21,7 @@ function open(...urls: string[]) {
   onTestFinished(() => transport.close());
   const client = createClient(TickerService, transport);
   const watch = (text = "") => client.watch({ text })[Symbol.asyncIterator]();
-  return { watch, health: createClient(Health, transport) };
+  return { client, watch, health: createClient(Health, transport) };
 }
 
 test("little waits for a slow reader", async () => {
@@ -47,6 +47,16 @@ test("as many as one connection can carry keep no calls waiting", async () => {
   const { watch, health } = open(url);
   for (let streams = 0; streams < 3; streams++) await watch().next();
   expect((await health.check({})).status).toBe(Status.SERVING);
+});
+
+test.each([99_999_999, 100_000_000, 2_147_483_000, 10_000.5])("a limit of %d ms is understood", async (timeoutMs) => {
+  const { url } = await startTicker(async function* (_, { deadline }) {
+    yield { text: `${deadline - realTime.clock()}` };
+  });
+  const { client } = open(url);
+  const [first] = await Array.fromAsync(client.watch({}, { timeoutMs }));
+  expect(Number(first?.text)).toBeGreaterThan(timeoutMs - 5_000);
+  expect(Number(first?.text)).toBeLessThanOrEqual(timeoutMs + 1_000);
 });
 
 test("a replica that is not there gets none", async () => {
