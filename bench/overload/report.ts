@@ -15,7 +15,7 @@ export function overloadReport(results: OverloadResults): string {
       `\`${workload}\` (${title}), ${count(settings.pets)} pets, ${settings.seconds} s at each rate. The peak, ${count(peak)} answers a second, is what ` +
       `50 callers get who wait for their answers. Beside it, then too, ${ordersPerSecond} orders a second are placed, each completed at once.`,
     "",
-    "Requests come at random moments, whatever became of those before, from a process of its own that goes before the others; " +
+    "Requests come at random moments, whatever became of those before, from a process of its own that goes before all others but the gateway; " +
       `delays count from when a request was due. It opened ${connections} connections. Generator, petstore and MongoDB share the cores, and the gateway goes before services ` +
       "and MongoDB where the bench is run as root: what the generator takes at ten times the peak, and what refusals take, the petstore lacks.",
     "",

@@ -414,7 +414,7 @@ export const protections = {
   },
   console: {
     protection:
-      "The console runs its own two files and nothing else, shows what it was told as text, and keeps the credential in its tab until somebody signs out",
+      "The console runs files of its own address and nothing else, shows what it was told as text, and keeps the credential in its tab until somebody signs out",
     trials: [
       trial("a record whose name is a script", "test/console/console.test.ts", "a name that looks like HTML is text"),
       trial(
