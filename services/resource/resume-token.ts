@@ -29,7 +29,8 @@ export function readResumeToken(kind: string, bound: string, token: string): Pla
   const parts = token.split(".");
   const sum = parts.pop();
   const [given, position = "", after, givenBound, ...others] = parts;
-  if (sum !== checksum(parts.join(".")) || position === "" || others.length > 0)
+  const isPlace = after === undefined || (/^\d{1,16}$/.test(after) && Number.isSafeInteger(Number(after)));
+  if (sum !== checksum(parts.join(".")) || position === "" || !isPlace || others.length > 0)
     throw invalid("must be the resume_token of a message as it was received");
   if (given !== kind) throw invalid(`must come from a stream about the same records, and is from one about "${given}"`);
   if (after === undefined || givenBound === undefined) return { position };

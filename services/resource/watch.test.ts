@@ -237,6 +237,7 @@ describe("a resume token", () => {
 
   test("that is none, or one of other records, is refused, and says what to do", async () => {
     const { resumeToken } = await watch().first();
+    const [, position = "", , bound = ""] = (await watch({ snapshot: true }).first()).resumeToken.split(".");
     const wrong = [
       "x",
       resumeToken.slice(0, -1),
@@ -245,6 +246,9 @@ describe("a resume token", () => {
       `${resumeToken}.${resumeToken}`,
       writeResumeToken("order", { position: "1" }),
       writeResumeToken("category", { position: "1.2.3.4" }),
+      ...[-5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY, "" as never].map((after) =>
+        writeResumeToken("category", { position, snapshot: { after, bound } }),
+      ),
     ];
     for (const token of wrong) {
       const { reason, message } = await failure(watch({ resumeToken: token }).next());
