@@ -124,6 +124,24 @@ describe("what is safe to repeat is repeated", () => {
     expect(getPet).toHaveBeenCalledTimes(1);
   });
 
+  test.each([
+    [undefined, 10_000],
+    [1500.5, 1501],
+    [3_000_000_000, 99_999_999],
+    [Number.POSITIVE_INFINITY, 99_999_999],
+    [0, undefined],
+    [-1, undefined],
+  ])("a limit of %s ms is one of %s for every protocol", async (timeoutMs, said) => {
+    const asked: unknown[] = [];
+    const call = async (...[, , ms]: unknown[]) => {
+      asked.push(ms);
+      throw failure("PET_NOT_FOUND", Code.NotFound);
+    };
+    const { pets } = createPetstore({ transport: { unary: call, stream: call } as never });
+    await caught(pets.getPet({ petId: 1n }, timeoutMs === undefined ? {} : { timeoutMs }));
+    expect(asked).toEqual([said]);
+  });
+
   test("not after the caller has gone", async () => {
     const gone = new AbortController();
     const getPet = vi.fn(() => {

@@ -95,9 +95,12 @@ function createTransport({ credential, ...where }: PetstoreOptions, deps: RetryD
 }
 
 const withTimeout = (next: Transport): Transport => ({
-  ...next,
-  unary: (method, signal, timeoutMs = TIMEOUT_MS, ...rest) => next.unary(method, signal, timeoutMs, ...rest),
+  unary: (method, signal, ms = TIMEOUT_MS, ...rest) => next.unary(method, signal, sayable(ms), ...rest),
+  stream: (method, signal, ms = 0, ...rest) => next.stream(method, signal, sayable(ms), ...rest),
 });
+
+/** In gRPC a limit has eight digits at most, and no protocol has fractions. As Connect has it, 0 and less is no limit. */
+const sayable = (ms: number): number | undefined => (ms > 0 ? Math.min(Math.ceil(ms), 99_999_999) : undefined);
 
 function withCredential(next: Transport, credential: NonNullable<PetstoreOptions["credential"]>): Transport {
   const withIt = async (init: HeadersInit | undefined) => {
@@ -113,6 +116,9 @@ function withCredential(next: Transport, credential: NonNullable<PetstoreOptions
   };
 }
 
+/** Node rings at once where more is asked for. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = () => {
@@ -120,6 +126,6 @@ const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
       signal?.removeEventListener("abort", done);
       resolve();
     };
-    const timer = setTimeout(done, ms);
+    const timer = setTimeout(done, Math.min(ms, LONGEST_TIMER_MS));
     signal?.addEventListener("abort", done);
   });
