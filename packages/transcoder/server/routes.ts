@@ -115,8 +115,10 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
       (answer) => {
         const judged = conditions ? judgeConditions(conditions, answer) : answer;
         reply.code(judged.status).headers(mergeLinks(reply, judged.headers));
-        if (judged.body !== undefined) reply.type(JSON_UTF8);
-        reply.send(judged.body);
+        // Of this Fastify sends those the length who ask by HEAD: in a 304 it is that of the 200 (RFC 9110, 8.6).
+        const body = request.method === "HEAD" ? answer.body : judged.body;
+        if (body !== undefined) reply.type(JSON_UTF8);
+        reply.send(body);
       },
       (error) => {
         throw new UpstreamFailure(operation, error);
