@@ -157,9 +157,12 @@ test.each([
   expect(web.headers.get("grpc-status") ?? web.text).toMatch(/^3$|grpc-status: 3/);
 });
 
-test("a Connect GET whose message is no base64 is the caller's mistake, and never reaches a service", async () => {
+test.each([
+  ["base64", "base64=1&message=%25%25"],
+  ["UTF-8", "message=%08%80%01"],
+])("a Connect GET whose message is no %s is the caller's mistake, and never reaches a service", async (_, query) => {
   seen = {};
-  const answer = await gateway.call(`${GET_PET}?connect=v1&encoding=proto&base64=1&message=%25%25`);
+  const answer = await gateway.call(`${GET_PET}?connect=v1&encoding=proto&${query}`);
   const wrong = { code: "invalid_argument", details: [{ debug: { reason: "VALIDATION_FAILED" } }] };
   expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, wrong]);
   expect(seen).toEqual({});

@@ -13,7 +13,7 @@ import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import { strictJson } from "@petstore/rpc/server/strict-json";
-import { beforeFailure, ensureBase64, explainDecoding } from "@petstore/rpc/server/unreadable-message";
+import { beforeFailure, ensureQuery, explainDecoding } from "@petstore/rpc/server/unreadable-message";
 import { endedBy } from "@petstore/rpc/server/until";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError } from "connect-transcoder";
@@ -71,7 +71,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
           for (const [name, value] of Object.entries(rateHeaders(request.verdict)))
             context.responseHeader.set(name, value);
       }
-      ensureBase64(context, errors);
+      ensureQuery(context, errors);
     },
     routes: (router) => {
       const forwarding = { clock, requestMs: limits.requestMs, maxBytesOf, draining };

@@ -4,7 +4,7 @@ import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 
-/** No header or parameter of gRPC or Connect that means something is longer. */
+/** No header or parameter of gRPC or Connect that means something is longer, a parameter with its name. */
 const MAX_LENGTH = 128;
 const OF_PROTOCOL = /^(connect|grpc)-|-encoding$/;
 
@@ -17,10 +17,13 @@ export function shortenProtocolFields<C extends UniversalServerRequest>(call: C)
   shortenHeaders(call.header);
   if (call.method !== "GET") return call;
   const url = new URL(call.url);
-  for (const [name, value] of [...url.searchParams])
-    if (name !== "message" && value.length > MAX_LENGTH) url.searchParams.set(name, value.slice(0, MAX_LENGTH));
+  const shorten = (part: string) => (isMessage(part) ? part : part.slice(0, MAX_LENGTH));
+  url.search = url.search.slice(1).split("&").map(shorten).join("&");
   return { ...call, url: url.href };
 }
+
+/** Whether a part of a query is the message of a Connect GET, whose bytes are left as they came. */
+export const isMessage = (part: string): boolean => new URLSearchParams(part).has("message");
 
 /** The headers of a request as Connect shows them, with its protocol's own cut to a length. */
 export function shortHeadersOf(fields: IncomingHttpHeaders): Headers {

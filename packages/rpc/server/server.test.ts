@@ -223,6 +223,8 @@ describe("a message that can't be decoded is the caller's mistake", () => {
   test.each([
     ["no base64", "base64=1&encoding=proto&message=%25%25"],
     ["no message", "base64=1&encoding=proto&message=Cv8"],
+    ["no UTF-8", "encoding=proto&message=%08%80%01"], // id 128, of which Connect would make 3104751
+    ["no UTF-8 beside what is too long", `encoding=proto&m%65ssage=%08%80%01&x=${"x".repeat(200)}`],
     ["no JSON", "encoding=json&message=%7B"],
   ])("in the query of a Connect GET: %s", async (_, query) => {
     const answer = await fetch(`${(await started()).url}${path}/GetCategory?connect=v1&${query}`);

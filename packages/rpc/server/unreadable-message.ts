@@ -12,6 +12,7 @@ import {
   type Interceptor,
 } from "@connectrpc/connect";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import { isMessage } from "./protocol-fields.ts";
 
 /** Whether the message of a call was decoded: what goes wrong later is not about it. */
 const decodedKey = createContextKey(false);
@@ -57,7 +58,7 @@ export function explainUnreadable(errors: ErrorCatalogue) {
     beforeFailure(context, (error) => {
       if (isUnaryConnect && !values.get(decodedKey)) explainDecoding(error, errors);
     });
-    ensureBase64(context, errors);
+    ensureQuery(context, errors);
   };
   const interceptor: Interceptor = (next) => (request) => {
     request.contextValues.set(decodedKey, true);
@@ -66,13 +67,21 @@ export function explainUnreadable(errors: ErrorCatalogue) {
   return { requestGate, interceptors: [interceptor] };
 }
 
-/** Throws VALIDATION_FAILED for the message of a Connect GET that says it is base64 and is not. */
-export function ensureBase64({ requestMethod, url }: HandlerContext, { rpcError }: ErrorCatalogue): void {
+/**
+ * Throws VALIDATION_FAILED for the message of a Connect GET that says it is base64 and is not, or else is not UTF-8, of which
+ * Connect would make the message of another request.
+ */
+export function ensureQuery({ requestMethod, url }: HandlerContext, { rpcError }: ErrorCatalogue): void {
   if (requestMethod !== "GET") return;
-  const query = new URL(url).searchParams;
-  if (query.get("base64") !== "1") return;
+  const { search, searchParams } = new URL(url);
   try {
-    base64Decode(query.get("message") ?? "");
+    for (const part of search.slice(1).split("&")) if (isMessage(part)) decodeURIComponent(part);
+  } catch (cause) {
+    throw rpcError("VALIDATION_FAILED", "message: must be UTF-8 in the query, or base64 with base64=1", cause);
+  }
+  if (searchParams.get("base64") !== "1") return;
+  try {
+    base64Decode(searchParams.get("message") ?? "");
   } catch (cause) {
     throw rpcError("VALIDATION_FAILED", "message: must be base64, for the query says base64=1", cause);
   }
