@@ -33,6 +33,7 @@ async function expectRecord(answer: string, status: number, code: string) {
     "content-type: application/json",
     "content-length",
     "cache-control: no-store",
+    "vary: accept",
   ])
     expect(lower).toContain(name);
   const record = recordIn(answer) as Record<string, unknown>;

@@ -52,7 +52,8 @@ export function errorAnswers(options: ServerOptions) {
       const requestId = newRequestId(random);
       const { record, headers } = failureOf(error, requestId);
       const { type, body } = errorBody(record, false);
-      const common = { ...commonHeaders(requestId, apiVersion), "content-type": type };
+      // Once its fields can be read, the answer depends on them.
+      const common = { ...commonHeaders(requestId, apiVersion), "content-type": type, vary: "Accept" };
       writeResponse(socket, { status: record.status, headers: { ...common, ...NOT_STORED, ...headers }, body });
     },
   };
