@@ -1,4 +1,4 @@
-/** A call that is alone waits for no turn of the event loop, and is joined by all that could travel with it. */
+/** A call that is alone waits for no turn of the event loop, and is joined by all that could travel with it; nor do very many. */
 import { EventEmitter } from "node:events";
 import { nextTick } from "node:process";
 import { realTime } from "@petstore/runtime/clock";
@@ -67,6 +67,12 @@ test("at the caller", async () => {
   await nextTurn();
   expect(sizes()).toEqual([1, 1, 1, 2, 1]);
   await answerAll(behindTwo);
+
+  const many = Array.from({ length: 40 }, ask);
+  expect(sizes().slice(5)).toEqual([32]); // for the service to begin with
+  await nextTurn();
+  expect(sizes().slice(5)).toEqual([32, 8]);
+  await answerAll(...many);
 });
 
 test("at the service", async () => {

@@ -12,6 +12,8 @@ import { onceATurn } from "./once-a-turn.ts";
 
 /** A larger message goes by itself: on a link the calls behind it would wait for it. */
 const BIG = 32 * 1024;
+/** So many go on their way before the turn of the event loop is over, so that the service begins with them meanwhile. */
+const MANY = 32;
 /** How long the calls to a replica that has no link are plain before it is asked for one again. */
 const PLAIN_MS = 60_000;
 /** How often it is looked for calls whose time is over. The service, too, ends them by itself. */
@@ -113,7 +115,8 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
       else {
         endLate(call);
         queue.add(call);
-        flushSoon();
+        if (queue.size === MANY && stream) flush();
+        else flushSoon();
       }
       return call.answered as Promise<UnaryResponse<never, never>>;
     },
