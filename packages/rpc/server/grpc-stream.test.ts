@@ -17,6 +17,7 @@ import {
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors } from "../../../errors.ts";
 import { DomainError } from "../errors/domain-error.ts";
+import { NOT_BEGUN, outOfTime } from "../errors/translate.ts";
 import { startTicker, TickerService, WATCH_PATH, type Watch } from "../fixtures/ticker.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { limitCall, limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
@@ -243,10 +244,16 @@ describe.each(["HTTP/1.1", "HTTP/2"] as const)("over %s", (protocol) => {
     expect(ours).toEqual(connects);
   });
 
-  // In what words depends on whether a millisecond has passed meanwhile.
-  test("no time at all ends as by Connect", async () => {
+  test("no time at all is answered as by Connect, in words that depend on whether a millisecond has passed", async () => {
     const { ours, connects } = await both(echo, timeout("0m"));
-    expect([ours, connects].map(({ trailers }) => trailers["grpc-status"])).toEqual(["4", "4"]);
+    const withoutWords = ({ trailers, ...answer }: typeof ours) => {
+      const { "grpc-message": words, "grpc-status-details-bin": details, ...others } = trailers;
+      expect([NOT_BEGUN, outOfTime(false)].map(encodeURIComponent)).toContain(words);
+      expect(Buffer.from(`${details}`, "base64").includes("DEADLINE_EXCEEDED")).toBe(true);
+      return { ...answer, trailers: others };
+    };
+    expect(withoutWords(ours)).toEqual(withoutWords(connects));
+    expect(ours.trailers["grpc-status"]).toBe("4");
   });
 
   test.each(answers)("a handler that gives %s is answered for as by Connect", async (_, watch) => {
