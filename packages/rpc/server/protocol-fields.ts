@@ -17,7 +17,7 @@ export function shortenProtocolFields<C extends UniversalServerRequest>(call: C)
   shortenHeaders(call.header);
   if (call.method !== "GET") return call;
   const url = new URL(call.url);
-  const shorten = (part: string) => (isMessage(part) ? part : part.slice(0, MAX_LENGTH));
+  const shorten = (part: string) => (part.length <= MAX_LENGTH || isMessage(part) ? part : part.slice(0, MAX_LENGTH));
   url.search = url.search.slice(1).split("&").map(shorten).join("&");
   return { ...call, url: url.href };
 }
