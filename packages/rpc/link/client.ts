@@ -5,6 +5,7 @@ import type { Clock } from "@petstore/runtime/clock";
 import { answerReader } from "connect-transcoder/response/answer-reader";
 import { type CallLimit, enterCall } from "../client/call-limit.ts";
 import { deadlineAfter } from "../deadline.ts";
+import { WORK_PER_TURN } from "../server/turns.ts";
 import { ClientCall } from "./client-call.ts";
 import { type ClientStream, openStream } from "./client-stream.ts";
 import { fromCallHeaders, toCallHeaders } from "./headers.ts";
@@ -12,8 +13,6 @@ import { onceATurn } from "./once-a-turn.ts";
 
 /** A larger message goes by itself: on a link the calls behind it would wait for it. */
 const BIG = 32 * 1024;
-/** So many go on their way before the turn of the event loop is over, so that the service begins with them meanwhile. */
-const MANY = 32;
 /** How long the calls to a replica that has no link are plain before it is asked for one again. */
 const PLAIN_MS = 60_000;
 /** How often it is looked for calls whose time is over. The service, too, ends them by itself. */
@@ -115,7 +114,8 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
       else {
         endLate(call);
         queue.add(call);
-        if (queue.size === MANY && stream) flush();
+        // As many as a turn begins are sent before it is over: the service begins with them meanwhile.
+        if (queue.size === WORK_PER_TURN && stream) flush();
         else flushSoon();
       }
       return call.answered as Promise<UnaryResponse<never, never>>;
