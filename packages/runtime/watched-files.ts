@@ -33,7 +33,8 @@ export async function watchFiles<T>(
   paths: readonly string[],
   { name, parse, describe, said, log, ...time }: WatchOptions<T>,
 ): Promise<Watched<T>> {
-  const read = () => Promise.all(paths.map((path) => readFile(path, "utf8")));
+  // One after the other: of several that can't be read, the same one is named each time.
+  const read = () => Array.fromAsync(paths, (path) => readFile(path, "utf8"));
   const listeners: ((value: T) => void)[] = [];
   let texts = await read();
   let value = parse(texts);
