@@ -18,13 +18,21 @@ export interface Runtime {
   readonly log: Logger;
 }
 
+/** Beside a `Runtime`, for what judges instants of others. */
+export interface WallTime {
+  readonly wallClock: () => number;
+}
+
 // Whole milliseconds: they are stored in documents and sent as timeouts, where fractions are not allowed.
 const clock: Clock = () => Math.floor(performance.timeOrigin + performance.now());
 
-/** Milliseconds since 1970 as the system has them, for people to read: they may run backwards. */
+/**
+ * Milliseconds since 1970 as the system has them: they may run backwards, and go on while the machine sleeps. For people to
+ * read, and to compare with an instant that somebody else has written down.
+ */
 export const wallClock = (): number => Date.now();
 
 const sleep: Runtime["sleep"] = (ms, signal) => delay(ms, undefined, { signal });
 
 /** Real time and chance, for entry files. */
-export const realTime: Pick<Runtime, "clock" | "random" | "sleep"> = { clock, random: Math.random, sleep };
+export const realTime = { clock, wallClock, random: Math.random, sleep } satisfies Partial<Runtime> & WallTime;

@@ -36,7 +36,7 @@ async function open() {
       tick = resolve;
       signal?.addEventListener("abort", reject);
     });
-  const keys = await openApiKeys(path, { clock: () => now, random: () => 0, sleep, log });
+  const keys = await openApiKeys(path, { wallClock: () => now, random: () => 0, sleep, log });
   onTestFinished(() => keys[Symbol.asyncDispose]());
   return { ...keys, tick: () => tick() };
 }

@@ -1,6 +1,6 @@
 /** The API keys that a process accepts: those of a file, read again while it runs. */
 import { timingSafeEqual } from "node:crypto";
-import type { Runtime } from "@petstore/runtime/clock";
+import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { rate } from "@petstore/runtime/rate";
 import { problemOf, watchFiles } from "@petstore/runtime/watched-files";
@@ -11,7 +11,7 @@ import { type KeyFile, parseKeyFile } from "./key-file.ts";
 
 interface Accepted {
   readonly hash: Buffer;
-  /** On the clock; infinite for a key without an end. */
+  /** Milliseconds since 1970; infinite for a key without an end. */
   readonly expiresAt: number;
   readonly identity: Identity;
 }
@@ -27,7 +27,7 @@ export interface ApiKeys extends AsyncDisposable {
 /** Opens a file of keys. A file that breaks later leaves those accepted that it held before. Throws ConfigError. */
 export async function openApiKeys(
   path: string,
-  { clock, log, ...time }: Pick<Runtime, "clock" | "log" | "sleep" | "random">,
+  { wallClock, log, ...time }: Pick<Runtime, "log" | "sleep" | "random"> & WallTime,
 ): Promise<ApiKeys> {
   const file = await watchFiles([path], {
     name: "api-keys",
@@ -50,7 +50,7 @@ export async function openApiKeys(
       const isIt = timingSafeEqual(hashOf(secret), key?.hash ?? NO_HASH);
       if (!key || !isIt)
         throw new InvalidCredential("The API key is not known here: perhaps it was revoked or rotated.");
-      if (key.expiresAt <= clock()) throw new InvalidCredential("The API key has expired.");
+      if (key.expiresAt <= wallClock()) throw new InvalidCredential("The API key has expired.");
       return key.identity;
     },
     onChange: file.onChange,

@@ -1,5 +1,5 @@
 /** Opens what a process asks its callers by. What is not configured is not even loaded. */
-import type { Runtime } from "@petstore/runtime/clock";
+import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { every } from "@petstore/runtime/workers";
 import { type Authentication, type AuthenticationOptions, createAuthentication } from "./authentication.ts";
 import type { TokenConfig } from "./tokens.ts";
@@ -12,7 +12,7 @@ export interface AuthConfig {
   readonly tokens: TokenConfig | undefined;
 }
 
-export type OpenOptions = Pick<AuthenticationOptions, "errors" | "realm"> & Runtime;
+export type OpenOptions = Pick<AuthenticationOptions, "errors" | "realm"> & Runtime & WallTime;
 
 /** What lasts is asked for so often, a quarter more or less: after its credential it goes on for 15 s at most. */
 const ASK_AGAIN_MS = 12_000;

@@ -1,5 +1,5 @@
 /** Access tokens of an issuer: JSON Web Tokens, by RFC 9068 and the good practice of RFC 8725. */
-import type { Runtime } from "@petstore/runtime/clock";
+import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type JWTPayload, errors as joseErrors, jwtVerify } from "jose";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
@@ -24,7 +24,7 @@ export interface TokenConfig {
   readonly algorithms: readonly string[];
 }
 
-export type TokenDeps = Pick<Runtime, "clock" | "log"> & { readonly errors: ErrorCatalogue };
+export type TokenDeps = Pick<Runtime, "clock" | "log"> & WallTime & { readonly errors: ErrorCatalogue };
 
 /** Begins to fetch the issuer's keys, and does not wait for them. Throws ConfigError for a file that can't be used. */
 export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<Verify> {
@@ -41,7 +41,11 @@ export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<
   return verifier(config, keys, deps);
 }
 
-function verifier({ issuer, audience, algorithms }: TokenConfig, keys: KeySet, { clock, errors }: TokenDeps): Verify {
+function verifier(
+  { issuer, audience, algorithms }: TokenConfig,
+  keys: KeySet,
+  { wallClock, errors }: TokenDeps,
+): Verify {
   const options = {
     issuer,
     audience,
@@ -52,7 +56,7 @@ function verifier({ issuer, audience, algorithms }: TokenConfig, keys: KeySet, {
   };
   return async (token) => {
     try {
-      const { payload } = await jwtVerify(token, keys.find, { ...options, currentDate: new Date(clock()) });
+      const { payload } = await jwtVerify(token, keys.find, { ...options, currentDate: new Date(wallClock()) });
       return identityOf(payload);
     } catch (error) {
       if (error instanceof NoKeys)
