@@ -105,6 +105,15 @@ describe("what is safe to repeat is repeated", () => {
     expect(error.reason).toBe("UNAVAILABLE");
   });
 
+  test("changes and deletions are not by a member that their messages have not", async () => {
+    const [updatePet, deletePet] = [vi.fn(failing(busy())), vi.fn(failing(busy()))];
+    const { pets } = petstoreOf({ updatePet, deletePet });
+    const stray = { petId: 1n, requestId: "tuesday" };
+    for (const change of [pets.updatePet(stray), pets.deletePet(stray)])
+      expect((await caught(change)).reason).toBe("UNAVAILABLE");
+    for (const asked of [updatePet, deletePet]) expect(asked).toHaveBeenCalledTimes(1);
+  });
+
   test("what would be the same again is not", async () => {
     const getPet = vi.fn(failing(failure("PET_NOT_FOUND", Code.NotFound)));
     expect((await caught(petstoreOf({ getPet }).pets.getPet({ petId: 1n }))).reason).toBe("PET_NOT_FOUND");

@@ -26,7 +26,7 @@ export const withRetry = (next: Transport, { clock, random, sleep }: RetryDeps):
   ...next,
   async unary(method, signal, timeoutMs, header, input, contextValues) {
     const keyed = withKey(method, input);
-    const isRepeatable = method.idempotency === Level.NO_SIDE_EFFECTS || KEY in keyed;
+    const isRepeatable = method.idempotency === Level.NO_SIDE_EFFECTS || hasKey(method);
     const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock() + timeoutMs;
     for (let attempt = 1; ; attempt++) {
       const leftMs = timeoutMs === undefined ? undefined : Math.max(1, deadline - clock());
@@ -51,8 +51,11 @@ function passes({ reason }: PetstoreError, isRepeatable: boolean): boolean {
   return isRepeatable && (reason === "UNAVAILABLE" || reason === "OVERLOADED" || reason === "UNREACHABLE");
 }
 
-function withKey<T extends object>({ input: { field } }: DescMethodUnary, init: T): T {
-  if (!(KEY in field) || (init as Record<string, unknown>)[KEY]) return init;
+/** By its contract: what a caller passes may have members that the message has not, and that are not sent. */
+const hasKey = ({ input }: DescMethodUnary): boolean => KEY in input.field;
+
+function withKey<T extends object>(method: DescMethodUnary, init: T): T {
+  if (!hasKey(method) || (init as Record<string, unknown>)[KEY]) return init;
   return { ...init, [KEY]: newKey() };
 }
 
