@@ -212,6 +212,14 @@ test.each([
   expect(seen).toEqual({});
 });
 
+test.each([
+  ["an answer", "%7B%22petId%22:%227%22%7D", 200],
+  ["a refusal", "%7B", 400],
+])("%s to a GET is not kept for the next one who asks", async (_, message, expected) => {
+  const { status, headers } = await gateway.call(`${GET_PET}?connect=v1&encoding=json&message=${message}`);
+  expect([status, headers.get("cache-control")]).toEqual([expected, "no-store"]);
+});
+
 test("only what has no side effects can be called by GET", async () => {
   const write = await gateway.call("/api/petstore.pet.v1.PetService/CreatePet?encoding=json&message=%7B%7D");
   expect([write.status, JSON.parse(write.text).code]).toEqual([405, "METHOD_NOT_ALLOWED"]);

@@ -76,6 +76,8 @@ export function createListener(
   const serve: Handler = (request, response) => {
     const link = links.serve(request, response);
     if (link) return link;
+    // What a GET asked for may be kept unless it is said (RFC 9111, 4.2.2), and given to whoever asks for the same.
+    if (request.method === "GET") response.setHeader("cache-control", "no-store");
     const [path = "", query = ""] = (request.url ?? "").split("?", 2);
     const handler = byPath.get(path);
     if (!handler) return answerUnknown(request, response, query, errors);

@@ -229,6 +229,7 @@ describe("a message that can't be decoded is the caller's mistake", () => {
   ])("in the query of a Connect GET: %s", async (_, query) => {
     const answer = await fetch(`${(await started()).url}${path}/GetCategory?connect=v1&${query}`);
     expect([answer.status, await answer.json()]).toMatchObject([400, wrong]);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
   test.each([
@@ -316,6 +317,7 @@ describe("HTTP", () => {
       const { url } = await started();
       const answer = await fetch(`${url}${path}?connect=v1&encoding=json&message=%7B%7D`);
       expect([answer.status, await answer.json()]).toEqual([404, error]);
+      expect(answer.headers.get("cache-control")).toBe("no-store");
     });
 
     test.each(["application/connect+json", "application/connect+proto"])(
