@@ -21,7 +21,6 @@ import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastif
 import { errors } from "#errors";
 import type { GatewayPlugin } from "./app.ts";
 import type { Limits } from "./config.ts";
-import { rateHeaders } from "./rates/counting.ts";
 import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, toRpcError } from "./rpc-proxy.ts";
 import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
@@ -41,7 +40,9 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
   const { services, limits, clock, draining } = options;
   const maxBytesOf = (method: DescMethod) => Math.min(limits.rpcBytes, maxRequestBytes(method));
   app.removeAllContentTypeParsers();
-  app.addHook("onRequest", async (request) => {
+  app.addHook("onRequest", async (request, reply) => {
+    // What a GET asked for may be kept unless it is said (RFC 9111, 4.2.2), and given to whoever asks for the same.
+    if (request.method === "GET") reply.header("cache-control", "no-store");
     if (isGrpc(request))
       throw new HttpError(
         "UNSUPPORTED_MEDIA_TYPE",
@@ -65,11 +66,6 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
         await app.admit(request, context.method);
       } catch (thrown) {
         throw toRpcError(thrown, context);
-      } finally {
-        // The plugin sends an answer by itself, past the hook that adds them.
-        if (request.verdict)
-          for (const [name, value] of Object.entries(rateHeaders(request.verdict)))
-            context.responseHeader.set(name, value);
       }
       ensureQuery(context, errors);
     },
@@ -78,8 +74,11 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
       for (const service of services) forward(router, service, forwarding);
       for (const [i, handler] of router.handlers.entries())
         router.handlers[i] = Object.assign(async (call: UniversalServerRequest) => {
-          const { raw } = exchangeOf({ values: call.contextValues }).request;
-          const answer = await handler(limitCall(shortenProtocolFields(call), raw, maxBytesOf(handler.method), errors));
+          const { request } = exchangeOf({ values: call.contextValues });
+          const limited = limitCall(shortenProtocolFields(call), request.raw, maxBytesOf(handler.method), errors);
+          const answer = await handler(limited);
+          // The plugin sends an answer by itself, past the hook that adds them.
+          for (const [name, value] of Object.entries(app.rateHeaders(request))) request.answer?.setHeader(name, value);
           return answer.body && handler.method.methodKind !== "unary"
             ? { ...answer, body: endedBy(call.signal, answer.body) }
             : answer;

@@ -169,6 +169,27 @@ test("a caller who is known counts as itself, wherever it calls from", async () 
   expect(await get("/pets/1")).toMatchObject({ status: 401, left: '"default";r=2;t=3' });
 });
 
+test.each([
+  ["Connect", "application/json", "{}", 401],
+  ["gRPC-Web", "application/grpc-web+proto", "\0\0\0\0\0", 200],
+  ["Connect, of what is no stream", "application/connect+json", "{}", 415],
+])("a call is counted that is refused before it is known who calls: %s", async (_, type, body, status) => {
+  await gateway.app.close();
+  gateway = await start({
+    auth: {
+      admit() {
+        throw new HttpError("UNAUTHENTICATED", "Who are you?");
+      },
+    },
+  });
+  const init = { method: "POST", headers: { "content-type": type }, body };
+  for (const left of ['"default";r=2;t=3', '"default";r=1;t=6', '"default";r=0;t=9', '"default";r=0;t=9']) {
+    const answer = await gateway.call("/petstore.pet.v1.PetService/GetPet", init);
+    expect([answer.status, answer.headers.get("ratelimit")]).toEqual([status, left]);
+  }
+  expect(asked).toEqual([]);
+});
+
 test("a caller may have a rate of its own, also where others have none", async () => {
   await gateway.app.close();
   const own = { requests: 60, windowMs: 60_000, burst: 1 };

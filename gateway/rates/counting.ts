@@ -21,6 +21,8 @@ declare module "fastify" {
   interface FastifyInstance {
     /** Counts a request, once it is known who calls. Throws an HttpError beyond the rate. */
     countRequest(request: FastifyRequest, principal: Principal): void;
+    /** What the answer says of the rate. Counts a request that is answered before it is known who calls. */
+    rateHeaders(request: FastifyRequest): Record<string, string>;
   }
   interface FastifyRequest {
     /** What became of it, if there are rates and it has been counted. */
@@ -31,7 +33,7 @@ declare module "fastify" {
 /** To be called behind what answers a browser's preflights, and before what refuses requests for want of a route. */
 export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesOptions): void {
   app.decorateRequest("verdict", undefined);
-  if (!rates) return void app.decorate("countRequest", () => {});
+  if (!rates) return void app.decorate("countRequest", () => {}).decorate("rateHeaders", () => ({}));
   const callerOf = (request: FastifyRequest, principal: Principal) => callerName(principal, () => addressOf(request));
   const peek = (request: FastifyRequest, principal: Principal): Verdict | undefined =>
     rates.peek(callerOf(request, principal), principal.rate);
@@ -40,15 +42,18 @@ export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesO
     return request.verdict;
   };
   app.decorate("countRequest", (request, principal) => refuseBeyond(count(request, principal), "are allowed"));
+  app.decorate("rateHeaders", (request) => {
+    // A browser's question beforehand is no request of its own.
+    const judge = request.method === "OPTIONS" ? peek : count;
+    const verdict = request.verdict ?? judge(request, ANONYMOUS);
+    return verdict ? rateHeaders(verdict) : {};
+  });
   app.addHook("onRequest", (request, _reply, done) => {
     if (request.is404) app.countRequest(request, ANONYMOUS);
     done();
   });
   app.addHook("onSend", (request, reply, _payload, done) => {
-    // A browser's question beforehand is no request of its own.
-    const judge = request.method === "OPTIONS" ? peek : count;
-    const verdict = request.verdict ?? judge(request, ANONYMOUS);
-    if (verdict) reply.headers(rateHeaders(verdict));
+    reply.headers(app.rateHeaders(request));
     done();
   });
 }
@@ -75,7 +80,7 @@ const told = ({ requests, windowMs, burst }: Rate): string =>
   `${requests} requests in ${windowMs / 1000} s${burst < requests ? `, ${burst} of them at once,` : ""}`;
 
 /** The fields of draft-ietf-httpapi-ratelimit-headers-10: the policy, what remains, and the seconds to the whole burst. */
-export const rateHeaders = ({ rate, remaining, resetMs }: Verdict): Record<string, string> => ({
+const rateHeaders = ({ rate, remaining, resetMs }: Verdict): Record<string, string> => ({
   "ratelimit-policy": ratePolicy(rate),
   ratelimit: `"default";r=${remaining};t=${Math.ceil(resetMs / 1000)}`,
 });
