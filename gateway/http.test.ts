@@ -154,6 +154,16 @@ test("a deprecated operation says so on errors too; the successor only where the
     expect(headers.get("deprecation")).toBe("@1793491200");
     expect(headers.get("sunset")).toBe("Fri, 31 Dec 2027 23:59:59 GMT");
   }
+  const tooLong = await call(`/pets/1?x=${"y".repeat(9000)}`);
+  const tooMuch = await call("/pets/1", { headers: { x: "y".repeat(17_000) } });
+  expect([tooLong.status, tooMuch.status]).toEqual([414, 431]);
+  for (const { headers } of [tooLong, tooMuch]) {
+    expect([headers.get("deprecation"), headers.get("sunset")]).toEqual([
+      "@1793491200",
+      "Fri, 31 Dec 2027 23:59:59 GMT",
+    ]);
+    expect(headers.get("link")).toBe('</pets?id=1>; rel="successor-version"');
+  }
   expect((await call("/pets/404")).headers.get("link")).toBe('</pets?id=404>; rel="successor-version"');
   expect((await call("/pets/x")).headers.get("link")).toBeNull();
   expect((await call("/pets/1", { method: "DELETE" })).headers.get("deprecation")).toBeNull();

@@ -8,6 +8,13 @@ import { newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
 import { writeResponse } from "./wire.ts";
 
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The headers of an operation that is on its way out, for a request's target. */
+    endingHeaders?: ((target: string) => Record<string, string>) | undefined;
+  }
+}
+
 /** What every answer says. */
 export const commonHeaders = (requestId: string, apiVersion: string): Record<string, string> => ({
   [REQUEST_ID_HEADER]: requestId,
@@ -41,9 +48,11 @@ export function errorAnswers(options: ServerOptions) {
       varyByAccept(reply);
       // Fastify ends the connection behind a body that is too large; HTTP/2 has no such header.
       if (request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
+      // Known before the operation is asked for: sizes and `Host` are judged sooner.
+      const ending = request.routeOptions.config.endingHeaders?.(request.originalUrl);
       return reply
         .code(record.status)
-        .headers({ ...NOT_STORED, ...headers })
+        .headers({ ...ending, ...NOT_STORED, ...headers })
         .type(type)
         .send(body);
     },

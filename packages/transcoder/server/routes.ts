@@ -48,6 +48,7 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
     method: operation.verb,
     url: basePath + operation.path.replaceAll(/\{(\w+)\}/g, ":$1"),
     bodyLimit: options.limits.bodyBytes,
+    config: { endingHeaders },
     // Where nothing has to be waited for, it is no promise: each costs as much as the checks.
     onRequest: (request, reply, done): Promise<void> | void => {
       if (endingHeaders) reply.headers(endingHeaders(request.originalUrl));
