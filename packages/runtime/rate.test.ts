@@ -73,6 +73,16 @@ describe("whatever is sent", () => {
   });
 });
 
+test("where the rate has been lowered, a caller waits for no more than the new one says", () => {
+  const [before, after] = [600, 60].map((requests) => ({ requests, windowMs: 60_000, burst: requests })) as [
+    Rate,
+    Rate,
+  ];
+  const used = send(before, Array<number>(500).fill(0)).at(-1)?.used;
+  const refused = judge(after, used, used?.at ?? 0);
+  expect(refused).toMatchObject({ allowed: false, remaining: 0, resetMs: 60_000, retryMs: 1000 });
+});
+
 describe("as a setting", () => {
   const read = (text: string) => readEnvironment({ RATE: text }, { RATE: optional(rate) }).RATE;
 

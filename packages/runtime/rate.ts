@@ -52,7 +52,8 @@ export interface Verdict {
 export function judge(rate: Rate, used: Used | undefined, now: number): Verdict {
   const { requests, windowMs: interval, burst } = rate;
   const most = burst * interval;
-  const before = used ? Math.max(used.ahead - (now - used.at) * requests, 0) : 0;
+  // No more than a burst: a caller's rate may have been lowered meanwhile.
+  const before = used ? Math.min(Math.max(used.ahead - (now - used.at) * requests, 0), most) : 0;
   const allowed = before + interval <= most;
   const ahead = allowed ? before + interval : before;
   return {
