@@ -42,6 +42,7 @@ function guarded(limits: Partial<ConnectionLimits>) {
     const response = Object.assign(new EventEmitter(), {
       writableLength: 0,
       writableFinished: false,
+      closed: false,
       write(bytes: number) {
         response.writableLength += bytes;
       },
@@ -53,7 +54,7 @@ function guarded(limits: Partial<ConnectionLimits>) {
         response.emit("drain");
       },
       close() {
-        response.writableFinished = true;
+        response.closed = response.writableFinished = true;
         response.emit("finish");
         response.emit("close");
       },
@@ -102,6 +103,29 @@ describe("the number of connections", () => {
     for (const { socket } of streaming) socket.destroy();
     short.destroy();
     expect([connect("192.0.2.2"), connect(), connect("192.0.2.3")].some(({ destroyed }) => destroyed)).toBe(false);
+  });
+
+  test.each(["its request", "its connection"])("what begins a stream when %s is over counts for nothing", (what) => {
+    const { connect, request } = guarded({ connections: 3, connectionsPerAddress: 3 });
+    for (let i = 0; i < 5; i++) {
+      const socket = connect();
+      const { incoming, response } = request(socket);
+      if (what === "its request") response.close();
+      socket.destroy();
+      countAsStream(incoming as never, response as never);
+    }
+    for (let i = 0; i < 3; i++) request(connect());
+    expect([connect(), connect("192.0.2.2")].map(({ destroyed }) => destroyed)).toEqual([true, true]);
+  });
+
+  test("one whose stream was reset before it began counts as any other", () => {
+    const { connect, request } = guarded({ connectionsPerAddress: 1 });
+    const socket = connect();
+    const { incoming, response } = request(socket);
+    response.close();
+    countAsStream(incoming as never, response as never);
+    request(socket);
+    expect(connect().destroyed).toBe(true);
   });
 
   test("one that is served keeps its place; one whose request still arrives doesn't", () => {

@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
+import { isGone } from "connect-transcoder/server/gone";
 import { type AnswerLimits, createAnswers, type Taker } from "./answers.ts";
 import { callerNetwork } from "./caller-network.ts";
 import type { Secure } from "./handshakes.ts";
@@ -79,13 +80,14 @@ const PROBE = { enable: true, initialDelay: 5_000, interval: 3_000, count: 3 };
 
 /**
  * A request is answered by a stream, of which there are no more than so many: it takes nothing any more of what is shared
- * out to short ones, neither memory nor a connection.
+ * out to short ones, neither memory nor a connection. A request that is over is none: nobody would tell that it ends.
  */
 export function countAsStream(request: IncomingMessage, response: ServerResponse): void {
   releaseRequest(request);
   const connection = connectionOf(request);
-  connection?.beginStream();
-  if (connection) response.on("close", connection.endStream);
+  if (!connection || isGone(response)) return;
+  connection.beginStream();
+  response.on("close", connection.endStream);
 }
 
 /**
@@ -156,6 +158,8 @@ export function guardConnections(
       restedAt: 0,
       streams: 0,
       beginStream() {
+        // Of HTTP/2 a connection is gone before its streams are.
+        if (!all.has(connection)) return;
         socket.setKeepAlive(PROBE);
         if (connection.streams++ > 0 || connection.isPeer) return;
         discount(connection);
