@@ -1,5 +1,9 @@
+import { once } from "node:events";
+import { connect, constants, createServer, type Http2ServerRequest } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { describe, expect, test } from "vitest";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { errors } from "../../../errors.ts";
 import { limitMessages, limitUnpacked, UNPACKED_AT_A_TIME } from "./message-limit.ts";
 
@@ -32,6 +36,32 @@ describe.each([1, 3, 7, 1000])("in chunks of %i", (size) => {
     await expect(read(pieces(Buffer.alloc(LIMIT + 1), size), type)).rejects.toThrow("larger than 300 bytes");
   });
 });
+
+test.each(["application/proto", "application/grpc"])(
+  "%s: over HTTP/2 a request that breaks off is no message",
+  async (type) => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    onTestFinished(() => {
+      session.destroy();
+      server.close();
+    });
+    const stream = session.request({ ":method": "POST", "content-type": type });
+    stream.on("error", () => {});
+    stream.write(message(LIMIT).subarray(0, 9));
+    const [request] = (await once(server, "request")) as [Http2ServerRequest];
+    stream.close(constants.NGHTTP2_CANCEL);
+    await once(request, "aborted");
+    const bytes = Array.fromAsync(limitMessages(request, type, LIMIT, errors));
+    expect(
+      await bytes.then(
+        () => "a message",
+        ({ code }: ConnectError) => code,
+      ),
+    ).toBe(Code.Canceled);
+  },
+);
 
 test("a message that is announced as too large is refused before it comes", async () => {
   const announced = message(2 ** 20).subarray(0, 5);

@@ -1,4 +1,5 @@
 /** How large any message may be, refused as soon as it is known to be larger. */
+import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
@@ -27,9 +28,10 @@ export function limitCall<C extends UniversalServerRequest>(
 }
 
 /**
- * The body of a request, of which so many bytes are announced. Fails with PAYLOAD_TOO_LARGE as soon as a message is known to exceed the limit, or the whole
- * body if its content type says that it is one bare message. The rest is read and dropped then, for some clients look
- * for the answer only when they have sent everything.
+ * The body of a request, of which so many bytes are announced. Fails with PAYLOAD_TOO_LARGE as soon as a message is known to
+ * exceed the limit, or the whole body if its content type says that it is one bare message. The rest is read and dropped then,
+ * for some clients look for the answer only when they have sent everything. Fails with CANCELLED where the caller has gone:
+ * over HTTP/2 what it had not sent looks like the end of its message.
  */
 export async function* limitMessages(
   body: Readable,
@@ -49,6 +51,7 @@ export async function* limitMessages(
       if (isEnveloped) growRequest(body, bytes);
       yield chunk;
     }
+    if ((body as Partial<IncomingMessage>).aborted) throw new ConnectError("the caller has gone", Code.Canceled);
   } finally {
     body.resume();
   }
