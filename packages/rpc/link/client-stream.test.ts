@@ -2,13 +2,14 @@
 import { EventEmitter } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
+import { markNeverRan, neverRan } from "../client/never-ran.ts";
 import { deadlineAfter } from "../deadline.ts";
 import { hello, nextTurn } from "../fixtures/linked.ts";
 import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
 import { ClientCall } from "./client-call.ts";
-import { openStream } from "./client-stream.ts";
+import { HELLO_MS, openStream } from "./client-stream.ts";
 import { readFrames, toFrame } from "./frames.ts";
 
 test("the call that has the number of one that was given up and answered in the same turn is not cancelled", async () => {
@@ -30,6 +31,31 @@ test("the call that has the number of one that was given up and answered in the 
   await nextTurn();
   expect(written.flatMap(({ calls }) => calls.map(({ id }) => id))).toEqual([1, 1]);
   expect(written.flatMap(({ cancels }) => cancels)).toEqual([]);
+});
+
+test("who does not greet has no link", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const close = vi.fn();
+  const stream = Object.assign(new EventEmitter(), { write: () => true, close });
+  const opening = openStream(stream as never, { onReady: () => {}, onOver: () => {} });
+  await vi.advanceTimersByTimeAsync(HELLO_MS - 1);
+  expect(close).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  await nextTurn();
+  expect(await opening).toBeUndefined();
+  expect(close).toHaveBeenCalledTimes(1);
+});
+
+test("that an open link is refused says nothing of the calls that were sent on it", async () => {
+  const stream = Object.assign(new EventEmitter(), { write: () => true, close() {} });
+  const opening = openStream(stream as never, { onReady: () => {}, onOver: () => {} });
+  stream.emit("data", toFrame(LinkResponseSchema, hello));
+  const one = call();
+  (await opening)?.send([one]);
+  stream.emit("error", markNeverRan(new Error("refused")));
+  const error = await one.answered.then(() => expect.unreachable(), ConnectError.from);
+  expect([error.code, neverRan(error)]).toEqual([Code.Unavailable, false]);
 });
 
 function call(): ClientCall {

@@ -20,6 +20,9 @@ import { LINK_VERSION } from "./version.ts";
 
 type CallInit = MessageInitShape<typeof CallSchema>;
 
+/** A service greets at once. Where nothing comes, something on the way may keep back what does not end: calls go plainly then. */
+export const HELLO_MS = 2_000;
+
 export interface ClientStream {
   /** False while what was sent has to be taken first. */
   canSend(): boolean;
@@ -37,7 +40,7 @@ export interface ClientStreamOptions {
 }
 
 /**
- * Opens a link on a fresh stream. Gives undefined when the other side has none, or another version. Rejects when the
+ * Opens a link on a fresh stream. Gives undefined when the other side has none, another version, or does not say. Rejects when the
  * stream was lost before: as nothing was sent on it, whatever was to be sent surely never ran.
  */
 export function openStream(
@@ -53,6 +56,8 @@ export function openStream(
   let cancels = new Set<number>();
   let isBlocked = false;
   let refusal = "";
+  // What has arrived while this process was busy is read first.
+  const patience = setTimeout(() => setImmediate(() => state === "new" && refuse()), HELLO_MS);
 
   function take({ hello, answers, drain }: LinkResponse): void {
     if (state === "new") greet(hello);
@@ -73,6 +78,7 @@ export function openStream(
 
   function greet(hello: LinkResponse["hello"]): void {
     if (!hello) throw new LinkViolation("it does not say hello");
+    clearTimeout(patience);
     if (hello.version === LINK_VERSION) {
       state = "open";
       resolve({ canSend: () => !isBlocked, isIdle: () => unanswered.size === 0, send });
@@ -115,6 +121,7 @@ export function openStream(
   /** The other side has no link for us, and has done nothing. */
   function refuse(): void {
     state = "over";
+    clearTimeout(patience);
     resolve(undefined);
     stream.close(constants.NGHTTP2_CANCEL);
   }
@@ -123,8 +130,10 @@ export function openStream(
     const before = state;
     if (before === "over") return;
     state = "over";
+    clearTimeout(patience);
     const why = refusal || (cause instanceof Error ? cause.message : "its stream was closed");
-    const error = new ConnectError(`the link is lost: ${why}`, Code.Unavailable, undefined, undefined, cause);
+    // Without its cause: that the stream was refused says nothing of calls that were sent on it.
+    const error = new ConnectError(`the link is lost: ${why}`, Code.Unavailable);
     if (before === "new") reject(markNeverRan(error));
     for (const call of unanswered.all()) call.fail(error);
     if (before === "open") onOver();

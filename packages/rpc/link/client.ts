@@ -37,14 +37,18 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
   let stream: ClientStream | undefined;
   let isOpening = false;
   let plainUntil = Number.NEGATIVE_INFINITY;
+  /** When it was asked for a link last. Nobody waits then while it is asked again. */
+  let hadNone = false;
 
   /** How many calls went together last. */
   let together = 0;
   const flushSoon = onceATurn(flush, () => together === 1 && stream?.isIdle() === true);
   function flush(): void {
     if (clock() < plainUntil) for (const call of takeQueue()) sendPlainly(call);
-    else if (!stream) void open();
-    else if (stream.canSend() && queue.size > 0) {
+    else if (!stream) {
+      void open();
+      if (hadNone) for (const call of takeQueue()) sendPlainly(call);
+    } else if (stream.canSend() && queue.size > 0) {
       together = queue.size;
       stream.send(takeQueue());
     }
@@ -67,6 +71,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
         flushSoon();
       };
       const opened = await openStream(await connect(), { onReady: flush, onOver });
+      hadNone = !opened;
       if (!opened) plainUntil = clock() + PLAIN_MS;
       else if (!isOver) stream = opened;
     } catch (error) {
@@ -123,7 +128,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
   };
 }
 
-/** One timer for all calls of a client: each with a timer of its own would cost more than it is worth to be exact. */
+/** One timer for all calls to a replica: each with a timer of its own would cost more than it is worth to be exact. */
 function sweepDeadlines(clock: Clock): (call: ClientCall) => void {
   let calls: ClientCall[] = [];
   let timer: NodeJS.Timeout | undefined;

@@ -24,6 +24,16 @@ const tooLong = Buffer.from([0, 0, 0, 0, 0]);
 tooLong.writeUInt32BE(MAX_FRAME_BYTES + 1, 1);
 
 describe("a caller", () => {
+  test("whose connection is lost in the middle of a frame breaks no rule", async () => {
+    const service = await startService();
+    const link = rawCaller(service.url);
+    link.stream.write(Buffer.concat([frame(hello), Buffer.from([0, 0, 0, 0, 9, 1])]));
+    await link.count(1);
+    link.stream.session?.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 100)); // until the service has noticed
+    expect(service.logged.filter((line) => line.includes("breaks the rules"))).toEqual([]);
+  });
+
   test.each([
     ["that does not say hello", [frame({ methods })], /does not say hello/],
     ["that says hello twice", [frame(hello), frame(hello)], /says hello twice/],

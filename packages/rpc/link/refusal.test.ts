@@ -2,7 +2,7 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { reasonOf } from "../../../errors.ts";
 import { SECRET_HEADER } from "../call.ts";
 import {
@@ -83,6 +83,20 @@ test.each([
   }
   const plain = ["GetCategoryState", "GetCategoryState"];
   expect(requests).toEqual(["Link", ...plain, ...plain, ...plain, "Link", ...plain]);
+});
+
+test("nobody waits while a service that had no link is asked for one again", async () => {
+  const requests = watchRequests();
+  const url = await startRawService((link, n) => n === 0 && link.send({ hello: { version: 2 } }));
+  let now = 0;
+  const client = clientOf(openTo(url, { clock: () => now }));
+  await askAll(client, 1);
+  now = 60_000;
+  // So that it is waited for a greeting for ever.
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await askAll(client, 2);
+  expect(requests.slice(2).toSorted()).toEqual(["GetCategoryState", "GetCategoryState", "Link"]);
 });
 
 test("calls are plain when that is wanted", async () => {

@@ -29,7 +29,7 @@ export interface ServerStreamDeps {
 export interface ServerStream {
   /** Asks the caller to end the link. What it sends until then is answered. */
   drain(): void;
-  /** Resolves when the stream is closed and no handler runs any more. */
+  /** Resolves when the stream is closed and no call is under way any more. */
   readonly ended: Promise<void>;
 }
 
@@ -142,7 +142,8 @@ export function serveStream(
 
   stream.on("data", read);
   stream.once("end", () => {
-    if (state === "over") return;
+    // A connection that is lost ends its streams, too.
+    if (state === "over" || stream.aborted) return;
     if (state === "new" || reader.isWithinFrame()) return refuse("it ends in the middle");
     hasAllCalls = true;
     flush();
