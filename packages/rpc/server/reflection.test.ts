@@ -5,7 +5,8 @@ import { describe, expect, test } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { ServerReflection, type ServerReflectionRequest } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
-import { serveReflection } from "./reflection.ts";
+import { defaultLimits } from "./one-port.ts";
+import { STREAM_LIMIT_MS, serveReflection } from "./reflection.ts";
 
 type Question = ServerReflectionRequest["messageRequest"];
 
@@ -99,4 +100,8 @@ test("many questions at once leave time for others between them", async () => {
   await ask(...Array.from({ length: 50 }, () => ({ case: "listServices", value: "" }) as const));
   counts = false;
   expect(turns).toBeGreaterThanOrEqual(50);
+});
+
+test("a stream is told that its time is over, before it is reset as a request that does not arrive", () => {
+  expect(STREAM_LIMIT_MS).toBeLessThan(defaultLimits.requestMs);
 });

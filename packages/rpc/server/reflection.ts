@@ -8,8 +8,8 @@ import { ServerReflection, type ServerReflectionRequest } from "../gen/grpc/refl
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
 import { until } from "./until.ts";
 
-/** How long one stream of questions is served. */
-const STREAM_LIMIT_MS = 60_000;
+/** How long one stream of questions is served: less than a request may take to arrive, after which it is reset. */
+export const STREAM_LIMIT_MS = 25_000;
 
 /** Lists `services` and the reflection services themselves. */
 export function serveReflection(
