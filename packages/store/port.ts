@@ -174,8 +174,9 @@ export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>, V 
    */
   changes(options: ChangesOptions): Promise<Changes<V>>;
   /**
-   * Forgets what was changed before that time, the oldest first, `limit` at most; the last change stays. Resolves to how
-   * many were forgotten. Their positions have expired, and those before them. MongoDB forgets by itself, by the size of its oplog.
+   * Forgets the oldest changes, `limit` at most, that another one followed before that time; the last change stays. Resolves to
+   * how many were forgotten. Their positions have expired, and those before them: nobody has been given one of them since that
+   * time. MongoDB forgets by itself, by the size of its oplog.
    */
   forgetChanges(before: number, limit: number, options?: CallOptions): Promise<number>;
 }

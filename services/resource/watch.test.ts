@@ -268,7 +268,11 @@ describe("a resume token", () => {
     await service.runWorkers();
     expect(await watch({ resumeToken }).events(1)).toHaveLength(1);
     await rename(id, "cats");
-    time.advance(1);
+    time.advance(RETENTION.eventsMs);
+    await service.runWorkers();
+    expect(await watch({ resumeToken }).events(1)).toHaveLength(1);
+    await rename(id, "dogs");
+    time.advance(RETENTION.eventsMs + 1);
     await service.runWorkers();
     const { reason, message } = await failure(watch({ resumeToken }).next());
     expect([reason, message]).toEqual(["EVENTS_EXPIRED", expect.stringContaining("Begin again with a snapshot")]);

@@ -286,6 +286,19 @@ export function changes(open: OpenSubject): void {
     },
   );
 
+  withItems(open, "a position is good for as long after the next change as a change is kept", async (bench, items) => {
+    for (const i of range(3)) await show(items, 1, `${i}`);
+    const waiting = await now(items); // which is handed out for as long as nothing happens
+    bench.setTime(5000);
+    await show(items, 1, "later");
+    expect(await items.forgetChanges(5000, 99)).toBe(bench.forget ? 0 : 2);
+    expect(brief(await readCount(items, waiting, 1))).toEqual(["updated 1@4 later"]);
+    bench.setTime(9000);
+    await show(items, 1, "latest");
+    expect(await items.forgetChanges(5001, 99)).toBe(bench.forget ? 0 : 1);
+    if (!bench.forget) expect(await error(readCount(items, waiting, 1))).toBeInstanceOf(Expired);
+  });
+
   withItems(open, "a position that was never given is refused", async (_, items) => {
     await show(items, 1, "a");
     const known = await now(items);

@@ -44,7 +44,10 @@ export interface ChangeLog {
   after(number: number, limit: number): readonly LogEntry[];
   /** Resolves to the number. A part of a statement. */
   append(at: number, change: Uint8Array): number;
-  /** Removes the oldest, `limit` at most, of before that time, but never the last. How many. A part of a statement. */
+  /**
+   * Removes the oldest, `limit` at most, that another one followed before that time, so never the last: until then its
+   * position was given to those who wait. How many. A part of a statement.
+   */
   forget(before: number, limit: number): number;
 }
 

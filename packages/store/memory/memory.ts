@@ -101,7 +101,8 @@ function memoryLog(entries: LogEntry[]): ChangeLog {
     },
     forget(before, limit) {
       const young = entries.findIndex(({ at }) => at >= before);
-      return entries.splice(0, Math.min(limit, young < 0 ? entries.length - 1 : young, entries.length - 1)).length;
+      const old = young < 0 ? entries.length : young;
+      return entries.splice(0, Math.max(0, Math.min(limit, old - 1))).length;
     },
   };
 }

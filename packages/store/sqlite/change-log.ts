@@ -24,8 +24,8 @@ export function embeddedLog(db: DatabaseSync, collection: string): ChangeLog {
   const after = db.prepare(`SELECT number, at, change FROM ${log} WHERE number > ? ORDER BY number LIMIT ?`);
   const append = db.prepare(`INSERT INTO ${log} (at, change) VALUES (?, ?)`);
   const forget = db.prepare(
-    `DELETE FROM ${log} WHERE number < (SELECT max(number) FROM ${log}) AND number <=
-       (SELECT max(number) FROM (SELECT number, at FROM ${log} ORDER BY number LIMIT ?) WHERE at < ?)`,
+    `DELETE FROM ${log} WHERE number <
+       (SELECT max(number) FROM (SELECT number, at FROM ${log} ORDER BY number LIMIT 1 + ?) WHERE at < ?)`,
   );
   return {
     last: () => last.get() as LogEntry | undefined,
