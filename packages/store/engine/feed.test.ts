@@ -108,6 +108,19 @@ test("who leaves in the past closes it, also without reading on", async () => {
   expect(log).toEqual(["started", "closed", "stopped"]);
 });
 
+test("who falls behind before it reads goes on in the past, also when the time in which it had to begin is over", async () => {
+  const deadlines: unknown[] = [];
+  const past: Source<number>["past"] = async (_, { deadline }) => {
+    deadlines.push(deadline);
+    return { read: async () => ({ changes: [change(4), change(5)], position: "5" }), close() {} };
+  };
+  const { feed } = setUp([], { past });
+  const changes = await feed.changes({ signal: new AbortController().signal, deadline: 1 });
+  for (const number of [4, 5, 6]) feed.tail.add(change(number), 3 * 1024 * 1024);
+  const [first] = (await changes[Symbol.asyncIterator]().next()).value ?? [];
+  expect([first?.position, deadlines]).toEqual(["4", [undefined]]);
+});
+
 test("when the source fails all who read are told, once they have waited for it", async () => {
   const { feed, read } = setUp();
   const readers = [await read(undefined), await read(undefined)];

@@ -137,7 +137,8 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
   async function* all(reader: Reader<V>, options: ChangesOptions, end: () => void) {
     try {
       while (reader.position < tail.base && !isOver(reader)) {
-        reader.past ??= await source.past(reader.position, options);
+        // By now the time in which it had to begin may be over.
+        reader.past ??= await source.past(reader.position, { ...options, deadline: undefined });
         const { changes, position } = await reader.past.read();
         await turn(); // what is read may be long, and there at once
         if (isOver(reader)) return;
