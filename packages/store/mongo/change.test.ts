@@ -3,7 +3,7 @@ import { serialize } from "bson";
 import { MongoNetworkError } from "mongodb";
 import { describe, expect, test } from "vitest";
 import { MAX_FOLD_MS } from "../document/fold.ts";
-import { Corrupt, type Decide, type Doc, keep, put } from "../port.ts";
+import { Corrupt, type Decide, type Doc, keep, put, Unavailable } from "../port.ts";
 import { type ChangeOptions, createChanges } from "./change.ts";
 import { knownDocuments } from "./known.ts";
 import { readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
@@ -149,6 +149,20 @@ test("deciding stops when others must get their turn: the rest waits, and the at
   expect(results).toEqual([6, 7, "waiting"]);
   expect(await change(1, rest)).toEqual([]);
   expect(results).toEqual([6, 7, 8]);
+});
+
+test("a failure is told to those that had their turn, and to no others", async () => {
+  let now = 0;
+  const slow: Decide<Counter, unknown> = (doc, rev) => {
+    now += MAX_FOLD_MS;
+    return add(doc, rev);
+  };
+  const steps: Step[] = [{ sees: 1, write: "failed" }, { sees: "corrupt" }];
+  const { change } = bench(steps, { members: "one", clock: () => now });
+  const { all, results } = updates(slow, add, add);
+  Object.assign(all[2]?.call ?? {}, { isOver: true });
+  expect(await change(1, all)).toEqual([all[1]]);
+  expect(results).toEqual([expect.any(Unavailable), "waiting", expect.any(Unavailable)]);
 });
 
 test("what can't be read is refused to all, whoever's turn it is", async () => {

@@ -139,7 +139,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
         const settle = await attempt(id, updates, writer, (left) => (rest = left));
         settle?.();
       } catch (error) {
-        for (const { reject } of updates.slice(0, updates.length - rest.length)) reject(error);
+        for (const update of updates) if (!rest.includes(update)) update.reject(error);
       } finally {
         writer.end();
       }

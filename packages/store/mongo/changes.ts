@@ -10,7 +10,15 @@ import { frozen } from "../document/frozen.ts";
 import { tellingOf } from "../document/told.ts";
 import { createFeed, type Feed, type Past, type Read, untold } from "../engine/feed.ts";
 import type { Declaration } from "../engine/indexes.ts";
-import { type Change, type Changes, type ChangesOptions, type Doc, Expired, type Position } from "../port.ts";
+import {
+  type Change,
+  type Changes,
+  type ChangesOptions,
+  type Doc,
+  Expired,
+  type Position,
+  Unavailable,
+} from "../port.ts";
 import type { Run } from "./collection.ts";
 import { type Database, find } from "./database.ts";
 import { backOff, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
@@ -69,30 +77,37 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
   function readFrom(begin: Position, idleMs: number, isOver: () => boolean): Past<object> {
     let position = begin;
     let stream: ChangeStream | undefined;
+    let isClosed = false;
 
     async function attempt(timeoutMs: number) {
       stream ??= open(position, idleMs);
+      const opened = stream; // it may be closed meanwhile
       const events: Document[] = [];
       do {
-        const event = await withTimeout(timeoutMs, stream.tryNext());
+        const event = await withTimeout(timeoutMs, opened.tryNext());
         if (event) events.push(event);
-      } while (stream.bufferedCount() > 0 && events.length < MAX_READ);
-      position = (stream.resumeToken as { _data?: string } | undefined)?._data ?? position;
+      } while (opened.bufferedCount() > 0 && events.length < MAX_READ);
+      position = (opened.resumeToken as { _data?: string } | undefined)?._data ?? position;
       return { changes: readable(events, changeOf, report).filter((change) => change !== undefined), position };
     }
-    function close(): void {
+    function drop(): void {
       // It may hang like any other call.
       stream?.close().catch(() => {});
       stream = undefined;
     }
+    function close(): void {
+      isClosed = true;
+      drop();
+    }
 
     return {
       async read() {
-        for (let round = 0; !isOver(); round++) {
+        for (let round = 0; !isClosed && !isOver(); round++) {
           try {
             return await attempt(Math.min(TIMEOUT_MS.repeatable * 2 ** round, MAX_TIMEOUT_MS));
           } catch (error) {
-            close();
+            drop();
+            if (isClosed) break;
             if (!(error instanceof MongoError)) throw error;
             if (isExpired(error)) throw new Expired(error);
           }
@@ -121,8 +136,12 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
           const past = readFrom(after, CAUGHT_UP_MS, () => options.signal.aborted || (call.isOver && !isOpen));
           // Only the server knows whether it can go on from there.
           let first: Read<object> | undefined = await past.read();
-          isOpen = !call.isOver;
-          if (!isOpen) past.close();
+          // By the clock, before its timer: nobody would ask for more of a past that is closed.
+          if (call.isOver) {
+            past.close();
+            throw new Unavailable(false, call.failure);
+          }
+          isOpen = true;
           const read = async () => {
             const known = first ?? (await past.read());
             first = undefined;

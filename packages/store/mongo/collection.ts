@@ -97,7 +97,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
         const scan = checkQuery(declaration, query);
         // From the start again: the `_id` of a document that can't be read may be nothing to go on from.
         for (const size of attemptsAt(scan.limit)) {
-          const page = await retryUntilDeadline(call, timing, () => list({ ...scan, limit: size }));
+          const page = await retryUntilDeadline(call, timing, () => list({ ...scan, limit: size }, call));
           const found = query.strict ? page.map(docOf) : readable(page, docOf, report);
           if (found.length >= scan.limit || page.length < size) return found.slice(0, scan.limit);
         }

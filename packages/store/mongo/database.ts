@@ -22,8 +22,8 @@ export interface Database {
    * another: the server refuses the earlier one once it knows the later.
    */
   openSession(): ClientSession;
-  /** From now on sessions come after what this one has seen or written. */
-  noteTime(session: ClientSession): void;
+  /** From now on sessions come after what this one, or the answer to a command, has seen or written. */
+  noteTime(seen: Pick<ClientSession, "operationTime">): void;
   /** Runs calls in a session of their own. */
   inSession<R>(calls: (session: ClientSession) => Promise<R>): Promise<R>;
   /** Whether another server may have become the primary without the one that is asked knowing it. */
@@ -47,7 +47,7 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
     return session;
   }
 
-  function noteTime({ operationTime }: ClientSession): void {
+  function noteTime({ operationTime }: Pick<ClientSession, "operationTime">): void {
     if (operationTime && (!seen || operationTime.greaterThan(seen))) seen = operationTime;
   }
 
@@ -82,18 +82,20 @@ interface ReadOptions {
   readonly session?: ClientSession;
 }
 
+type Queried = Pick<Database, "db" | "noteTime">;
+
 /** Nobody tries it again when it fails but the caller. */
 export async function find(
-  { db }: Pick<Database, "db">,
+  database: Queried,
   collection: string,
   query: Query,
   { level = "majority", ...options }: ReadOptions = {},
 ): Promise<Uint8Array[]> {
   const command = { find: collection, ...query, readConcern: { level } };
   const ask = async (): Promise<Uint8Array[]> => {
-    const whole = await findInOneAnswer(db, collection, command, options);
+    const whole = await findInOneAnswer(database, collection, command, options);
     if (whole) return whole;
-    const found: unknown[] = await db.runCursorCommand(command, { ...options, raw: true }).toArray();
+    const found: unknown[] = await database.db.runCursorCommand(command, { ...options, raw: true }).toArray();
     return found as Uint8Array[];
   };
   return withTimeout("repeatable", ask());
@@ -102,15 +104,16 @@ export async function find(
 /**
  * What a command finds; undefined when that is more than the 16 MiB of an answer. The driver's own cursor would cost this
  * process twice as much as the command, whose one answer nearly always holds all. Bytes, for a document that can't be read
- * must not hide its neighbours.
+ * must not hide its neighbours. What was seen without a session counts for later ones as well.
  */
 export async function findInOneAnswer(
-  db: Db,
+  { db, noteTime }: Queried,
   collection: string,
   command: Fields,
   options: Pick<ReadOptions, "session">,
 ): Promise<Uint8Array[] | undefined> {
-  const { cursor } = await db.command(command, { ...options, fieldsAsRaw: { firstBatch: true } });
+  const { cursor, operationTime } = await db.command(command, { ...options, fieldsAsRaw: { firstBatch: true } });
+  if (!options.session) noteTime({ operationTime });
   if (cursor.id === 0) return cursor.firstBatch;
   await db.command({ killCursors: collection, cursors: [cursor.id] }, options);
   return undefined;

@@ -2,6 +2,7 @@ import { setImmediate as tick } from "node:timers/promises";
 import { serialize } from "bson";
 import { expect, test } from "vitest";
 import type { Scan } from "../engine/indexes.ts";
+import { Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { createLists } from "./lists.ts";
 
@@ -21,7 +22,8 @@ function bench() {
       },
     },
   };
-  return { queries, list: createLists(database as unknown as Database, {} as Raw) };
+  const enter = createLists(database as unknown as Database, {} as Raw);
+  return { queries, list: (scan: Scan, call = { isOver: false }) => enter(scan, call) };
 }
 const scan = (kind: string, more: Partial<Scan> = {}): Scan => ({
   match: { fields: ["kind"], values: [[kind]] },
@@ -34,7 +36,9 @@ const scan = (kind: string, more: Partial<Scan> = {}): Scan => ({
 test("lists of one tick travel together, and those that are the same are one", async () => {
   const { queries, list } = bench();
   const same = Promise.all(Array.from({ length: 50 }, () => list(scan("a"))));
-  const others = [scan("b"), scan("a", { after: 7 }), scan("a", { limit: 21 }), scan("a", { order: "asc" })].map(list);
+  const others = [scan("b"), scan("a", { after: 7 }), scan("a", { limit: 21 }), scan("a", { order: "asc" })].map(
+    (one) => list(one),
+  );
   await tick();
   expect(queries.map(({ asked }) => asked)).toEqual([5]);
   queries[0]?.answer();
@@ -87,9 +91,27 @@ test("a list of more than a hundred documents, of several values or of a long on
   const { queries, list } = bench();
   const severalValues = scan("a", { match: { fields: ["kind"], values: [["a", "b"]] } });
   const long = [scan("a", { limit: 101 }), severalValues, scan("a".repeat(1_000))];
-  const all = [...long, scan("a"), scan("a", { limit: 100 })].map(list);
+  const all = [...long, scan("a"), scan("a", { limit: 100 })].map((one) => list(one));
   await tick();
   expect(queries.map(({ asked }) => asked)).toEqual([1, 1, 1, 2]);
   for (const { answer } of queries) answer();
   await Promise.all(all);
+});
+
+test("what nobody waits for any more when its turn comes is not sent", async () => {
+  const { queries, list } = bench();
+  const first = [list(scan("a")), list(scan("b"))];
+  await tick();
+  void list(scan("c"));
+  await tick();
+  const [gone, here] = [{ isOver: false }, { isOver: false }];
+  const [alone, shared, same] = [list(scan("d"), gone), list(scan("e"), gone), list(scan("e"), here)];
+  gone.isOver = true;
+  for (const { answer } of queries) answer();
+  await Promise.all(first);
+  await expect(alone).rejects.toThrow(Unavailable);
+  while (queries.length < 3) await tick();
+  expect(queries[2]?.asked).toBe(1);
+  queries[2]?.answer();
+  expect(await shared).toBe(await same);
 });

@@ -5,8 +5,9 @@
  */
 import { createBatcher } from "../engine/batcher.ts";
 import type { Scan } from "../engine/indexes.ts";
+import { Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
-import { withPatience } from "./deadline.ts";
+import { type Call, withPatience } from "./deadline.ts";
 import { isShort, listEach } from "./list-queries.ts";
 
 /** Lists in one query: all wait for the last of them. */
@@ -24,18 +25,24 @@ type Page = readonly Uint8Array[];
 interface Asked extends PromiseWithResolvers<Page> {
   readonly key: string;
   readonly scan: Scan;
+  /** Whose time is over does not wait any more. */
+  readonly calls: Pick<Call, "isOver">[];
 }
 
-/** Resolves to the same array for all that share a list. */
-export type List = (scan: Scan) => Promise<Page>;
+/** Resolves to the same array for all that share a list. What nobody waits for any more when its turn comes is not sent. */
+export type List = (scan: Scan, call: Pick<Call, "isOver">) => Promise<Page>;
 
 export function createLists(database: Database, raw: Raw): List {
   /** What was not sent yet. */
   let waiting = new Map<string, Asked>();
 
-  async function send(batch: readonly Asked[]): Promise<void> {
-    for (const { key } of batch) waiting.delete(key);
+  async function send(all: readonly Asked[]): Promise<void> {
+    for (const { key } of all) waiting.delete(key);
     if (waiting.size === 0) waiting = new Map(); // as in a batcher
+    const batch: Asked[] = [];
+    for (const asked of all)
+      if (asked.calls.some(({ isOver }) => !isOver)) batch.push(asked);
+      else asked.reject(new Unavailable(false));
     try {
       const pages = await listEach(
         database,
@@ -57,11 +64,14 @@ export function createLists(database: Database, raw: Raw): List {
     QUERIES,
   );
 
-  return (scan) => {
+  return (scan, call) => {
     const key = JSON.stringify(scan);
     const same = waiting.get(key);
-    if (same) return same.promise;
-    const asked: Asked = { key, scan, ...Promise.withResolvers<Page>() };
+    if (same) {
+      same.calls.push(call);
+      return same.promise;
+    }
+    const asked: Asked = { key, scan, calls: [call], ...Promise.withResolvers<Page>() };
     waiting.set(key, asked);
     // Short lists wait for one another. A long one is waited for by nobody but those who ask for the same.
     enter(isShort(scan) && key.length <= MAX_KEY ? SHORT : key, asked);

@@ -4,7 +4,7 @@
  */
 import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
-import type { Db, MongoClient, TopologyDescription } from "mongodb";
+import type { Db, MongoClient } from "mongodb";
 import { checkId } from "../document/codec.ts";
 import { reporting } from "../document/corrupt.ts";
 import { createAdmission } from "../engine/admission.ts";
@@ -17,6 +17,7 @@ import { indexDescriptions, mongoCollection, type Run } from "./collection.ts";
 import { connect, createClient } from "./connect.ts";
 import { byMajority, openDatabase } from "./database.ts";
 import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
+import { followMembers } from "./members.ts";
 import { createSequences } from "./sequences.ts";
 
 export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
@@ -159,14 +160,4 @@ async function buildIndexes(uri: string, usual: Db, declaration: Declaration, op
 export function databaseName(uri: string, service: string): string {
   const [, database = "petstore"] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];
   return `${decodeURIComponent(database)}_${service}`;
-}
-
-/** A router knows its members by itself, so it counts as many. */
-function followMembers(client: MongoClient): () => boolean {
-  let several = true;
-  client.on("topologyDescriptionChanged", ({ newDescription }: { newDescription: TopologyDescription }) => {
-    const servers = [...newDescription.servers.values()].filter(({ type }) => type !== "Unknown");
-    if (servers.length > 0) several = servers.some(({ type, allHosts }) => type === "Mongos" || allHosts.length > 1);
-  });
-  return () => several;
 }

@@ -17,7 +17,9 @@ function bench(several: boolean, isHeld = false) {
   const queries: { ids: readonly Id[]; level: string; answer: () => void }[] = [];
   const filters: Asked["filter"][] = [];
   const decoded: Id[] = [];
+  const noted: unknown[] = [];
   const database = {
+    noteTime: ({ operationTime }: { operationTime: unknown }) => void noted.push(operationTime),
     hasSeveralMembers: () => several,
     inSession: (calls: (session: object) => unknown) => calls({}),
     db: {
@@ -28,7 +30,8 @@ function bench(several: boolean, isHeld = false) {
         queries.push({ ids, level: session ? "in session" : readConcern.level, answer: resolve });
         const query = queries.length;
         if (isHeld) await promise;
-        return { cursor: { id: 0, firstBatch: ids.map((id) => serialize({ _id: id, query })) } };
+        const firstBatch = ids.map((id) => serialize({ _id: id, query }));
+        return { cursor: { id: 0, firstBatch }, operationTime: `time of ${query}` };
       },
     },
   };
@@ -40,7 +43,7 @@ function bench(several: boolean, isHeld = false) {
     },
     noteAbsent: () => expect.unreachable(),
   };
-  return { queries, filters, decoded, ...pointReads(database as unknown as Database, {} as Raw, known) };
+  return { queries, filters, decoded, noted, ...pointReads(database as unknown as Database, {} as Raw, known) };
 }
 /** Until so many queries were sent. */
 async function sent(queries: readonly unknown[], count: number): Promise<void> {
@@ -55,6 +58,14 @@ test("the latest state is what a majority of several members stands for; other r
     { ids: [1, 2], level: "linearizable" },
     { ids: ["1", 1], level: "in session" },
   ]);
+});
+
+test("what was the latest state once is there for all later reads", async () => {
+  const { noted, read } = bench(true);
+  await read(1, true);
+  expect(noted).toEqual(["time of 1"]);
+  await read(1); // of which its session takes note
+  expect(noted).toEqual(["time of 1"]);
 });
 
 test("on a single member the latest state is a read like others", async () => {
