@@ -78,13 +78,14 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
       const id = storedId(request.categoryId);
       if (id === undefined) throw categoryNotFound(request.categoryId);
       const decide = update(request.categoryId, input.changeOf(request.category, request.updateMask), request);
-      while (clock() + MARGIN_MS < call.deadline) {
+      for (;;) {
         const doc = await categories.update(id, decide, call);
         if (doc !== "deleting") return { category: shown(doc) };
+        if (clock() + MARGIN_MS >= call.deadline)
+          throw new DomainError("CONCURRENT_UPDATE", "The category is just being deleted. Try again.");
         await advanceDeletion(context, id, call);
         await sleep(POLL_INTERVAL_MS);
       }
-      throw new DomainError("CONCURRENT_UPDATE", "The category is just being deleted. Try again.");
     },
 
     async deleteCategory({ categoryId, ...preconditions }, call) {
@@ -110,10 +111,13 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
   const internalService = implement(CategoryInternalService, {
     async getCategoryState({ categoryId }, call) {
       const id = storedId(categoryId);
-      const doc = id === undefined ? undefined : await categories.get(id, call);
-      if (doc?.state === "ACTIVE") return { state: CategoryState.ACTIVE, op: BigInt(doc.op) };
-      if (doc?.state === "DELETING") return { state: CategoryState.DELETING, op: BigInt(doc.op) };
-      return { state: CategoryState.DELETED };
+      const look = async (latest: boolean) => {
+        const doc = id === undefined ? undefined : await categories.get(id, { deadline: call.deadline, latest });
+        if (doc?.state !== "ACTIVE" && doc?.state !== "DELETING") return undefined;
+        return { state: CategoryState[doc.state], op: BigInt(doc.op) };
+      };
+      // A read may be stale, and a pet is refused where there is no category. So that is confirmed by a read of the latest state.
+      return (await look(false)) ?? (await look(true)) ?? { state: CategoryState.DELETED };
     },
   });
 

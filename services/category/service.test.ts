@@ -104,6 +104,15 @@ describe("DeleteCategory", () => {
 });
 
 describe("the rest", () => {
+  test("an update that has little time is begun, and never refused for a deletion where there is none", async () => {
+    const [id, timeoutMs] = [await make(), 90];
+    const reasons = [
+      await failure(categories().updateCategory({ categoryId: id, category: { name: "hounds" } }, { timeoutMs })),
+      await failure(categories().updateCategory({ categoryId: 99n, category: { name: "hounds" } }, { timeoutMs })),
+    ];
+    expect(reasons).not.toContain("CONCURRENT_UPDATE");
+  });
+
   test("a replace without a description removes it, a mask keeps it", async () => {
     const { category } = await categories().createCategory({ category: { name: "dogs", description: "bark" } });
     const id = category?.id ?? 0n;

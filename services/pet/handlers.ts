@@ -65,10 +65,13 @@ export function createPetHandlers(context: PetContext): Implementation[] {
     finish: (docs) => finished.many(docs, callContext),
   });
 
-  /** Begins a write, after it has checked the category and finished the intent before it, and takes it to its end. */
+  /**
+   * Begins a write, after it has checked the category and finished the intent before it, and takes it to its end. The store
+   * begins nothing after the deadline.
+   */
   async function write(id: number, begin: Begin, call: Call): Promise<IntentEnd> {
     let category: CategoryCheck | undefined;
-    while (clock() + MARGIN_MS < call.deadline) {
+    for (;;) {
       const begun = await pets.update(id, begin(category), call);
       if (begun.kind === "done") return { op: 0, shown: begun.view };
       if (begun.kind === "category unchecked") {
@@ -76,6 +79,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
         continue;
       }
       if (begun.kind === "busy") {
+        if (clock() + MARGIN_MS >= call.deadline) throw concurrent();
         await advanceIntent(context, begun.pet, begun.op, call).catch(asConcurrent);
         continue;
       }
@@ -84,7 +88,6 @@ export function createPetHandlers(context: PetContext): Implementation[] {
       if (end.refusal) throw refusalError(end.refusal);
       return end;
     }
-    throw concurrent();
   }
 
   const publicService = implement(PetService, {

@@ -144,6 +144,15 @@ describe("UpdatePet", () => {
     expect((await pets().getPet({ petId })).pet).toMatchObject({ name: "Rex", etag: '"1"' });
   });
 
+  test("that has little time is begun, and never refused for other writes where there are none", async () => {
+    const [petId, timeoutMs] = [await make(), 90];
+    const reasons = [
+      await failure(pets().updatePet({ petId, pet: { ...rex, name: "Max" } }, { timeoutMs })),
+      await failure(pets().deletePet({ petId: 99n }, { timeoutMs })),
+    ];
+    expect(reasons).not.toContain("CONCURRENT_UPDATE");
+  });
+
   test("into a category that does not exist is judged after the pet and its revision", async () => {
     const petId = await make();
     peers.state = CategoryState.DELETED;
