@@ -145,9 +145,20 @@ describe("the end", () => {
     await it.printed(/is ready/);
     it.process.kill("SIGINT");
     await it.printed(/the launcher says so/);
+    await new Promise((resolve) => setTimeout(resolve, 600));
     it.process.kill("SIGINT");
     expect(await it.ended).toBe(0);
     expect(it.output()).toContain("asked twice");
+  });
+
+  test("one that comes twice at once, from the terminal and from npm, is one", { timeout }, async () => {
+    await using it = launched(["gateway:well", "pet:well"]);
+    await it.printed(/is ready/);
+    it.process.kill("SIGINT");
+    it.process.kill("SIGTERM");
+    expect(await it.ended).toBe(0);
+    expect(it.output()).not.toContain("asked twice");
+    expect(it.output().match(/"msg":"stopped"/g)).toHaveLength(2);
   });
 
   test("the processes end when the launcher is killed", { timeout }, async () => {
@@ -177,4 +188,22 @@ test("ends when npm, which started it, is gone without a word", { timeout }, asy
   await once(shell, "close");
   expect(output).toMatch(/^npm is gone: stopping$/m);
   expect(output).toMatch(/^stopped$/m);
+});
+
+test("that nobody reads any more what it says is no reason to end", { timeout }, async () => {
+  const launcher = spawn(process.execPath, [script, "pet:well"], { env: { ...process.env, DATA_DIR: dataDir } });
+  const ended = once(launcher, "exit");
+  const pids: number[] = [];
+  let heard = Promise.withResolvers<void>();
+  launcher.stdout.on("data", (lines) => {
+    for (const [, pid] of `${lines}`.matchAll(/"pid":(\d+),"msg":"ready at/g)) pids.push(Number(pid));
+    heard.resolve();
+    heard = Promise.withResolvers();
+  });
+  while (pids.length < 1) await heard.promise;
+  launcher.stderr.destroy();
+  process.kill(pids[0] as number, "SIGKILL");
+  while (pids.length < 2) await heard.promise;
+  launcher.kill("SIGINT");
+  expect(await ended).toEqual([0, null]);
 });

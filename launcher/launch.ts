@@ -14,6 +14,9 @@ const PROGRESS_MS = 2000;
 
 const PARENT_MS = 500;
 
+/** A signal that comes again so soon is the same one: a terminal tells npm and the launcher, and npm passes it on. */
+const SAME_SIGNAL_MS = 500;
+
 const root = join(import.meta.dirname, "..");
 /** The five of the petstore, or more by REPLICAS. */
 const petstore = ({ replicas }: LauncherConfig): readonly Program[] =>
@@ -91,16 +94,19 @@ async function allReady(children: readonly Child[]): Promise<readonly Place[]> {
   }
 }
 
-/** `stop` ends all children and then this process. Called again, it kills what still runs. */
+/** `stop` ends all children and then this process. Called again, but not at once, it kills what still runs. */
 function createStop(children: readonly Child[], limitMs: () => number) {
   let stopping = false;
+  let stoppedAt = 0;
   const killAll = (why: string) => {
     say(why);
     for (const child of children) child.kill();
   };
   const stop = async (why: string, code: number): Promise<void> => {
+    if (stopping && performance.now() - stoppedAt < SAME_SIGNAL_MS) return;
     if (stopping) return killAll("asked twice: killing what still runs");
     stopping = true;
+    stoppedAt = performance.now();
     say(why);
     setTimeout(() => killAll(`not ended within ${limitMs() / 1000} s: killing what still runs`), limitMs()).unref();
     // A terminal or a service manager may have told the children too: what ends now has not crashed.

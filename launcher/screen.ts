@@ -12,6 +12,9 @@ const howToGet = {
 /** Where the demo looks for the petstore unless it is told another place. */
 const DEFAULT_URL = "http://127.0.0.1:8080";
 
+// Whoever read it may have gone, which is no reason to end.
+process.stderr.on("error", () => {});
+
 /** One line or several. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);
 

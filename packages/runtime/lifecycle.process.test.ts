@@ -109,6 +109,23 @@ describe("under the launcher", () => {
     expect(it.output()).not.toContain("ready at");
   });
 
+  test("goes on stopping when the launcher says so, too, or goes", async () => {
+    await using it = child("leisurely", true);
+    await once(it.process, "message");
+    it.process.kill("SIGTERM");
+    await it.printed(/stopping: SIGTERM/);
+    it.process.send({ type: "stop" });
+    it.process.disconnect();
+    expect(await it.ended).toBe(0);
+    expect(it.output()).toContain("stopped");
+  });
+
+  test("ends when the launcher was gone before it was up", async () => {
+    await using it = child("late", true);
+    it.process.disconnect();
+    expect(await it.ended).toBe(0);
+  });
+
   test("stops when the launcher is gone", async () => {
     await using it = child("well", true);
     await once(it.process, "message");

@@ -37,7 +37,8 @@ export type Command = { readonly type: "stop" } | { readonly type: "crash"; read
  * A failure to start is one line and exit code 1. SIGTERM, SIGINT and SIGHUP stop the process with exit code 0, a second
  * one ends it at once. Under the launcher, which starts processes with an IPC channel, SIGINT and SIGHUP are left to the
  * launcher (a terminal sends them to the whole group), and the process stops when it says so or is gone. An uncaught
- * error is logged and ends the process with exit code 1: its state can't be trusted any more.
+ * error is logged and ends the process with exit code 1: its state can't be trusted any more. What the launcher says, or its end,
+ * is no second signal to a process that stops already: a service manager tells both.
  */
 export async function runProcess(
   open: (stack: AsyncDisposableStack, waitsFor: WaitsFor) => Promise<Running>,
@@ -54,8 +55,9 @@ export async function runProcess(
   process.once("uncaughtException", crash); // unhandled rejections among them
 
   let stopping = false;
-  const stop = async (why: string, code: number) => {
-    if (stopping) process.exit(code);
+  const stop: Stop = async (why, codeIfAgain) => {
+    if (stopping && codeIfAgain === undefined) return;
+    if (stopping) process.exit(codeIfAgain);
     stopping = true;
     log?.info(`stopping: ${why}`);
     setTimeout(() => {
@@ -83,13 +85,19 @@ export async function runProcess(
   }
 }
 
-function onEnd(stop: (why: string, code: number) => void): void {
+/** With what code the process ends at once where it stops already; undefined where it goes on stopping. */
+type Stop = (why: string, codeIfAgain?: number) => void;
+
+function onEnd(stop: Stop): void {
   const launched = process.send !== undefined;
   process.on("SIGTERM", () => stop("SIGTERM", 143));
   process.on("SIGINT", () => launched || stop("SIGINT", 130));
   process.on("SIGHUP", () => launched || stop("SIGHUP", 129));
-  process.on("message", (command: Command) => command.type === "stop" && stop("the launcher says so", 1));
-  process.on("disconnect", () => stop("the launcher is gone", 1));
+  process.on("message", (command: Command) => command.type === "stop" && stop("the launcher says so"));
+  const gone = () => stop("the launcher is gone");
+  process.on("disconnect", gone);
+  // Unlike a message, that it goes is told to nobody who listens later.
+  if (launched && !process.connected) gone();
 }
 
 async function refuse(error: unknown): Promise<never> {
