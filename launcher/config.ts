@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { BoundSocket } from "node:net";
+import net, { type BoundSocket } from "node:net";
 import { join } from "node:path";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
 import {
@@ -92,8 +92,11 @@ export async function bindSharedPort({ host, port }: NonNullable<LauncherConfig[
   const refuse = (code: string) =>
     new ConfigError([`Can't listen on ${host}:${port}: ${listenAdvice(code, host, port) ?? code}`]);
   let socket: BoundSocket;
+  // Of Node 26.4: older ones have no such export, and would not even start.
+  if (!net.BoundSocket)
+    throw new ConfigError(["Several gateways need Node 26.4 or newer: leave the gateway out of REPLICAS."]);
   try {
-    socket = new BoundSocket({ host: (await lookup(host)).address, port });
+    socket = new net.BoundSocket({ host: (await lookup(host)).address, port });
   } catch (error) {
     throw refuse((error as NodeJS.ErrnoException).code ?? `${error}`);
   }
