@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -68,6 +68,22 @@ test("a file that can't be used is left as it is", async () => {
   expect(code).toBe(1);
   expect(stderr).toContain("it is not JSON");
   expect(await readFile(file, "utf8")).toBe("{");
+});
+
+test("a file keeps who may read it, and a link stays one", async () => {
+  await create();
+  await chmod(file, 0o640);
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) await chown(file, 1000, 1000);
+  const { uid, gid } = await stat(file);
+  const link = `${file}.link`;
+  await symlink(file, link);
+  file = link;
+  expect((await create()).code).toBe(0);
+  expect((await lstat(link)).isSymbolicLink()).toBe(true);
+  expect(JSON.parse(await readFile(file, "utf8")).keys).toHaveLength(2);
+  const now = await stat(file);
+  expect([now.uid, now.gid, now.mode & 0o777]).toEqual([uid, gid, 0o640]);
 });
 
 test("of commands that run at once none undoes what another did", async () => {

@@ -2,7 +2,8 @@
  * `npm run keys -- create | list | rotate | revoke`: the API keys in the file that API_KEYS_FILE names. Running processes
  * notice a change within a second. A key is printed once, when it is made: the file holds no more than a hash of it.
  */
-import { open, readFile, rename, rm } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { type FileHandle, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { getOption } from "@bufbuild/protobuf";
 import {
@@ -111,8 +112,12 @@ async function read(path: string): Promise<KeyFile> {
   }
 }
 
-/** The new file takes the place of the old one at once. While it is written no other command can change the old one. */
-async function change<T extends { content: KeyFile }>(path: string, make: (content: KeyFile) => T): Promise<T> {
+/**
+ * The new file takes the place of the old one at once, with its owner and mode, by which processes may read it. While it is
+ * written no other command can change the old one.
+ */
+async function change<T extends { content: KeyFile }>(named: string, make: (content: KeyFile) => T): Promise<T> {
+  const path = await realpath(named).catch(() => named); // a link stays one
   const next = `${path}.new`;
   const file = await open(next, "wx", 0o600).catch((error) => {
     if (error.code !== "EEXIST") throw new Refused(`${next} can't be written: ${error.message}`);
@@ -120,6 +125,8 @@ async function change<T extends { content: KeyFile }>(path: string, make: (conte
   });
   try {
     const made = make(await read(path));
+    const old = await stat(path).catch(() => undefined);
+    if (old) await keepAccess(file, old, path);
     await file.writeFile(formatKeyFile(made.content));
     await file.sync();
     await rename(next, path);
@@ -129,5 +136,16 @@ async function change<T extends { content: KeyFile }>(path: string, make: (conte
     throw error;
   } finally {
     await file.close();
+  }
+}
+
+async function keepAccess(file: FileHandle, { uid, gid, mode }: Stats, path: string): Promise<void> {
+  try {
+    await file.chown(uid, gid);
+    await file.chmod(mode & 0o777);
+  } catch (error) {
+    throw new Refused(
+      `${path} belongs to another user (${uid}:${gid}), who has to run this: ${(error as Error).message}`,
+    );
   }
 }
