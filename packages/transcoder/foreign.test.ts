@@ -89,6 +89,11 @@ test("a query of every kind of field", async () => {
   );
 });
 
+test("a comma in a text is one, also where there may be several texts", async () => {
+  expect((await call("/books?shelf=3&subject=cats%2C%20dogs&subject=fish")).status).toBe(200);
+  expect(seen.subject).toEqual(["cats, dogs", "fish"]);
+});
+
 test("an additional binding, where what was in the path is a parameter", async () => {
   const { text } = await call("/books?shelf=3");
   expect(seen.shelf).toBe(3n);

@@ -91,6 +91,18 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
     'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" response_body: "parts"}; option (transcoder.v1.operation).location = "/a/{id}";}',
     /location needs/,
   ],
+  WellKnownBody: [
+    'rpc R(Holder) returns (Out) {option (google.api.http) = {post: "/a" body: "timed"};}',
+    /R: for: google.protobuf.Duration is not served as JSON/,
+  ],
+  WellKnownAnswer: [
+    'rpc R(Flat) returns (Holder) {option (google.api.http) = {post: "/a" body: "*"};}',
+    /R: for: google.protobuf.Duration is not served as JSON/,
+  ],
+  Required: [
+    'rpc R(OldHolder) returns (Out) {option (google.api.http) = {post: "/a" body: "old"};}',
+    /R: title is "required" of proto2, which is not served/,
+  ],
   SunsetFirst: [
     'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.operation).deprecation = {deprecated_at: "2021-01-01T00:00:00Z" sunset_at: "2020-01-01T00:00:00Z"};}',
     /a sunset that is not before/,
@@ -100,16 +112,22 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
 describe("refused", () => {
   const services = Object.entries(wrong).map(([name, [rpc]]) => `service ${name} {${rpc}}`);
   const registry = compileProtos({
+    "old.proto": 'syntax = "proto2"; package wrong.v1; message Old { required string title = 1; }',
     "wrong.proto": `syntax = "proto3";
       package wrong.v1;
       import "google/api/annotations.proto";
+      import "google/protobuf/duration.proto";
       import "google/protobuf/field_mask.proto";
+      import "old.proto";
       import "transcoder/v1/annotations.proto";
       message Part { int64 id = 1; }
       message Deep { Part part = 1; }
       message In { int64 id = 1; Part part = 2; }
       message Flat { int64 id = 1; }
       message Masked { Deep deep = 1; google.protobuf.FieldMask update_mask = 2; }
+      message Timed { Timed next = 1; google.protobuf.Duration for = 2; }
+      message Holder { Timed timed = 1; }
+      message OldHolder { Old old = 1; }
       message Out { repeated Part parts = 1; }
       ${services.join("\n")}`,
   });

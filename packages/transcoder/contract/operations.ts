@@ -14,6 +14,7 @@ import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { operation as operationOption, scope, tag } from "../gen/transcoder/v1/annotations_pb.ts";
 import { headerOf, isOutputOnly } from "./fields.ts";
+import { ensureServed } from "./served.ts";
 import { type Stream, streamOf } from "./stream.ts";
 import { linkTo, parseTemplate, type Segment, showTemplate } from "./template.ts";
 
@@ -136,6 +137,8 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   if (stream && (verb !== "GET" || response || successStatus !== 200))
     throw new Error("a stream needs a GET, without response_body and another status");
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
+  for (const field of free) ensureServed(field, true);
+  for (const field of response ? [response] : output.fields) ensureServed(field, false);
   const suffix = index === 0 ? "" : verb.charAt(0) + verb.slice(1).toLowerCase();
   return {
     id: method.localName + suffix,

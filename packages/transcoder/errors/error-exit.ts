@@ -136,8 +136,12 @@ const byFastifyCode: Record<string, HttpError> = {
 };
 
 function fromFastify(thrown: unknown): HttpError {
-  const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
+  const { code, statusCode, message } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown; message?: unknown };
   const known = byFastifyCode[String(code)];
   if (known) return known;
-  return statusCode === 404 ? (byFastifyCode.FST_ERR_BAD_URL as HttpError) : INTERNAL;
+  if (statusCode === 404) return byFastifyCode.FST_ERR_BAD_URL as HttpError;
+  const title = STATUS_CODES[Number(statusCode)];
+  // A fault of the caller's on a route beside the operations, in the words that Fastify would send. A catalogue has no code for it.
+  if (!title || Number(statusCode) < 400 || Number(statusCode) > 499) return INTERNAL;
+  return new HttpError(title.toUpperCase().replaceAll(/\W+/g, "_"), String(message), {}, Number(statusCode));
 }

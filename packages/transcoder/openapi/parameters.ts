@@ -1,12 +1,12 @@
 /** What an operation takes besides its body. */
-import type { DescField } from "@bufbuild/protobuf";
+import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { LAST_EVENT_ID } from "../request/resume.ts";
 import { lastEventId } from "./events.ts";
 import type { JsonObject } from "./json.ts";
-import type { Schemas } from "./schemas.ts";
+import { isRequired, type Schemas } from "./schemas.ts";
 import { scalarSchema } from "./values.ts";
 
 /** The parameters of an operation; those that many have in common are references to `commonParameters`. */
@@ -56,12 +56,13 @@ function parameter(
   more: JsonObject,
 ): JsonObject {
   const { description, ...schema } = schemas.field(field, "input");
-  const commas = field.fieldKind === "list" ? " Repeatable, also separated by commas." : "";
+  const commas = field.scalar === ScalarType.STRING ? "" : ", also separated by commas";
+  const repeatable = field.fieldKind === "list" ? ` Repeatable${commas}.` : "";
   return {
     name,
     in: place,
-    required: place === "path" ? true : undefined,
-    description: description === undefined ? undefined : `${description}${commas}`,
+    required: place === "path" || isRequired(field, true) ? true : undefined,
+    description: description === undefined ? undefined : `${description}${repeatable}`,
     schema: isClamped(field) ? unlimited(schema, field) : schema,
     ...more,
   };

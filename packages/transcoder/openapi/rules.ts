@@ -4,6 +4,7 @@ import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import {
   type FieldRules,
   file_buf_validate_validate,
+  Ignore,
   predefined,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { JsonObject } from "./json.ts";
@@ -22,7 +23,7 @@ const keywords: Readonly<Record<string, (value: unknown) => JsonObject>> = {
   len: (value) => ({ minLength: Number(value), maxLength: Number(value) }),
   min_len: (value) => ({ minLength: Number(value) }),
   max_len: (value) => ({ maxLength: Number(value) }),
-  pattern: (value) => ({ pattern: value as string }),
+  pattern: (value) => (isPortable(value as string) ? { pattern: value as string } : {}),
   min_items: (value) => ({ minItems: Number(value) }),
   max_items: (value) => ({ maxItems: Number(value) }),
   unique: (value) => ({ uniqueItems: value as boolean }),
@@ -31,11 +32,12 @@ const keywords: Readonly<Record<string, (value: unknown) => JsonObject>> = {
 };
 
 /** Keywords for a field's value; those for the items of a list are not among them. */
-export function ruleKeywords({ type, cel }: FieldRules, rulesFiles: readonly DescFile[]): JsonObject {
+export function ruleKeywords({ type, cel, ignore }: FieldRules, rulesFiles: readonly DescFile[]): JsonObject {
+  // Beside what the rules say, zero is accepted, which no keyword says.
+  if (ignore !== Ignore.UNSPECIFIED) return {};
   if (type.case === undefined) return withPatterns({}, cel.map(patternOf));
   const rules = reflect(descOf(type.value), type.value);
-  // Of an enum and of what is no JSON number or string, other rules make the schema.
-  const given = type.case === "enum" || type.case === "timestamp" ? [] : rules.fields.filter((f) => rules.isSet(f));
+  const given = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
   const own = given.flatMap((field) => {
     const value = plain(rules.get(field));
     return keywords[field.name]?.(isInteger(type.case) && typeof value === "number" ? BigInt(value) : value) ?? [];
@@ -43,6 +45,9 @@ export function ruleKeywords({ type, cel }: FieldRules, rulesFiles: readonly Des
   const patterns = [...cel.map(patternOf), ...predefinedRules(rules, rulesFiles).map(patternOf)];
   return withPatterns(Object.assign({}, ...own), patterns);
 }
+
+/** Their rules are not about what JSON has in their place: names, a text with a date, base64. */
+const SHOWN_OTHERWISE: readonly string[] = ["enum", "timestamp", "bytes"];
 
 const ruleTypes = new Map(file_buf_validate_validate.messages.map((desc) => [desc.typeName, desc]));
 
@@ -73,7 +78,18 @@ function predefinedRules(rules: ReflectMessage, files: readonly DescFile[]): rea
 /** A rule that is nothing but a match is a pattern. RE2's syntax, where JSON Schema has it too, means the same. */
 function patternOf({ expression }: Rule): string | undefined {
   const literal = /^this\.matches\('((?:[^'\\]|\\.)*)'\)$/.exec(expression)?.[1];
-  return literal?.replace(/\\(.)/g, "$1");
+  const pattern = literal?.replace(/\\(.)/g, "$1");
+  return pattern !== undefined && isPortable(pattern) ? pattern : undefined;
+}
+
+/** Whether JSON Schema, whose patterns are those of ECMA-262, has it too: RE2 knows more. */
+function isPortable(pattern: string): boolean {
+  try {
+    new RegExp(pattern, "u");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function withPatterns(schema: JsonObject, found: readonly (string | undefined)[]): JsonObject {

@@ -45,8 +45,9 @@ export function createSchemas({ docs, files, examples = {}, patchExamples = {} }
 
   function message(desc: DescMessage, direction: Direction): JsonObject {
     if (isTimestamp(desc)) return timestampSchema;
-    if (direction === "input") inputs.add(desc);
-    return refer(desc.name, desc.typeName, () => {
+    const isNewInput = direction === "input" && !inputs.has(desc);
+    if (isNewInput) inputs.add(desc);
+    const reference = refer(desc.name, desc.typeName, () => {
       const required = membersOf(desc).filter((member) => isRequired(member, inputs.has(desc)));
       return described(desc, {
         type: "object",
@@ -55,6 +56,9 @@ export function createSchemas({ docs, files, examples = {}, patchExamples = {} }
         examples: examples[desc.typeName],
       });
     });
+    // What it holds may be known as an output.
+    if (isNewInput) for (const member of membersOf(desc)) if (member.message) message(member.message, direction);
+    return reference;
   }
 
   const mergePatch = (desc: DescMessage): JsonObject =>
@@ -131,8 +135,8 @@ const properties = (desc: DescMessage, schema: (member: DescField) => JsonObject
 const names = (fields: readonly DescField[]): string[] | undefined =>
   fields.length === 0 ? undefined : fields.map(({ jsonName }) => jsonName);
 
-/** On output a field without presence is always there. */
-function isRequired(field: DescField, isInput: boolean): boolean {
+/** On output a field without presence is always there; that an enum never says "unspecified" is the service's promise. */
+export function isRequired(field: DescField, isInput: boolean): boolean {
   if (isInput) return hasOption(field, fieldRules) && getOption(field, fieldRules).required;
   return field.presence === FeatureSet_FieldPresence.IMPLICIT && !field.oneof;
 }

@@ -118,8 +118,6 @@ function messageReader(desc: DescMessage, shown = desc): Read {
   compiled.set(desc, byShown);
   const known = byShown.get(shown);
   if (known) return known;
-  if (desc.typeName.startsWith("google.protobuf."))
-    throw new Error(`${desc.typeName} is not served as JSON; of the well-known types, Timestamp is`);
   let readMembers: ReadMembers | undefined;
   const read: Read = (value, handling) => {
     const message = create(desc);

@@ -1,5 +1,5 @@
 /** Query strings: what they hold, and how parameters become fields. */
-import type { DescField, Message } from "@bufbuild/protobuf";
+import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
@@ -38,8 +38,8 @@ function decode(text: string): string {
 export type ReadQuery = (parameters: Parameters, target: Message, strict: boolean) => void;
 
 /**
- * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas. Unknown ones are
- * ignored, or errors when `strict`.
+ * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas, but for texts, in which a
+ * comma is one. Unknown ones are ignored, or errors when `strict`.
  */
 export function queryReader({ query, paging }: Operation): ReadQuery {
   const known = new Map(query.map((field) => [field.jsonName, { field, read: valueReader(field) }]));
@@ -57,7 +57,7 @@ export function queryReader({ query, paging }: Operation): ReadQuery {
       seen.add(name);
       if (value === "" && field === paging?.pageToken) continue;
       try {
-        assign(target, field, field.fieldKind === "list" ? value.split(",").map(read) : read(value));
+        assign(target, field, field.fieldKind === "list" ? itemsIn(value, field).map(read) : read(value));
       } catch (error) {
         if (!(error instanceof SchemaError)) throw error;
         throw wrong(error.message, field === paging?.pageToken ? "INVALID_PAGE_TOKEN" : "INVALID_QUERY");
@@ -65,6 +65,9 @@ export function queryReader({ query, paging }: Operation): ReadQuery {
     }
   };
 }
+
+const itemsIn = (value: string, { scalar }: DescField): string[] =>
+  scalar === ScalarType.STRING ? [value] : value.split(",");
 
 function valueReader(field: DescField): (text: string) => unknown {
   const read = field.enum ? enumFromJson(field.enum) : scalarFromText(field.scalar as never, isClamped(field));

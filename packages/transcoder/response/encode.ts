@@ -32,8 +32,6 @@ const compiled = new WeakMap<DescMessage, Write>();
 function compileMessage(desc: DescMessage): Write {
   const known = compiled.get(desc);
   if (known) return known;
-  if (desc.typeName.startsWith("google.protobuf."))
-    throw new Error(`${desc.typeName} is not served as JSON; of the well-known types, Timestamp is`);
   let members: { field: DescField; head: string; write: Write }[] | undefined;
   const writer = (message: Message) => {
     // Late, for a message may hold itself. Fields that travel as headers are no members.

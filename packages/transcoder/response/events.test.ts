@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { operationsOf } from "../contract/operations.ts";
 import type { Stream } from "../contract/stream.ts";
-import { compileNews, serviceOf } from "../testdata/compile.ts";
+import { compileNews, compileProtos, serviceOf } from "../testdata/compile.ts";
 import { eventFormats, eventReader } from "./events.ts";
 
 const [serverSentEvents, linesOfJson] = eventFormats as [(typeof eventFormats)[0], (typeof eventFormats)[0]];
@@ -81,6 +81,29 @@ describe("server-sent events", () => {
     expect(heartbeat).toBe(": heartbeat\nid: p2\n\n");
     expect(readEvents([Buffer.from(heartbeat)])).toEqual({ events: [], ids: ["p2"], others: [] });
     expect(serverSentEvents.event(tell({ alive: true }))).toBe(serverSentEvents.heartbeat);
+  });
+
+  test("an id that may be left out, and is, says nothing", () => {
+    const registry = compileProtos({
+      "ticks.proto": `syntax = "proto3";
+        package ticks.v1;
+        import "google/api/annotations.proto";
+        import "transcoder/v1/annotations.proto";
+        message WatchRequest {}
+        message Tick { optional string place = 1; int32 number = 2; }
+        service Ticks {
+          rpc Watch(WatchRequest) returns (stream Tick) {
+            option (google.api.http) = {get: "/ticks"};
+            option (transcoder.v1.stream) = {id: "place" event: "place"};
+          }
+        }`,
+    });
+    const [operation] = operationsOf(serviceOf(registry, "ticks.v1.Ticks"));
+    const told = eventReader(operation?.stream as Stream)(
+      create(operation?.method.output as never, { number: 7 } as never),
+    );
+    expect(serverSentEvents.event(told)).toBe('data: {"number":7}\n\n');
+    expect(linesOfJson.event(told)).toBe('{"data":{"number":7}}\n');
   });
 
   test("without options a response is the data of an event without id and name", () => {

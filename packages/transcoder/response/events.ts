@@ -79,7 +79,7 @@ const nameIn = (data: Message, { event }: EventData): string =>
   event ? plain(event.name, contentOf(data, event)) : "";
 
 /** An id or a name can't be written with a line break in it, and a reader ignores an id with U+0000. */
-function plain(name: string, value: string): string {
+function plain(name: string, value: string | undefined = ""): string {
   if (/[\0\r\n]/.test(value)) throw new Error(`${name} has a line break or U+0000 in it`);
   return value;
 }

@@ -182,6 +182,15 @@ describe("on a server", () => {
     const init = { method: "POST", body: '{"a":1}', headers: { "content-type": "application/json" } };
     expect((await call("/own", init)).record()).toEqual({ a: 1 });
     expect((await call("/own")).record()).toMatchObject({ code: "METHOD_NOT_ALLOWED" });
+    expect((await call("/own", { ...init, body: "{" })).record()).toMatchObject({ code: "BAD_REQUEST", status: 400 });
+  });
+
+  test("a route that takes whatever follows takes nothing, too", async () => {
+    const call = await start({}, {}, async (app) => {
+      app.get("/files/*", async ({ params }) => params);
+    });
+    expect((await call("/files/a/b")).record()).toEqual({ "*": "a/b" });
+    expect((await call("/files/")).record()).toEqual({ "*": "" });
   });
 });
 

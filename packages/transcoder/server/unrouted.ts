@@ -42,9 +42,10 @@ export function answerUnrouted(app: FastifyInstance): void {
   });
 }
 
-/** Fastify lets a parameter be empty, as in "/books/". */
+/** Fastify lets a parameter be empty, as in "/books/". What a route takes whole ("*") may be. */
 function hasEmptyParameter({ params }: FastifyRequest): boolean {
-  for (const name in params as Record<string, string>) if ((params as Record<string, string>)[name] === "") return true;
+  for (const name in params as Record<string, string>)
+    if ((params as Record<string, string>)[name] === "" && name !== "*") return true;
   return false;
 }
 

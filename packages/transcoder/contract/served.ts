@@ -1,0 +1,17 @@
+/** What can't be served as JSON, found out at the start and not with the first request. */
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence, TimestampSchema } from "@bufbuild/protobuf/wkt";
+
+const WELL_KNOWN = "google.protobuf.";
+
+/** Looks through a field and all that it holds. @throws Error that names what is in the way */
+export function ensureServed(field: DescField, isInput: boolean, seen = new Set<DescMessage>()): void {
+  if (isInput && field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED)
+    throw new Error(`${field.name} is "required" of proto2, which is not served: use the rule of buf.validate`);
+  const { message } = field;
+  if (!message || seen.has(message) || message.typeName === TimestampSchema.typeName) return;
+  if (message.typeName.startsWith(WELL_KNOWN))
+    throw new Error(`${field.name}: ${message.typeName} is not served as JSON; of the well-known types, Timestamp is`);
+  seen.add(message);
+  for (const member of message.fields) ensureServed(member, isInput, seen);
+}
