@@ -307,3 +307,19 @@ test("an answer that its client takes bit by bit arrives whole with CONNECT behi
   socket.write(`${get("a")}CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n`);
   expect((await text(socket)).match(/x/g)).toHaveLength(parts.length * 256 * 1024);
 });
+
+test.each([
+  ["behind one request", 1, 50_000],
+  ["behind as many as are read ahead", 9, 400],
+])("a body that has arrived %s is read", async (_, count, size) => {
+  const { open } = await started(async (request, response) => {
+    await sleep(3);
+    response.end(`${(await buffer(request)).length} `);
+  });
+  for (let i = 0; i < 20; i++) {
+    const socket = open();
+    const head = `POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: ${size}\r\n\r\n`;
+    socket.write(many(count) + head + "x".repeat(size));
+    expect(await text(socket)).toContain(`${size} `);
+  }
+});

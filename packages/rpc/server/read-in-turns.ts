@@ -143,8 +143,11 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
 
   function step(): void {
     const [first] = unanswered;
-    if (first && !first.begun) begin(first);
-    else if (refuse) return;
+    if (first && !first.begun) {
+      begin(first);
+      // Its body may be there already, and nothing else would read on.
+      if (!first.request.complete) queue();
+    } else if (refuse) return;
     else if (!paused && !isOver() && unanswered.length < PIPELINED_REQUESTS && socket.readableLength > 0) {
       readSlice();
       if (socket.readableLength > 0) queue();
