@@ -111,6 +111,7 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits, clock: Cl
     for (const answer of watched) {
       const { taker, dueAt } = answer;
       if (dueAt > now) {
+        stopLooking(); // one that was set for an answer of this round
         timer = setTimeout(look, dueAt - now).unref();
         return;
       }

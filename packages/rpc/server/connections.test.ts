@@ -269,6 +269,22 @@ describe("answers that wait", () => {
     expect(socket.destroyed).toBe(true);
   });
 
+  test("are looked at by one timer, however many clients take a part of them each time", () => {
+    const { connect, request } = guarded({ writeMs: 1000 });
+    const sockets = Array.from({ length: 5 }, () => {
+      const socket = connect();
+      request(socket).response.end(100);
+      vi.advanceTimersByTime(10);
+      return socket;
+    });
+    for (let i = 0; i < 20; i++) {
+      for (const { _handle } of sockets) _handle.bytesWritten++;
+      vi.advanceTimersByTime(1000);
+    }
+    expect(sockets.some(({ destroyed }) => destroyed)).toBe(false);
+    expect(vi.getTimerCount()).toBe(1);
+  });
+
   test("a part of one write is seen to be taken", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");

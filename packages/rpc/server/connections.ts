@@ -48,6 +48,7 @@ export interface Connections {
 }
 
 interface Connection extends Taker {
+  taken: () => number;
   readonly address: string;
   isPeer: boolean;
   /** It has proved so by itself, whatever its requests show. */
@@ -77,6 +78,23 @@ export const isProven = (request: IncomingMessage): boolean => connectionOf(requ
  * up within 14 seconds where nothing is on its way to it; else the system tries for as long as it is set to.
  */
 const PROBE = { enable: true, initialDelay: 5_000, interval: 3_000, count: 3 };
+
+/**
+ * From now on the client of a connection takes what is data, by that count. Of all bytes only those count that it took while some
+ * waited in the socket: who opens no window of HTTP/2 is sent frames all the same.
+ */
+export function countData(socket: Socket, dataTaken: () => number): void {
+  const connection = (socket as Marked)[KEY];
+  if (!connection) return;
+  const { taken } = connection;
+  let [before, waits, meanwhile] = [taken(), false, 0];
+  connection.taken = () => {
+    const now = taken();
+    if (waits) meanwhile += now - before;
+    [before, waits] = [now, socket.writableLength > 0];
+    return meanwhile + dataTaken();
+  };
+}
 
 /**
  * A request is answered by a stream, of which there are no more than so many: it takes nothing any more of what is shared

@@ -256,6 +256,18 @@ describe("answers that nobody takes", () => {
     expect(waiting()).toBe(0);
   });
 
+  test("behind a window that is never opened are given up in time, whatever else is sent", async () => {
+    const { handler, waiting } = pages();
+    const { port, othersAreServed } = await started(handler, { writeMs: 300 });
+    const hostile = rawHttp2(port, { own: settings([INITIAL_WINDOW_SIZE, 0]) });
+    hostile.send(headers(1));
+    const pings = setInterval(() => hostile.send(ping()), 20);
+    onTestFinished(() => clearInterval(pings));
+    await hostile.closed;
+    await othersAreServed();
+    expect(waiting()).toBe(0);
+  });
+
   test.each([
     ["HTTP/1.1", Buffer.from("GET / HTTP/1.1\r\nhost: a\r\n\r\n")],
     [

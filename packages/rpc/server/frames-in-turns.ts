@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { callerNetwork } from "./caller-network.ts";
+import { countDataBytes } from "./data-bytes.ts";
 import type { Turns } from "./turns.ts";
 
 const NOTHING = Buffer.alloc(0);
@@ -27,6 +28,8 @@ export interface FramesInTurns {
   begin(request: () => void): void;
   /** It takes no turns any more: from now on it is given what it has sent at once. */
   trust(): void;
+  /** Bytes of answers that the system has taken, without what the protocol itself needs. */
+  dataTaken(): number;
 }
 
 /**
@@ -50,6 +53,8 @@ class SlicedSocket extends Duplex implements FramesInTurns {
   #isWanted = false;
   #isTrusted = false;
   #waiting = 0;
+  readonly #dataBytes = countDataBytes();
+  #dataTaken = 0;
 
   constructor(socket: Socket, turns: Turns) {
     super();
@@ -66,6 +71,10 @@ class SlicedSocket extends Duplex implements FramesInTurns {
       if (this.#waiting-- === WAITING_REQUESTS) this.#readOn();
       request();
     });
+  }
+
+  dataTaken(): number {
+    return this.#dataTaken;
   }
 
   trust(): void {
@@ -100,13 +109,21 @@ class SlicedSocket extends Duplex implements FramesInTurns {
     this.#readOn();
   }
 
-  override _write(chunk: Buffer, encoding: BufferEncoding, done: Done): void {
-    this.socket.write(chunk, encoding, done);
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
+    this.#send(chunk, done);
   }
 
   // Each frame of node's is two parts, and each part would be a write of its own to the socket.
   override _writev(parts: { readonly chunk: Buffer }[], done: Done): void {
-    this.socket.write(Buffer.concat(parts.map(({ chunk }) => chunk)), done);
+    this.#send(Buffer.concat(parts.map(({ chunk }) => chunk)), done);
+  }
+
+  #send(bytes: Buffer, done: Done): void {
+    const data = this.#dataBytes(bytes);
+    this.socket.write(bytes, (error) => {
+      this.#dataTaken += data;
+      done(error);
+    });
   }
 
   override _final(done: Done): void {

@@ -7,7 +7,13 @@ import type { Socket } from "node:net";
 import { hostProblem } from "connect-transcoder/request/host";
 import type { HostCheck } from "./allowed-hosts.ts";
 import { callerNetwork } from "./caller-network.ts";
-import { type ConnectionLimits, defaultConnectionLimits, type GuardOptions, guardConnections } from "./connections.ts";
+import {
+  type ConnectionLimits,
+  countData,
+  defaultConnectionLimits,
+  type GuardOptions,
+  guardConnections,
+} from "./connections.ts";
 import { framesInTurns } from "./frames-in-turns.ts";
 import { createHandshakes, type Secure, type ServerTls } from "./handshakes.ts";
 import { createLimitedHttp2 } from "./limited-http2.ts";
@@ -111,6 +117,7 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
     // An HTTP/1.1 client that has ended its side still gets its answer; an HTTP/2 connection is over then.
     socket.allowHalfOpen = false;
     const frames = framesInTurns(socket, turns);
+    countData(socket, () => frames.dataTaken());
     // At once.
     http2.once("session", (session) => {
       taken(session, socket, frames);
