@@ -45,7 +45,7 @@ export const petstoreConsole =
       done();
     });
     app.get(`${basePath}/`, async (request, reply) => {
-      reply.header("vary", "Accept");
+      varyBy(reply, "Accept");
       if (!isForPeople(request)) throw notForPrograms;
       // Asked for again each time, for it names the files of one version.
       reply.headers({ etag, "cache-control": "no-cache" });
@@ -55,7 +55,7 @@ export const petstoreConsole =
     // Whatever the page names is relative to it.
     if (basePath)
       app.get(basePath, async (request, reply) => {
-        reply.header("vary", "Accept");
+        varyBy(reply, "Accept");
         if (!isForPeople(request)) throw notForPrograms;
         return reply.redirect(`${basePath}/`, 308);
       });
@@ -65,7 +65,8 @@ export const petstoreConsole =
       const packed = await readFile(join(dir, "assets", `${name}.gz`));
       app.get(`${basePath}/console/${name}`, async (request, reply) => {
         // Its name changes with it.
-        reply.headers({ "cache-control": "public, max-age=31536000, immutable", vary: "Accept-Encoding" });
+        reply.header("cache-control", "public, max-age=31536000, immutable");
+        varyBy(reply, "Accept-Encoding");
         return sendPacked(request, reply.type(TYPES[extname(name)] ?? "application/octet-stream"), file, packed);
       });
     }
@@ -78,6 +79,12 @@ const notForPrograms = new HttpError(
   "ROUTE_NOT_FOUND",
   "There is only the console here, for browsers (Accept: text/html).",
 );
+
+/** Beside what others vary by, such as the Origin. */
+function varyBy(reply: FastifyReply, field: string): void {
+  const others = reply.getHeader("vary");
+  reply.header("vary", others === undefined ? field : `${others}, ${field}`);
+}
 
 /** RFC 9110, 13.1.2: whether the browser has it already. */
 function holds({ headers }: FastifyRequest, etag: string): boolean {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rpcError } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { petstoreConsole } from "./console.ts";
 import { cors } from "./cors.ts";
 import { startGateway } from "./testing.ts";
 
@@ -20,7 +21,10 @@ describe("pages of other origins", () => {
   let open: Awaited<ReturnType<typeof startGateway>>;
   let shut: typeof open;
   beforeAll(async () => {
-    open = await startGateway(PetService, implementation as never, { everywhere: cors([origin]) });
+    open = await startGateway(PetService, implementation as never, {
+      everywhere: cors([origin]),
+      plugins: [petstoreConsole({ basePath: "" })],
+    });
     shut = await startGateway(PetService, implementation as never, { everywhere: cors([]) });
   });
   afterAll(() => Promise.all([open.app.close(), shut.app.close()]));
@@ -44,6 +48,7 @@ describe("pages of other origins", () => {
     expect(await vary("/pets/1")).toBe("Origin, Accept");
     expect(await vary("/pets/404", { headers: { origin } })).toBe("Origin, Accept");
     expect(await vary("/nowhere")).toBe("Origin, Accept");
+    expect(await vary("/", { headers: { origin, accept: "text/html" } })).toBe("Origin, Accept");
     expect(await vary("/pets/1", preflight)).toBe("Origin");
     expect((await shut.call("/pets/1", { headers: { origin } })).headers.get("vary")).toBe("Accept");
   });
