@@ -19,6 +19,7 @@ export default defineConfig({
     // Generous: the tests must pass on a slow machine, and none of them measures time.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
     // More than there are cores: much of the time is waiting, for elections, for pauses, for processes that start.
     maxWorkers: availableParallelism() + 1,
     reporters: ["default", mongodReporter(), ...(process.env.CI === "true" ? ["json"] : [])],

@@ -107,7 +107,8 @@ test("behind a prefix the page is found without its slash, and there is none els
     "/",
     "/api/console/",
     "/api/console/nothing.js",
-    "/api/console/..%2fconsole.ts",
+    "/api/console/../index.html",
+    "/api/console/..%2findex.html",
     "/api/index.html",
   ])
     expect([path, JSON.parse((await gateway.call(path)).text)]).toEqual([path, expect.objectContaining(record)]);

@@ -38,19 +38,14 @@ test("pauses a quarter more or less", async () => {
   expect([await pausesWith(() => 0), await pausesWith(() => 0.5)]).toEqual([[750], [1000]]);
 });
 
-test("one run at a time", async () => {
-  let most = 0;
-  let running = 0;
-  const { pauses } = worker(async () => {
-    most = Math.max(most, ++running);
-    await delay(5);
-    running--;
-  });
-  for (let i = 0; i < 3; i++) {
-    await delay(10);
-    pauses.at(-1)?.end();
-  }
-  expect(most).toBe(1);
+test("one run at a time: the pause begins when it is over", async () => {
+  const { promise: run, resolve: end } = Promise.withResolvers<void>();
+  const { pauses } = worker(() => run);
+  await turn();
+  expect(pauses).toEqual([]);
+  end();
+  await turn();
+  expect(pauses).toHaveLength(1);
 });
 
 test("one failure is nothing, a second in a row is told once, and recovery too; the worker goes on", async () => {

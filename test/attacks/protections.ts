@@ -23,9 +23,14 @@ export const protections = {
     protection: "Callers show an API key or an access token, of which only hashes and public keys are kept",
     trials: [
       trial(
-        "no credential, a bad, expired or revoked one, at every RPC and operation over every protocol",
+        "no credential, a bad or expired one, at every RPC over every protocol",
         "test/api/access-matrix.test.ts",
-        "the matrix has every RPC that is not internal, each with a scope",
+        "at the service",
+      ),
+      trial(
+        "the same at every operation, and at every RPC past the gateway",
+        "test/api/access-matrix.test.ts",
+        "through the gateway",
       ),
       trial(
         "a token that is unsigned, or signed with HS256 by the public key",
@@ -102,6 +107,11 @@ export const protections = {
       trial("naming another caller in a header", "test/api/callers.test.ts", "a stranger can't name another caller"),
       trial(
         "setting the headers of the petstore's own processes",
+        "gateway/rpc-endpoint.test.ts",
+        "headers that only the petstore may set are its own",
+      ),
+      trial(
+        "the same at a service, with a secret that is guessed",
         "test/attacks/hostile-input.test.ts",
         "headers that only the petstore's processes may set are not believed",
       ),
@@ -511,8 +521,8 @@ export const protections = {
     trials: [
       trial(
         "a document that was damaged or forged in the database",
-        "packages/store/document/corrupt.test.ts",
-        "only what can't be read is left out: any other failure is one",
+        "test/faults/corrupt-documents.test.ts",
+        "lists go on without it, page by page and in both orders",
       ),
     ],
   },
