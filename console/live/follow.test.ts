@@ -131,6 +131,22 @@ test("who may not read all kinds of records is told of the others, at once", asy
   expect(pauses).toHaveLength(1);
 });
 
+test("who may not read a kind any more finds out which, and is told of the others", async () => {
+  const { seen } = await follow(
+    [told("1"), { error: { code: "PERMISSION_DENIED", message: "" } }],
+    [lacks("order")],
+    [told("2")],
+  );
+  expect(seen.filter((each) => !/live|reconnecting|lost/.test(each))).toEqual([
+    "open ",
+    "take 1",
+    "open 1",
+    "deny order",
+    "open 1 pet,category,inventory",
+    "take 2",
+  ]);
+});
+
 test("who may read none is refused, and is not asked for what was not asked for", async () => {
   const { seen } = await follow([lacks("pet")], [lacks("category")], [lacks("order")], [lacks("inventory")], []);
   expect(seen.filter((each) => !each.startsWith("open"))).toEqual([

@@ -64,6 +64,8 @@ export function createFollowing(options: FollowOptions): Following {
     let isNew = lastId === "";
     for await (const { id, event, error } of heard((own) => open(kinds, lastId, own), signal, sleep)) {
       if (signal.aborted) return;
+      // Which scope is missing, only the answer to the next request says.
+      if (error?.code === "PERMISSION_DENIED") return;
       if (error) throw new Refusal(error.code, error.message);
       if (id === undefined) continue;
       began();

@@ -1,6 +1,6 @@
 import type { PetstoreError } from "@petstore/client";
 import { expect, test } from "vitest";
-import { fieldErrors, InvalidInput, integer, integer32 } from "./field-errors.ts";
+import { dateTime, fieldErrors, InvalidInput, integer, integer32 } from "./field-errors.ts";
 import { createKeys } from "./idempotency-key.ts";
 
 const failed = (reason: string, more: object = {}) =>
@@ -38,4 +38,10 @@ test("a form that is sent again has the same key, with other values another one"
     "2",
     "3",
   ]);
+});
+
+test("a date is one that a timestamp can be", () => {
+  expect(dateTime("shipDate", "2027-12-31T23:59Z").toISOString()).toBe("2027-12-31T23:59:00.000Z");
+  for (const text of ["20266-01-01T00:00Z", "+020266-01-01T00:00Z", "0000-06-01T00:00Z", "soon"])
+    expect(() => dateTime("shipDate", text), text).toThrow(InvalidInput);
 });

@@ -26,6 +26,15 @@ export function integer32(field: string, text: string): number {
   return Number(value);
 }
 
+/** A date and time as a browser's field gives it, in the time zone of the browser. @throws InvalidInput */
+export function dateTime(field: string, text: string): Date {
+  const date = new Date(text);
+  // Others are no timestamps (google.protobuf.Timestamp), and a browser lets people type them.
+  const year = date.getUTCFullYear();
+  if (!(year >= 1 && year <= 9999)) throw new InvalidInput(field, "must be a date in the years 1 to 9999");
+  return date;
+}
+
 /**
  * The violations by field, such as "pet.category_id" for the field `categoryId`; and other reasons, where `fieldOf` says which
  * field they are about. Empty when it is about none of these fields.

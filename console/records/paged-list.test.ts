@@ -1,7 +1,8 @@
 import type { Category } from "@petstore/client";
 import { afterEach, expect, test, vi } from "vitest";
 import { liveState } from "../live/state.ts";
-import { createPagedList } from "./paged-list.ts";
+import { tell } from "./changes.ts";
+import { createPagedList, MAX_NEWCOMERS } from "./paged-list.ts";
 
 afterEach(() => {
   liveState.value = "connecting";
@@ -28,5 +29,28 @@ test("a list that could not be read while the petstore was away is read once it 
   liveState.value = "reconnecting";
   liveState.value = "live";
   expect(read).toHaveBeenCalledTimes(2);
+  list.close();
+});
+
+test("a list to which many records come is read again, and holds no more than a page and so many", async () => {
+  const read = vi.fn(async () => ({ items: [{ id: 1n }] as Category[], nextPageToken: "more" }));
+  const list = createPagedList<"category">({
+    kind: "category",
+    read,
+    idOf: ({ id }: Category) => id,
+    etagOf: ({ etag }: Category) => etag,
+    matches: () => true,
+    isAscending: false,
+  });
+  let most = 0;
+  for (let i = 0; i < 1000; i++) {
+    await vi.waitUntil(() => !list.isLoading.value, { timeout: 50_000, interval: 1 });
+    const record = { id: BigInt(i + 2), name: "dogs", etag: '"1"' } as Category;
+    tell({ kind: "category", record, isDeleted: false, isOwn: true } as never);
+    most = Math.max(most, list.listing.value?.items.length ?? 0);
+  }
+  expect(read.mock.calls.length).toBeGreaterThan(2);
+  expect(most).toBeLessThanOrEqual(MAX_NEWCOMERS + 2);
+  expect(list.marks.value.size).toBeLessThanOrEqual(MAX_NEWCOMERS + 2);
   list.close();
 });

@@ -35,6 +35,9 @@ export interface PagedList<T> {
   close(): void;
 }
 
+/** Records that may come to a list by being told of, before it is read again as far as one page. */
+export const MAX_NEWCOMERS = 300;
+
 export function createPagedList<K extends Kind>(options: PagedListOptions<K>): PagedList<Kinds[K]> {
   type T = Kinds[K];
   const { kind, read, idOf } = options;
@@ -46,6 +49,8 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
   let reading = new AbortController();
   /** What was told since the page was asked for: nobody knows whether the page has it. */
   let meanwhile: News<K>[] = [];
+  /** Records when it was read last. */
+  let size = 0;
 
   async function load(pageToken: string, before: readonly T[]): Promise<void> {
     reading.abort();
@@ -59,9 +64,11 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
       nextPageToken = page.nextPageToken;
       const known = new Set(page.items.map(idOf));
       const items = [...before.filter((item) => !known.has(idOf(item))), ...page.items];
+      size = items.length;
       const read_ = { items, isWhole: page.nextPageToken === "" };
       batch(() => {
         listing.value = meanwhile.reduce<Listing<T>>((all, news) => applyChange(all, news, options), read_);
+        if (before.length === 0) marks.value = new Map();
         error.value = undefined;
       });
     } catch (thrown) {
@@ -74,7 +81,7 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
   const hear = (news: News) => {
     if (news.kind !== kind) return;
     const own = news as unknown as News<K>;
-    meanwhile.push(own);
+    if (isLoading.peek()) meanwhile.push(own);
     const before = listing.value;
     if (!before) return;
     const after = applyChange(before, own, options);
@@ -87,6 +94,9 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
       const times = (marks.value.get(id)?.times ?? 0) + 1;
       marks.value = new Map(marks.value).set(id, { what: isNew ? "new" : "changed", times });
     });
+    if (after.items.length <= size + MAX_NEWCOMERS || isLoading.peek()) return;
+    size = after.items.length; // should it fail, it is tried again after as many more
+    void refresh();
   };
 
   const refresh = () => load("", []);

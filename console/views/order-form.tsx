@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Pet } from "@petstore/client";
 import { useMemo } from "preact/hooks";
 import { notify } from "../notices.ts";
-import { integer, integer32 } from "../parts/field-errors.ts";
+import { dateTime, integer, integer32 } from "../parts/field-errors.ts";
 import { type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
 import { petstore } from "../petstore.ts";
@@ -61,6 +61,6 @@ export function OrderForm({ pet, onClose }: OrderFormProps) {
 const orderOf = ({ petId = "", quantity = "", shipDate = "", complete }: Values) => ({
   ...(petId !== "" && { petId: integer("petId", petId) }),
   ...(quantity !== "" && { quantity: integer32("quantity", quantity) }),
-  ...(shipDate !== "" && { shipDate: timestampFromDate(new Date(shipDate)) }),
+  ...(shipDate !== "" && { shipDate: timestampFromDate(dateTime("shipDate", shipDate)) }),
   ...(complete === "true" && { complete: true }),
 });

@@ -27,7 +27,7 @@ while read -r event; do
     ;;
   *'"status":"pending"'*)
     echo 'Rex is pending'
-    curl -sSf -X PATCH --json '{"complete": true}' -o /dev/null "$petstore$order"
+    curl -sSf -X PATCH --json '{"complete": true}' -o /dev/null "$petstore/store/orders/${order##*/}"
     ;;
   *'"status":"sold"'*)
     echo 'Rex is sold'
