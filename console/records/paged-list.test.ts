@@ -8,10 +8,8 @@ afterEach(() => {
   liveState.value = "connecting";
 });
 
-test("a list that could not be read while the petstore was away is read once it is back", async () => {
-  const answers = [Promise.reject(new Error("away")), Promise.resolve({ items: [{ id: 1n }], nextPageToken: "" })];
-  const read = vi.fn(() => answers.shift() as never);
-  const list = createPagedList<"category">({
+const listOf = (read: () => Promise<{ items: Category[]; nextPageToken: string }>) =>
+  createPagedList<"category">({
     kind: "category",
     read,
     idOf: ({ id }: Category) => id,
@@ -19,6 +17,11 @@ test("a list that could not be read while the petstore was away is read once it 
     matches: () => true,
     isAscending: false,
   });
+
+test("a list that could not be read while the petstore was away is read once it is back", async () => {
+  const answers = [Promise.reject(new Error("away")), Promise.resolve({ items: [{ id: 1n }], nextPageToken: "" })];
+  const read = vi.fn(() => answers.shift() as never);
+  const list = listOf(read);
   await vi.waitUntil(() => list.error.value, { timeout: 50_000 });
   liveState.value = "reconnecting";
   expect(read).toHaveBeenCalledTimes(1);
@@ -34,14 +37,7 @@ test("a list that could not be read while the petstore was away is read once it 
 
 test("a list to which many records come is read again, and holds no more than a page and so many", async () => {
   const read = vi.fn(async () => ({ items: [{ id: 1n }] as Category[], nextPageToken: "more" }));
-  const list = createPagedList<"category">({
-    kind: "category",
-    read,
-    idOf: ({ id }: Category) => id,
-    etagOf: ({ etag }: Category) => etag,
-    matches: () => true,
-    isAscending: false,
-  });
+  const list = listOf(read);
   let most = 0;
   for (let i = 0; i < 1000; i++) {
     await vi.waitUntil(() => !list.isLoading.value, { timeout: 50_000, interval: 1 });
