@@ -7,6 +7,7 @@ import {
   bytesTaken,
   type ConnectionLimits,
   countAsStream,
+  countData,
   defaultConnectionLimits,
   guardConnections,
 } from "./connections.ts";
@@ -267,6 +268,24 @@ describe("answers that wait", () => {
     expect(socket.destroyed).toBe(false);
     vi.advanceTimersByTime(1000);
     expect(socket.destroyed).toBe(true);
+  });
+
+  test("go on for a client of HTTP/2 that takes a part of one write each time, and not for frames beside it", () => {
+    const { connect, request } = guarded({ writeMs: 1000 });
+    const [slow, hostile] = [connect(), connect()].map((socket) => {
+      const waiting = Object.assign(socket, { writableLength: 0 });
+      countData(waiting as never, () => 0);
+      request(socket).response.end(100);
+      return waiting;
+    }) as [{ writableLength: number } & ReturnType<typeof connect>, ReturnType<typeof connect>];
+    slow.writableLength = 100; // what the window lets through is written a little later
+    for (let i = 0; i < 9; i++) {
+      for (const { _handle } of [slow, hostile]) _handle.bytesWritten += 10;
+      vi.advanceTimersByTime(1000);
+    }
+    expect([slow.destroyed, hostile.destroyed]).toEqual([false, true]);
+    vi.advanceTimersByTime(1000);
+    expect(slow.destroyed).toBe(true);
   });
 
   test("are looked at by one timer, however many clients take a part of them each time", () => {

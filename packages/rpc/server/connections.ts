@@ -81,7 +81,7 @@ const PROBE = { enable: true, initialDelay: 5_000, interval: 3_000, count: 3 };
 
 /**
  * From now on the client of a connection takes what is data, by that count. Of all bytes only those count that it took while some
- * waited in the socket: who opens no window of HTTP/2 is sent frames all the same.
+ * waited in the socket, as a large window lets them: who opens no window of HTTP/2 is sent frames all the same.
  */
 export function countData(socket: Socket, dataTaken: () => number): void {
   const connection = (socket as Marked)[KEY];
@@ -90,8 +90,9 @@ export function countData(socket: Socket, dataTaken: () => number): void {
   let [before, waits, meanwhile] = [taken(), false, 0];
   connection.taken = () => {
     const now = taken();
-    if (waits) meanwhile += now - before;
-    [before, waits] = [now, socket.writableLength > 0];
+    const waitsNow = socket.writableLength > 0;
+    if (waits || waitsNow) meanwhile += now - before;
+    [before, waits] = [now, waitsNow];
     return meanwhile + dataTaken();
   };
 }
