@@ -46,7 +46,7 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
     const config = launcherConfig();
     const { environment, sharedPort, dataDir, endsWithParent, lameDuckMs } = config;
     stopLimitMs += lameDuckMs;
-    if (endsWithParent) whenOrphaned(() => stop("npm is gone: stopping", 0));
+    if (endsWithParent) whenOrphaned(() => isStopping() || stop("npm is gone: stopping", 0));
     if (dataDir !== undefined) await checkDataDir(dataDir);
     const shared = sharedPort && (await bindSharedPort(sharedPort));
     for (const program of programs(config)) {
@@ -62,7 +62,7 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
 }
 
 /** Looks whether the parent has changed: there is no event for it. */
-function whenOrphaned(end: () => void): void {
+function whenOrphaned(end: () => unknown): void {
   const parent = process.ppid;
   const watch = setInterval(() => {
     if (process.ppid === parent) return;

@@ -120,6 +120,19 @@ describe("under the launcher", () => {
     expect(it.output()).toContain("stopped");
   });
 
+  test("goes on stopping when a signal comes behind what the launcher says, and ends at once with the second", async () => {
+    await using it = child("stubborn", true);
+    await once(it.process, "message");
+    it.process.send({ type: "stop" });
+    await it.printed(/stopping: the launcher says so/);
+    it.process.kill("SIGTERM");
+    expect(await Promise.race([it.ended, new Promise((resolve) => setTimeout(resolve, 300, "goes on"))])).toBe(
+      "goes on",
+    );
+    it.process.kill("SIGTERM");
+    expect(await it.ended).toBe(143);
+  });
+
   test("ends when the launcher was gone before it was up", async () => {
     await using it = child("late", true);
     it.process.disconnect();

@@ -38,7 +38,7 @@ export type Command = { readonly type: "stop" } | { readonly type: "crash"; read
  * one ends it at once. Under the launcher, which starts processes with an IPC channel, SIGINT and SIGHUP are left to the
  * launcher (a terminal sends them to the whole group), and the process stops when it says so or is gone. An uncaught
  * error is logged and ends the process with exit code 1: its state can't be trusted any more. What the launcher says, or its end,
- * is no second signal to a process that stops already: a service manager tells both.
+ * is no signal, the first or the second: a service manager tells both, in any order.
  */
 export async function runProcess(
   open: (stack: AsyncDisposableStack, waitsFor: WaitsFor) => Promise<Running>,
@@ -54,10 +54,11 @@ export async function runProcess(
   };
   process.once("uncaughtException", crash); // unhandled rejections among them
 
-  let stopping = false;
+  let [stopping, signalled] = [false, false];
   const stop: Stop = async (why, codeIfAgain) => {
-    if (stopping && codeIfAgain === undefined) return;
-    if (stopping) process.exit(codeIfAgain);
+    if (signalled && codeIfAgain !== undefined) process.exit(codeIfAgain);
+    signalled ||= codeIfAgain !== undefined;
+    if (stopping) return;
     stopping = true;
     log?.info(`stopping: ${why}`);
     setTimeout(() => {
@@ -85,7 +86,7 @@ export async function runProcess(
   }
 }
 
-/** With what code the process ends at once where it stops already; undefined where it goes on stopping. */
+/** Of a signal: with what code the process ends at once where it has had one before. */
 type Stop = (why: string, codeIfAgain?: number) => void;
 
 function onEnd(stop: Stop): void {
