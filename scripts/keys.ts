@@ -141,11 +141,12 @@ async function change<T extends { content: KeyFile }>(named: string, make: (cont
 
 async function keepAccess(file: FileHandle, { uid, gid, mode }: Stats, path: string): Promise<void> {
   try {
-    await file.chown(uid, gid);
+    const own = await file.stat();
+    if (own.uid !== uid || own.gid !== gid) await file.chown(uid, gid);
     await file.chmod(mode & 0o777);
   } catch (error) {
     throw new Refused(
-      `${path} belongs to another user (${uid}:${gid}), who has to run this: ${(error as Error).message}`,
+      `${path} belongs to user ${uid} and group ${gid}, to whom it has to stay. Who can't give it to them can't change it: ${(error as Error).message}`,
     );
   }
 }

@@ -92,7 +92,9 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
       const id = idOf(own.record);
       const isNew = !before.items.some((item) => idOf(item) === id);
       const times = (marks.value.get(id)?.times ?? 0) + 1;
-      marks.value = new Map(marks.value).set(id, { what: isNew ? "new" : "changed", times });
+      const all = new Map(marks.value).set(id, { what: isNew ? "new" : "changed", times });
+      if (!after.items.some((item) => idOf(item) === id)) all.delete(id);
+      marks.value = all;
     });
     if (after.items.length <= size + MAX_NEWCOMERS || isLoading.peek()) return;
     size = after.items.length; // should it fail, it is tried again after as many more

@@ -138,7 +138,7 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
     throw new Error("a stream needs a GET, without response_body and another status");
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
   for (const field of free) ensureServed(field, true);
-  for (const field of response ? [response] : output.fields) ensureServed(field, false);
+  for (const field of response ? [response] : toldBy(stream, output)) ensureServed(field, false);
   const suffix = index === 0 ? "" : verb.charAt(0) + verb.slice(1).toLowerCase();
   return {
     id: method.localName + suffix,
@@ -165,6 +165,10 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
     scope: getOption(method, scope),
   };
 }
+
+/** Of a response of a stream no more is told than its data. */
+const toldBy = (stream: Stream | undefined, output: DescMessage): readonly DescField[] =>
+  stream?.data.flatMap(({ field }) => field ?? output.fields) ?? output.fields;
 
 const recordOf = (response: DescField | undefined, whole: DescMessage | undefined): DescMessage | undefined =>
   response ? (response.fieldKind === "message" ? response.message : undefined) : whole;
