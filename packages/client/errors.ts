@@ -1,4 +1,5 @@
 /** What calls reject with: an error whose `reason` says what happened, and by which TypeScript knows what else it has. */
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { ViolationsSchema } from "./gen/buf/validate/validate_pb.ts";
 import { ErrorInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
@@ -67,11 +68,22 @@ async function* withErrorsOf<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
   }
 }
 
-/** The PetstoreError for whatever a transport threw. */
-export function petstoreError(thrown: unknown): PetstoreError {
+/**
+ * The PetstoreError for whatever a transport threw, for the request where it is known: without an answer it may be one that
+ * can't be encoded, such as a quantity of 1.5. It was not sent then.
+ */
+export function petstoreError(
+  thrown: unknown,
+  sent?: { desc: DescMessage; init: MessageInitShape<DescMessage> },
+): PetstoreError {
   if (isPetstoreError(thrown)) return thrown;
   const cause = ConnectError.from(thrown);
   const reason = reasonOf(cause);
+  const why = reason === "UNREACHABLE" && sent && whyNotEncoded(sent.desc, sent.init);
+  if (why) {
+    const own = { name: "PetstoreError", reason: "VALIDATION_FAILED", violations: [{ field: "", message: why }] };
+    return Object.assign(new Error(why, { cause }), own) as unknown as PetstoreError;
+  }
   const message = reason === "UNRECOGNIZED" ? `${told(cause)}: ${cause.rawMessage}` : cause.rawMessage;
   const own = {
     name: "PetstoreError",
@@ -81,6 +93,15 @@ export function petstoreError(thrown: unknown): PetstoreError {
     ...(isBusy(reason) && { retryAfterMs: retryAfterOf(cause) }),
   };
   return Object.assign(new Error(message, { cause }), own) as PetstoreError;
+}
+
+function whyNotEncoded(desc: DescMessage, init: MessageInitShape<DescMessage>): string | undefined {
+  try {
+    toBinary(desc, create(desc, init));
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 const isBusy = (reason: Reason): reason is Busy => ["OVERLOADED", "RATE_LIMITED", "UNAVAILABLE"].includes(reason);

@@ -1,7 +1,11 @@
 /** A stream for as long as it says anything. */
+import { Code, ConnectError } from "@connectrpc/connect";
 
 /** The petstore says something every 15 s. A stream that was silent for three times as long is dead. */
 const SILENCE_MS = 45_000;
+
+// Not as if somebody had cancelled it.
+const silent = () => new ConnectError(`nothing came for ${SILENCE_MS / 1000} s`, Code.Unavailable);
 
 /** What a stream says, until it has said nothing for too long. However it is left, it is closed. */
 export async function* heard<M>(
@@ -14,7 +18,7 @@ export async function* heard<M>(
     const stream = open(signal ? AbortSignal.any([signal, over.signal]) : over.signal)[Symbol.asyncIterator]();
     for (;;) {
       const answered = new AbortController();
-      void sleep(SILENCE_MS, answered.signal).then(() => answered.signal.aborted || over.abort());
+      void sleep(SILENCE_MS, answered.signal).then(() => answered.signal.aborted || over.abort(silent()));
       const next = await stream.next().finally(() => answered.abort());
       if (next.done) return;
       yield next.value;

@@ -1,5 +1,13 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, createRouterTransport, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  createRouterTransport,
+  type HandlerContext,
+  type ServiceImpl,
+  type Transport,
+} from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test, vi } from "vitest";
 import { isPetstoreError, type PetstoreError } from "./errors.ts";
 import { failure } from "./fixtures/failure.ts";
@@ -10,7 +18,7 @@ import {
   type ListPetsResponseSchema,
   PetService,
 } from "./gen/petstore/pet/v1/pet_service_pb.ts";
-import { createPetstore } from "./petstore.ts";
+import { createPetstore, petstoreWith } from "./petstore.ts";
 
 const petstoreOf = (service: Partial<ServiceImpl<typeof PetService>>, credential?: () => string) =>
   createPetstore({
@@ -151,6 +159,33 @@ describe("what is safe to repeat is repeated", () => {
     expect(asked).toEqual([said]);
   });
 
+  test("not when the caller goes in a pause, and what it is told is that", async () => {
+    const gone = new AbortController();
+    const transport = createRouterTransport(({ service }) => service(PetService, { getPet: failing(busy()) }));
+    const sleep = async () => gone.abort();
+    const { pets } = petstoreWith({ transport }, { clock: () => 0, random: () => 0, sleep });
+    expect((await caught(pets.getPet({ petId: 1n }, { signal: gone.signal }))).reason).toBe("CANCELLED");
+  });
+
+  test("over a transport that is of a class, streams too", async () => {
+    const routed = createRouterTransport(({ service }) =>
+      service(PetService, {
+        async *watchPets() {
+          yield { resumeToken: "here", response: { case: "heartbeat", value: {} } };
+        },
+      }),
+    );
+    class Own {
+      unary: Transport["unary"] = (...call) => routed.unary(...call);
+      stream(...call: Parameters<Transport["stream"]>) {
+        return routed.stream(...call);
+      }
+    }
+    const { pets } = createPetstore({ transport: new Own() as unknown as Transport });
+    for await (const { resumeToken } of pets.watchPets({})) expect(resumeToken).toBe("here");
+    expect.assertions(1);
+  });
+
   test("not after the caller has gone", async () => {
     const gone = new AbortController();
     const getPet = vi.fn(() => {
@@ -165,6 +200,26 @@ describe("what is safe to repeat is repeated", () => {
 });
 
 describe("errors", () => {
+  test("a request that can't be encoded is told as that, and nothing is sent or tried again", async () => {
+    let asked = 0;
+    const transport = createConnectTransport({
+      baseUrl: "http://127.0.0.1:1",
+      httpVersion: "1.1",
+      interceptors: [
+        (next) => (request) => {
+          asked++;
+          return next(request);
+        },
+      ],
+    });
+    const call = createPetstore({ transport }).orders.createOrder({ order: { petId: 1n, quantity: 1.5 } });
+    expect(await caught(call)).toMatchObject({
+      reason: "VALIDATION_FAILED",
+      violations: [{ field: "", message: expect.stringContaining("quantity") }],
+    });
+    expect(asked).toBeLessThanOrEqual(1);
+  });
+
   const reasonOf = async (error: ConnectError) =>
     caught(petstoreOf({ deletePet: failing(error) }).pets.deletePet({ petId: 1n }));
 

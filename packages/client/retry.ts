@@ -1,7 +1,7 @@
 /** Calls again what is safe to call again. */
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
-import type { Transport } from "@connectrpc/connect";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { type PetstoreError, petstoreError } from "./errors.ts";
 
 const MAX_ATTEMPTS = 4;
@@ -23,7 +23,7 @@ export interface RetryDeps {
  * (full jitter), never shorter than the petstore asks for. What would not be over before the call's deadline is not tried.
  */
 export const withRetry = (next: Transport, { clock, random, sleep }: RetryDeps): Transport => ({
-  ...next,
+  stream: (...call) => next.stream(...call), // not copied: a transport may be of a class
   async unary(method, signal, timeoutMs, header, input, contextValues) {
     const keyed = withKey(method, input);
     const isRepeatable = method.idempotency === Level.NO_SIDE_EFFECTS || hasKey(method);
@@ -33,13 +33,13 @@ export const withRetry = (next: Transport, { clock, random, sleep }: RetryDeps):
       try {
         return await next.unary(method, signal, leftMs, header, keyed, contextValues);
       } catch (thrown) {
-        const error = petstoreError(thrown);
+        const error = petstoreError(thrown, { desc: method.input, init: keyed });
         const jitter = random() * FIRST_PAUSE_MS * 2 ** attempt;
         const pauseMs = Math.max(jitter, ("retryAfterMs" in error && error.retryAfterMs) || 0);
         const isWorthIt = attempt < MAX_ATTEMPTS && passes(error, isRepeatable) && clock() + pauseMs < deadline;
         if (!isWorthIt || signal?.aborted) throw error;
         await sleep(pauseMs, signal);
-        if (signal?.aborted) throw error;
+        if (signal?.aborted) throw petstoreError(ConnectError.from(signal.reason, Code.Canceled));
       }
     }
   },

@@ -257,6 +257,13 @@ describe("a watch ends", () => {
     expect(asked).toHaveLength(4);
   });
 
+  test("after four attempts when nothing was ever heard, which is no cancellation", async () => {
+    const pauses: number[] = [];
+    const sleep = async (ms: number) => void (ms !== SILENCE_MS && pauses.push(ms)); // what is silent is so at once
+    expect((await caught(petsOf(saying([]), { ...deps(), sleep }).watch())).reason).toBe("UNREACHABLE");
+    expect(pauses).toHaveLength(3);
+  });
+
   test("and its stream with it, when its loop is left", async () => {
     const closed = Promise.withResolvers<void>();
     const { serve } = inTurn(async function* (_, context) {
