@@ -35,6 +35,15 @@ test("a child that dies at start says why, and is not restarted", async () => {
   expect(await lines(0)).toEqual([]);
 });
 
+test("a child that can't even be made ends a start in words, and not this process", async () => {
+  const child = supervise(
+    { name: "quiet", kind: "quiet", args: [script], environment: { BROKEN: "a\0b" } },
+    { environment: {}, say: () => {} },
+  );
+  await expect(child.ready).rejects.toThrow(/^quiet: .*null bytes/);
+  await child.stop();
+});
+
 test("the backoff grows up to a limit while a child keeps crashing", async () => {
   const { child, lines } = supervised("throw"); // is ready, then crashes
   expect(await child.ready).toBe("http://127.0.0.1/quiet");

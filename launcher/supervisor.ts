@@ -66,10 +66,16 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
   async function runOnce(again: boolean): Promise<{ why: string; steady: boolean }> {
     let readyAt: number | undefined;
     let refusal: string | undefined;
-    const child = spawn(process.execPath, program.args, {
-      env: { ...surroundings.environment, ...program.environment, ...(socket && { LISTEN_FDS: "1" }) },
-      stdio: ["ignore", "inherit", "inherit", ...(socket ? [socket.fd()] : []), "ipc"],
-    });
+    let child: ChildProcess;
+    try {
+      child = spawn(process.execPath, program.args, {
+        env: { ...surroundings.environment, ...program.environment, ...(socket && { LISTEN_FDS: "1" }) },
+        stdio: ["ignore", "inherit", "inherit", ...(socket ? [socket.fd()] : []), "ipc"],
+      });
+    } catch (error) {
+      // Of what the system can lack, node throws some, such as memory, and emits the rest as an event.
+      return { why: (error as Error).message, steady: false };
+    }
     current = child;
     if (program.goesFirst && child.pid !== undefined) tryPriority(child.pid, constants.priority.PRIORITY_HIGH);
     child.on("message", (report: Report) => {

@@ -23,6 +23,7 @@ test("everything but the secret has a default", () => {
       inventory: ["http://127.0.0.1:8084"],
     },
     auth: undefined,
+    loopbackOnly: true,
     allowedHosts: [],
     tls: undefined,
     internalTls: undefined,

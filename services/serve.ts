@@ -87,7 +87,8 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     limits: {
       ...defaultLimits,
       ...config.connections,
-      peerStreams: Math.max(defaultLimits.peerStreams, config.streams.streams),
+      // More than there may be of one gateway: one too many has to arrive to be refused, and not wait at the caller for ever.
+      peerStreams: 2 * Math.max(defaultLimits.peerStreams, config.streams.streams),
     },
     allowedHosts: config.allowedHosts,
     tls,

@@ -186,6 +186,11 @@ describe("a status from Inventory", () => {
   test.each([deleted, voided])("of a pet that is $state is accepted, and changes nothing", (pet) => {
     expect(applyStatus(1n, stock("pending", 99))(pet)).toEqual(untouched);
   });
+  test("of a pet that is being deleted is stored later, if the pet stays", () => {
+    const deleting: PetDoc = { ...active, op: 5, pending: true, intent: { op: 5, delete: true } };
+    expect(() => applyStatus(1n, stock("pending", 11))(deleting)).toThrow(reason("CONCURRENT_UPDATE"));
+    expect(applyStatus(1n, stock("available", 10))(deleting)).toEqual(untouched);
+  });
   test("of a pet that is unwritten is an error, for it may be written later", () => {
     expect(() => applyStatus(1n, stock("pending", 1))(undefined)).toThrow(reason("PET_NOT_FOUND"));
   });

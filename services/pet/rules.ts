@@ -148,13 +148,17 @@ export const dropIntent =
 
 const withoutIntent = { intent: undefined, joining: undefined, pending: undefined } as const;
 
-/** Stores a status that Inventory publishes, if it is newer. A tombstone is left as it is. */
+/**
+ * Stores a status that Inventory publishes, if it is newer. A tombstone is left as it is. A pet that is being deleted may be
+ * gone for others already, so nothing is told of it any more: where its deletion is refused, Inventory publishes again.
+ */
 export const applyStatus =
   (id: bigint, stock: NumberedStatus): Rule<void> =>
   (doc) => {
     if (!doc) throw petNotFound(id);
     const newStatus = newer(doc, stock);
     if (doc.state === "ABORTED" || doc.state === "DELETED" || newStatus.status === undefined) return keep(undefined);
+    if (doc.intent?.delete) throw new DomainError("CONCURRENT_UPDATE", "The pet is just being deleted.");
     return put(doc.state === "CREATING" ? { ...doc, ...newStatus } : succeed(doc, newStatus, shown), undefined);
   };
 

@@ -33,6 +33,9 @@ export function withCaller<T extends Saga, I extends Indexes<T>, V>(collection: 
   };
 }
 
-/** The same call, on behalf of the caller that began what is pending in the document. */
+/**
+ * The same call, on behalf of the caller that began what is pending in the document. Where that is its own caller it is the
+ * same object: by that the store knows a call that it has let in (`store/engine/admission.ts`).
+ */
 export const onBehalfOf = <B extends CallContext>({ caller }: Saga, callContext: B): B =>
-  caller === undefined ? callContext : { ...callContext, caller };
+  caller === undefined || caller === callContext.caller ? callContext : { ...callContext, caller };
