@@ -1,5 +1,6 @@
 # One image for every process of the petstore. Without a command it runs all five on the embedded store:
-#   docker run -p 127.0.0.1:8080:8080 -e HOST=0.0.0.0 -e ALLOW_UNAUTHENTICATED=beyond-loopback -v petstore:/data petstore
+#   docker run -p 127.0.0.1:8080:8080 -e HOST=0.0.0.0 -e ALLOW_UNAUTHENTICATED=beyond-loopback -e ALLOWED_HOSTS=localhost \
+#     -v petstore:/data petstore
 # docker-compose.yml runs each in a container of its own, on MongoDB.
 
 # The Node of package.json, so npm need not install it: --omit=optional leaves it out below.

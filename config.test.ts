@@ -85,6 +85,8 @@ describe("who may call", () => {
   test.each([
     ["https://login.example/jwks", true],
     ["http://127.0.0.1:9000/jwks", true],
+    ["http://[::1]:9000/jwks", true],
+    ["http://[::2]/jwks", false],
     ["/etc/petstore/jwks.json", true],
     ["http://login.example/jwks", false],
     ["http://127.0.0.1.example/jwks", false],

@@ -70,6 +70,8 @@ export interface ProcessConfig {
   readonly peerNames: readonly string[];
   /** How callers from outside show who they are; undefined when nobody is asked. */
   readonly auth: AuthConfig | undefined;
+  /** Nobody is asked, and nobody said that other machines may call it all the same. */
+  readonly loopbackOnly: boolean;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly connections: ConnectionLimits;
@@ -101,7 +103,9 @@ const keysPlace: Kind<string> = kind(
   (place) => {
     if (!/^\w+:\/\//.test(place)) return place;
     const { protocol, hostname } = URL.parse(place) ?? {};
-    return protocol === "https:" || (protocol === "http:" && isLoopback(hostname ?? "")) ? place : undefined;
+    return protocol === "https:" || (protocol === "http:" && isLoopback(hostname?.replace(/^\[|\]$/g, "") ?? ""))
+      ? place
+      : undefined;
   },
 );
 
@@ -175,6 +179,13 @@ export const processSettings = {
   WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultConnectionLimits.writeMs),
 };
 
+/** What would open it to other machines, and how it would not. */
+export const asksNobody = (what: string, name: ProcessName, instead: string): ConfigError =>
+  new ConfigError([
+    `${what} would let other machines call ${name} without credentials: ask for them with AUTH_MODE, ` +
+      `${instead}, or set ALLOW_UNAUTHENTICATED=beyond-loopback if that is what you want.`,
+  ]);
+
 /** The common part of a configuration. `terminal` says whether the log goes to one. Throws `ConfigError`. */
 export function processConfig(
   values: Values<typeof processSettings>,
@@ -182,12 +193,8 @@ export function processConfig(
   terminal: boolean,
 ): ProcessConfig {
   const auth = authConfig(values);
-  if (!isLoopback(values.HOST) && auth === undefined && values.ALLOW_UNAUTHENTICATED === undefined) {
-    throw new ConfigError([
-      `HOST=${values.HOST} would let other machines call ${name} without credentials: ask for them with AUTH_MODE, ` +
-        "use HOST=127.0.0.1, or set ALLOW_UNAUTHENTICATED=beyond-loopback if that is what you want.",
-    ]);
-  }
+  const loopbackOnly = auth === undefined && values.ALLOW_UNAUTHENTICATED === undefined;
+  if (loopbackOnly && !isLoopback(values.HOST)) throw asksNobody(`HOST=${values.HOST}`, name, "use HOST=127.0.0.1");
   const { REPLICAS, REPLICA = 1, PORT_BASE } = values;
   const highest = Math.max(...processNames.map((each) => portOf(each, PORT_BASE, replicasOf(REPLICAS, each))));
   if (highest > MAX_PORT) {
@@ -223,6 +230,7 @@ export function processConfig(
     internalTls,
     peerNames: values.INTERNAL_TLS_NAMES,
     auth,
+    loopbackOnly,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (terminal ? "pretty" : "json"),
     connections: {

@@ -75,6 +75,18 @@ test("LISTEN_FDS: listens on the socket that it is started with, where connectio
   expect(await once(second, "exit")).toEqual([0, null]);
 }, 60_000);
 
+test("LISTEN_FDS: a socket that other machines reach is refused where nobody is asked who calls", async () => {
+  using socket = new BoundSocket({ host: "0.0.0.0" });
+  const { child, stderr } = await run({ LISTEN_FDS: "1" }, undefined, socket.fd());
+  if (child.exitCode === null) await once(child, "exit");
+  expect(child.exitCode).toBe(1);
+  expect(await stderr).toContain("the socket of LISTEN_FDS, on 0.0.0.0, would let other machines call gateway");
+  const told = { LISTEN_FDS: "1", LAME_DUCK: "0s", ALLOW_UNAUTHENTICATED: "beyond-loopback" };
+  const { child: open } = await run(told, "ready at", socket.fd());
+  open.kill("SIGTERM");
+  expect(await once(open, "exit")).toEqual([0, null]);
+}, 60_000);
+
 test("LISTEN_FDS without a socket is a problem of the variable", async () => {
   expect(await refusal({ LISTEN_FDS: "1" })).toMatch(/LISTEN_FDS=1 says that descriptor 3 is a socket/);
 }, 60_000);

@@ -382,8 +382,13 @@ describe("where callers are asked who they are", () => {
     for (const { operationId, security, responses } of operationsIn(made)) {
       // Events need the scopes of the types that are asked for.
       expect(security[0][schemes[0] ?? ""]).toHaveLength(operationId === "watchEvents" ? 0 : 1);
-      expect(Object.keys(responses)).toEqual(expect.arrayContaining(["401", "403"]));
+      // Who guesses is refused after some wrong credentials, whatever rates there are.
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(["401", "403", "429"]));
     }
+    // A key may have a rate of its own, of which its answers tell.
+    const rates = auth.apiKeysFile === undefined ? undefined : expect.objectContaining({ required: false });
+    expect(made.components.headers.RateLimit).toEqual(rates);
+    expect(made.components.headers["RateLimit-Policy"]).toEqual(rates);
     const { headers } = made.components.responses.Unauthenticated;
     expect(headers["WWW-Authenticate"]).toEqual({ $ref: "#/components/headers/WWW-Authenticate" });
     expect(made.components.headers["WWW-Authenticate"]).toBeDefined();

@@ -37,29 +37,34 @@ export function petstoreDocument({
       contact: "The petstore authors",
       basePath,
       requestMs: limits.requestMs,
-      everywhere: rate && { errors: ["RATE_LIMITED"], headers: rateHeaderObjects(rate) },
+      everywhere: (rate || auth) && { errors: ["RATE_LIMITED"], headers: rateHeaderObjects(rate, auth) },
     },
   );
 }
 
-const rateHeaderObjects = (rate: Rate): Record<string, JsonObject> => ({
-  "RateLimit-Policy": {
-    description:
+/** Without a rate for all, a key may have one of its own. */
+function rateHeaderObjects(rate: Rate | undefined, auth: GatewayConfig["auth"]): Record<string, JsonObject> {
+  if (!rate && auth?.apiKeysFile === undefined) return {};
+  const header = (description: string, example: (rate: Rate) => string, pattern?: string): JsonObject => ({
+    description,
+    required: rate !== undefined,
+    schema: { type: "string", pattern },
+    example: rate && example(rate),
+  });
+  return {
+    "RateLimit-Policy": header(
       "How much a caller may send: `q` requests in each window of `w` seconds, all callers of an address together where " +
-      "nobody is asked who calls. Not more than `burst` at once, where that is said " +
-      "(draft-ietf-httpapi-ratelimit-headers-10).",
-    required: true,
-    schema: { type: "string" },
-    example: ratePolicy(rate),
-  },
-  RateLimit: {
-    description:
+        "nobody is asked who calls. Not more than `burst` at once, where that is said " +
+        "(draft-ietf-httpapi-ratelimit-headers-10).",
+      ratePolicy,
+    ),
+    RateLimit: header(
       "What remains of it: `r` requests could be sent at once; after `t` seconds it is as if none had been sent.",
-    required: true,
-    schema: { type: "string", pattern: '^"default";r=\\d+;t=\\d+$' },
-    example: `"default";r=${rate.burst - 1};t=${Math.ceil(rate.windowMs / rate.requests / 1000)}`,
-  },
-});
+      ({ burst, windowMs, requests }) => `"default";r=${burst - 1};t=${Math.ceil(windowMs / requests / 1000)}`,
+      '^"default";r=\\d+;t=\\d+$',
+    ),
+  };
+}
 
 const KEY = "An API key, such as psk_<id>_<secret>.";
 const TOKEN = "An access token (RFC 9068).";

@@ -129,13 +129,17 @@ export function toRpcError(thrown: unknown, context: HandlerContext): ConnectErr
         ? new HttpError(said, thrown.rawMessage)
         : unexplained(thrown, isSafe(context.method));
   const { record, headers } = failureOf(error, request.id);
-  const metadata = request.answer?.headersSent ? context.responseTrailer : context.responseHeader;
-  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
   const isOurs = !said && !(thrown instanceof HttpError);
   request.log[isOurs && !context.signal.aborted ? "warn" : "debug"]({ err: thrown }, record.code);
-  if (!(thrown instanceof ConnectError && said)) return rpcError(record.code as Reason, record.message, thrown);
-  thrown.details = thrown.details.map(legible);
-  return thrown;
+  const isTold = thrown instanceof ConnectError && said !== undefined;
+  const told = isTold ? thrown : rpcError(record.code as Reason, record.message, thrown);
+  if (isTold) told.details = told.details.map(legible);
+  const metadata = request.answer?.headersSent ? context.responseTrailer : context.responseHeader;
+  for (const [name, value] of Object.entries(headers)) {
+    metadata.set(name, value);
+    told.metadata.delete(name); // it would be said twice
+  }
+  return told;
 }
 
 const legibleTypes = new Map<string, DescMessage>(

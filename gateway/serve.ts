@@ -1,10 +1,11 @@
 /** Puts the gateway together: transports, both endpoints, the console, the document, health. */
-
+import type { AddressInfo } from "node:net";
 import { createAdmission } from "@petstore/rpc/admission/admission";
 import { withAdmission } from "@petstore/rpc/admission/transport";
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
+import { isLoopback } from "@petstore/rpc/server/allowed-hosts";
 import { listen, origin } from "@petstore/rpc/server/listen";
 import { openTls } from "@petstore/rpc/tls/open";
 import { realTime } from "@petstore/runtime/clock";
@@ -14,7 +15,7 @@ import { createLogger } from "@petstore/runtime/log";
 import { effectiveDates, jsonText, operationsOf } from "connect-transcoder";
 import { errorSource, errors } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
-import { listenAdvice } from "../config.ts";
+import { asksNobody, listenAdvice } from "../config.ts";
 import { buildGateway, TITLE } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
@@ -81,6 +82,10 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   stack.defer(() => closing.close());
   await app.ready();
   const port = await listen(app.server, config, listenAdvice);
+  // A socket that it is started with is bound to whatever whoever made it chose.
+  const { address = config.host } = app.server.address() as AddressInfo;
+  if (config.loopbackOnly && !isLoopback(address))
+    throw asksNobody(`the socket of LISTEN_FDS, on ${address},`, "gateway", "bind it to 127.0.0.1");
   return { log, url: origin(config.host, port, tls && "https") + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 

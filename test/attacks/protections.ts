@@ -166,6 +166,11 @@ export const protections = {
         "orders are placed and completed as if nothing were, while lists come at ten times the peak",
       ),
       trial(
+        "requests that leave no time, so that those of others count as slow",
+        "packages/rpc/admission/admission.test.ts",
+        "what callers leave a call says nothing of what it takes",
+      ),
+      trial(
         "one caller that asks for everything",
         "gateway/overload.test.ts",
         "who asks for everything is refused, and keeps nobody else out",
@@ -239,6 +244,11 @@ export const protections = {
   streams: {
     protection: "Streams have bounds of their own, in all and for each caller, and take nothing of what is for others",
     trials: [
+      trial(
+        "watches of health from one address that leave none to others",
+        "packages/rpc/server/open-streams.test.ts",
+        "of what watches health one network has a quarter, and its streams of other kinds are counted by themselves",
+      ),
       trial(
         "streams without end",
         "packages/rpc/server/open-streams.test.ts",
@@ -403,6 +413,11 @@ export const protections = {
         "gateway/allowed-hosts.test.ts",
         "is refused by another name, before anything is done",
       ),
+      trial(
+        "the same where a container's port is published on loopback",
+        "test/project/containers.test.ts",
+        "%s understands its whole environment",
+      ),
     ],
   },
   browsers: {
@@ -500,6 +515,11 @@ export const protections = {
         "gateway/config.test.ts",
         "listening beyond loopback without credentials has to be asked for in so many words",
       ),
+      trial(
+        "a socket that somebody else bound to all addresses",
+        "gateway/main.process.test.ts",
+        "LISTEN_FDS: a socket that other machines reach is refused where nobody is asked who calls",
+      ),
     ],
   },
   issuer: {
@@ -509,6 +529,11 @@ export const protections = {
         "tokens that make up keys",
         "packages/rpc/auth/tokens.test.ts",
         "tokens with keys that are made up make the issuer be asked once a minute, however many come",
+      ),
+      trial(
+        "a key that was taken back, after nobody came for long",
+        "packages/rpc/auth/tokens.test.ts",
+        "after a long rest nobody is let in by keys that nobody has asked for since",
       ),
     ],
   },

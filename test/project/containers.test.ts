@@ -138,6 +138,8 @@ describe("the processes", () => {
     expect(config.internalSecret?.reveal()).toMatch(/^[0-9a-f]{64}$/);
     expect(config).toMatchObject({ name, host: "0.0.0.0", port });
     for (const service of services) expect(`${config.urls[service]}`).toBe(`http://${service}:${port}`);
+    // What is published answers to no name that a web page could have.
+    expect(config.allowedHosts).toEqual(compose.services[name].ports ? ["localhost"] : undefined);
   });
 
   test("each runs what it is called", () => {

@@ -140,6 +140,22 @@ test("a call that can't be answered in time is hopeless while others wait, and t
   expect(refused).toBeLessThan(100); // it may be faster than it was
 });
 
+test("what callers leave a call says nothing of what it takes", () => {
+  const admission = start();
+  const takes = (ms: number) => {
+    const call = admission.begin(getOrder);
+    admission.advance(ms);
+    admission.end(call, true);
+  };
+  for (let i = 0; i < MEMORY; i++) takes(40);
+  for (let i = 0; i < CALM; i++) admission.begin(getOrder);
+  for (let i = 0; i < 1_000; i++) admission.isHopeless(getOrder, 5);
+  expect(admission.isHopeless(getOrder, 39)).toBe(true);
+  // None of them takes longer than when few were under way, so there is no reason to let in fewer.
+  for (let i = 0; i < 100; i++) takes(40);
+  expect(admission.limit()).toBe(START_LIMIT);
+});
+
 test("the first calls of a process, which take long, make nobody hopeless", () => {
   const admission = start();
   const first = admission.begin(getOrder);

@@ -32,6 +32,8 @@ export interface Admitted {
 interface Kind {
   calmMs: number;
   calmCalls: number;
+  /** Calls whose time would not have been enough. */
+  hopeless: number;
 }
 
 export interface Admission {
@@ -71,7 +73,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
   function kindOf(method: DescMethod): Kind {
     let kind = kinds.get(method);
     if (!kind) {
-      kind = { calmMs: 0, calmCalls: 0 };
+      kind = { calmMs: 0, calmCalls: 0, hopeless: 0 };
       kinds.set(method, kind);
     }
     return kind;
@@ -116,9 +118,8 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
       if (leftMs <= 0) return true;
       const kind = kindOf(method);
       if (underWay < CALM || kind.calmCalls < MEMORY || leftMs >= kind.calmMs) return false;
-      // Of calls that are not made nothing is learned: so in the end one is tried.
-      kind.calmMs = nextCalm(kind.calmMs, MEMORY, leftMs);
-      return true;
+      // It may be faster than it was: so now and then one is tried. What a caller leaves it says nothing of what it takes.
+      return ++kind.hopeless % MEMORY !== 0;
     },
     begin(method) {
       if (underWay === 0 && clock() - restedAt >= WINDOW_MS) limit = Math.max(limit, START_LIMIT);

@@ -25,11 +25,11 @@ const minutes = (count: number) => {
   now += count * 60_000;
 };
 
-function open(config: Partial<TokenConfig> = {}, clock = () => now) {
+function open(config: Partial<TokenConfig> = {}) {
   const log = pino({ level: "info" }, { write: (line: string) => logged.push(line) });
   const algorithms = ["RS256", "ES256", "EdDSA"];
   const all = { issuer: issuer.url, audience: "petstore", jwks: issuer.jwksUrl, algorithms, ...config };
-  return openTokens(all, { errors, clock, wallClock: () => now, log });
+  return openTokens(all, { errors, wallClock: () => now, log });
 }
 /** The words of the refusal. */
 async function refusal(verified: unknown): Promise<string> {
@@ -115,11 +115,10 @@ describe("time, with clocks that differ by up to a minute", () => {
     expect(await refusal(verify(await issuer.sign({ nbf: seconds(61) })))).toContain('"nbf"');
   });
   test("a token that was accepted once is not later, also where the machine has slept meanwhile", async () => {
-    const awake = now;
-    const verify = await open({}, () => awake);
+    const verify = await open();
     const token = await issuer.sign();
     await verify(token);
-    minutes(6);
+    minutes(6); // by the wall clock, which is all that it is given
     expect(await refusal(verify(token))).toContain("has expired");
   });
 });
@@ -275,6 +274,21 @@ describe("the issuer's keys", () => {
       )
       .toBe(GENERIC);
     expect(issuer.asked()).toBe(2);
+  });
+
+  test("after a long rest nobody is let in by keys that nobody has asked for since", async () => {
+    const verify = await open();
+    const old = await issuer.sign({ exp: Math.floor(now / 1000) + 86_400 });
+    await verify(old);
+    await issuer.rotate();
+    minutes(20);
+    const refusals = [refusal(verify(old)), refusal(verify(old))];
+    expect(await Promise.all(refusals)).toEqual([GENERIC, GENERIC]);
+    expect(issuer.asked()).toBe(2);
+    // Where the issuer is away they stay accepted, and one attempt is waited for.
+    await issuer.goAway();
+    minutes(20);
+    expect(await verify(await issuer.sign({ exp: Math.floor(now / 1000) + 60 }))).toBeDefined();
   });
 
   test.each([

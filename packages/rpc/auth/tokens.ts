@@ -24,7 +24,7 @@ export interface TokenConfig {
   readonly algorithms: readonly string[];
 }
 
-export type TokenDeps = Pick<Runtime, "clock" | "log"> & WallTime & { readonly errors: ErrorCatalogue };
+export type TokenDeps = Pick<Runtime, "log"> & WallTime & { readonly errors: ErrorCatalogue };
 
 /** Begins to fetch the issuer's keys, and does not wait for them. Throws ConfigError for a file that can't be used. */
 export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<Verify> {

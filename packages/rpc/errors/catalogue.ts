@@ -39,6 +39,10 @@ export interface ErrorCatalogue<R extends string = OwnReason> {
   reasonOf(error: ConnectError): { readonly reason: string; readonly metadata: Record<string, string> } | undefined;
 }
 
+/** Of what may be otherwise soon, it is said when to ask again (RFC 9110, 10.2.3). */
+const PASSES: ReadonlySet<string> = new Set(["OVERLOADED", "UNAVAILABLE"] satisfies OwnReason[]);
+const RETRY_AFTER_S = "1";
+
 export interface CatalogueOptions {
   /** Who names the reasons in an ErrorInfo. */
   readonly domain: string;
@@ -65,7 +69,7 @@ export function createErrorCatalogue<R extends string>(
       return new RpcError(
         excerpt(message, MAX_ERROR_BYTES),
         codes.get(reason) ?? Code.Unknown,
-        undefined,
+        PASSES.has(reason) ? { "retry-after": RETRY_AFTER_S } : undefined,
         [info],
         cause,
       );

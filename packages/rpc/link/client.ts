@@ -15,6 +15,8 @@ import { onceATurn } from "./once-a-turn.ts";
 const BIG = 32 * 1024;
 /** How long the calls to a replica that has no link are plain before it is asked for one again. */
 const PLAIN_MS = 60_000;
+/** Links that are lost one after the other before they are greeted, until calls are plain: something on the way may reset them. */
+const MAX_LOST = 3;
 /** How often it is looked for calls whose time is over. The service, too, ends them by itself. */
 const SWEEP_MS = 20;
 
@@ -39,6 +41,8 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
   let plainUntil = Number.NEGATIVE_INFINITY;
   /** When it was asked for a link last. Nobody waits then while it is asked again. */
   let hadNone = false;
+  /** Links that were lost before they were greeted, since one was. */
+  let lost = 0;
 
   /** How many calls went together last. */
   let together = 0;
@@ -70,12 +74,19 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
         stream = undefined;
         flushSoon();
       };
-      const opened = await openStream(await connect(), { onReady: flush, onOver });
+      const connected = await connect();
+      lost++;
+      const opened = await openStream(connected, { onReady: flush, onOver });
+      lost = 0;
       hadNone = !opened;
       if (!opened) plainUntil = clock() + PLAIN_MS;
       else if (!isOver) stream = opened;
     } catch (error) {
       for (const call of takeQueue()) call.fail(error);
+      if (lost >= MAX_LOST) {
+        plainUntil = clock() + PLAIN_MS;
+        lost = 0;
+      }
     } finally {
       isOpening = false;
       flushSoon();

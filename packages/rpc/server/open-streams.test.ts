@@ -8,6 +8,7 @@ import { START_LIMIT } from "../admission/limit.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { CALLER_HEADER, SECRET_HEADER } from "../call.ts";
 import { secret, startTicker, TickerService, transports, type Watch, watchByHand } from "../fixtures/ticker.ts";
+import { Health } from "../gen/health/v1/health_pb.ts";
 import { createOpenStreams } from "./open-streams.ts";
 import { REQUEST_BYTES, WORK_BYTES } from "./request-memory.ts";
 
@@ -70,6 +71,32 @@ test("the system's own processes have counted for their callers, and are bounded
   const own = { [SECRET_HEADER]: secret, [CALLER_HEADER]: "somebody" };
   for (let open = 0; open < 4; open++) expect(await begin(to, own)).toBeTypeOf("function");
   expect(await begin(to, own)).toBe(REFUSED);
+});
+
+test("of what watches health one network has a quarter, and its streams of other kinds are counted by themselves", async () => {
+  const { url, dispatcher } = await startTicker(ticking, { streamLimits: { streams: 8, streamsPerCaller: 1 } });
+  const method = Health.method.watch;
+  const open = async (network: string, headers = {}) => {
+    const asked = { network, answer: new EventEmitter(), lasts() {} };
+    const answers = dispatcher
+      .stream(method, create(method.input), {
+        headers: new Headers(headers),
+        timeoutMs: undefined,
+        asked,
+        whenGone() {},
+        responseHeaders: new Headers(),
+      })
+      [Symbol.asyncIterator]();
+    return answers.next().then(
+      () => "open",
+      (thrown) => reasonOf(ConnectError.from(thrown))?.reason,
+    );
+  };
+  expect([await open("a"), await open("a"), await open("a")]).toEqual(["open", "open", "TOO_MANY_STREAMS"]);
+  expect(await open("b")).toBe("open");
+  expect(await open("a", { [SECRET_HEADER]: secret })).toBe("open");
+  const [, transport] = transports[0] as (typeof transports)[number];
+  expect(await begin(transport(url))).toBeTypeOf("function");
 });
 
 test("callers who show credentials are told apart by these", async () => {

@@ -104,6 +104,7 @@ describe("a full service", () => {
     const refused = await client.listCategories({}).catch(ConnectError.from);
     if (!(refused instanceof ConnectError)) return expect.unreachable();
     expect([refused.code, reasonOf(refused)?.reason]).toEqual([Code.Unavailable, "OVERLOADED"]);
+    expect(refused.metadata.get("retry-after")).toBe("1");
     expect(calls.length).toBe(2 * START_LIMIT);
     expect(logged).toEqual([expect.objectContaining({ refused: { list: 1 } })]);
     await end();

@@ -52,7 +52,9 @@ interface Beginning {
 export function createStreamCalls({ runs, errors, authorization, limits, drainMs, ready }: StreamCallsOptions) {
   const { rpcError } = errors;
   const streams = new Set<OpenStream>();
-  const [places, diagnosticPlaces] = [createOpenStreams(limits), createOpenStreams(limits)];
+  const places = createOpenStreams(limits);
+  // Load balancers watch for all of their own callers.
+  const diagnosticPlaces = createOpenStreams({ ...limits, streamsPerCaller: Math.ceil(limits.streams / 4) });
   const draining = new AbortController();
 
   /** `end` is called when the caller may not have it any more. Gives what frees the place again. */
@@ -63,10 +65,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     end: (refusal: RpcError) => void,
   ): () => void {
     if (!limited) return nothing;
-    // Load balancers watch for all of their own callers.
-    const isCounted = !isDiagnostic && !isPeer;
-    const { network } = asked ?? {};
-    const caller = isCounted ? callerName(principal, () => `${network}`) : undefined;
+    const caller = isPeer ? undefined : callerName(principal, () => `${asked?.network}`);
     const free = (isDiagnostic ? diagnosticPlaces : places).enter(caller);
     if (typeof free === "string") throw rpcError("TOO_MANY_STREAMS", free);
     asked?.lasts();

@@ -181,7 +181,8 @@ test("streams under way are bounded, and leave room for unary calls", async () =
     },
     { streamLimits: { streams: 2, streamsPerCaller: 1 } },
   );
-  const [first, second] = [open(), open()];
+  const own = { [SECRET_HEADER]: secret };
+  const [first, second] = [open(own), open(own)];
   await Promise.all([first.next(), second.next()]);
   expect(await failure(open().next())).toEqual(["ResourceExhausted", "TOO_MANY_STREAMS"]);
   expect(await check()).toBeDefined();

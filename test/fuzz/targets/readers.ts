@@ -86,7 +86,7 @@ async function readKeySet(file: Json, token: string): Promise<number> {
   const text = jsonBytes(file).toString();
   // It may be no JSON, which reading it says before there are keys.
   const load = async (): Promise<unknown> => JSON.parse(text);
-  const keys = createKeySet(load, { clock: () => 0, log });
+  const keys = createKeySet(load, { wallClock: () => 0, log });
   const isSet = await keys.refresh().then(
     () => true,
     () => false,
