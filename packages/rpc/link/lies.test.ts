@@ -30,7 +30,7 @@ describe("a caller", () => {
     link.stream.write(Buffer.concat([frame(hello), Buffer.from([0, 0, 0, 0, 9, 1])]));
     await link.count(1);
     link.stream.session?.destroy();
-    await new Promise((resolve) => setTimeout(resolve, 100)); // until the service has noticed
+    await service.close(0); // it has noticed then
     expect(service.logged.filter((line) => line.includes("breaks the rules"))).toEqual([]);
   });
 

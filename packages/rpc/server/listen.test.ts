@@ -42,17 +42,18 @@ test("connections that wait when a server is to be closed are accepted", async (
 
 const SYSTEM_LIMIT = "/proc/sys/net/core/somaxconn";
 const allowed = existsSync(SYSTEM_LIMIT) ? Number(readFileSync(SYSTEM_LIMIT, "utf8")) : 0;
+if (allowed < BACKLOG)
+  process.stderr.write(
+    `NOT RUN: a thousand connections that wait. The system lets ${allowed} wait, ${BACKLOG} are needed (${SYSTEM_LIMIT}).\n`,
+  );
 const COUNT = 1000;
-test.skipIf(allowed < BACKLOG)(
-  `a thousand connections wait to be accepted, and none is turned away (needs ${SYSTEM_LIMIT} of ${BACKLOG})`,
-  async () => {
-    const busy = new Worker(new URL("../fixtures/listens-and-sleeps.ts", import.meta.url));
-    onTestFinished(async () => void (await busy.terminate()));
-    const [port] = await once(busy, "message");
-    const sockets = Array.from({ length: COUNT }, () => connect(port, host));
-    onTestFinished(() => {
-      for (const socket of sockets) socket.destroy();
-    });
-    await Promise.all(sockets.map((socket) => once(socket, "connect")));
-  },
-);
+test.skipIf(allowed < BACKLOG)("a thousand connections wait to be accepted, and none is turned away", async () => {
+  const busy = new Worker(new URL("../fixtures/listens-and-sleeps.ts", import.meta.url));
+  onTestFinished(async () => void (await busy.terminate()));
+  const [port] = await once(busy, "message");
+  const sockets = Array.from({ length: COUNT }, () => connect(port, host));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
+});
