@@ -1,4 +1,5 @@
-# python examples/python/order_grpc.py
+# pip install -r examples/python/requirements.txt && npx buf generate --template examples/python/buf.gen.yaml
+# Then: python examples/python/order_grpc.py
 import os
 import uuid
 

@@ -1,4 +1,4 @@
-# python examples/python/order_http.py
+# pip install -r examples/python/requirements.txt, then: python examples/python/order_http.py
 import json
 import os
 import uuid

@@ -1,4 +1,4 @@
-// go run ./connect
+// npx buf generate --template examples/go/buf.gen.yaml from the root, then: go run ./connect
 package main
 
 import (

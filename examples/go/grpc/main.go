@@ -1,4 +1,4 @@
-// go run ./grpc
+// npx buf generate --template examples/go/buf.gen.yaml from the root, then: go run ./grpc
 package main
 
 import (

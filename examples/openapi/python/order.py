@@ -1,3 +1,4 @@
+# pip install -r requirements.txt
 # openapi-python-client generate --url http://127.0.0.1:8080/openapi.json --meta none --output-path petstore_client
 # Then: python order.py
 import os

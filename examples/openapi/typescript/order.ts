@@ -1,4 +1,6 @@
-// npx openapi-typescript http://127.0.0.1:8080/openapi.json -o petstore.ts, then: node order.ts
+// In a copy of this folder, outside of the repository, with Node 22.18 or newer: npm install
+// npx openapi-typescript http://127.0.0.1:8080/openapi.json -o petstore.ts
+// Then: node order.ts
 import createClient from "openapi-fetch";
 import type { paths } from "./petstore.ts";
 
