@@ -329,6 +329,23 @@ test.each<[string, RequestInit & { duplex?: string }]>([
   expect(await codeOf("/pets", init)).toBe("UNSUPPORTED_MEDIA_TYPE");
 });
 
+test("a body without a type is refused for it before anything else of the request", async () => {
+  const chunks = { body: new Blob([newPet]).stream(), duplex: "half" };
+  expect(await codeOf("/pets/x", { ...chunks, method: "PUT" })).toBe("UNSUPPORTED_MEDIA_TYPE");
+  const again = { body: new Blob([newPet]).stream(), duplex: "half" };
+  const headers = { "x-server-timeout": "x" };
+  expect(await codeOf("/pets", { ...again, method: "POST", headers })).toBe("UNSUPPORTED_MEDIA_TYPE");
+});
+
+test.each<[string, RequestInit]>([
+  ["of no type", { headers: { "content-type": "undefined" } }],
+  ["of another type", { body: "x", headers: { "content-type": "text/plain" } }],
+  ["larger than a body may be", { body: "x".repeat(70_000) }],
+])("content %s means nothing in a DELETE", async (_, init) => {
+  expect((await call("/pets/1", { ...init, method: "DELETE" })).status).toBe(204);
+  expect((await call("/pets/1")).status).toBe(200); // on the same connection, perhaps
+});
+
 test("content types that are taken, and Accept-Patch on a 415", async () => {
   for (const type of ["application/json", "Application/JSON; Charset=UTF-8", 'application/json;charset="utf-8";v=1'])
     expect((await call("/pets", post(newPet, { "content-type": type, "content-encoding": "identity" }))).status).toBe(

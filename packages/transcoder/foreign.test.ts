@@ -24,7 +24,8 @@ const implementation = {
   getBook(request: unknown) {
     const { isbn } = remember(request);
     if (isbn === 404n) throw new ConnectError("nothing here", Code.NotFound);
-    return { isbn, title: "The Origin", revision: '"7"', genre: isbn === 99n ? 77 : 2 };
+    const revision = isbn === 98n ? "日" : isbn === 97n ? "a\nb" : '"7"';
+    return { isbn, title: "The Origin", revision, genre: isbn === 99n ? 77 : 2 };
   },
   addBook: (request: unknown) => ({ book: { ...(remember(request).book as Fields), isbn: 5n, revision: '"1"' } }),
   changeBook: (request: unknown) => ({ book: { isbn: remember(request).isbn } }),
@@ -94,6 +95,14 @@ test("a comma in a text is one, also where there may be several texts", async ()
   expect(seen.subject).toEqual(["cats, dogs", "fish"]);
 });
 
+test.each([
+  ["NaN", Number.NaN],
+  ["-Infinity", Number.NEGATIVE_INFINITY],
+])("%s is a number, as in proto3 JSON", async (text, value) => {
+  expect((await call(`/books?shelf=3&weight=${text}`)).status).toBe(200);
+  expect(seen.weight).toBe(value);
+});
+
 test("an additional binding, where what was in the path is a parameter", async () => {
   const { text } = await call("/books?shelf=3");
   expect(seen.shelf).toBe(3n);
@@ -111,7 +120,7 @@ test.each([
   ["genre=NOVEL", "genre: must be one of novel, field_guide"],
   ["genre=unspecified", "genre: must be one of novel, field_guide"],
   ["lent=1", "lent: must be true or false"],
-  ["weight=NaN", "weight: must be a number"],
+  ["weight=nan", "weight: must be a number"],
   ["weight=1e400", "weight: must be from -1.7976931348623157e+308 to 1.7976931348623157e+308"],
   ["title=%00", "title: must not contain U+0000"],
   ["title=123456", "title: must be at most 5 characters"],
@@ -234,7 +243,7 @@ test("a list as the body, both ways", async () => {
 });
 
 test("what the service says that makes no sense is 502, and tells nothing", async () => {
-  for (const id of [99, 404]) {
+  for (const id of [97, 98, 99, 404]) {
     const { status, text } = await call(`/books/${id}`);
     expect(status).toBe(502);
     expect(JSON.parse(text)).toEqual({

@@ -11,3 +11,11 @@ export function enumNames(desc: DescEnum): [string, number][] {
     .filter((value) => !isUnspecified(value))
     .map(({ name, number }) => [name.slice(prefix).toLowerCase(), number]);
 }
+
+/** What each number is answered with, as JSON text: of several names the first, as in proto3 JSON. */
+export const enumTexts = (desc: DescEnum): ReadonlyMap<number, string> =>
+  new Map(
+    enumNames(desc)
+      .toReversed()
+      .map(([name, number]) => [number, JSON.stringify(name)]),
+  );

@@ -103,6 +103,50 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
     'rpc R(OldHolder) returns (Out) {option (google.api.http) = {post: "/a" body: "old"};}',
     /R: title is "required" of proto2, which is not served/,
   ],
+  RequiredHeader: [
+    'rpc R(OldHeader) returns (Out) {option (google.api.http) = {get: "/a"};}',
+    /R: key is "required" of proto2, which is not served/,
+  ],
+  WellKnownWhole: [
+    'rpc R(Flat) returns (google.protobuf.Timestamp) {option (google.api.http) = {get: "/a"};}',
+    /R: google.protobuf.Timestamp is not served as a whole answer/,
+  ],
+  WellKnownData: [
+    'rpc R(Flat) returns (stream At) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream).data = "at";}',
+    /R: google.protobuf.Timestamp is not served as a whole answer/,
+  ],
+  MaskInQuery: [
+    'rpc R(Update) returns (Out) {option (google.api.http) = {get: "/a"};}',
+    /R: only a PATCH fills update_mask/,
+  ],
+  MaskInBody: [
+    'rpc R(Masked) returns (Out) {option (google.api.http) = {put: "/a" body: "*"};}',
+    /R: only a PATCH fills update_mask/,
+  ],
+  MaskOfPost: [
+    'rpc R(Masked) returns (Out) {option (google.api.http) = {post: "/a" body: "deep"};}',
+    /R: only a PATCH fills update_mask/,
+  ],
+  ReadMask: [
+    'rpc R(Read) returns (Out) {option (google.api.http) = {put: "/a" body: "part"};}',
+    /R: read_mask does not fit into a query/,
+  ],
+  PatchReadMask: [
+    'rpc R(Read) returns (Out) {option (google.api.http) = {patch: "/a" body: "part"};}',
+    /PATCH needs a google.protobuf.FieldMask update_mask/,
+  ],
+  PatchChoice: [
+    'rpc R(Choice) returns (Out) {option (google.api.http) = {patch: "/a" body: "part"};}',
+    /R: part is in a oneof, which PATCH can't fill/,
+  ],
+  ChoiceOfHeaders: [
+    'rpc R(Headers) returns (Out) {option (google.api.http) = {get: "/a"};}',
+    /R: key can't be a header/,
+  ],
+  ChoiceOfAnswerHeaders: [
+    'rpc R(Flat) returns (Headers) {option (google.api.http) = {get: "/a"};}',
+    /R: key can't be a header/,
+  ],
   SunsetFirst: [
     'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.operation).deprecation = {deprecated_at: "2021-01-01T00:00:00Z" sunset_at: "2020-01-01T00:00:00Z"};}',
     /a sunset that is not before/,
@@ -112,12 +156,17 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
 describe("refused", () => {
   const services = Object.entries(wrong).map(([name, [rpc]]) => `service ${name} {${rpc}}`);
   const registry = compileProtos({
-    "old.proto": 'syntax = "proto2"; package wrong.v1; message Old { required string title = 1; }',
+    "old.proto": `syntax = "proto2";
+      package wrong.v1;
+      import "transcoder/v1/annotations.proto";
+      message Old { required string title = 1; }
+      message OldHeader { required string key = 1 [(transcoder.v1.field).header = "Idempotency-Key"]; }`,
     "wrong.proto": `syntax = "proto3";
       package wrong.v1;
       import "google/api/annotations.proto";
       import "google/protobuf/duration.proto";
       import "google/protobuf/field_mask.proto";
+      import "google/protobuf/timestamp.proto";
       import "old.proto";
       import "transcoder/v1/annotations.proto";
       message Part { int64 id = 1; }
@@ -125,6 +174,11 @@ describe("refused", () => {
       message In { int64 id = 1; Part part = 2; }
       message Flat { int64 id = 1; }
       message Masked { Deep deep = 1; google.protobuf.FieldMask update_mask = 2; }
+      message Update { google.protobuf.FieldMask update_mask = 1; }
+      message Read { Part part = 1; google.protobuf.FieldMask read_mask = 2; }
+      message Choice { oneof it { Part part = 1; int64 id = 2; } google.protobuf.FieldMask update_mask = 3; }
+      message Headers { oneof it { string key = 1 [(transcoder.v1.field).header = "X-Key"]; int64 id = 2; } }
+      message At { google.protobuf.Timestamp at = 1; }
       message Timed { Timed next = 1; google.protobuf.Duration for = 2; }
       message Holder { Timed timed = 1; }
       message OldHolder { Old old = 1; }

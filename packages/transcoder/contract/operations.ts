@@ -9,12 +9,12 @@ import {
   getOption,
   hasOption,
 } from "@bufbuild/protobuf";
-import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { operation as operationOption, scope, tag } from "../gen/transcoder/v1/annotations_pb.ts";
-import { headerOf, isOutputOnly } from "./fields.ts";
-import { ensureServed } from "./served.ts";
+import { headerOf, isOutputOnly, isUpdateMask } from "./fields.ts";
+import { ensureServed, ensureWhole } from "./served.ts";
 import { type Stream, streamOf } from "./stream.ts";
 import { linkTo, parseTemplate, type Segment, showTemplate } from "./template.ts";
 
@@ -44,7 +44,7 @@ export interface Deprecation {
 
 /** One verb on one path, and the RPC behind it. */
 export interface Operation {
-  /** Unique within the service: the RPC's name, with the verb behind it for additional bindings. */
+  /** Unique within the service, and in a document made so: the RPC's name, with the verb behind it for additional bindings. */
   readonly id: string;
   readonly service: DescService;
   readonly method: DescMethodUnary | DescMethodServerStreaming;
@@ -124,10 +124,15 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   const segments = parseTemplate(rule.pattern.value as string, input);
   const params = segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
   const requestHeaders = headersIn(input.fields);
-  const mask = input.fields.find((field) => field.message?.typeName === FieldMaskSchema.typeName);
-  const taken = new Set([...params, ...requestHeaders.map(({ field }) => field), ...(mask ? [mask] : [])]);
+  const inHeaders = requestHeaders.map(({ field }) => field);
+  const mask = input.fields.find(isUpdateMask);
+  const taken = new Set([...params, ...inHeaders, mask]);
   const free = input.fields.filter((field) => !taken.has(field));
   const body = bodyOf(rule, verb, free);
+  const updateMask = verb === "PATCH" ? patchMask(mask, body) : undefined;
+  // A PUT without it changes all of its resource.
+  if (mask && !updateMask && (verb !== "PUT" || body?.kind !== "field"))
+    throw new Error(`only a PATCH fills ${mask.name}`);
   const query = body?.kind === "all" ? [] : free.filter((field) => field !== body?.field && !isOutputOnly(field));
   for (const field of query) if (!isQueryable(field)) throw new Error(`${field.name} does not fit into a query`);
   const response = rule.responseBody === "" ? undefined : named(rule.responseBody, output.fields, "response_body");
@@ -137,7 +142,9 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   if (stream && (verb !== "GET" || response || successStatus !== 200))
     throw new Error("a stream needs a GET, without response_body and another status");
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
-  for (const field of free) ensureServed(field, true);
+  for (const field of [...free, ...inHeaders]) ensureServed(field, true);
+  const wholes = stream ? stream.data.map(({ message }) => message) : response ? [] : [output];
+  wholes.forEach(ensureWhole);
   for (const field of response ? [response] : toldBy(stream, output)) ensureServed(field, false);
   const suffix = index === 0 ? "" : verb.charAt(0) + verb.slice(1).toLowerCase();
   return {
@@ -152,7 +159,7 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
     query,
     requestHeaders,
     body,
-    updateMask: verb === "PATCH" ? patchMask(mask, body) : undefined,
+    updateMask,
     stream,
     response,
     record,
@@ -186,9 +193,10 @@ function bodyOf(rule: HttpRule, verb: Verb, free: readonly DescField[]): Body | 
 
 // A FieldMask can't name parts of a nested value, so a merge patch that has to merge within one is not served.
 function patchMask(mask: DescField | undefined, body: Body | undefined): DescField {
-  if (mask?.fieldKind !== "message") throw new Error("PATCH needs a google.protobuf.FieldMask in the request");
+  if (!mask) throw new Error("PATCH needs a google.protobuf.FieldMask update_mask in the request");
   if (body?.kind !== "field" || body.field.fieldKind !== "message")
     throw new Error("PATCH needs a message as its body");
+  if (body.field.oneof) throw new Error(`${body.field.name} is in a oneof, which PATCH can't fill`);
   const nested = body.field.message.fields.find(
     (field) =>
       field.fieldKind === "map" ||
@@ -225,7 +233,7 @@ const headersIn = (fields: readonly DescField[]): HeaderField[] =>
   fields.flatMap((field) => {
     const name = headerOf(field);
     if (name === "") return [];
-    if (field.fieldKind !== "scalar") throw new Error(`${field.name} can't be a header`);
+    if (field.fieldKind !== "scalar" || field.oneof) throw new Error(`${field.name} can't be a header`);
     return [{ name, field }];
   });
 

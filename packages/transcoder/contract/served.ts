@@ -1,6 +1,6 @@
 /** What can't be served as JSON, found out at the start and not with the first request. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { FeatureSet_FieldPresence, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { EmptySchema, FeatureSet_FieldPresence, TimestampSchema } from "@bufbuild/protobuf/wkt";
 
 const WELL_KNOWN = "google.protobuf.";
 
@@ -14,4 +14,10 @@ export function ensureServed(field: DescField, isInput: boolean, seen = new Set<
     throw new Error(`${field.name}: ${message.typeName} is not served as JSON; of the well-known types, Timestamp is`);
   seen.add(message);
   for (const member of message.fields) ensureServed(member, isInput, seen);
+}
+
+/** Looks at a message that is an answer by itself, and so is told by its members. @throws Error that names it */
+export function ensureWhole({ typeName }: DescMessage): void {
+  if (typeName.startsWith(WELL_KNOWN) && typeName !== EmptySchema.typeName)
+    throw new Error(`${typeName} is not served as a whole answer; of the well-known types, Empty is`);
 }

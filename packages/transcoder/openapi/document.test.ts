@@ -19,6 +19,9 @@ const service = serviceOf(
         optional string cel = 3 [(buf.validate.field).cel = {id: "x" message: "x" expression: "this.matches('(?i)b')"}];
         optional bytes cover = 4 [(buf.validate.field).bytes.max_len = 16];
         string note = 5 [(buf.validate.field).string.min_len = 5, (buf.validate.field).ignore = IGNORE_IF_ZERO_VALUE];
+        int32 outside = 7 [(buf.validate.field).int32 = {gt: 10 lt: 5}];
+        double far = 8 [(buf.validate.field).double = {gte: 10 lte: 5}];
+        int32 within = 9 [(buf.validate.field).int32 = {gt: 5 lt: 10}];
         optional string plain = 6 [(buf.validate.field).string = {pattern: "^a+$" max_len: 9}];
       }
       message GetRequest { int64 id = 1; string shelf = 2 [(buf.validate.field).required = true]; string lamp = 3; }
@@ -51,6 +54,45 @@ test("a pattern that RE2 alone knows is left out, and all others are there", () 
 test("rules of bytes are not those of base64, and where zero is accepted no keyword says otherwise", () => {
   expect(Book?.properties.cover).toEqual({ type: "string", contentEncoding: "base64" });
   expect(Book?.properties.note).toEqual({ type: "string" });
+});
+
+test("limits the wrong way round allow what is outside of them, which no keyword says", () => {
+  const { outside, far, within } = Book?.properties ?? {};
+  expect(outside).toMatchObject({ minimum: -(2n ** 31n), maximum: 2n ** 31n - 1n });
+  for (const limit of ["minimum", "maximum"]) expect(far).not.toHaveProperty(limit);
+  expect(within).toMatchObject({ minimum: 6n, maximum: 9n });
+});
+
+test("RPCs of one name in two services have ids of their own", () => {
+  const shop = (name: string) => `
+    service ${name} {
+      rpc GetBook(Request) returns (Book) { option (google.api.http) = {get: "/${name}/book"}; }
+      rpc Only${name}(Request) returns (Book) { option (google.api.http) = {get: "/${name}/only"}; }
+    }`;
+  const files = compileProtos({
+    "shop.proto": `syntax = "proto3";
+      package shop.v1;
+      import "google/api/annotations.proto";
+      message Request {}
+      message Book {}
+      ${shop("Old")} ${shop("New")}`,
+  });
+  const services = ["shop.v1.Old", "shop.v1.New"].map((name) => serviceOf(files, name));
+  const { paths } = openApiDocument(
+    {
+      operations: services.flatMap(operationsOf),
+      docs: {},
+      files: filesBelow(services.map(({ file }) => file)),
+      deprecation: {},
+    },
+    { title: "Shop", version: "1.0.0", basePath: "", requestMs: 1000 },
+  ) as never as { paths: Record<string, { get: { operationId: string } }> };
+  expect(Object.values(paths).map(({ get }) => get.operationId)).toEqual([
+    "shop.v1.Old.getBook",
+    "onlyOld",
+    "shop.v1.New.getBook",
+    "onlyNew",
+  ]);
 });
 
 test("a parameter that has to be there is required", () => {

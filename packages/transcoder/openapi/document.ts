@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, made from the same operations as the routes: what is on the wire, and nothing else. */
 import { getOption } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
-import { parseTemplate } from "../contract/template.ts";
+import { parseTemplate, type Segment } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
@@ -10,7 +10,7 @@ import { errorsOf, type Failures, failuresOf } from "./failures.ts";
 import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
 import { commonParameters, parametersOf } from "./parameters.ts";
-import { type Common, commonFailures, responsesOf } from "./responses.ts";
+import { type Common, commonFailures, ownHeaders, responsesOf } from "./responses.ts";
 import { createSchemas, type Schemas } from "./schemas.ts";
 import type { Sources } from "./sources.ts";
 
@@ -41,10 +41,12 @@ export interface About {
 const NOTHING = { errors: [], headers: {} };
 
 /** @throws Error when an operation names an error that the catalogue does not have. */
-export function openApiDocument(sources: Sources, about: About): JsonObject {
+export function openApiDocument(given: Sources, about: About): JsonObject {
+  const sources = { ...given, operations: withUniqueIds(given.operations) };
   const { operations, docs } = sources;
-  const schemas = createSchemas(sources);
   const errors = errorsOf(sources);
+  const ofErrors = errorSchemas(errors);
+  const schemas = createSchemas(sources, Object.keys(ofErrors));
   const paths = groupBy(operations, ({ path }) => path);
   const { title, version, description, license, contact, basePath, everywhere = NOTHING } = about;
   const common = {
@@ -52,6 +54,7 @@ export function openApiDocument(sources: Sources, about: About): JsonObject {
     asksCallers: sources.security !== undefined,
     headers: Object.keys(everywhere.headers),
   };
+  const headers = { ...commonHeaders(version, common.asksCallers), ...everywhere.headers };
   const failures = (operation: Operation) => failuresOf(operation, sources, errors, everywhere.errors);
   return {
     openapi: "3.1.1",
@@ -76,13 +79,22 @@ export function openApiDocument(sources: Sources, about: About): JsonObject {
       ]),
     ),
     components: {
-      schemas: { ...schemas.components(), ...errorSchemas(errors) },
+      schemas: { ...schemas.components(), ...ofErrors },
       responses: commonFailures(operations.flatMap(failures), common),
       parameters: commonParameters(about),
-      headers: { ...commonHeaders(version, common.asksCallers), ...everywhere.headers },
+      headers: { ...headers, ...ownHeaders(operations, schemas, headers) },
       securitySchemes: sources.security,
     },
   };
+}
+
+/** An `operationId` is unique in its document: where two services have an RPC of one name, theirs begin with the service. */
+function withUniqueIds(operations: readonly Operation[]): Operation[] {
+  const ofId = groupBy(operations, ({ id }) => id);
+  return operations.map((operation) => {
+    const isAlone = ofId.get(operation.id)?.length === 1;
+    return isAlone ? operation : { ...operation, id: `${operation.service.typeName}.${operation.id}` };
+  });
 }
 
 function describe(
@@ -165,9 +177,8 @@ function linksOf(operation: Operation, operations: readonly Operation[]): JsonOb
   const record = operation.response?.message;
   if (!template || !record) return undefined;
   const location = parseTemplate(template, record);
-  const shape = location.map((segment) => ("field" in segment ? "{}" : segment.literal)).join("/");
   const source = location.flatMap((segment) => ("field" in segment ? [segment.field] : []))[0];
-  const same = operations.find(({ path }) => path.slice(1).replaceAll(/\{\w+\}/g, "{}") === shape);
+  const same = operations.find(({ segments }) => shapeOf(segments) === shapeOf(location));
   const name = same?.params[0]?.jsonName;
   if (!source || !name) return undefined;
   const targets = operations.filter(({ params }) => params.length === 1 && params[0]?.jsonName === name);
@@ -175,6 +186,10 @@ function linksOf(operation: Operation, operations: readonly Operation[]): JsonOb
     targets.map(({ id }) => [id, { operationId: id, parameters: { [name]: `$response.body#/${source.jsonName}` } }]),
   );
 }
+
+/** A path whatever its fields are called. */
+const shapeOf = (segments: readonly Segment[]): string =>
+  segments.map((segment) => ("field" in segment ? "{}" : segment.literal)).join("/");
 
 function tagsOf(operations: readonly Operation[], docs: Sources["docs"]): JsonObject[] {
   const services = groupBy(operations, ({ tag }) => tag);

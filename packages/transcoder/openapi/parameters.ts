@@ -23,16 +23,22 @@ export function parametersOf(operation: Operation, schemas: Schemas): JsonObject
     withExamples(parameter(name, "header", field, schemas, {}), HEADER_EXAMPLES[name]),
   );
   const resume = operation.stream?.resume;
-  const conditions = isConditional(operation) ? ["IfMatch", "IfNoneMatch"] : [];
-  const common = [...conditions, "Prefer", "ServerTimeout", "RequestId"];
+  const own = operation.requestHeaders.map(({ name }) => name.toLowerCase());
+  const common = Object.entries({ ...(isConditional(operation) ? CONDITIONS : {}), ...ALWAYS });
   return [
     ...inPath,
     ...inQuery,
     ...inHeader,
     ...(resume ? [lastEventId(resume, parameter(LAST_EVENT_ID, "header", resume, schemas, {}))] : []),
-    ...common.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ...common
+      .filter(([header]) => !own.includes(header.toLowerCase()))
+      .map(([, name]) => ({ $ref: `#/components/parameters/${name}` })),
   ];
 }
+
+/** The names of `commonParameters` by header. */
+const CONDITIONS = { "If-Match": "IfMatch", "If-None-Match": "IfNoneMatch" };
+const ALWAYS = { Prefer: "Prefer", "X-Server-Timeout": "ServerTimeout", "X-Request-Id": "RequestId" };
 
 const HEADER_EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "If-Match": ["*", '"2"'],

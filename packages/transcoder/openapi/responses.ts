@@ -60,6 +60,18 @@ function successHeaders(operation: Operation): string[] {
   ];
 }
 
+/** Headers that only the contract knows, as it describes their fields. */
+export const ownHeaders = (operations: readonly Operation[], schemas: Schemas, known: JsonObject): JsonObject =>
+  Object.fromEntries(
+    operations
+      .flatMap(({ responseHeaders }) => responseHeaders)
+      .filter(({ name }) => !(name in known))
+      .map(({ name, field }) => {
+        const { description, ...schema } = schemas.field(field, "output");
+        return [name, { description, schema }];
+      }),
+  );
+
 const deprecationHeaders = ({ deprecation }: Operation): string[] => (deprecation ? ["Deprecation", "Sunset"] : []);
 
 function contentOf(operation: Operation, schemas: Schemas): JsonObject | undefined {

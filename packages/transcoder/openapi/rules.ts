@@ -37,13 +37,26 @@ export function ruleKeywords({ type, cel, ignore }: FieldRules, rulesFiles: read
   if (ignore !== Ignore.UNSPECIFIED) return {};
   if (type.case === undefined) return withPatterns({}, cel.map(patternOf));
   const rules = reflect(descOf(type.value), type.value);
-  const given = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
+  const set = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
+  const given = areCrossed(rules) ? set.filter(({ name }) => !LIMITS.includes(name)) : set;
   const own = given.flatMap((field) => {
     const value = plain(rules.get(field));
     return keywords[field.name]?.(isInteger(type.case) && typeof value === "number" ? BigInt(value) : value) ?? [];
   });
   const patterns = [...cel.map(patternOf), ...predefinedRules(rules, rulesFiles).map(patternOf)];
   return withPatterns(Object.assign({}, ...own), patterns);
+}
+
+const LIMITS: readonly string[] = ["gt", "gte", "lt", "lte"];
+
+/** Limits the wrong way round allow what is outside of them, which no keyword says. */
+function areCrossed(rules: ReflectMessage): boolean {
+  const limit = (...names: readonly string[]) => {
+    const field = rules.fields.find((candidate) => names.includes(candidate.name) && rules.isSet(candidate));
+    return field && (rules.get(field) as number | bigint);
+  };
+  const [above, below] = [limit("gt", "gte"), limit("lt", "lte")];
+  return above !== undefined && below !== undefined && below < above;
 }
 
 /** Their rules are not about what JSON has in their place: names, a text with a date, base64. */

@@ -29,14 +29,21 @@ export interface Schemas {
 
 type Described = Pick<Sources, "docs" | "files" | "examples" | "patchExamples">;
 
-export function createSchemas({ docs, files, examples = {}, patchExamples = {} }: Described): Schemas {
+/** `reserved` are names of schemas that stand beside these. */
+export function createSchemas(
+  { docs, files, examples = {}, patchExamples = {} }: Described,
+  reserved: readonly string[],
+): Schemas {
   const named = new Map<string, { of: string; schema: () => JsonObject }>();
   const inputs = new Set<DescMessage>();
 
-  function refer(name: string, of: string, schema: () => JsonObject): JsonObject {
-    const known = named.get(name);
-    if (known && known.of !== of) throw new Error(`two schemas would be called ${name}: ${known.of} and ${of}`);
-    if (!known) {
+  const isFree = (name: string, of: string) => !reserved.includes(name) && (named.get(name)?.of ?? of) === of;
+
+  /** `of` is unique, and the name where what was found before has the short one. */
+  function refer(short: string, of: string, schema: () => JsonObject): JsonObject {
+    // Without a package both are one.
+    const name = [short, of].find((candidate) => isFree(candidate, of)) ?? `${of}-2`;
+    if (!named.has(name)) {
       named.set(name, { of, schema });
       schema(); // finds what it refers to in turn
     }
@@ -62,7 +69,7 @@ export function createSchemas({ docs, files, examples = {}, patchExamples = {} }
   }
 
   const mergePatch = (desc: DescMessage): JsonObject =>
-    refer(`${desc.name}Patch`, `the patch of ${desc.typeName}`, () => ({
+    refer(`${desc.name}Patch`, `${desc.typeName}-patch`, () => ({
       description:
         `A merge patch (RFC 7396) of ${desc.name}: a member that is absent stays as it is, and null removes ` +
         "one where it is allowed.",
@@ -121,7 +128,8 @@ export function createSchemas({ docs, files, examples = {}, patchExamples = {} }
     mergePatch,
     field,
     object,
-    list: (name, desc) => refer(name, desc.toString(), () => ({ type: "array", items: value(desc, "output") })),
+    list: (name, desc) =>
+      refer(name, `${desc.parent.typeName}.${desc.name}`, () => ({ type: "array", items: value(desc, "output") })),
     // Built anew, for only now it is known which messages are inputs.
     components: () => Object.fromEntries([...named].sort(byName).map(([name, { schema }]) => [name, schema()])),
   };

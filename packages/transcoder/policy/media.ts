@@ -86,8 +86,8 @@ export function checkContentType(headers: IncomingHttpHeaders, isPatch: boolean)
 }
 
 /** A body that came in chunks and without a type. */
-export function checkUntyped(headers: IncomingHttpHeaders, body: Uint8Array, isPatch: boolean): void {
-  if (headers["content-type"] === undefined && body.length > 0)
+export function checkUntyped(headers: IncomingHttpHeaders, body: Uint8Array | undefined, isPatch: boolean): void {
+  if (body && body.length > 0 && headers["content-type"] === undefined)
     checkContentType({ ...headers, "content-length": String(body.length) }, isPatch);
 }
 

@@ -5,7 +5,6 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { Body, Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { PLACES, type Place, violationError } from "../errors/violations.ts";
-import { checkUntyped } from "../policy/media.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
 import { type Assign, assigner, membersReader } from "./decode.ts";
@@ -93,8 +92,7 @@ function headerReader({ requestHeaders }: Operation): ReadPlace {
 function bodyReader({ body, updateMask, record }: Operation, maxDepth: number): ReadPlace {
   if (!body) return () => {};
   const assign = bodyAssigner(body, updateMask, record);
-  return ({ headers, body: bytes = EMPTY, strict }, message) => {
-    checkUntyped(headers, bytes, updateMask !== undefined);
+  return ({ body: bytes = EMPTY, strict }, message) => {
     const json = parseJson(bytes, maxDepth);
     try {
       assign(message, json, { strict });

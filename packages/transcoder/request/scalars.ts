@@ -124,6 +124,8 @@ export function scalarFromText(type: ScalarType, clamped = false): FromText {
       return bytes;
     default:
       return (text) => {
+        const special = NOT_IN_JSON.get(text);
+        if (special !== undefined) return special;
         if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw new SchemaError("must be a number");
         return floating(text, type === ScalarType.FLOAT);
       };

@@ -43,6 +43,7 @@ export function answerer(operation: Operation, basePath: string) {
         field: { localName },
       } of responseHeaders) {
         const value = String(field(record, localName) ?? "");
+        if (NOT_IN_A_HEADER.test(value)) throw new Error(`${name}: ${JSON.stringify(value)} can't be a header's value`);
         if (value !== "") headers[name.toLowerCase()] = value;
       }
       if (location) headers.location = basePath + location(record);
@@ -54,6 +55,9 @@ export function answerer(operation: Operation, basePath: string) {
     return { status: successStatus, headers, body };
   };
 }
+
+/** What node refuses to send (RFC 9110, 5.5). */
+const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
 
 const field = (fields: object, localName: string): unknown => (fields as Record<string, unknown>)[localName];
 

@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { enumNames } from "../contract/enums.ts";
+import { enumNames, enumTexts } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
 import { formatTimestamp } from "../request/timestamp.ts";
 
@@ -25,7 +25,9 @@ export const fieldWriter = (field: DescField): ((message: Message) => string) =>
   return (message) => (isPresent(message, field) ? write(contentOf(message, field)) : emptyOf(field));
 };
 
-const emptyOf = ({ fieldKind }: DescField): string => (fieldKind === "message" ? "{}" : "null");
+/** What is answered where the field of `response_body` was not sent. */
+export const emptyOf = ({ message }: DescField): string =>
+  message && message.typeName !== TimestampSchema.typeName ? "{}" : "null";
 
 const compiled = new WeakMap<DescMessage, Write>();
 
@@ -99,10 +101,10 @@ function floating(value: number): string {
 }
 
 function enumWriter(desc: DescEnum): Write {
-  const names = new Map(enumNames(desc).map(([name, number]) => [number, JSON.stringify(name)]));
+  const texts = enumTexts(desc);
   return (value: number) => {
-    const name = names.get(value);
-    if (name === undefined) throw new Error(`${desc.typeName} has no value ${value}`);
-    return name;
+    const text = texts.get(value);
+    if (text === undefined) throw new Error(`${desc.typeName} has no value ${value}`);
+    return text;
   };
 }

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { operationsOf } from "../contract/operations.ts";
 import { compileLibrary, compileProtos, serviceOf } from "../testdata/compile.ts";
 import { type Kinds, messagesOf } from "../testdata/messages.ts";
-import { answerer } from "./answer.ts";
-import { shownReader } from "./shown.ts";
+import { type Answer, answerer } from "./answer.ts";
+import { type Shown, shownReader } from "./shown.ts";
 
 const proto = `syntax = "proto3";
 package shelf.v1;
@@ -23,6 +23,9 @@ service ShelfService {
   rpc GetThing(Nothing) returns (GetThingResponse) {
     option (google.api.http) = { get: "/thing" response_body: "thing" };
   }
+  rpc GetTime(Nothing) returns (GetTimeResponse) {
+    option (google.api.http) = { get: "/time" response_body: "at" };
+  }
   rpc GetWhole(Nothing) returns (Thing) {
     option (google.api.http) = { get: "/whole" };
   }
@@ -31,9 +34,11 @@ message Nothing {}
 message ListThingsRequest { string page_token = 1; }
 message ListThingsResponse { repeated Thing things = 1; string next_page_token = 2; }
 message GetThingResponse { Thing thing = 1; }
+message GetTimeResponse { google.protobuf.Timestamp at = 1; }
 message Words { repeated string words = 3; }
 enum Genre { GENRE_UNSPECIFIED = 0; GENRE_NOVEL = 1; }
 enum Side { SIDE_LEFT = 0; SIDE_RIGHT = 1; }
+enum Shelf { option allow_alias = true; SHELF_UPPER = 0; SHELF_TOP = 0; SHELF_LOWER = 1; SHELF_BOTTOM = 1; }
 message Thing {
   int32 a = 1; uint32 b = 2; int64 c = 3; uint64 d = 4; bool e = 5; string f = 6; Genre g = 7; Side h = 8;
   optional int32 oa = 9; optional int64 oc = 11; optional bool oe = 12; optional string of = 13;
@@ -42,7 +47,8 @@ message Thing {
   Inner inner = 17;
   repeated Inner inners = 2000;
   repeated string words = 19;
-  string etag = 20 [(transcoder.v1.field) = { header: "ETag" }];
+  Shelf shelf = 21;
+  string etag = 20 [(transcoder.v1.field) = { header: "ETag" output_only: true }];
 }
 message Inner { string name = 1; optional int64 number = 2; string tag = 3 [(transcoder.v1.field) = { header: "ETag" }]; }
 `;
@@ -74,10 +80,19 @@ const unusual: Kinds = {
   hasNamelessEnumValues: true,
 };
 
-/** What is answered with the message; undefined when it can't be read or shown. */
-function answered({ output, answerOf }: Served, bytes: Uint8Array): unknown {
+/** What is answered; in words when it can't be sent. */
+function answerTo({ answerOf }: Served, made: Message | Shown): unknown {
   try {
-    return answerOf(fromBinary(output, bytes), new Headers(), "/things?a=b");
+    return answerOf(made, new Headers(), "/things?a=b");
+  } catch (error) {
+    return String(error);
+  }
+}
+
+/** What is answered with the message; undefined when it can't be read. */
+function answered(one: Served, bytes: Uint8Array): unknown {
+  try {
+    return answerTo(one, fromBinary(one.output, bytes));
   } catch {
     return undefined;
   }
@@ -85,7 +100,7 @@ function answered({ output, answerOf }: Served, bytes: Uint8Array): unknown {
 
 function expectSame(one: Served, bytes: Uint8Array): void {
   const shown = one.read(bytes);
-  if (shown) expect(one.answerOf(shown, new Headers(), "/things?a=b")).toEqual(answered(one, bytes));
+  if (shown) expect(answerTo(one, shown as Shown)).toEqual(answered(one, bytes));
 }
 
 describe.each(served.map((one) => [one.name, one] as const))("an answer of %s", (_, one) => {
@@ -159,4 +174,17 @@ test("what was never sent is shown as in a message that is empty", () => {
     expect(answered(one, new Uint8Array())).toEqual(one.answerOf(empty, new Headers(), "/things?a=b"));
     expectSame(one, new Uint8Array());
   }
+});
+
+test("a time that was never sent is null where it is the whole answer", () => {
+  const time = served.find(({ name }) => name === "getTime") as Served;
+  expect(answered(time, new Uint8Array())).toMatchObject({ body: "null" });
+});
+
+test("of the names that an enum has for one value, the first is shown", () => {
+  const whole = served.find(({ name }) => name === "getWhole") as Served;
+  const text = (init: object) =>
+    (answered(whole, toBinary(whole.output, create(whole.output, init as never))) as Answer).body;
+  expect(text({})).toContain('"shelf":"upper"');
+  expect(text({ shelf: 1 })).toContain('"shelf":"lower"');
 });

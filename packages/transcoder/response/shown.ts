@@ -4,10 +4,11 @@
  */
 import { type DescField, type DescMessage, fromBinary, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { enumNames } from "../contract/enums.ts";
+import { enumTexts } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { formatTimestamp } from "../request/timestamp.ts";
+import { emptyOf } from "./encode.ts";
 import { WireReader } from "./wire-reader.ts";
 
 /** What an HTTP response needs of an answer. */
@@ -36,7 +37,7 @@ export function shownReader(operation: Operation): ReadShown | undefined {
   if (response.fieldKind !== "list" && response.fieldKind !== "message") return undefined;
   const token = paging ? [paging.nextPageToken] : [];
   const plan = planOf(method.output, { beside: [...beside, ...token], plans: new Map() }, [response, ...token]);
-  return reading(plan, (body, reader) => reader.texts(body)[0] ?? "{}");
+  return reading(plan, (body, reader) => reader.texts(body)[0] ?? emptyOf(response));
 }
 
 function reading(plan: Plan | undefined, read: (plan: Plan, reader: Reader) => string): ReadShown | undefined {
@@ -190,7 +191,7 @@ function messageType(desc: DescMessage, around: Around): Type | undefined {
 
 function enumType({ enum: desc }: DescField, isImplicit: boolean): Type | undefined {
   if (!desc?.open) return undefined;
-  const texts = new Map(enumNames(desc).map(([name, number]) => [number, JSON.stringify(name)]));
+  const texts = enumTexts(desc);
   const read: ReadText = (reader, end) => {
     const number = reader.varint(end);
     const text = texts.get(number);

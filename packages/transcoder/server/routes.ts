@@ -4,10 +4,11 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { createContextValues, type Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operations.ts";
+import type { Segment } from "../contract/template.ts";
 import { UpstreamFailure } from "../errors/upstream.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
-import { checkAccept, checkContentType, JSON_TYPE, varyByAccept } from "../policy/media.ts";
+import { checkAccept, checkContentType, checkUntyped, JSON_TYPE, varyByAccept } from "../policy/media.ts";
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { REQUEST_ID_HEADER } from "../request/request-id.ts";
@@ -46,7 +47,7 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
   app.route({
     method: operation.verb,
-    url: basePath + operation.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+    url: basePath + operation.segments.map(routePart).join(""),
     bodyLimit: options.limits.bodyBytes,
     config: { endingHeaders },
     // Where nothing has to be waited for, it is no promise: each costs as much as the checks.
@@ -65,11 +66,19 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
     checkSunset();
     if (stream) return;
     checkAccept(request);
+    if (operation.verb === "DELETE") request.headers = NO_CONTENT;
     if (!operation.body) return;
     announceBody(request.raw);
     checkContentType(request.headers, operation.updateMask !== undefined);
   }
 }
+
+/** Laid over what was sent: the content of a DELETE means nothing (RFC 9110, 9.3.5), but Fastify would judge it. */
+const NO_CONTENT = { "content-type": undefined, "content-length": undefined, "transfer-encoding": undefined };
+
+/** In the router's words, where a name is made of letters, digits and `_`: one in JSON need not be. */
+const routePart = (segment: Segment): string =>
+  `/${"field" in segment ? `:${segment.field.jsonName.replaceAll(/\W/g, "_")}` : segment.literal}`;
 
 function handlerOf(operation: Operation, options: HandlerOptions) {
   const { transport, basePath, clock, limits, callHeaders } = options;
@@ -83,6 +92,7 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
   const sentHeaders = operation.requestHeaders.map(({ name }) => name.toLowerCase());
   return (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { headers, originalUrl: target } = request;
+    if (operation.body) checkUntyped(headers, request.body as Buffer | undefined, operation.updateMask !== undefined);
     const limitMs = timeoutMs(headers["x-server-timeout"], limits.requestMs);
     const deadline = request.arrivedAt + limitMs;
     if (deadline <= clock()) throw arrivedTooLate();

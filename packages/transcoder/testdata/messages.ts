@@ -3,6 +3,7 @@ import { create, type DescField, type DescMessage, type Message, ScalarType } fr
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { enumNames } from "../contract/enums.ts";
+import { headerOf, isOutputOnly } from "../contract/fields.ts";
 
 export interface Kinds {
   readonly string: fc.Arbitrary<string>;
@@ -55,10 +56,14 @@ function ofEnum({ enum: desc }: DescField, { hasNamelessEnumValues }: Kinds): fc
   return fc.constantFrom(...named, ...(hasNamelessEnumValues ? [0, 77] : []));
 }
 
-function ofScalar({ scalar = ScalarType.STRING }: DescField, { string, integer }: Kinds): fc.Arbitrary<unknown> {
+function ofScalar(field: DescField, { string, integer }: Kinds): fc.Arbitrary<unknown> {
+  const { scalar = ScalarType.STRING } = field;
   if (scalar === ScalarType.BOOL) return fc.boolean();
   const range = RANGES[scalar];
-  if (!range) return string;
+  if (!range) return headerOf(field) !== "" && isOutputOnly(field) ? string.map(sendable) : string;
   const fitting = integer.map((value) => (value < range[0] || value > range[1] ? 0n : value));
   return SMALL.has(scalar) ? fitting.map(Number) : fitting;
 }
+
+/** The header of an answer has no other characters. */
+const sendable = (text: string): string => text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/gu, "?");

@@ -1,7 +1,8 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { getOption, isFieldSet } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
-import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { FeatureSet_FieldPresence, type FieldMask } from "@bufbuild/protobuf/wkt";
+import { isUpdateMask } from "../contract/fields.ts";
 import { field as fieldOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { MAX_PATHS } from "./field-limits.ts";
 import type { Violation } from "./violation.ts";
@@ -19,19 +20,24 @@ const hasPresence = ({ presence }: DescField): boolean => presence !== FeatureSe
 
 /** The update mask that a request carries; undefined when it has none, which means "all fields". */
 export function maskOf(schema: DescMessage, request: Message): Masked | undefined {
-  const isMask = (f: DescField) => f.fieldKind === "message" && f.message.typeName === FieldMaskSchema.typeName;
-  const maskField = schema.fields.find(isMask);
+  const maskField = schema.fields.find(isUpdateMask);
   if (!maskField || !isFieldSet(request, maskField)) return undefined;
-  const resource = schema.fields.find((f) => f.fieldKind === "message" && !isMask(f));
+  const resource = schema.fields.find(
+    (f) => f.fieldKind === "message" && !f.message.typeName.startsWith("google.protobuf."),
+  );
   if (resource?.fieldKind !== "message") return undefined;
   const { paths } = (request as unknown as Record<string, FieldMask>)[maskField.localName] as FieldMask;
   return { maskField, paths, resource };
 }
 
-/** Whether a violation is in a field of the resource that the mask leaves alone. */
+/** Whether a violation is in a field of the resource that the mask leaves alone, or in a oneof of such fields. */
 export function masksOut({ resource, paths }: Masked): (path: Path) => boolean {
   const named = new Set(paths);
-  return ([outer, inner]) => outer === resource && inner?.kind === "field" && !named.has(inner.name);
+  return ([outer, inner]) => {
+    if (outer !== resource) return false;
+    if (inner?.kind === "oneof") return !inner.fields.some(({ name }) => named.has(name));
+    return inner?.kind === "field" && !named.has(inner.name);
+  };
 }
 
 const settable = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();

@@ -1,6 +1,6 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { compileProtos } from "../testdata/compile.ts";
 import { prepareValidation, validate } from "./validate.ts";
 
@@ -48,4 +48,38 @@ test("rules are compiled once for all files whose rules are known", async () => 
   vi.mocked(createValidator).mockClear();
   expect(validate(plain, create(plain, { text: "long" } as never))).toHaveLength(1);
   expect(createValidator).not.toHaveBeenCalled();
+});
+
+describe("an update mask", () => {
+  const registry = compileProtos({
+    "update.proto": `syntax = "proto3"; package acme;
+      import "buf/validate/validate.proto";
+      import "google/protobuf/field_mask.proto";
+      message Pet {
+        string name = 1 [(buf.validate.field).required = true];
+        oneof home { option (buf.validate.oneof).required = true; string kennel = 2; string house = 3; }
+      }
+      message UpdateRequest { Pet pet = 1; google.protobuf.FieldMask update_mask = 2; }
+      message ReadRequest { Pet like = 1; google.protobuf.FieldMask read_mask = 2; }`,
+  });
+  const [UpdateRequest, ReadRequest] = ["acme.UpdateRequest", "acme.ReadRequest"].map(
+    (name) => registry.getMessage(name) as DescMessage,
+  ) as [DescMessage, DescMessage];
+  const problems = (desc: DescMessage, init: object) =>
+    validate(desc, create(desc, init as never)).map(({ message }) => message);
+
+  test("that names no field of a oneof leaves alone that one of them has to be set", async () => {
+    await prepareValidation([UpdateRequest]);
+    const broken = (...paths: string[]) => problems(UpdateRequest, { pet: { name: "Rex" }, updateMask: { paths } });
+    expect(broken("name")).toEqual([]);
+    expect(broken("name", "house")).toEqual(["exactly one field is required in oneof", "must have a value"]);
+  });
+
+  test("is the field update_mask: what else names fields is no concern of the rules", async () => {
+    await prepareValidation([ReadRequest]);
+    expect(problems(ReadRequest, { like: {}, readMask: { paths: ["pets.name"] } })).toEqual([
+      "value is required",
+      "exactly one field is required in oneof",
+    ]);
+  });
 });

@@ -53,9 +53,9 @@ const isSize = ({ ruleId }: Violation): boolean =>
 
 /** Leaves out what else is wrong with values that are too large. */
 function sizesFirst(violations: readonly Violation[]): Violation[] {
-  const tooLarge = violations.filter(isSize).map(({ field }) => pathToString(field));
-  if (tooLarge.length === 0) return [...violations];
-  const isWithin = (path: string) =>
-    tooLarge.some((outer) => path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
-  return violations.filter((violation) => isSize(violation) || !isWithin(pathToString(violation.field)));
+  const tooLarge = new Set(violations.filter(isSize).map(({ field }) => pathToString(field)));
+  if (tooLarge.size === 0) return [...violations];
+  const isWithin = (path: Violation["field"]) =>
+    path.some((_, index) => tooLarge.has(pathToString(path.slice(0, index + 1))));
+  return violations.filter((violation) => isSize(violation) || !isWithin(violation.field));
 }
