@@ -1,4 +1,4 @@
-import { origin } from "@petstore/rpc/server/listen";
+import { origin } from "@petstore/rpc/http/listen";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
 import {

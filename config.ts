@@ -4,9 +4,9 @@
  * kind alone reads stands in `gateway/config.ts`, `services/config.ts` and `launcher/config.ts`.
  */
 import type { AuthConfig } from "@petstore/rpc/auth/open";
-import { isLoopback } from "@petstore/rpc/server/allowed-hosts";
-import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/server/connections";
-import { type ListenAdvice, origin } from "@petstore/rpc/server/listen";
+import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
+import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/http/connections";
+import { type ListenAdvice, origin } from "@petstore/rpc/http/listen";
 import { defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import type { CertificateFiles } from "@petstore/rpc/tls/certificates";
 import {

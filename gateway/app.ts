@@ -4,11 +4,11 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { callHeaders } from "@petstore/rpc/call";
-import { createHostCheck } from "@petstore/rpc/server/allowed-hosts";
-import type { ConnectionLimits } from "@petstore/rpc/server/connections";
-import type { ServerTls } from "@petstore/rpc/server/handshakes";
-import { defaultLimits, openOnePort } from "@petstore/rpc/server/one-port";
-import { isRefused } from "@petstore/rpc/server/request-memory";
+import { createHostCheck } from "@petstore/rpc/http/allowed-hosts";
+import type { ConnectionLimits } from "@petstore/rpc/http/connections";
+import type { ServerTls } from "@petstore/rpc/http/handshakes";
+import { defaultLimits, openOnePort } from "@petstore/rpc/http/one-port";
+import { isRefused } from "@petstore/rpc/http/request-memory";
 import {
   type DeprecationPolicy,
   type ErrorOptions,

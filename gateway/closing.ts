@@ -2,8 +2,8 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { acceptWaiting } from "@petstore/rpc/server/listen";
-import { announceClose } from "@petstore/rpc/server/one-port";
+import { acceptWaiting } from "@petstore/rpc/http/listen";
+import { announceClose } from "@petstore/rpc/http/one-port";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { FastifyInstance } from "fastify";
 

@@ -1,7 +1,7 @@
 /** The HTTP side of the gateway over a real port: methods, headers, conditions, limits, and the order of checks. */
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { defaultConnectionLimits } from "@petstore/rpc/server/connections";
+import { defaultConnectionLimits } from "@petstore/rpc/http/connections";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NewPetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";

@@ -10,7 +10,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { errors, reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { START_LIMIT } from "../packages/rpc/admission/limit.ts";
-import { WORK_TOGETHER } from "../packages/rpc/server/turns.ts";
+import { WORK_TOGETHER } from "../packages/rpc/http/turns.ts";
 import type { GatewayOptions } from "./app.ts";
 import { cors } from "./cors.ts";
 import { health } from "./health.ts";

@@ -8,7 +8,7 @@ import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { ensureHost } from "@petstore/rpc/server/host";
+import { ensureHost } from "@petstore/rpc/http/host";
 import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";

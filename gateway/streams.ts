@@ -1,7 +1,7 @@
 /** How many streams callers may have open at the gateway, by whichever endpoint, and that they end with their credentials. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { callerName, type Principal } from "@petstore/rpc/call";
-import { countAsStream } from "@petstore/rpc/server/connections";
+import { countAsStream } from "@petstore/rpc/http/connections";
 import { createOpenStreams, defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import { HttpError, isGone } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";

@@ -1,7 +1,7 @@
 /** What is hardly HTTP, over raw sockets: every answer is a record all the same. */
 import { once } from "node:events";
 import { connect } from "node:net";
-import { defaultConnectionLimits } from "@petstore/rpc/server/connections";
+import { defaultConnectionLimits } from "@petstore/rpc/http/connections";
 import fc from "fast-check";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,7 +1,7 @@
 /** `REPLICAS`: several processes of a kind under one launcher, on one MongoDB. */
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { listen } from "@petstore/rpc/server/listen";
+import { listen } from "@petstore/rpc/http/listen";
 import { describe, expect, test } from "vitest";
 import { type Run, run } from "../packages/runtime/fixtures/run.ts";
 import { freePorts } from "../test/harness/instances.ts";

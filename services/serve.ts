@@ -3,9 +3,9 @@ import { createClient } from "@connectrpc/connect";
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
+import { defaultLimits } from "@petstore/rpc/http/one-port";
 import { createDispatcher } from "@petstore/rpc/server/dispatcher";
 import { createHealth, healthService } from "@petstore/rpc/server/health";
-import { defaultLimits } from "@petstore/rpc/server/one-port";
 import { startRpcServer } from "@petstore/rpc/server/server";
 import { openTls } from "@petstore/rpc/tls/open";
 import { realTime } from "@petstore/runtime/clock";
@@ -31,6 +31,8 @@ import { storeFailureOf } from "./resource/store-failure.ts";
 const BATCH = 100;
 /** How often the process asks its own store whether it is still ready. */
 const READINESS_MS = 2_000;
+/** How long it waits for the answer. */
+const PATIENCE_MS = 1_000;
 
 /** Opens a service, ready to take calls; the stack closes it. */
 export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, waitsFor: WaitsFor): Promise<Running> {
@@ -95,7 +97,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     listenAdvice,
   });
   stack.use(server);
-  const followStore = async () => health.set(await canServe(store));
+  const followStore = async () => health.set(await canServe(store, deps));
   stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));
   return { log, url: server.url };
 }
@@ -106,11 +108,18 @@ function refuse(error: unknown): never {
 }
 
 /** Asks nothing of other services: they call each other both ways, and would wait for one another. */
-const canServe = (store: Store): Promise<boolean> =>
-  store.ping({ deadline: realTime.clock() + 1_000 }).then(
-    () => true,
-    () => false,
-  );
+export async function canServe(
+  store: Pick<Store, "ping">,
+  { clock, sleep }: Pick<Deps, "clock" | "sleep">,
+): Promise<boolean> {
+  const over = new AbortController();
+  const answer = store.ping({ deadline: clock() + PATIENCE_MS }).then(() => true);
+  // An answer waits for the disk, which may hang.
+  const late = sleep(PATIENCE_MS, over.signal).then(() => false);
+  return Promise.race([answer, late])
+    .catch(() => false)
+    .finally(() => over.abort());
+}
 
 type Create = (
   deps: Deps,

@@ -1,7 +1,7 @@
 /** Whose address a request comes from, where proxies that the operator trusts stand in front of the gateway. */
 import type { IncomingHttpHeaders } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
-import { callerNetwork, plainAddress } from "@petstore/rpc/server/caller-network";
+import { callerNetwork, plainAddress } from "@petstore/rpc/http/caller-network";
 import { type Kind, kind, list } from "@petstore/runtime/environment";
 import parseForwarded from "forwarded-parse";
 

@@ -182,22 +182,22 @@ export const protections = {
     trials: [
       trial(
         "an older version",
-        "packages/rpc/server/handshakes.test.ts",
+        "packages/rpc/http/handshakes.test.ts",
         "takes TLS 1.2 and 1.3, and nothing older, even where Node would",
       ),
       trial(
         "handshakes that stop, break off or are none",
-        "packages/rpc/server/handshakes.test.ts",
+        "packages/rpc/http/handshakes.test.ts",
         "those who don't get that far",
       ),
       trial(
         "many handshakes of one address",
-        "packages/rpc/server/handshakes.test.ts",
+        "packages/rpc/http/handshakes.test.ts",
         "wait for their turn, one connection of an address after the other",
       ),
       trial(
         "a client without a certificate of the petstore's",
-        "packages/rpc/server/handshakes.test.ts",
+        "packages/rpc/http/handshakes.test.ts",
         "whoever shows none is a stranger, and nothing is said of it",
       ),
     ],
@@ -226,17 +226,17 @@ export const protections = {
     trials: [
       trial(
         "thousands of connections",
-        "packages/rpc/server/connections.test.ts",
+        "packages/rpc/http/connections.test.ts",
         "is bounded in all, whatever the addresses",
       ),
       trial(
         "all of them from one address",
-        "packages/rpc/server/connections.test.ts",
+        "packages/rpc/http/connections.test.ts",
         "one address leaves the others alone",
       ),
       trial(
         "as many addresses as an IPv6 network has",
-        "packages/rpc/server/connections.test.ts",
+        "packages/rpc/http/connections.test.ts",
         "of IPv6 counts by network",
       ),
     ],
@@ -281,17 +281,17 @@ export const protections = {
     trials: [
       trial(
         "requests that never end",
-        "packages/rpc/server/floods.test.ts",
+        "packages/rpc/http/floods.test.ts",
         "are refused beyond the share of their address, and may be sent again",
       ),
       trial(
         "answers that are never read",
-        "packages/rpc/server/floods.test.ts",
+        "packages/rpc/http/floods.test.ts",
         "behind windows that are never opened are bounded in all",
       ),
       trial(
         "many connections, each with a little",
-        "packages/rpc/server/request-memory.test.ts",
+        "packages/rpc/http/request-memory.test.ts",
         "an address may hold as much as it leaves free, over however many connections, and an even part in any case",
       ),
     ],
@@ -301,13 +301,13 @@ export const protections = {
     trials: [
       trial(
         "many pipelined requests",
-        "packages/rpc/server/read-in-turns.test.ts",
+        "packages/rpc/http/read-in-turns.test.ts",
         "of many pipelined requests few are read while the first runs; each is answered, in order",
       ),
-      trial("many connections of one address", "packages/rpc/server/read-in-turns.test.ts", "addresses take turns"),
+      trial("many connections of one address", "packages/rpc/http/read-in-turns.test.ts", "addresses take turns"),
       trial(
         "thousands of frames in one packet",
-        "packages/rpc/server/frames-in-turns.test.ts",
+        "packages/rpc/http/frames-in-turns.test.ts",
         "a slice is a few frames",
       ),
     ],
@@ -315,15 +315,15 @@ export const protections = {
   http2: {
     protection: "Floods of HTTP/2 end the connection",
     trials: [
-      trial("rapid reset (CVE-2023-44487)", "packages/rpc/server/floods.test.ts", "rapid reset"),
+      trial("rapid reset (CVE-2023-44487)", "packages/rpc/http/floods.test.ts", "rapid reset"),
       trial(
         "CONTINUATION without end (CVE-2024-27316)",
-        "packages/rpc/server/floods.test.ts",
+        "packages/rpc/http/floods.test.ts",
         "CONTINUATION closes the connection",
       ),
       trial(
         "more streams than allowed",
-        "packages/rpc/server/floods.test.ts",
+        "packages/rpc/http/floods.test.ts",
         "more requests at a time than allowed are refused",
       ),
     ],
@@ -334,12 +334,12 @@ export const protections = {
       trial("headers and bodies that never end", "test/attacks/hostile-input.test.ts", "requests that don't arrive"),
       trial(
         "the same at a service",
-        "packages/rpc/server/one-port.test.ts",
+        "packages/rpc/http/one-port.test.ts",
         "an HTTP/2 request that never ends is reset, its neighbours live",
       ),
       trial(
         "an answer of which nothing is taken",
-        "packages/rpc/server/connections.test.ts",
+        "packages/rpc/http/connections.test.ts",
         "are given up, with their connection, when nothing is taken for a time",
       ),
     ],

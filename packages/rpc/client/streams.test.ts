@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { errors } from "../../../errors.ts";
 import { secret, startTicker, TickerService, type Watch } from "../fixtures/ticker.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
-import { listen } from "../server/listen.ts";
+import { listen } from "../http/listen.ts";
 import { createServiceTransport } from "./pipeline.ts";
 
 const forever = () => new Promise<never>(() => {});

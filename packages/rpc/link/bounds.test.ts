@@ -22,9 +22,9 @@ import {
   startRawService,
 } from "../fixtures/linked.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
+import { createTurns, type TurnsAtOnce, WORK_PER_TURN } from "../http/turns.ts";
 import { createDispatcher } from "../server/dispatcher.ts";
 import { implement } from "../server/handlers.ts";
-import { createTurns, type TurnsAtOnce, WORK_PER_TURN } from "../server/turns.ts";
 import { createLinkServer } from "./server.ts";
 import type { LinkLimits } from "./server-stream.ts";
 

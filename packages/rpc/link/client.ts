@@ -5,7 +5,7 @@ import type { Clock } from "@petstore/runtime/clock";
 import { answerReader } from "connect-transcoder/response/answer-reader";
 import { type CallLimit, enterCall } from "../client/call-limit.ts";
 import { deadlineAfter } from "../deadline.ts";
-import { WORK_PER_TURN } from "../server/turns.ts";
+import { WORK_PER_TURN } from "../http/turns.ts";
 import { ClientCall } from "./client-call.ts";
 import { type ClientStream, openStream } from "./client-stream.ts";
 import { fromCallHeaders, toCallHeaders } from "./headers.ts";

@@ -2,10 +2,10 @@
 import { type DescMethodUnary, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
+import type { TurnsAtOnce } from "../http/turns.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES, tooLarge } from "../server/message-limit.ts";
 import { maxRequestBytes } from "../server/request-limit.ts";
-import type { TurnsAtOnce } from "../server/turns.ts";
 import { noSuchRpc } from "../server/unknown-rpc.ts";
 import { failedAnswer } from "./failure.ts";
 import { LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";

@@ -3,9 +3,9 @@ import { constants, type Http2ServerRequest, type Http2ServerResponse } from "no
 import { Code } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
 import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
+import { keepOpen } from "../http/kept-open.ts";
+import type { TurnsAtOnce } from "../http/turns.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
-import { keepOpen } from "../server/kept-open.ts";
-import type { TurnsAtOnce } from "../server/turns.ts";
 import { LinkViolation, readFrames, toFrame } from "./frames.ts";
 import { onceATurn } from "./once-a-turn.ts";
 import { bytesOfAnswer, parts } from "./parts.ts";

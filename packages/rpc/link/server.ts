@@ -4,9 +4,9 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
+import { createTurns, type TurnsAtOnce } from "../http/turns.ts";
 import { isPeerRequest } from "../server/authorization.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
-import { createTurns, type TurnsAtOnce } from "../server/turns.ts";
 import { type LinkLimits, type ServerStream, serveStream } from "./server-stream.ts";
 import { LINK_PATH } from "./version.ts";
 

@@ -7,14 +7,14 @@ import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from
 import type { Logger } from "@petstore/runtime/log";
 import { keepRepeated } from "../auth/credentials.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import { countAsStream, isProven, networkOf } from "../http/connections.ts";
+import { ensureHost } from "../http/host.ts";
+import type { Handler } from "../http/one-port.ts";
 import type { LinkServer } from "../link/server.ts";
-import { countAsStream, isProven, networkOf } from "./connections.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { type Gate, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
-import { ensureHost } from "./host.ts";
 import { limitCall } from "./message-limit.ts";
 import { answerKey } from "./messages-past-connect.ts";
-import type { Handler } from "./one-port.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { type Caller, callerKey, isServerStreaming } from "./routes.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";

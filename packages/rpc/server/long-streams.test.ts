@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { END_HEADERS, END_STREAM, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { startTicker, TickerService, transports, WATCH_PATH, type Watch, watchByHand } from "../fixtures/ticker.ts";
 import { newAuthority, openFiles, pairOf } from "../fixtures/tls.ts";
-import { REQUEST_BYTES, WORK_BYTES } from "./request-memory.ts";
+import { REQUEST_BYTES, WORK_BYTES } from "../http/request-memory.ts";
 
 const forever = () => new Promise<never>(() => {});
 

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { growRequest } from "./request-memory.ts";
+import { growRequest } from "../http/request-memory.ts";
 
 /** Largest message of any RPC, in either direction and also after decompression. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;

@@ -9,8 +9,8 @@ import type { Authentication } from "../auth/authentication.ts";
 import { CALLER_HEADER, SECRET_HEADER } from "../call.ts";
 import { secret, startTicker, TickerService, transports, type Watch, watchByHand } from "../fixtures/ticker.ts";
 import { Health } from "../gen/health/v1/health_pb.ts";
+import { REQUEST_BYTES, WORK_BYTES } from "../http/request-memory.ts";
 import { createOpenStreams } from "./open-streams.ts";
-import { REQUEST_BYTES, WORK_BYTES } from "./request-memory.ts";
 
 const forever = () => new Promise<never>(() => {});
 const ticking: Watch = async function* () {

@@ -17,12 +17,12 @@ import type { Authentication } from "../auth/authentication.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
+import { WORK_TOGETHER } from "../http/turns.ts";
 import { createServerCalls } from "../link/server-calls.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import type { Implementation, UnaryHandler } from "./handlers.ts";
 import { createHealth, healthService } from "./health.ts";
 import { startRpcServer } from "./server.ts";
-import { WORK_TOGETHER } from "./turns.ts";
 
 /** However slow the machine is. */
 const until = (isSo: () => boolean) => vi.waitUntil(isSo, { timeout: 50_000 });

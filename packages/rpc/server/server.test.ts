@@ -20,12 +20,12 @@ import { CategoryService } from "../../../proto/gen/petstore/category/v1/categor
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
+import { defaultLimits, type OnePortLimits } from "../http/one-port.ts";
+import { REQUEST_BYTES, WORK_BYTES } from "../http/request-memory.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { createHealth, healthService } from "./health.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
-import { defaultLimits, type OnePortLimits } from "./one-port.ts";
 import { maxRequestBytes } from "./request-limit.ts";
-import { REQUEST_BYTES, WORK_BYTES } from "./request-memory.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
 
 /** `:status` as HPACK's static table has it (RFC 7541, appendix A). */

@@ -1,7 +1,7 @@
 /** Opens what a process shows at its port, and what it shows to other processes. */
 import type { Runtime } from "@petstore/runtime/clock";
 import type { Watched } from "@petstore/runtime/watched-files";
-import type { ServerTls } from "../server/handshakes.ts";
+import type { ServerTls } from "../http/handshakes.ts";
 import { type CertificateFiles, type Certificates, openCertificates } from "./certificates.ts";
 
 export interface TlsConfig {
