@@ -1,5 +1,6 @@
 /** The caller's API key or token. It lives as long as the tab, and is sent in a header and shown nowhere. */
 import { batch, type Signal, signal } from "@preact/signals";
+import { store, stored } from "./stored.ts";
 
 const STORED = "petstore.credential";
 
@@ -14,7 +15,7 @@ export function ofCaller<T>(initial: T): Signal<T> {
   return known;
 }
 
-export const credential = signal(sessionStorage.getItem(STORED) ?? "");
+export const credential = signal(stored("sessionStorage", STORED));
 /** The server asked who calls, and nobody has answered yet. */
 export const isAsked = signal(false);
 /** Whoever was asked did not answer: they are asked again when they want to. */
@@ -23,16 +24,7 @@ export const isUnknown = ofCaller(false);
 export const sessions = signal(0);
 
 export function signIn(text: string): void {
-  sessionStorage.setItem(STORED, text);
-  begin(text);
-}
-
-export function signOut(): void {
-  sessionStorage.removeItem(STORED);
-  begin("");
-}
-
-function begin(text: string): void {
+  store("sessionStorage", STORED, text);
   batch(() => {
     for (const forget of forgetting) forget();
     credential.value = text;
@@ -40,6 +32,8 @@ function begin(text: string): void {
     sessions.value++;
   });
 }
+
+export const signOut = (): void => signIn("");
 
 /** Not now. */
 export function stayUnknown(): void {

@@ -2,10 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { Chip } from "../parts/status.tsx";
 import type { Kind } from "../records/changes.ts";
+import { eventsCurl } from "../requests/forms.ts";
 import { hrefOf } from "../route.ts";
+import { credential } from "../session.ts";
 import { type LiveEvent, wordsOf } from "./events.ts";
 import { denied, kinds, liveState, readScopes } from "./state.ts";
-import { events } from "./watch.ts";
+import { events, eventsUrl } from "./watch.ts";
 
 /** Beside another page. */
 const FEW = 14;
@@ -14,6 +16,7 @@ export function Events() {
   const kind = useSignal("");
   const held = useSignal<readonly LiveEvent[] | undefined>(undefined);
   const shown = (held.value ?? events.value).filter((event) => kind.value === "" || event.kind === kind.value);
+  const told = kinds.filter(isTold);
   return (
     <>
       <header class="head">
@@ -42,7 +45,7 @@ export function Events() {
               }}
             >
               <option value="">any</option>
-              {kinds.filter(isTold).map((each) => (
+              {told.map((each) => (
                 <option key={each} value={each}>
                   {each}
                 </option>
@@ -50,7 +53,7 @@ export function Events() {
             </select>
           </label>
         </search>
-        <code class="quiet">curl -N {new URL("events", document.baseURI).href}</code>
+        {told.length > 0 && <code class="quiet">{eventsCurl(eventsUrl(told), credential.value !== "")}</code>}
       </div>
       <Untold />
       <EventList shown={shown} label="Events, the latest first" />

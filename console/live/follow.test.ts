@@ -11,7 +11,9 @@ const told = (id: string): Told => ({ id, event: event(id) });
 const SILENCE_MS = 45_000;
 
 /** Runs against streams that end as they are told to, and says what happened in which order. */
-async function follow(...streams: readonly (readonly (Told | Error)[])[]) {
+const follow = (...streams: readonly (readonly (Told | Error)[])[]) => followOnClock(() => 0, ...streams);
+
+async function followOnClock(now: () => number, ...streams: readonly (readonly (Told | Error)[])[]) {
   const seen: string[] = [];
   const pauses: number[] = [];
   const over = new AbortController();
@@ -35,6 +37,7 @@ async function follow(...streams: readonly (readonly (Told | Error)[])[]) {
       state = next;
     },
     sleep: (ms) => (ms === SILENCE_MS ? new Promise(() => {}) : Promise.resolve(void pauses.push(ms))),
+    now,
     random: () => 1,
   });
   await following.run(over.signal);
@@ -80,6 +83,37 @@ test("pauses grow to ten seconds, begin again after a success, and are as long a
     "live",
     "reconnecting",
   ]);
+});
+
+test("a petstore that answers is not offline, however often it refuses", async () => {
+  const busy = [new Refusal("SERVER_BUSY", "")];
+  const { seen } = await follow(busy, busy, busy, busy, busy, [told("1")], []);
+  expect(seen.filter((each) => /live|offline|reconnecting/.test(each))).toEqual([
+    "reconnecting",
+    "live",
+    "reconnecting",
+  ]);
+});
+
+test.each([
+  ["ten minutes", 600_000, ["open ", "lost", "take 1", "open 1", "take 2"]],
+  ["longer", 600_001, ["open ", "lost", "take 1", "open ", "lost", "take 2"]],
+])("after %s without a word", async (_, away, expected) => {
+  let time = 0;
+  const { seen } = await followOnClock(
+    () => time,
+    [
+      told("1"),
+      {
+        get error() {
+          time = away; // passes before the next attempt
+          return { code: "UNAVAILABLE", message: "" };
+        },
+      },
+    ],
+    [told("2")],
+  );
+  expect(seen.filter((each) => !/live|reconnecting/.test(each))).toEqual(expected);
 });
 
 const lost = ["EVENTS_EXPIRED", "INVALID_HEADER"];
@@ -180,6 +214,7 @@ test("a stream that says nothing for 45 s is broken: that is shown, and another 
     refuse: () => {},
     show: (state) => seen.push(state),
     sleep: (ms) => (ms === SILENCE_MS ? new Promise((resolve) => silences.push(resolve)) : Promise.resolve()),
+    now: () => 0,
     random: () => 1,
   });
   const run = following.run(over.signal);

@@ -35,14 +35,18 @@ export interface FollowOptions {
   readonly show: (state: LiveState) => void;
   /** Resolves after so many milliseconds, or when the signal is aborted. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Milliseconds, of any beginning. */
+  readonly now: () => number;
   /** Uniform in [0, 1). */
   readonly random: () => number;
 }
 
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 10_000;
-/** Attempts that fail one after the other, until people are told that nothing answers. */
+/** Attempts that nobody answers one after the other, until people are told so. */
 const OFFLINE_AFTER = 3;
+/** What happened while nothing was heard for longer is not told event by event: whatever is shown is read again. */
+const MAX_AWAY_MS = 10 * 60_000;
 
 /** Another attempt would end the same. */
 const FINAL = new Set(["UNAUTHENTICATED", "PERMISSION_DENIED", "ROUTE_NOT_FOUND", "NOT_ACCEPTABLE", "INVALID_QUERY"]);
@@ -55,12 +59,14 @@ export interface Following {
 }
 
 export function createFollowing(options: FollowOptions): Following {
-  const { open, take, lost, deny, refuse, show, sleep, random } = options;
+  const { open, take, lost, deny, refuse, show, sleep, now, random } = options;
   let lastId = "";
+  let heardAt = now();
   let kinds = allKinds;
 
   /** Resolves when the stream ended in good order. */
   async function read(signal: AbortSignal, began: () => void): Promise<void> {
+    if (now() - heardAt > MAX_AWAY_MS) lastId = "";
     let isNew = lastId === "";
     for await (const { id, event, error } of heard((own) => open(kinds, lastId, own), signal, sleep)) {
       if (signal.aborted) return;
@@ -74,21 +80,25 @@ export function createFollowing(options: FollowOptions): Following {
       // The event first: a place behind what was not taken would be a gap.
       if (event) take(event);
       lastId = id;
+      heardAt = now();
     }
   }
 
   async function run(signal: AbortSignal): Promise<void> {
     let failures = 0;
+    let unanswered = 0;
     while (!signal.aborted) {
       let pauseMs = 0;
+      unanswered++;
       try {
         await read(signal, () => {
-          failures = 0;
+          failures = unanswered = 0;
           show("live");
         });
       } catch (thrown) {
         if (signal.aborted) return;
         if (thrown instanceof Refusal) {
+          unanswered = 0;
           if (LOST.has(thrown.code)) lastId = "";
           if (thrown.denied && kinds.includes(thrown.denied)) {
             kinds = kinds.filter((kind) => kind !== thrown.denied);
@@ -104,7 +114,7 @@ export function createFollowing(options: FollowOptions): Following {
       }
       if (signal.aborted) return;
       failures++;
-      show(failures > OFFLINE_AFTER ? "offline" : "reconnecting");
+      show(unanswered > OFFLINE_AFTER ? "offline" : "reconnecting");
       // Full jitter, so that all pages do not come back at once.
       const jitter = random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
       await sleep(Math.max(pauseMs, jitter), signal);

@@ -17,9 +17,12 @@ const MAX_EVENTS = 200;
 /** Newest first. */
 export const events = ofCaller<readonly LiveEvent[]>([]);
 
+/** Where these kinds of records are told of. */
+export const eventsUrl = (asked: readonly Kind[]): string =>
+  `${baseUrl}/events${asked.length < kinds.length ? `?types=${asked}` : ""}`;
+
 async function* open(asked: readonly Kind[], lastId: string, signal: AbortSignal): AsyncGenerator<Told> {
-  const query = asked.length < kinds.length ? `?types=${asked}` : "";
-  const response = await fetch(`${baseUrl}/events${query}`, {
+  const response = await fetch(eventsUrl(asked), {
     signal,
     cache: "no-store",
     headers: {
@@ -90,6 +93,7 @@ const newFollowing = () =>
       liveState.value = state;
     },
     sleep,
+    now: Date.now,
     random: Math.random,
   });
 

@@ -3,6 +3,7 @@ import { isPetstoreError, type PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Dialog } from "./dialog.tsx";
+import { tellLate, useGone } from "./late.ts";
 import { Problem } from "./problem.tsx";
 
 interface ConfirmProps {
@@ -16,16 +17,18 @@ interface ConfirmProps {
 export function Confirm({ title, action, run, onClose, children }: ConfirmProps) {
   const problem = useSignal<PetstoreError | undefined>(undefined);
   const isSending = useSignal(false);
+  const isGone = useGone();
   async function confirm(): Promise<void> {
     if (isSending.value) return;
     isSending.value = true;
     problem.value = undefined;
     try {
       await run();
-      onClose();
+      if (!isGone.current) onClose();
     } catch (thrown) {
       if (!isPetstoreError(thrown)) throw thrown;
       problem.value = thrown;
+      if (isGone.current) tellLate(title, thrown);
     } finally {
       isSending.value = false;
     }

@@ -32,38 +32,43 @@ export function Choice({ name, label, all, options }: ChoiceProps) {
   );
 }
 
-/** An identifier, once it is one. */
+/** An identifier, once it is one. What is none stays as it was typed, until the address says another one. */
 export function IdFilter({ name, label }: { readonly name: string; readonly label: string }) {
-  const error = useSignal("");
+  const applied = route.value.query.get(name) ?? "";
+  const wrong = useSignal({ text: "", beside: "", why: "" });
   const change = (text: string) => {
-    error.value = "";
     try {
       setQuery(name, text.trim() === "" ? "" : `${integer(name, text)}`);
+      wrong.value = { text: "", beside: "", why: "" };
     } catch (thrown) {
       if (!(thrown instanceof InvalidInput)) throw thrown;
-      error.value = thrown.message;
+      wrong.value = { text, beside: applied, why: thrown.message };
     }
   };
+  const { text, why } = wrong.value.beside === applied ? wrong.value : { text: "", why: "" };
   const id = `filter-${name}`;
   return (
-    <label>
-      {label}
-      <input
-        inputMode="numeric"
-        autocomplete="off"
-        size={6}
-        placeholder="any"
-        value={route.value.query.get(name) ?? ""}
-        aria-invalid={error.value !== ""}
-        aria-describedby={error.value ? id : undefined}
-        onChange={(event) => change(event.currentTarget.value)}
-      />
-      {error.value && (
-        <span class="wrong" id={id} role="alert">
-          {error}
-        </span>
+    <div>
+      <label>
+        {label}
+        <input
+          inputMode="numeric"
+          autocomplete="off"
+          size={6}
+          placeholder="any"
+          value={why ? text : applied}
+          aria-invalid={why !== ""}
+          aria-describedby={why ? id : undefined}
+          onChange={(event) => change(event.currentTarget.value)}
+        />
+      </label>
+      {/* In the label it would be part of the field's name. */}
+      {why && (
+        <p class="wrong" id={id} role="alert">
+          {why}
+        </p>
       )}
-    </label>
+    </div>
   );
 }
 

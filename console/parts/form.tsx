@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Dialog } from "./dialog.tsx";
 import { type FieldErrors, fieldErrors, InvalidInput } from "./field-errors.ts";
+import { tellLate, useGone } from "./late.ts";
 import { Problem } from "./problem.tsx";
 
 /** By the names of the fields, as they stand in the form. */
@@ -57,6 +58,7 @@ export function RecordForm({
   const condition = useSignal(etag);
   const isSending = useSignal(false);
   const form = useRef<HTMLFormElement>(null);
+  const isGone = useGone();
 
   async function send(event: Event): Promise<void> {
     event.preventDefault();
@@ -66,14 +68,18 @@ export function RecordForm({
     conflict.value = undefined;
     errors.value = {};
     try {
+      // Half a date has the value "", as none has.
+      const half = [...(form.current?.querySelectorAll("input") ?? [])].find(({ validity }) => validity.badInput);
+      if (half) throw new InvalidInput(half.name, "must be a whole date and time, or none");
       await submit(values.value, condition.value);
-      onClose();
+      if (!isGone.current) onClose();
     } catch (thrown) {
       if (!isPetstoreError(thrown) && !(thrown instanceof InvalidInput)) throw thrown;
       const names = fields.map(({ name }) => name);
       errors.value = fieldErrors(thrown, names, fieldOf);
-      if (isPetstoreError(thrown) && thrown.reason === "ETAG_MISMATCH" && theirs) await meet(theirs);
+      if (isPetstoreError(thrown) && thrown.reason === "ETAG_MISMATCH" && theirs && !isGone.current) await meet(theirs);
       else if (isPetstoreError(thrown) && Object.keys(errors.value).length === 0) problem.value = thrown;
+      if (isPetstoreError(thrown) && isGone.current) tellLate(title, thrown);
     } finally {
       isSending.value = false;
     }

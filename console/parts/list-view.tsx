@@ -37,7 +37,8 @@ interface ListViewProps<T> {
 
 export function ListView<T>({ title, intro, list, idOf, columns, actions, filters, create, empty }: ListViewProps<T>) {
   const listing = list.listing.value;
-  const { items = [], isWhole = false } = listing ?? {};
+  const { items = [] } = listing ?? {};
+  const isWhole = listing !== undefined && listing.end === undefined;
   const isLoading = list.isLoading.value;
   const error = list.error.value;
   return (

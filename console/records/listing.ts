@@ -3,8 +3,8 @@
 /** The records of a list up to some place in its order. */
 export interface Listing<T> {
   readonly items: readonly T[];
-  /** Nothing comes behind the last one. */
-  readonly isWhole: boolean;
+  /** The last one that was read, whether or not it is still there: what follows it comes with the next page, if anything. */
+  readonly end: bigint | undefined;
 }
 
 export interface Change<T> {
@@ -23,22 +23,23 @@ export interface ListRules<T> {
 }
 
 /**
- * The listing after a change: the record takes the place that the server would give it, unless this place lies behind what is
- * shown. One that is not newer than what is shown changes nothing: the answer to a write may overtake the news of it.
+ * The listing after a change: the record takes the place that the server would give it, unless this place lies behind what was
+ * read. One that is not newer than what is shown changes nothing: the answer to a write may overtake the news of it.
  */
 export function applyChange<T>(listing: Listing<T>, { record, isDeleted }: Change<T>, rules: ListRules<T>): Listing<T> {
   const { idOf, etagOf, matches, isAscending } = rules;
   const id = idOf(record);
-  const { items, isWhole } = listing;
+  const { items, end } = listing;
   const shown = items.find((item) => idOf(item) === id);
   if (shown && !isDeleted && revision(etagOf(shown)) >= revision(etagOf(record))) return listing;
   if (isDeleted || !matches(record)) {
-    return shown ? { items: items.filter((item) => item !== shown), isWhole } : listing;
+    return shown ? { items: items.filter((item) => item !== shown), end } : listing;
   }
-  if (shown) return { items: items.map((item) => (item === shown ? record : item)), isWhole };
-  const place = items.findIndex((item) => idOf(item) < id !== isAscending);
-  if (place >= 0) return { items: items.toSpliced(place, 0, record), isWhole };
-  return isWhole ? { items: [...items, record], isWhole } : listing;
+  if (shown) return { items: items.map((item) => (item === shown ? record : item)), end };
+  const follows = (one: bigint, other: bigint) => (isAscending ? one > other : one < other);
+  if (end !== undefined && follows(id, end)) return listing;
+  const place = items.findIndex((item) => follows(idOf(item), id));
+  return { items: items.toSpliced(place < 0 ? items.length : place, 0, record), end };
 }
 
 /** The number in an entity tag of the petstore's. NaN for any other, which is neither older nor newer. */

@@ -1,5 +1,6 @@
 /** One call in the forms in which others would make it. */
-import { type DescMethod, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
+import { type DescField, type DescMethod, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
+import { isReflectList, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { httpRequest, operationOf, requestText } from "./http.ts";
 import { textOf } from "./json.ts";
 
@@ -22,6 +23,10 @@ export function formsOf(method: DescMethod, request: Message, place: Place): rea
 }
 
 const CREDENTIAL = '-H "Authorization: Bearer $CREDENTIAL"';
+
+/** What `GET /events` tells, as it happens. */
+export const eventsCurl = (url: string, isAsking: boolean): string =>
+  ["curl -N", quoted(url), ...(isAsking ? [CREDENTIAL] : [])].join(" ");
 
 function httpForms(method: DescMethod, request: Message, { baseUrl, isAsking }: Place): Form[] {
   const operation = operationOf(method, request);
@@ -80,38 +85,38 @@ function rpcForms(method: DescMethod, request: Message, { baseUrl, isAsking }: P
       text: ["curl", `${baseUrl}/${rpc}`, ...credential, `--json ${json}`].join(" "),
       hint: "This is how the console itself calls.",
     },
-    { name: "TypeScript", text: typescript(method, message), hint: "With @petstore/client." },
+    { name: "TypeScript", text: typescript(method, request), hint: "With @petstore/client." },
   ];
 }
 
 /** As the client package takes it. */
-function typescript(method: DescMethod, message: JsonValue): string {
+function typescript(method: DescMethod, request: Message): string {
   const service = method.parent.name.replace(/Service$/, "");
   const name = { Pet: "pets", Category: "categories", Order: "orders", Inventory: "inventory" }[service] ?? service;
-  return `const answer = await petstore.${name}.${method.localName}(${literal(method, message)});`;
+  const init = literal(reflect(method.input, request));
+  return `const answer = await petstore.${name}.${method.localName}(${init});`;
+}
+
+/** A message as an initializer; what is not set is left out. */
+function literal(message: ReflectMessage): string {
+  const members = message.fields
+    .filter((field) => message.isSet(field))
+    .map((field) => {
+      const value = message.get(field);
+      const written = isReflectList(value)
+        ? `[${[...value].map((each) => literalOf(field, each)).join(", ")}]`
+        : literalOf(field, value);
+      return `${field.localName}: ${written}`;
+    });
+  return members.length > 0 ? `{ ${members.join(", ")} }` : "{}";
 }
 
 /** Integers of 64 bits are bigint there, and enums have names of their own. */
-function literal(method: DescMethod, message: JsonValue): string {
-  const long = new Set<string>();
-  const collect = (fields: DescMethod["input"]["fields"]) => {
-    for (const field of fields) {
-      if (field.scalar !== undefined && [3, 4, 6, 16, 18].includes(field.scalar)) long.add(field.jsonName);
-      if (field.message && !field.message.typeName.startsWith("google.")) collect(field.message.fields);
-    }
-  };
-  collect(method.input.fields);
-  const write = (value: JsonValue, name = ""): string => {
-    if (Array.isArray(value)) return `[${value.map((each) => write(each, name)).join(", ")}]`;
-    if (value === null || typeof value !== "object") {
-      if (long.has(name)) return `${value}n`;
-      const [, status] = /^PET_STATUS_(\w+)$/.exec(`${value}`) ?? [];
-      return status ? `PetStatus.${status}` : JSON.stringify(value);
-    }
-    const members = Object.entries(value).map(([member, each]) => `${member}: ${write(each as JsonValue, member)}`);
-    return members.length > 0 ? `{ ${members.join(", ")} }` : "{}";
-  };
-  return write(message);
+function literalOf({ enum: desc }: DescField, value: unknown): string {
+  if (isReflectMessage(value)) return literal(value);
+  if (typeof value === "bigint") return `${value}n`;
+  const named = desc?.values.find(({ number }) => number === value);
+  return named ? `${desc?.name}.${named.localName}` : JSON.stringify(value);
 }
 
 const spaced = (value: JsonValue): string => textOf(value as never);

@@ -120,6 +120,65 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     expect(await dialog(page).count()).toBe(0);
   });
 
+  test("a date that is half typed is told of, and not left out", async () => {
+    const id = await somePet();
+    await using opened = await openConsole(browser, `${petstore.http}/#/orders?pet=${id}`);
+    const { page } = opened;
+    await press(page, "Place an order");
+    await field(page, "Pet").fill(`${id}`);
+    await field(page, "Ship date").focus();
+    await page.keyboard.type("0506"); // its day and month
+    await press(page, "Place order");
+    await page.locator("#field-shipDate-error", { hasText: "must be a whole date and time" }).waitFor();
+    await page.locator("#field-shipDate:focus").waitFor();
+    await field(page, "Ship date").fill("2040-06-05T12:00");
+    await press(page, "Place order");
+    await page.getByRole("row", { name: /05\/06\/2040/ }).waitFor();
+  });
+
+  test("the answer to a form that was closed says what came of it, and closes no other one", async () => {
+    const id = await somePet("Daisy");
+    await send("POST", "/store/orders", { petId: id });
+    await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
+    const { page } = opened;
+    const notice = (text: string) => page.locator(".notices").getByText(text).waitFor();
+    /** What is asked by an RPC is answered when it is said. */
+    const hold = async (rpc: string) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const asked = page.waitForRequest(`**/${rpc}`);
+      await page.route(`**/${rpc}`, (route) => promise.then(() => route.continue()));
+      return { asked, resolve };
+    };
+    const updated = await hold("UpdatePet");
+    await row(page, id).getByRole("button", { name: "Edit" }).click();
+    await field(page, "Name").fill("Maisie");
+    await press(page, "Save");
+    await updated.asked;
+    await press(page, "Never mind");
+    await row(page, id).getByRole("button", { name: "Order" }).click();
+    await field(page, "Quantity").fill("7");
+    updated.resolve();
+    await notice(`Pet ${id} is changed.`);
+    expect(await field(page, "Quantity").inputValue()).toBe("7");
+
+    const ordered = await hold("CreateOrder");
+    await press(page, "Place order");
+    await ordered.asked;
+    await press(page, "Never mind");
+    const deleted = await hold("DeletePet");
+    await row(page, id).getByRole("button", { name: "Delete" }).click();
+    await dialog(page).getByRole("button", { name: "Delete" }).click();
+    await deleted.asked;
+    await press(page, "Never mind");
+    await row(page, id).getByRole("button", { name: "Edit" }).click();
+    await field(page, "Name").fill("Gracie");
+    ordered.resolve();
+    await notice(`Order Daisy: Pet ${id} is not available now. Order it when its status is available again.`);
+    deleted.resolve();
+    await notice(`Delete pet ${id}: `);
+    expect(await field(page, "Name").inputValue()).toBe("Gracie");
+  });
+
   test("an order is placed, fulfilled, and the stock filled up again", async () => {
     const id = await somePet("Bella");
     await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
@@ -210,6 +269,23 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await page.getByText("1 shown").waitFor();
     expect(await names()).toEqual(["MMouse 7"]);
     expect(page.url()).toContain("status=sold"); // so it can be kept
+    // What is no identifier yet stays as it is typed, and a view that says another one forgets it.
+    const id = page.getByLabel("ID", { exact: true });
+    const enter = async (text: string) => {
+      await id.fill(text);
+      await id.press("Enter"); // filled alone it is not yet changed
+    };
+    await enter("7x");
+    await page.getByText("must be an integer").waitFor();
+    expect([await id.inputValue(), page.url().includes("id=")]).toEqual(["7x", false]);
+    await enter(`${ids[7]}`);
+    await page.getByText("must be an integer").waitFor({ state: "detached" });
+    expect(page.url()).toContain(`id=${ids[7]}`);
+    await enter("x");
+    await page.getByText("must be an integer").waitFor();
+    await page.evaluate(`location.hash = "#/pets?category=${categoryId}&id=${ids[8]}"`);
+    await page.getByText("must be an integer").waitFor({ state: "detached" });
+    expect(await id.inputValue()).toBe(`${ids[8]}`);
 
     // All that is shown goes elsewhere, but there is more.
     await page.goto(`${petstore.http}/#/pets?category=${categoryId}`);

@@ -1,6 +1,7 @@
 /** What the console shows of a call is true: the same by curl, gRPC and Connect, and the answer that comes. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { createPetstore, isPetstoreError, PetStatus } from "@petstore/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -108,6 +109,21 @@ test("by Connect and gRPC", async () => {
       .replace(/http:\/\/127\.0\.0\.1:\d+/, petstore.url(service))
       .replace("npx buf", "node_modules/.bin/buf");
     expect([grpc, JSON.parse(await shell(here))]).toEqual([grpc, answer]);
+  }
+});
+
+test("by TypeScript, as the client package takes it", async () => {
+  const { pets, categories, orders, inventory } = createPetstore({
+    transport: createConnectTransport({ baseUrl: petstore.http, httpVersion: "1.1" }),
+  });
+  for (const { method, request } of made) {
+    const [, service = "", name = "", init = ""] =
+      /^const answer = await petstore\.(\w+)\.(\w+)\((.*)\);$/s.exec(
+        formOf({ method, request } as Call, "TypeScript") ?? "",
+      ) ?? [];
+    expect({ pets, categories, orders, inventory }[service]).toHaveProperty(name);
+    const told = new Function("PetStatus", `return ${init}`)(PetStatus);
+    expect([init, create(method.input, told)]).toEqual([init, request]);
   }
 });
 

@@ -137,6 +137,7 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await isLive(page);
     const { id } = await curl("POST", "/categories", { name: "Fish" });
     await page.getByText(`Category ${id} Fish`).waitFor();
+    expect(await page.locator(".tools code").textContent()).toBe(`curl -N ${petstore.http}/events`);
     expect(await axeFindings(page)).toEqual([]);
     await page.getByRole("button", { name: "Hold still" }).click();
     await curl("POST", "/categories", { name: "Snakes" });

@@ -83,6 +83,24 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     expect(petstore.logs()).not.toContain(owner.key);
   });
 
+  test("serves a browser that lets it keep nothing, as long as the page is open", async () => {
+    await using opened = await openConsole(browser, petstore.http);
+    const { page } = opened;
+    await page.addInitScript(() => {
+      const get = () => {
+        throw new DOMException("The operation is insecure.", "SecurityError");
+      };
+      for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(globalThis, name, { get });
+    });
+    await page.reload();
+    await signIn(page, owner.key);
+    await page.getByText("There are no pets yet.").waitFor();
+    await page.getByLabel("Theme").selectOption("dark");
+    expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await asked(page).waitFor();
+  });
+
   test("asks again when the key ends while it follows what happens", async () => {
     await using opened = await openConsole(browser, petstore.http);
     const { page } = opened;
@@ -120,6 +138,8 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await go(page, "Events");
     await page.getByText(`Order ${orderId} for pet ${petId}: open`).first().waitFor();
     expect(await page.getByLabel("Kind").locator("option").allTextContents()).toEqual(["any", "pet", "order"]);
+    const command = `curl -N '${petstore.http}/events?types=pet,order' -H "Authorization: Bearer $CREDENTIAL"`;
+    expect(await page.locator(".tools code").textContent()).toBe(command);
     expect(await page.getByRole("link", { name: /no access/ }).allTextContents()).toEqual([
       "Categories no access",
       "Inventory no access",
@@ -167,6 +187,13 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await page.getByRole("row", { name: /Secretariat/ }).waitFor();
     await go(page, "Categories");
     await page.getByRole("row", { name: /Racehorses/ }).waitFor();
+    // What is refused when another caller is there is not told to that one.
+    await page.route("**/DeleteCategory", (route) => next.promise.then(() => route.continue()));
+    const asksToDelete = page.waitForRequest("**/DeleteCategory");
+    await page.getByRole("button", { name: "Delete Racehorses" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await asksToDelete;
+    await page.getByRole("button", { name: "Never mind" }).click();
     await page.getByRole("button", { name: "New category" }).click();
     await page.getByLabel("Name").fill("Drafted");
     // The owner's key ends while the owner writes, and somebody else goes on.
@@ -177,16 +204,16 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await signIn(page, reader.key);
     await isLive.waitFor();
     expect(await page.getByRole("dialog").count()).toBe(0);
-    const answered = page.waitForResponse("**/BatchGetCategories");
+    const answered = ["**/BatchGetCategories", "**/DeleteCategory"].map((rpc) => page.waitForResponse(rpc));
     next.resolve();
-    await answered;
+    await Promise.all(answered);
 
     for (const view of ["Categories", "Orders", "Inventory", "Events", "Requests", "Pets"]) {
       await go(page, view);
       await page.getByRole("heading", { name: view, level: 1 }).waitFor();
       if (view === "Pets") await page.getByRole("row", { name: /Secretariat/ }).waitFor();
       const html = await page.content();
-      const found = ["Racehorses", "Drafted", view === "Pets" ? "" : "Secretariat"].filter(
+      const found = ["Racehorses", "Drafted", "Delete category", view === "Pets" ? "" : "Secretariat"].filter(
         (name) => name && html.includes(name),
       );
       expect([view, found]).toEqual([view, []]);
