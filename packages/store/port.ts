@@ -169,8 +169,8 @@ export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>, V 
    */
   remove(id: Id, isOver: (doc: T) => boolean, options?: CallOptions): Promise<void>;
   /**
-   * Resolves when the place where they begin is certain. Rejects with `Expired` when there is no going on from it. To remove
-   * a document tells nothing: it is hidden before.
+   * Resolves when the place where they begin is certain. Rejects with `Expired` when there is no going on from it, which may
+   * take so long to find out that only who reads them is told. To remove a document tells nothing: it is hidden before.
    */
   changes(options: ChangesOptions): Promise<Changes<V>>;
   /**

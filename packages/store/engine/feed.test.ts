@@ -1,6 +1,6 @@
 import { setImmediate as tick } from "node:timers/promises";
 import { expect, test } from "vitest";
-import type { Change } from "../port.ts";
+import type { Change, ChangesOptions } from "../port.ts";
 import { createFeed, PAUSE_MS, type Source, WOKEN_TOGETHER } from "./feed.ts";
 
 const change = (number: number): Change<number> => ({
@@ -36,7 +36,10 @@ function setUp(past: readonly (readonly number[])[] = [], source: Partial<Source
         },
         close: () => void log.push("closed"),
       }),
-      start: async () => void log.push("started"),
+      start() {
+        log.push("started");
+        return async () => {};
+      },
       stop: () => void log.push("stopped"),
       ...source,
     },
@@ -91,13 +94,25 @@ test("a source is started for the first who reads, stopped after the last, and s
 
 test("a start that fails is told to who asked, and made again for the next", async () => {
   let isDown = true;
-  const start = async () => {
+  const start = () => async () => {
     if (isDown) throw new Error("down");
   };
   const { read } = setUp([], { start });
   await expect(Promise.all([read(undefined), read(undefined)])).rejects.toThrow("down");
   isDown = false;
   await expect(read(undefined)).resolves.toBeDefined();
+});
+
+test("who has no time left for a start that others wait for leaves it to them", async () => {
+  const { promise: started, resolve } = Promise.withResolvers<void>();
+  const start = () => (options: ChangesOptions) => (options.deadline === 1 ? Promise.reject("late") : started);
+  const { feed, read, log } = setUp([], { start });
+  const impatient = feed.changes({ signal: new AbortController().signal, deadline: 1 });
+  const patient = read(undefined);
+  await expect(impatient).rejects.toBe("late");
+  expect(log).toEqual([]);
+  resolve();
+  await expect(patient).resolves.toBeDefined();
 });
 
 test("who leaves in the past closes it, also without reading on", async () => {

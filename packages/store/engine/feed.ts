@@ -27,8 +27,11 @@ export interface Source<V> {
   now(options: ChangesOptions): Promise<Position>;
   /** Rejects with `Expired`. */
   past(after: Position, options: ChangesOptions): Promise<Past<V>>;
-  /** Called when the first reader comes. When it resolves, all that is changed after the tail's position is added to it. */
-  start?(options: ChangesOptions): Promise<void>;
+  /**
+   * Called when the first reader comes, for all. What it returns each reader waits by, for as long as it may itself: when that
+   * resolves, all that is changed after the tail's position is added to it.
+   */
+  start?(): (options: ChangesOptions) => Promise<void>;
   /** Called when the last reader has left. */
   stop?(): void;
 }
@@ -82,7 +85,7 @@ export function untold(name: string) {
 export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineContext["sleep"]): Feed<V> {
   const tail = createTail<V>(begin);
   const readers = new Set<Reader<V>>();
-  let started: Promise<void> | undefined;
+  let started: ReturnType<NonNullable<Source<V>["start"]>> | undefined;
   /** Some are still to be handed what there is; more may have come since others were. */
   let [isWaking, isMoreToTell] = [false, false];
 
@@ -108,8 +111,8 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
     readers.add(reader);
     signal.addEventListener("abort", end);
     try {
-      started ??= source.start?.(options);
-      await started;
+      started ??= source.start?.();
+      await started?.(options);
       if (after === undefined) reader.position = await source.now(options);
       else reader.past = await source.past(after, options);
       if (reader.isOver) end();

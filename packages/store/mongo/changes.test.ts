@@ -1,8 +1,8 @@
-/** Change streams that end while they are waited for. */
+/** Change streams that are waited for: some end meanwhile, some answer late. */
 import { setImmediate as tick } from "node:timers/promises";
-import { MongoError, Timestamp } from "mongodb";
+import { type Document, MongoError, MongoServerError, Timestamp } from "mongodb";
 import { expect, test } from "vitest";
-import { type CallOptions, Unavailable } from "../port.ts";
+import { type CallOptions, Expired, Unavailable } from "../port.ts";
 import { mongoChanges } from "./changes.ts";
 import type { Database } from "./database.ts";
 
@@ -16,6 +16,9 @@ const NOW = 100;
 function bench() {
   let asked: Answer[] = [];
   let isOpen = true;
+  const opened: Document[] = [];
+  const deadlines: unknown[] = [];
+  const patience = Promise.withResolvers<void>();
   const call = { isOver: false, inDoubt: false, failure: undefined };
   const stream = {
     tryNext() {
@@ -29,6 +32,10 @@ function bench() {
       isOpen = false;
     },
   };
+  const watch = (_: unknown, options: Document) => {
+    opened.push(options);
+    return stream;
+  };
   const operationTime = new Timestamp({ t: NOW, i: 1 });
   const database = {
     inSession: (calls: (session: object) => unknown) => calls({ operationTime }),
@@ -37,9 +44,12 @@ function bench() {
   const told = mongoChanges({
     declaration: { name: "items", indexes: {}, shown: () => ({}) } as never,
     database: database as unknown as Database,
-    streams: () => ({ collection: () => ({ watch: () => stream }) }) as never,
-    timing: { clock: () => 0, random: () => 0, sleep: () => tick() as Promise<void> },
-    run: (_: CallOptions | undefined, work) => work(call),
+    streams: () => ({ collection: () => ({ watch }) }) as never,
+    timing: { clock: () => 0, random: () => 0, sleep: (ms) => (ms === 0 ? tick() : patience.promise) },
+    run(options, work) {
+      deadlines.push(options?.deadline);
+      return work(call);
+    },
     report: () => {},
   });
   /** What both streams are asked for. */
@@ -49,8 +59,9 @@ function bench() {
     asked = [];
     return both;
   }
-  const changes = () => told.changes({ after: at(NOW - 50), signal: new AbortController().signal });
-  return { call, told, answers, changes };
+  const changes = (options: CallOptions = {}) =>
+    told.changes({ ...options, after: at(NOW - 50), signal: new AbortController().signal });
+  return { call, told, answers, changes, opened, deadlines, losePatience: patience.resolve };
 }
 
 test.each([
@@ -67,6 +78,15 @@ test.each([
   expect(await next).toEqual({ done: true, value: undefined });
 });
 
+test("who comes first sets no limit to the time of those who come after it", async () => {
+  const { answers, changes, deadlines } = bench();
+  const opening = changes({ deadline: 1 });
+  for (const answer of await answers()) answer.resolve(null);
+  await opening;
+  // It waits for the start, which is made for all, and asks for its own past.
+  expect(deadlines).toEqual([undefined, 1, 1]);
+});
+
 test("who has no time left when the place to begin is found, by the clock alone, does not begin", async () => {
   const { call, answers, changes } = bench();
   const opening = changes();
@@ -74,4 +94,33 @@ test("who has no time left when the place to begin is found, by the clock alone,
   call.isOver = true;
   for (const answer of both) answer.resolve(null);
   await expect(opening).rejects.toThrow(Unavailable);
+});
+
+/** One that begins so far back that the server still looks for what comes next when patience is over. */
+async function beginFarBack() {
+  const { answers, changes, losePatience, ...rest } = bench();
+  const opening = changes();
+  const late = await answers();
+  losePatience();
+  const next = (await opening)[Symbol.asyncIterator]().next();
+  return { ...rest, late, next };
+}
+
+test("who begins far back is let in while the server looks for what comes next", async () => {
+  const { told, late, next } = await beginFarBack();
+  for (const answer of late) answer.resolve(null);
+  told.end();
+  expect(await next).toEqual({ done: true, value: undefined });
+});
+
+test("who begins where the server, after a long look, can't go on is told so when it reads", async () => {
+  const { late, next } = await beginFarBack();
+  late.at(-1)?.reject(new MongoServerError({ message: "lost", code: 286 }));
+  await expect(next).rejects.toThrow(Expired);
+});
+
+test("the server is told to give up what is given up here", async () => {
+  const { opened } = await beginFarBack();
+  expect(opened).toHaveLength(2);
+  for (const options of opened) expect(options).toMatchObject({ maxTimeMS: 6_000 });
 });

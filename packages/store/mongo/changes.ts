@@ -3,7 +3,7 @@
  * and one for each that begins earlier, until it has caught up. A stream tells what a majority has, from the documents as they
  * were written, and the token of each of its events is a position for every process.
  */
-import { type ChangeStream, type Db, type Document, MongoError, MongoServerError, Timestamp } from "mongodb";
+import { type ChangeStream, type Db, type Document, MongoError, MongoServerError } from "mongodb";
 import { encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
 import { frozen } from "../document/frozen.ts";
@@ -11,6 +11,7 @@ import { tellingOf } from "../document/told.ts";
 import { createFeed, type Feed, type Past, type Read, untold } from "../engine/feed.ts";
 import type { Declaration } from "../engine/indexes.ts";
 import {
+  type CallOptions,
   type Change,
   type Changes,
   type ChangesOptions,
@@ -23,6 +24,7 @@ import type { Run } from "./collection.ts";
 import { type Database, find } from "./database.ts";
 import { backOff, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
 import { readStored, TELLS, toldBy } from "./operation-log.ts";
+import { beginAfter, isPosition, positionAfter, secondsOf } from "./positions.ts";
 import { shareQuery } from "./shared-query.ts";
 
 /** The server answers after so long that there is nothing new. */
@@ -34,6 +36,8 @@ const MAX_READ = 256;
 const MAX_AHEAD_S = 600;
 /** The longest time to look through the oplog for what comes next. */
 const MAX_TIMEOUT_MS = 600_000;
+/** The server refuses a position in less; what comes next may be far from it, among the changes of all databases. */
+const PATIENCE_MS = 2_000;
 
 /**
  * There is no going on from the token: it is none (FailedToParse, Overflow, InvalidResumeToken, and assertions of the server, which
@@ -64,7 +68,8 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
   const telling = tellingOf<Doc>(declaration);
   if (!telling) return untold(declaration.name);
   const { shown } = telling;
-  const open = (after: Position, idleMs: number) => openStream(streams(), declaration.name, after, idleMs);
+  const open = (after: Position, idleMs: number, timeoutMs: number) =>
+    openStream(streams(), declaration.name, after, { maxAwaitTimeMS: idleMs, maxTimeMS: timeoutMs });
 
   function changeOf({ _id, documents: [bytes], wallTime, clusterTime }: Document): Change<object> | undefined {
     const stored = readStored(bytes, declaration);
@@ -80,7 +85,7 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
     let isClosed = false;
 
     async function attempt(timeoutMs: number) {
-      stream ??= open(position, idleMs);
+      stream ??= open(position, idleMs, timeoutMs);
       const opened = stream; // it may be closed meanwhile
       const events: Document[] = [];
       do {
@@ -121,12 +126,19 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
 
   // A thousand who come back at once, as after a restart, ask once.
   const sharedNow = shareQuery(() => now(database, declaration.name));
-  const nowWithin = (options: ChangesOptions) => run(options, (call) => retryUntilDeadline(call, timing, sharedNow));
+  const nowWithin = (options: CallOptions | undefined, ask = sharedNow) =>
+    run(options, (call) => retryUntilDeadline(call, timing, ask));
+
+  /** Resolves when the read is over, or patience is. */
+  async function withinPatience(read: Promise<unknown>): Promise<void> {
+    const over = new AbortController();
+    await Promise.race([read, timing.sleep(PATIENCE_MS, over.signal)]).finally(() => over.abort());
+  }
 
   let stop = new AbortController();
   const feed: Feed<object> = createFeed<object>(
     {
-      now: nowWithin,
+      now: (options) => nowWithin(options),
 
       async past(after, options) {
         // One of a time to come would be waited for.
@@ -134,30 +146,29 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
         return run(options, async (call) => {
           let isOpen = false;
           const past = readFrom(after, CAUGHT_UP_MS, () => options.signal.aborted || (call.isOver && !isOpen));
-          // Only the server knows whether it can go on from there.
-          let first: Read<object> | undefined = await past.read();
+          // Only the server knows whether it can go on from there. What it has not refused is read on, however long it looks.
+          let first: Promise<Read<object>> | undefined = past.read();
+          await withinPatience(first);
           // By the clock, before its timer: nobody would ask for more of a past that is closed.
           if (call.isOver) {
             past.close();
             throw new Unavailable(false, call.failure);
           }
           isOpen = true;
-          const read = async () => {
-            const known = first ?? (await past.read());
+          const read = () => {
+            const next = first ?? past.read();
             first = undefined;
-            return known;
+            return next;
           };
           return { read, close: past.close };
         });
       },
 
-      async start(options) {
+      start() {
         stop = new AbortController();
-        const { signal } = stop;
-        const begin = await nowWithin(options);
-        if (signal.aborted) return;
-        tail.moveTo(begin);
-        void follow(signal);
+        const started = start(stop.signal);
+        started.catch(() => {}); // told to those who wait, if there still are any
+        return (options) => run(options, () => started);
       },
       stop: () => stop.abort(),
     },
@@ -165,6 +176,16 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
     timing.sleep,
   );
   const { tail } = feed;
+
+  async function start(signal: AbortSignal): Promise<void> {
+    const begin = await nowWithin(undefined, async () => {
+      signal.throwIfAborted(); // nobody waits for it any more
+      return sharedNow();
+    });
+    if (signal.aborted) return;
+    tail.moveTo(begin);
+    void follow(signal);
+  }
 
   async function follow(signal: AbortSignal): Promise<void> {
     const latest = readFrom(tail.position, IDLE_MS, () => signal.aborted);
@@ -187,38 +208,29 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
   return { changes: feed.changes, forget: async () => 0, end: () => feed.end() };
 }
 
-/**
- * A token is in hexadecimal and begins with the time of its event, so that tokens can be compared and sorted
- * (https://www.mongodb.com/docs/manual/changeStreams/#resume-tokens). The mere beginning of one is the place before all events
- * of that time.
- */
-const TIME = /^82([0-9A-F]{8})([0-9A-F]{8})/;
-const isPosition = (position: unknown): position is Position =>
-  typeof position === "string" && position.length <= 1024 && /^82[0-9A-F]{16,}$/.test(position);
-const secondsOf = (position: Position): number => Number.parseInt(TIME.exec(position)?.[1] ?? "", 16);
-const hex = (value: number) => value.toString(16).toUpperCase().padStart(8, "0");
-
 /** A read of the majority, which all later ones of this process come after, and so the place after all that it can have seen. */
 async function now(database: Database, collection: string): Promise<Position> {
   return database.inSession(async (session) => {
     await find(database, collection, { filter: {}, limit: 1, batchSize: 2 }, { session });
     const { operationTime } = session;
     if (!operationTime) throw new MongoError("the server does not tell its time");
-    return `82${hex(operationTime.getHighBitsUnsigned())}${hex(operationTime.getLowBitsUnsigned() + 1)}`;
+    return positionAfter(operationTime);
   });
 }
 
-function openStream(db: Db, collection: string, after: Position, maxAwaitTimeMS: number): ChangeStream {
-  const [time = "", seconds = "", increment = ""] = TIME.exec(after) ?? [];
-  const begin =
-    time.length === after.length
-      ? { startAtOperationTime: new Timestamp({ t: Number.parseInt(seconds, 16), i: Number.parseInt(increment, 16) }) }
-      : { resumeAfter: { _data: after } };
+interface Limits {
+  /** Of what waits for something new. */
+  readonly maxAwaitTimeMS: number;
+  /** Of the command that opens it. The driver could not end that one: its cursor has no name yet. */
+  readonly maxTimeMS: number;
+}
+
+function openStream(db: Db, collection: string, after: Position, limits: Limits): ChangeStream {
   const pipeline = [
     { $match: { operationType: { $in: ["insert", "replace"] }, ...TELLS } },
     // In an array, of which the driver leaves the items as bytes.
     { $project: { wallTime: 1, clusterTime: 1, documents: ["$fullDocument"] } },
   ];
-  const options = { maxAwaitTimeMS, batchSize: MAX_READ, fieldsAsRaw: { documents: true } };
-  return db.collection(collection).watch(pipeline, { ...options, ...begin });
+  const options = { ...limits, batchSize: MAX_READ, fieldsAsRaw: { documents: true } };
+  return db.collection(collection).watch(pipeline, { ...options, ...beginAfter(after) });
 }

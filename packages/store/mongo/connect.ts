@@ -35,6 +35,8 @@ const POLL_INTERVAL_MS = 1000;
 /** The driver's codes for a name or password that is wrong, and for a user that may not do this. */
 const AUTHENTICATION_FAILED = new Set([18, 8000]);
 const UNAUTHORIZED = 13;
+const INVALID_NAMESPACE = 73;
+const DATABASE_DIFFER_CASE = 13_297;
 
 /** Throws `UnusableServer` for a connection string that is none. */
 export function createClient(uri: string, settings: MongoClientOptions = {}): MongoClient {
@@ -109,6 +111,14 @@ function refusal(error: Error, { options }: MongoClient): UnusableServer | undef
     return wrong(
       "names a user that may not read and write there: grant it the role readWrite on the petstore's databases",
     );
+  }
+  if (error instanceof MongoServerError && error.code === INVALID_NAMESPACE) {
+    return wrong(
+      "names a database whose name MongoDB does not allow or that is too long: letters, digits, - and _ will do",
+    );
+  }
+  if (error instanceof MongoServerError && error.code === DATABASE_DIFFER_CASE) {
+    return wrong("names a database that is there already under a name that differs in capital letters alone");
   }
   // Servers that answered and don't belong to the set are struck off the list.
   if (topology?.servers.size === 0 && options.srvHost === undefined) {

@@ -12,7 +12,7 @@ import {
   startReplicaSet,
 } from "../../../test/harness/mongod.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
-import { schema, UnusableServer } from "../port.ts";
+import { Corrupt, schema, UnusableServer } from "../port.ts";
 import { checkServer, createClient } from "./connect.ts";
 
 vi.mock("./connect.ts", async (load) => {
@@ -139,6 +139,14 @@ describe.skipIf(mongodMissing)("on a replica set", () => {
     }
   });
 
+  test("a database that MongoDB does not allow is refused", async () => {
+    expect(await refusal(set.uri.replace("/?", "/pet%20store?"))).toMatch(/name MongoDB does not allow/);
+    expect(await refusal(set.uri.replace("/?", `/${"x".repeat(64)}?`))).toMatch(/name MongoDB does not allow/);
+    const store = await openForTest(set.uri.replace("/?", "/Zoo?"), "pet");
+    await store.close();
+    expect(await refusal(set.uri.replace("/?", "/zoo?"))).toMatch(/in capital letters/);
+  });
+
   test("each service has a database of its own, named after the URI's", async () => {
     const stores = [
       await openForTest(set.uri, "pet"),
@@ -182,6 +190,23 @@ describe.skipIf(mongodMissing)("on a replica set", () => {
     ]);
     expect(indexes).toHaveLength(2);
     expect(indexes[1]).not.toHaveProperty("unique");
+  });
+
+  test.each([
+    ["of another name", { name: 1, _id: 1 }, { name: "mine", partialFilterExpression: { name: { $exists: true } } }],
+    ["of the same name", { other: 1 }, { name: "name_1__id_1" }],
+  ])("an index %s that is in the way is named, not waited for", async (which, key, options) => {
+    const pets = schema<{ _id: number; rev: number; name: string }>()("pets", { name: ["name"] });
+    const service = which.replaceAll(" ", "_");
+    await withDatabase(set.uri, `petstore_${service}`, (db) => db.collection("pets").createIndex(key, options));
+    const store = await openForTest(set.uri, service);
+    const error = await store.collection(pets).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Corrupt);
+    expect((error as Error).message).toMatch(
+      new RegExp(`^The collection pets of .*petstore_${service}.*${options.name}`),
+    );
+    expect((error as Error).message).not.toContain("\n");
+    await store.close();
   });
 
   test("an index that is not built within the time of an answer is waited for", async () => {

@@ -4,14 +4,14 @@
  */
 import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
-import type { Db, MongoClient } from "mongodb";
+import { type Db, type MongoClient, MongoServerError } from "mongodb";
 import { checkId } from "../document/codec.ts";
 import { reporting } from "../document/corrupt.ts";
 import { createAdmission } from "../engine/admission.ts";
 import { createCollections } from "../engine/collections.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { checkDeclaration, type Declaration } from "../engine/indexes.ts";
-import { type Store, Unavailable, UnsupportedFormat } from "../port.ts";
+import { Corrupt, type Store, Unavailable, UnsupportedFormat } from "../port.ts";
 import { type MongoChanges, mongoChanges } from "./changes.ts";
 import { indexDescriptions, mongoCollection, type Run } from "./collection.ts";
 import { connect, createClient } from "./connect.ts";
@@ -142,7 +142,13 @@ async function buildIndexes(uri: string, usual: Db, declaration: Declaration, op
   const indexes = indexDescriptions(declaration);
   if (indexes.length === 0) return;
   // Not of all members: one that is down must not hold up a start.
-  const build = (db: Db) => db.collection(declaration.name).createIndexes(indexes, { commitQuorum: "majority" });
+  const build = (db: Db) =>
+    db
+      .collection(declaration.name)
+      .createIndexes(indexes, { commitQuorum: "majority" })
+      .catch((error: Error) => {
+        throw inTheWay(error) ? blocked(db, declaration, error) : error;
+      });
   try {
     await build(usual);
   } catch {
@@ -155,6 +161,14 @@ async function buildIndexes(uri: string, usual: Db, declaration: Declaration, op
     }
   }
 }
+
+/** Another index has the name of one, or its fields and another name (IndexOptionsConflict, IndexKeySpecsConflict). */
+const inTheWay = (error: Error) => error instanceof MongoServerError && (error.code === 85 || error.code === 86);
+const blocked = ({ databaseName }: Db, { name }: Declaration, { message }: Error) =>
+  new Corrupt(
+    `The collection ${name} of the database ${databaseName} has an index that is in the way of one of the petstore's: drop it. ` +
+      `MongoDB says: ${message}`,
+  );
 
 /** `<database of the URI, or petstore>_<service>` */
 export function databaseName(uri: string, service: string): string {
