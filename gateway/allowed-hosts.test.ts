@@ -5,9 +5,9 @@ import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { petstoreConsole } from "./console.ts";
 import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
+import { recordIn, sendRaw, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
 import { health } from "./health.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { recordIn, sendRaw, servedInProcess, startGateway, testLimits } from "./testing.ts";
 
 let calls = 0;
 let gateway: Awaited<ReturnType<typeof startGateway>>;
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const common = { basePath: "", clock: Date.now, random: Math.random };
   gateway = await startGateway(PetService, implementation as never, {
     allowedHosts: ["shop.example"],
-    everywhere: cors(["*"]),
+    cors: cors(["*"]),
     plugins: [
       petstoreConsole({ basePath: "" }),
       docs({ basePath: "", title: "Petstore", document: async () => "{}" }),

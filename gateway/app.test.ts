@@ -6,7 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { GatewayOptions } from "./app.ts";
 import type { Auth } from "./auth.ts";
-import { startGateway } from "./testing.ts";
+import { startGateway } from "./fixtures/gateway.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 afterEach(() => gateway?.app.close());
@@ -132,10 +132,13 @@ test("routes of plugins get OPTIONS, 405, HEAD and the error exit for free, and 
 
 test("hooks for every request see refused ones too", async () => {
   const call = await start({
-    everywhere: async (app) => {
-      app.addHook("onRequest", async (_request, reply) => {
-        reply.header("x-everywhere", "yes");
-      });
+    cors: {
+      async register(app) {
+        app.addHook("onRequest", async (_request, reply) => {
+          reply.header("x-everywhere", "yes");
+        });
+      },
+      headers: () => ({}),
     },
   });
   for (const path of ["/pets/1", "/pets/x", "/nowhere"])

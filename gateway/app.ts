@@ -23,29 +23,19 @@ import {
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import { type Auth, addAuth } from "./auth.ts";
+import type { Cors } from "./cors.ts";
 import { neededMethods } from "./events/needed-methods.ts";
 import { addShedding, OVERLOADED } from "./overload.ts";
 import { countRefused, countRequests, type RatesOptions } from "./rates/counting.ts";
 import { boundStreams, type StreamsOptions } from "./streams.ts";
+import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
 export const TITLE = "Petstore";
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
 
-/** A part of the gateway beside the operations. */
-export interface GatewayPlugin {
-  /** Adds its routes, in a scope of their own. */
-  (app: FastifyInstance): Promise<void>;
-  /** Adds to all requests, before any is refused for want of a route. */
-  readonly everywhere?: (app: FastifyInstance) => void;
-}
-
-/** What concerns every answer, whichever route it comes from, such as CORS. */
-export interface Everywhere {
-  (app: FastifyInstance): Promise<void>;
-  /** The header fields that it adds to an answer that no route gives. */
-  readonly headers?: (request: IncomingMessage) => Record<string, string>;
-}
+/** A part of the gateway beside the operations. Adds its routes, in a scope of their own. */
+export type GatewayPlugin = (app: FastifyInstance) => Promise<void>;
 
 export interface GatewayOptions extends RatesOptions, StreamsOptions {
   /** With what may be under way at each. Without it everything is let in. */
@@ -72,7 +62,8 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly auth: Auth;
   /** Aborts when streams have to end, because the gateway stops. */
   readonly draining?: AbortSignal | undefined;
-  readonly everywhere?: Everywhere;
+  /** By default no answer says anything about other origins. */
+  readonly cors?: Cors | undefined;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
   readonly plugins?: readonly GatewayPlugin[];
 }
@@ -97,7 +88,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   });
   const { connections, tls, limits } = options;
   const count = countRefused(options);
-  const moreHeaders = (request: IncomingMessage) => ({ ...options.everywhere?.headers?.(request), ...count(request) });
+  const moreHeaders = (request: IncomingMessage) => ({ ...options.cors?.headers(request), ...count(request) });
   addShedding(app, { ...options, ...served, moreHeaders });
   openOnePort(app.server, { ...defaultLimits, ...connections, ...portLimits(limits) }, { tls, log });
   boundStreams(app, options);
@@ -116,10 +107,10 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   );
   markArrivals(app, served);
   if (options.allowedHosts) answerTo(app, options.allowedHosts);
-  await options.everywhere?.(app);
+  await options.cors?.register(app);
   app.addHook("onRequest", ({ raw }, _reply, done) => done(isRefused(raw) ? OVERLOADED : undefined));
   countRequests(app, options);
-  for (const { everywhere } of plugins) everywhere?.(app);
+  answerUnknownRpcs(app);
   await app.register(transcoder, served);
   for (const plugin of plugins) await app.register(plugin);
   return app;

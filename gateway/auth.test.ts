@@ -5,10 +5,10 @@ import { expect, onTestFinished, test } from "vitest";
 import { errors } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { authOf } from "./auth.ts";
+import { recordIn, sendRaw, startGateway, testLimits } from "./fixtures/gateway.ts";
 import { callerAddress } from "./rates/caller-address.ts";
 import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { recordIn, sendRaw, startGateway, testLimits } from "./testing.ts";
 
 /** Who is called "ann" shows "ann". */
 const byName: Verify = (id) => {

@@ -26,10 +26,10 @@ export interface Auth {
     also: readonly DescMethod[],
   ) => Promise<Principal> | Principal;
   /**
-   * Goes on asking the same for what lasts and was admitted. `end` is called with what `admit` would throw, when it would.
-   * Gives what stops the asking. Without it everybody is admitted for good.
+   * Checks again and again what lasts and was admitted. `end` is called with what `admit` would throw, when it would.
+   * Gives what stops the checks. Without it everybody is admitted for good.
    */
-  readonly follow?: (
+  readonly recheck?: (
     request: IncomingMessage,
     method: DescMethod,
     also: readonly DescMethod[],
@@ -51,8 +51,8 @@ export const authOf = (authentication: Authentication | undefined, failed?: Fail
     ? {
         admit: admitted(authentication, failed),
         // Not counted with `failed`: who was admitted does not guess.
-        follow: (request, method, also, end) =>
-          authentication.follow(credentialsOf(request), method, (refused) => end(inHttp(refused)), also),
+        recheck: (request, method, also, end) =>
+          authentication.recheck(credentialsOf(request), method, (refused) => end(inHttp(refused)), also),
       }
     : none;
 
@@ -65,17 +65,14 @@ const admitted =
     try {
       return await authentication.admit(credentials, method, known, also);
     } catch (thrown) {
-      if (isShown && reasonIn(thrown) === "UNAUTHENTICATED") failed?.count(request);
+      if (isShown && reasonOf(thrown)?.reason === "UNAUTHENTICATED") failed?.count(request);
       throw inHttp(thrown);
     }
   };
 
-const reasonIn = (thrown: unknown): string | undefined =>
-  thrown instanceof ConnectError ? reasonOf(thrown)?.reason : undefined;
-
 /** The same refusal as an error of HTTP. */
 function inHttp(thrown: unknown): unknown {
-  const reason = reasonIn(thrown);
+  const reason = reasonOf(thrown)?.reason;
   if (!(thrown instanceof ConnectError) || reason === undefined) return thrown;
   const challenge = thrown.metadata.get("www-authenticate");
   return new HttpError(reason, thrown.rawMessage, challenge === null ? {} : { "www-authenticate": challenge });
@@ -93,12 +90,12 @@ declare module "fastify" {
 }
 
 /** Adds `admit`, for whatever endpoint calls an RPC. It begins with what costs least: whether there is room for one more. */
-export function addAuth(app: FastifyInstance, { admit, follow }: Auth): void {
+export function addAuth(app: FastifyInstance, { admit, recheck }: Auth): void {
   app.decorateRequest("caller", "");
   app.decorate("admit", (request, method, ...also) => {
     const set = (principal: Principal) => {
       request.caller = principal.id;
-      app.countStream(request, method, principal, (end) => follow?.(request.raw, method, also, end));
+      app.countStream(request, method, principal, (end) => recheck?.(request.raw, method, also, end));
     };
     app.shed(request, method);
     const admitted = admit(request.raw, method, (caller) => app.countRequest(request, caller), also);

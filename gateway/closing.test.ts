@@ -5,8 +5,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { createClosing } from "./closing.ts";
+import { startGateway } from "./fixtures/gateway.ts";
 import { health } from "./health.ts";
-import { startGateway } from "./testing.ts";
 
 const GET = "GET /pets/1 HTTP/1.1\r\nHost: x\r\n\r\n";
 const CLOSE = /^connection: close\r$/im;

@@ -20,21 +20,13 @@ import {
   withDefault,
 } from "@petstore/runtime/environment";
 import { type Rate, rate } from "@petstore/runtime/rate";
-import type { DeprecationPolicy } from "connect-transcoder";
+import type { DeprecationPolicy, Limits } from "connect-transcoder";
 import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../config.ts";
 import { type Network, proxies } from "./rates/caller-address.ts";
 
-/** How large a request may be and how long it may take. */
-export interface Limits {
-  readonly bodyBytes: number;
-  /** Nesting of a JSON body; the outermost value counts as 1. */
-  readonly jsonDepth: number;
-  readonly urlBytes: number;
-  readonly headerBytes: number;
+export interface GatewayLimits extends Limits {
   /** One message of Connect or gRPC-Web. */
   readonly rpcBytes: number;
-  /** Time for one request, and the most that `X-Server-Timeout` can ask for. */
-  readonly requestMs: number;
 }
 
 export interface GatewayConfig extends ProcessConfig {
@@ -49,7 +41,7 @@ export interface GatewayConfig extends ProcessConfig {
   readonly rate: Rate | undefined;
   /** Proxies in front of it, which are believed when they say whose request it is: addresses and networks. */
   readonly trustedProxies: readonly Network[];
-  readonly limits: Limits;
+  readonly limits: GatewayLimits;
   /** How long it goes on serving after it was told to stop, unready. */
   readonly lameDuckMs: number;
   /** When deprecated operations end, where that differs from the contract. */

@@ -5,7 +5,7 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { petstoreConsole } from "./console.ts";
-import { startGateway } from "./testing.ts";
+import { recordIn, sendRaw, startGateway } from "./fixtures/gateway.ts";
 
 const assets = join(import.meta.dirname, "../console/dist/assets");
 
@@ -107,11 +107,15 @@ test("behind a prefix the page is found without its slash, and there is none els
     "/",
     "/api/console/",
     "/api/console/nothing.js",
-    "/api/console/../index.html",
     "/api/console/..%2findex.html",
     "/api/index.html",
   ])
     expect([path, JSON.parse((await gateway.call(path)).text)]).toEqual([path, expect.objectContaining(record)]);
+  // As no client sends it that takes it for a URL.
+  for (const path of ["/api/console/../index.html", "/api/console/../../package.json"]) {
+    const answer = await sendRaw(gateway.port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+    expect([path, recordIn(answer)]).toEqual([path, expect.objectContaining(record)]);
+  }
   const posted = await gateway.call("/api/", { method: "POST" });
   expect([posted.status, posted.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
 });

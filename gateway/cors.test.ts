@@ -3,7 +3,7 @@ import { rpcError } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { petstoreConsole } from "./console.ts";
 import { cors } from "./cors.ts";
-import { startGateway } from "./testing.ts";
+import { startGateway } from "./fixtures/gateway.ts";
 
 const implementation = {
   getPet({ petId }: { petId: bigint }) {
@@ -22,10 +22,10 @@ describe("pages of other origins", () => {
   let shut: typeof open;
   beforeAll(async () => {
     open = await startGateway(PetService, implementation as never, {
-      everywhere: cors([origin]),
+      cors: cors([origin]),
       plugins: [petstoreConsole({ basePath: "" })],
     });
-    shut = await startGateway(PetService, implementation as never, { everywhere: cors([]) });
+    shut = await startGateway(PetService, implementation as never, { cors: cors([]) });
   });
   afterAll(() => Promise.all([open.app.close(), shut.app.close()]));
 

@@ -1,8 +1,14 @@
 /** Lets web pages of other origins call both endpoints from a browser. */
+import type { IncomingMessage } from "node:http";
 import { cors as connectCors } from "@connectrpc/connect";
 import fastifyCors, { type FastifyCorsOptions } from "@fastify/cors";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { Everywhere } from "./app.ts";
+
+export interface Cors {
+  readonly register: (app: FastifyInstance) => Promise<void>;
+  /** The header fields that it adds to an answer that no route gives. */
+  readonly headers: (request: IncomingMessage) => Record<string, string>;
+}
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -41,8 +47,10 @@ const RESPONSE_HEADERS = [
 const PREFLIGHT_SECONDS = 7200; // what Chromium keeps at most
 
 /** `origins` holds origins, or "*" for all. With none, no answer says anything about other origins. */
-export const cors = (origins: readonly string[]): Everywhere =>
-  Object.assign((app: FastifyInstance) => register(app, origins), { headers: corsHeaders(origins) });
+export const cors = (origins: readonly string[]): Cors => ({
+  register: (app) => register(app, origins),
+  headers: corsHeaders(origins),
+});
 
 async function register(app: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
@@ -60,7 +68,7 @@ async function register(app: FastifyInstance, origins: readonly string[]): Promi
 }
 
 /** What the plugin adds to an answer, for those that it does not see. */
-function corsHeaders(origins: readonly string[]): Everywhere["headers"] {
+function corsHeaders(origins: readonly string[]): Cors["headers"] {
   if (origins.length === 0) return () => ({});
   const common = { vary: "Origin", "access-control-expose-headers": RESPONSE_HEADERS.join(", ") };
   return ({ headers: { origin } }) => {

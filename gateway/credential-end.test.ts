@@ -9,10 +9,10 @@ import { type EndingCredentials, endings, openEndingCredentials } from "../packa
 import { authOf } from "./auth.ts";
 import { fakeServices } from "./events/fixtures/watches.ts";
 import { eventTransport } from "./events/watch-events.ts";
+import { startGateway, testLimits } from "./fixtures/gateway.ts";
 import { callerAddress } from "./rates/caller-address.ts";
 import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { startGateway, testLimits } from "./testing.ts";
 
 const clock = Date.now;
 
@@ -113,7 +113,7 @@ describe("over HTTP", () => {
     const { text, watches, base } = await begin(credentials, credentials.key, { types: "category" });
     await endings.find(({ reason }) => reason === "PERMISSION_DENIED")?.end(credentials);
     expect((await fetch(`${base}/events`, bearer(credentials.key))).status).toBe(403);
-    await credentials.authentication.askAgain();
+    await credentials.authentication.recheckAll();
     watches[0]?.synced("1");
     watches[0]?.end();
     expect(await text).not.toContain("error");

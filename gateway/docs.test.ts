@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { docs } from "./docs.ts";
-import { startGateway } from "./testing.ts";
+import { startGateway } from "./fixtures/gateway.ts";
 
 const text = '{"openapi":"3.1.1","x":9223372036854775807}';
 let made = 0;

@@ -1,7 +1,7 @@
 /** No error answer of the HTTP endpoint grows with what was sent: names are cut, few violations are told. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { startGateway } from "./testing.ts";
+import { startGateway } from "./fixtures/gateway.ts";
 
 const MAX_ANSWER_BYTES = 2 * 1024;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { startGateway } from "./fixtures/gateway.ts";
 import { health } from "./health.ts";
-import { startGateway } from "./testing.ts";
 
 let accepting = true;
 /** Places of the replicas that don't serve. */

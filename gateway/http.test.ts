@@ -6,7 +6,7 @@ import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NewPetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import { type CreatePetRequest, PetService, type UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { recordIn, sendRaw, startGateway } from "./testing.ts";
+import { recordIn, sendRaw, startGateway } from "./fixtures/gateway.ts";
 
 let calls = 0;
 let requestIds: (string | null)[] = [];
@@ -461,7 +461,8 @@ test("500 tells nothing but the request's identifier, the log tells the rest", a
     message: `Something went wrong in the petstore. Quote request ${headers.get("x-request-id")}.`,
     status: 500,
   });
-  expect(gateway.log.join("")).toContain(headers.get("x-request-id"));
+  const told = gateway.log.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
+  expect(told).toEqual([expect.objectContaining({ requestId: headers.get("x-request-id"), err: expect.anything() })]);
 });
 
 test("bad bodies through the real endpoint change nothing", async () => {

@@ -13,10 +13,10 @@ import { START_LIMIT } from "../packages/rpc/admission/limit.ts";
 import { WORK_TOGETHER } from "../packages/rpc/http/turns.ts";
 import type { GatewayOptions } from "./app.ts";
 import { cors } from "./cors.ts";
+import { sendRaw, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
 import { health } from "./health.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { sendRaw, servedInProcess, startGateway, testLimits } from "./testing.ts";
 
 const { listPets, getPet, createPet, updatePet } = PetService.method;
 type Method = typeof listPets | typeof getPet | typeof createPet | typeof updatePet;
@@ -151,10 +151,10 @@ describe("a refusal at once is the one that comes by way of Fastify, which a tar
     ["what is deprecated, without a successor", {}, "GET", "/pets/x"],
     ["a body that does not come", {}, "POST", "/pets", "content-length: 2", "expect: 100-continue"],
     ["behind a base path", { basePath: "/api" }, "DELETE", "/api/pets/1"],
-    ["no page of another origin", { everywhere: cors(origins) }, "GET", "/pets"],
-    ["a page that may call", { everywhere: cors(origins) }, "GET", "/pets", "origin: https://other.example"],
-    ["a page that may not", { everywhere: cors(origins) }, "GET", "/pets", "origin: https://evil.example"],
-    ["any page", { everywhere: cors(["*"]) }, "GET", "/pets", "origin: https://evil.example"],
+    ["no page of another origin", { cors: cors(origins) }, "GET", "/pets"],
+    ["a page that may call", { cors: cors(origins) }, "GET", "/pets", "origin: https://other.example"],
+    ["a page that may not", { cors: cors(origins) }, "GET", "/pets", "origin: https://evil.example"],
+    ["any page", { cors: cors(["*"]) }, "GET", "/pets", "origin: https://evil.example"],
   ])("%s", async (_, options, ...request) => {
     const [early, late] = await both(options, request);
     expect(early).toMatch(/^HTTP\/1.1 503 /m);

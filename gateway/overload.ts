@@ -1,18 +1,16 @@
 /** Refuses what a service has no room for, before anything but its route is looked at. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { createShedLog } from "@petstore/rpc/admission/shed-log";
+import { TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/request-memory";
 import type { Runtime } from "@petstore/runtime/clock";
 import { type EarlyRefusals, HttpError, refuseEarly, type TranscoderOptions } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";
 import type { RatesOptions } from "./rates/counting.ts";
 
 /** One for all: to make an error is to write down where, which would cost more than the rest. */
-export const OVERLOADED = new HttpError(
-  "OVERLOADED",
-  "There are too many requests under way. Nothing was done. Try again in a second.",
-);
+export const OVERLOADED = new HttpError("OVERLOADED", TOO_MANY_UNDER_WAY);
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -23,7 +21,7 @@ declare module "fastify" {
     /** It was refused for want of room, which is told together with others. */
     isShed: boolean;
     /** Where its answer goes. */
-    answer?: ServerResponse;
+    response?: ServerResponse;
   }
 }
 
@@ -41,31 +39,26 @@ export function addShedding(app: FastifyInstance, options: SheddingOptions): voi
   const { services, addressOf } = options;
   const admissions = new Map(services.map(({ desc, admission }) => [desc.typeName, admission]));
   const logShed = createShedLog(options);
-  const hasRoom = (method: DescMethod, request: IncomingMessage) =>
-    admissions.get(method.parent.typeName)?.hasRoom(method, addressOf(request)) !== false;
+  const admissionOf = ({ parent }: DescMethod) => admissions.get(parent.typeName);
   refuseEarly(app.server, {
     ...options,
     error: OVERLOADED,
     refuses(request, { method }) {
-      if (hasRoom(method, request)) return false;
+      if (admissionOf(method)?.hasRoom(method, addressOf(request)) !== false) return false;
       logShed(method);
       return true;
     },
   });
   app.decorateRequest("isShed", false);
-  app.decorateRequest("answer");
+  app.decorateRequest("response");
   app.addHook("onRequest", (request, { raw }, done) => {
-    request.answer = raw;
+    request.response = raw;
     done();
   });
   app.decorate("shed", (request, method) => {
-    if (!hasRoom(method, request.raw)) {
-      request.isShed = true;
-      logShed(method);
-      throw OVERLOADED;
-    }
-    // A stream lasts: it would take its caller's part of what is for short calls.
-    const admission = method.methodKind === "unary" ? admissions.get(method.parent.typeName) : undefined;
-    if (admission) request.answer?.once("close", admission.hold(addressOf(request.raw)));
+    if (admissionOf(method)?.letIn(method, addressOf(request.raw), request.response) !== false) return;
+    request.isShed = true;
+    logShed(method);
+    throw OVERLOADED;
   });
 }

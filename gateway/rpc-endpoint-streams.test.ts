@@ -15,9 +15,9 @@ import type { GatewayOptions } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
 import { cors } from "./cors.ts";
+import { servedAt, servedInProcess, startGateway } from "./fixtures/gateway.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { servedAt, servedInProcess, startGateway } from "./testing.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 let seen: Headers;
@@ -227,7 +227,7 @@ test("one whose service dies ends as UNAVAILABLE, and so does one for which no s
 });
 
 test("a page of another origin may read it, where it may call at all", async () => {
-  const { base } = await start({ everywhere: cors(["https://shop.example"]) });
+  const { base } = await start({ cors: cors(["https://shop.example"]) });
   const path = `${base}/${TickerService.typeName}/Watch`;
   const origin = "https://shop.example";
   const asked = await fetch(path, {

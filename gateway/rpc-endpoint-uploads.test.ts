@@ -4,8 +4,8 @@ import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises"
 import { createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { startGateway, testLimits } from "./fixtures/gateway.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { startGateway, testLimits } from "./testing.ts";
 
 const GET_PET = "/petstore.pet.v1.PetService/GetPet";
 /** More than any pool of connections to a service would hold. */

@@ -6,8 +6,8 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { expect, test, vi } from "vitest";
 import { rpcError } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { type Seen, sendRaw, servedAt, startGateway } from "./fixtures/gateway.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { type Seen, sendRaw, servedAt, startGateway } from "./testing.ts";
 
 const GET_PET = "/petstore.pet.v1.PetService/GetPet";
 const CREATE_PET = "/petstore.pet.v1.PetService/CreatePet";

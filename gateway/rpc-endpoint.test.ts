@@ -11,8 +11,8 @@ import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_ser
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { Health } from "../packages/rpc/gen/health/v1/health_pb.ts";
 import type { Auth } from "./auth.ts";
+import { sendRaw, servedAt, startGateway, testLimits } from "./fixtures/gateway.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { sendRaw, servedAt, startGateway, testLimits } from "./testing.ts";
 
 const SECRET = "a-secret-of-the-petstore";
 const KIB = 1024;

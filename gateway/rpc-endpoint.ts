@@ -7,11 +7,12 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
-import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { ensureHost } from "@petstore/rpc/http/host";
-import { limitCall, limitUnpacked } from "@petstore/rpc/server/message-limit";
+import { limitedCompressions } from "@petstore/rpc/server/compressions";
+import { limitCall } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
 import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
+import { isServed } from "@petstore/rpc/server/routes";
 import { strictJson } from "@petstore/rpc/server/strict-json";
 import { beforeFailure, ensureQuery, explainDecoding } from "@petstore/rpc/server/unreadable-message";
 import { endedBy } from "@petstore/rpc/server/until";
@@ -20,21 +21,21 @@ import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
 import { errors } from "#errors";
 import type { GatewayPlugin } from "./app.ts";
-import type { Limits } from "./config.ts";
-import { exchangeKey, exchangeOf, forward, isForwarded, isSafe, toRpcError } from "./rpc-proxy.ts";
-import { answerUnknownRpcs } from "./unknown-rpcs.ts";
+import type { GatewayLimits } from "./config.ts";
+import { exchangeKey, exchangeOf, forward, isSafe, toRpcError } from "./rpc-proxy.ts";
 
 export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
-  readonly limits: Pick<Limits, "rpcBytes" | "requestMs">;
+  readonly limits: Pick<GatewayLimits, "rpcBytes" | "requestMs">;
   /** Aborts when streams have to end, because the gateway stops. */
   readonly draining?: AbortSignal | undefined;
 }
 
-/** The endpoint, and the answer to a call of an RPC that it does not have. */
-export const rpcEndpoint = (options: RpcEndpointOptions): GatewayPlugin =>
-  Object.assign((app: FastifyInstance) => serveRpcs(app, options), { everywhere: answerUnknownRpcs });
+export const rpcEndpoint =
+  (options: RpcEndpointOptions): GatewayPlugin =>
+  (app) =>
+    serveRpcs(app, options);
 
 async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Promise<void> {
   const { services, limits, clock, draining } = options;
@@ -54,7 +55,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
   const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
     grpc: false,
     readMaxBytes: limits.rpcBytes,
-    acceptCompression: [compressionGzip, compressionBrotli].map(limitUnpacked(errors)),
+    acceptCompression: limitedCompressions(errors),
     jsonOptions: strictJson,
     contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
     requestGate: async (context) => {
@@ -78,7 +79,8 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
           const limited = limitCall(shortenProtocolFields(call), request.raw, maxBytesOf(handler.method), errors);
           const answer = await handler(limited);
           // The plugin sends an answer by itself, past the hook that adds them.
-          for (const [name, value] of Object.entries(app.rateHeaders(request))) request.answer?.setHeader(name, value);
+          for (const [name, value] of Object.entries(app.rateHeaders(request)))
+            request.response?.setHeader(name, value);
           return answer.body && handler.method.methodKind !== "unary"
             ? { ...answer, body: endedBy(call.signal, answer.body) }
             : answer;
@@ -95,7 +97,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
  * a word from a request that it could not answer.
  */
 function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions): FastifyInstance {
-  const methods = services.flatMap(({ desc }) => desc.methods.filter(isForwarded));
+  const methods = services.flatMap(({ desc }) => desc.methods.filter(isServed));
   const safe = new Set(methods.filter(isSafe).map(({ parent, name }) => `/${parent.typeName}/${name}`));
   const all = (path: string, _options: object, handle: RouteHandlerMethod) =>
     app.route({

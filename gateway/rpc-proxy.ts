@@ -20,6 +20,7 @@ import {
 } from "@connectrpc/connect";
 import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { callHeaders } from "@petstore/rpc/call";
+import { isServed, isUnary } from "@petstore/rpc/server/routes";
 import { until } from "@petstore/rpc/server/until";
 import type { Runtime } from "@petstore/runtime/clock";
 import { arrivedTooLate, createErrorExit, HttpError, unexplained } from "connect-transcoder";
@@ -41,10 +42,6 @@ export function exchangeOf({ values }: { readonly values?: ContextValues | undef
   if (!exchange) throw new Error("An RPC came without its HTTP request.");
   return exchange;
 }
-
-/** Those that HTTP/1.1 and browsers can carry: the request is one message. */
-export const isForwarded = (method: DescMethod): method is DescMethodUnary | DescMethodServerStreaming =>
-  method.methodKind === "unary" || method.methodKind === "server_streaming";
 
 export const isSafe = ({ idempotency }: DescMethod): boolean => idempotency === Level.NO_SIDE_EFFECTS;
 
@@ -109,8 +106,8 @@ export function forward(
       }
     };
 
-  for (const method of desc.methods.filter(isForwarded))
-    if (method.methodKind === "unary") router.rpc(method, unary(method) as never, { readMaxBytes: maxBytesOf(method) });
+  for (const method of desc.methods.filter(isServed))
+    if (isUnary(method)) router.rpc(method, unary(method) as never, { readMaxBytes: maxBytesOf(method) });
     else router.rpc(method, streaming(method) as never, { readMaxBytes: maxBytesOf(method) });
 }
 
@@ -121,7 +118,7 @@ const failureOf = createErrorExit(errorOptions);
 /** What the caller is told of a failure: a service's own words, or those that the HTTP API has for it. */
 export function toRpcError(thrown: unknown, context: HandlerContext): ConnectError {
   const { request } = exchangeOf(context);
-  const said = thrown instanceof ConnectError ? reasonOf(thrown)?.reason : undefined;
+  const said = reasonOf(thrown)?.reason;
   const error =
     thrown instanceof HttpError
       ? thrown
@@ -134,7 +131,7 @@ export function toRpcError(thrown: unknown, context: HandlerContext): ConnectErr
   const isTold = thrown instanceof ConnectError && said !== undefined;
   const told = isTold ? thrown : rpcError(record.code as Reason, record.message, thrown);
   if (isTold) told.details = told.details.map(legible);
-  const metadata = request.answer?.headersSent ? context.responseTrailer : context.responseHeader;
+  const metadata = request.response?.headersSent ? context.responseTrailer : context.responseHeader;
   for (const [name, value] of Object.entries(headers)) {
     metadata.set(name, value);
     told.metadata.delete(name); // it would be said twice

@@ -70,7 +70,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     tls,
     basePath,
     deprecation,
-    everywhere: cors(config.corsOrigins),
+    cors: cors(config.corsOrigins),
     plugins: [
       petstoreConsole({ basePath }),
       docs({ basePath, title: TITLE, document: () => documentOf(config) }),

@@ -16,14 +16,14 @@ export interface StreamsOptions {
 declare module "fastify" {
   interface FastifyInstance {
     /**
-     * Counts a request that is answered by a stream, until its answer is over. Throws TOO_MANY_STREAMS. `follow` gets what
+     * Counts a request that is answered by a stream, until its answer is over. Throws TOO_MANY_STREAMS. `recheck` gets what
      * ends the stream, with what its caller is told, and gives what is called when it is over.
      */
     countStream(
       request: FastifyRequest,
       method: DescMethod,
       principal: Principal,
-      follow: (end: (error: unknown) => void) => (() => void) | undefined,
+      recheck: (end: (error: unknown) => void) => (() => void) | undefined,
     ): void;
   }
   interface FastifyRequest {
@@ -36,18 +36,18 @@ declare module "fastify" {
 export function boundStreams(app: FastifyInstance, { streams = defaultStreamLimits, addressOf }: StreamsOptions): void {
   const places = createOpenStreams(streams);
   app.decorateRequest("ended", undefined);
-  app.decorate("countStream", (request, { methodKind }, principal, follow) => {
-    const { raw, answer } = request;
-    if (methodKind === "unary" || !answer || isGone(answer)) return;
+  app.decorate("countStream", (request, { methodKind }, principal, recheck) => {
+    const { raw, response } = request;
+    if (methodKind === "unary" || !response || isGone(response)) return;
     const place = places.enter(callerName(principal, () => addressOf(request)));
     if (typeof place === "string") throw new HttpError("TOO_MANY_STREAMS", place);
     const ended = new AbortController();
     request.ended = ended.signal;
-    const leave = follow((error) => ended.abort(error));
-    answer.once("close", () => {
+    const leave = recheck((error) => ended.abort(error));
+    response.once("close", () => {
       place();
       leave?.();
     });
-    countAsStream(raw, answer);
+    countAsStream(raw, response);
   });
 }

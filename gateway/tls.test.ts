@@ -12,9 +12,9 @@ import { newAuthority, openFiles, pairOf } from "../packages/rpc/fixtures/tls.ts
 import type { Authority } from "../scripts/certificates.ts";
 import { createClosing } from "./closing.ts";
 import { cors } from "./cors.ts";
+import { recordIn, sendRaw, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { recordIn, sendRaw, servedInProcess, startGateway, testLimits } from "./testing.ts";
 
 const gate = { wait: Promise.resolve(), entered: () => {} };
 const service = {
@@ -37,7 +37,7 @@ async function start(options: Parameters<typeof startGateway>[2] = {}) {
   const { certificates } = await openFiles(await pairOf(authority));
   const services = [{ desc: PetService, transport: servedInProcess(PetService, service) }];
   const started = await startGateway(PetService, service, {
-    everywhere: cors(["https://shop.example"]),
+    cors: cors(["https://shop.example"]),
     plugins: [rpcEndpoint({ basePath: "", services, limits: { ...testLimits, rpcBytes: 2 ** 20 }, clock: Date.now })],
     ...options,
     tls: { certificates },

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { Health } from "../packages/rpc/gen/health/v1/health_pb.ts";
+import { startGateway, testLimits } from "./fixtures/gateway.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { startGateway, testLimits } from "./testing.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { recordIn, sendRaw, startGateway, testLimits } from "./testing.ts";
+import { recordIn, sendRaw, startGateway, testLimits } from "./fixtures/gateway.ts";
 
 let creations = 0;
 let gateway: Awaited<ReturnType<typeof startGateway>>;

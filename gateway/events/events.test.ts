@@ -16,8 +16,8 @@ import { checkAgainstDocument } from "../../test/api/openapi-validator.ts";
 import type { GatewayOptions } from "../app.ts";
 import { authOf } from "../auth.ts";
 import { cors } from "../cors.ts";
+import { servedInProcess, startGateway, testLimits } from "../fixtures/gateway.ts";
 import { petstoreDocument } from "../openapi.ts";
-import { servedInProcess, startGateway, testLimits } from "../testing.ts";
 import { type FakeWatch, fakeServices } from "./fixtures/watches.ts";
 import { readId } from "./place.ts";
 import type { SourceName } from "./sources.ts";
@@ -338,7 +338,7 @@ describe("the stream", () => {
   });
 
   test("comes to pages of other origins, who may say where they go on", async () => {
-    await start({ everywhere: cors(["https://shop.example"]) });
+    await start({ cors: cors(["https://shop.example"]) });
     const origin = "https://shop.example";
     const asks = { "access-control-request-method": "GET", "access-control-request-headers": "last-event-id" };
     const preflight = await gateway.call("/events", { method: "OPTIONS", headers: { origin, ...asks } });

@@ -6,9 +6,9 @@ import { reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { cors } from "../cors.ts";
 import { docs } from "../docs.ts";
+import { servedInProcess, startGateway, testLimits } from "../fixtures/gateway.ts";
 import { health } from "../health.ts";
 import { rpcEndpoint } from "../rpc-endpoint.ts";
-import { servedInProcess, startGateway, testLimits } from "../testing.ts";
 import { callerAddress } from "./caller-address.ts";
 import { createRateLimits } from "./rate-limits.ts";
 
@@ -31,7 +31,7 @@ const start = (auth?: Parameters<typeof startGateway>[2]) => {
   return startGateway(PetService, implementation as never, {
     rates: createRateLimits(rate, { clock }),
     addressOf: callerAddress([{ address: "127.0.0.1", bits: 32 }]),
-    everywhere: cors([ORIGIN]),
+    cors: cors([ORIGIN]),
     plugins: [
       docs({ basePath: "", title: "Petstore", document: async () => "{}" }),
       health({ basePath: "", services: [], isAccepting: () => true, clock }),

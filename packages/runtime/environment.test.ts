@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import * as environment from "./environment.ts";
 import { type Kind, optional, readEnvironment, required, withDefault } from "./environment.ts";
 
-const { boolean, duration, host, instant, integer, list, mongodbUri, oneOf, secret, text, url } = environment;
+const { duration, host, instant, integer, list, mongodbUri, oneOf, secret, text, url } = environment;
 const reads = <T>(kind: Kind<T>, value: string) => readEnvironment({ X: value }, { X: optional(kind) }).X;
 
 describe("kinds", () => {
@@ -20,8 +20,6 @@ describe("kinds", () => {
     ["instant", "2027-12-31T23:59:59Z", instant, Date.UTC(2027, 11, 31, 23, 59, 59)],
     ["instant", "2027-12-31T23:59:59+01:00", instant, Date.UTC(2027, 11, 31, 22, 59, 59)],
     ["instant", "2027-12-31", instant, Date.UTC(2027, 11, 31)],
-    ["boolean", "true", boolean, true],
-    ["boolean", "false", boolean, false],
     ["oneOf", "b", oneOf("a", "b"), "b"],
     ["text", "  around it  ", text, "around it"],
     ["list", "1, 2,3", list(integer(0, 9)), [1, 2, 3]],
@@ -50,8 +48,6 @@ describe("kinds", () => {
     ["instant", "2027-02-30T00:00:00Z", instant],
     ["instant", "2027-12-31T23:59:59", instant],
     ["instant", "2027-12-31T24:00:00Z", instant],
-    ["boolean", "yes", boolean],
-    ["boolean", "toString", boolean],
     ["oneOf", "A", oneOf("a", "b")],
     ["list", "1,,2", list(integer(0, 9))],
     ["url", "127.0.0.1:8081", url],

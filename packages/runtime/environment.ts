@@ -85,10 +85,6 @@ export const instant: Kind<number> = kind(
 export const oneOf = <const T extends string>(...values: readonly T[]): Kind<T> =>
   kind(values.join(" or "), (value) => values.find((known) => known === value));
 
-export const boolean: Kind<boolean> = kind("true or false", (value) =>
-  value === "true" || value === "false" ? value === "true" : undefined,
-);
-
 export const text: Kind<string> = kind("a text", (value) => value);
 
 /** Values separated by commas. */

@@ -14,10 +14,10 @@ import { DomainError } from "../resource/errors.ts";
 import { abandoned, accepted } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
-import { createWatch, type Facts, oneOf } from "../resource/watch.ts";
+import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
-import { type CategoryDoc, type CategoryView, input, shown, toCategory } from "./model.ts";
+import { type CategoryDoc, type CategoryView, categoryOf, input, toCategory } from "./model.ts";
 import { beginDeletion, categoryNotFound, insert, update } from "./rules.ts";
 
 /** Pause before an update that met an undecided deletion tries again. */
@@ -32,8 +32,8 @@ const isVisible = (doc: CategoryDoc | undefined): doc is CategoryDoc => doc?.vis
 export function createCategoryHandlers(context: CategoryContext): Implementation[] {
   const { categories, keys, clock, sleep } = context;
   const maxSize = maxPageSize(ListCategoriesRequestSchema);
-  const toEvent = (facts: Facts, id: number, view: CategoryView) =>
-    create(CategoryEventSchema, { ...facts, category: toCategory(id, view, view.version) });
+  const toEvent = (attributes: EventAttributes, id: number, view: CategoryView) =>
+    create(CategoryEventSchema, { ...attributes, category: toCategory(id, view, view.version) });
   const watch = createWatch<CategoryDoc, CategoryView, CategoryEvent>(
     { kind: "category", collection: categories, response: WatchCategoriesResponseSchema, toEvent },
     context,
@@ -51,7 +51,7 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
   const publicService = implement(CategoryService, {
     async listCategories(request, call) {
       const { docs, nextPageToken } = await readPage(request, listed(request.id, call));
-      return { categories: docs.map(shown), nextPageToken };
+      return { categories: docs.map(categoryOf), nextPageToken };
     },
 
     async createCategory({ category, requestId }, call) {
@@ -66,12 +66,12 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
       const id = storedId(categoryId);
       const doc = id === undefined ? undefined : await categories.get(id, call);
       if (!isVisible(doc)) throw categoryNotFound(categoryId);
-      return { category: shown(doc) };
+      return { category: categoryOf(doc) };
     },
 
     async batchGetCategories({ categoryId }, call) {
       const ids = categoryId.map(storedId).filter((id) => id !== undefined);
-      return { categories: (await categories.getMany(ids, call)).filter(isVisible).map(shown) };
+      return { categories: (await categories.getMany(ids, call)).filter(isVisible).map(categoryOf) };
     },
 
     async updateCategory(request, call) {
@@ -80,7 +80,7 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
       const decide = update(request.categoryId, input.changeOf(request.category, request.updateMask), request);
       for (;;) {
         const doc = await categories.update(id, decide, call);
-        if (doc !== "deleting") return { category: shown(doc) };
+        if (doc !== "deleting") return { category: categoryOf(doc) };
         if (clock() + MARGIN_MS >= call.deadline)
           throw new DomainError("CONCURRENT_UPDATE", "The category is just being deleted. Try again.");
         await advanceDeletion(context, id, call);

@@ -44,4 +44,4 @@ export const toCategory = (id: number, params: CategoryParams, version: number):
   input.toMessage(CategorySchema, params, { id: BigInt(id), etag: toEtag(version) });
 
 /** A category as callers see it. */
-export const shown = (doc: CategoryDoc): Category => toCategory(doc._id, doc, doc.version);
+export const categoryOf = (doc: CategoryDoc): Category => toCategory(doc._id, doc, doc.version);

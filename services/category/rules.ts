@@ -3,7 +3,7 @@
 import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../resource/errors.ts";
 import { checkPreconditions, FORMAT, type Preconditions, succeed } from "../resource/record.ts";
-import { type CategoryDoc, type CategoryParams, input, shown } from "./model.ts";
+import { type CategoryDoc, type CategoryParams, categoryOf, input } from "./model.ts";
 
 type Rule<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;
 
@@ -36,7 +36,7 @@ export const update =
     if (!exists(doc)) throw categoryNotFound(id);
     if (doc.state === "DELETING") return keep("deleting");
     checkPreconditions(preconditions, doc.version);
-    const next = succeed(doc, change, shown);
+    const next = succeed(doc, change, categoryOf);
     return next.version === doc.version ? keep(doc) : put(next, next);
   };
 
@@ -56,8 +56,8 @@ export const endDeletion =
   (op: number, end: "DELETED" | "ACTIVE"): Rule<boolean> =>
   (doc) => {
     if (doc?.state !== "DELETING" || doc.op !== op) return keep(false);
-    const shed = { visible: undefined, pending: undefined };
-    if (end === "DELETED") return put({ ...doc, ...shed, ...tombstone(doc._id, "DELETED", doc.version, op) }, true);
+    const cleared = { visible: undefined, pending: undefined };
+    if (end === "DELETED") return put({ ...doc, ...cleared, ...tombstone(doc._id, "DELETED", doc.version, op) }, true);
     return put({ ...doc, state: "ACTIVE", pending: undefined }, true);
   };
 

@@ -13,7 +13,7 @@ import {
 } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { fromPetStatus, storedId, toPetStatus } from "../resource/record.ts";
-import { createWatch, type Facts, oneOf } from "../resource/watch.ts";
+import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import type { InventoryContext } from "./context.ts";
 import { type InventoryDoc, type InventoryView, input, toInventoryItem } from "./model.ts";
 import {
@@ -35,8 +35,8 @@ type Filters = Pick<ListInventoryRequest, "petId" | "status">;
 export function createInventoryHandlers(context: InventoryContext): Implementation[] {
   const { entries, change, releaseOrder } = context;
   const maxSize = maxPageSize(ListInventoryRequestSchema);
-  const toEvent = (facts: Facts, _id: number, view: InventoryView) =>
-    create(InventoryEventSchema, { ...facts, item: toInventoryItem({ ...view, _id }) });
+  const toEvent = (attributes: EventAttributes, _id: number, view: InventoryView) =>
+    create(InventoryEventSchema, { ...attributes, item: toInventoryItem({ ...view, _id }) });
   const watch = createWatch<InventoryDoc, InventoryView, InventoryEvent>(
     { kind: "inventory", collection: entries, response: WatchInventoryResponseSchema, toEvent },
     context,

@@ -14,10 +14,10 @@ import { finishOnRead } from "../resource/finish-on-read.ts";
 import { abandoned, accepted, refused } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { storedId } from "../resource/record.ts";
-import { createWatch, type Facts, oneOf } from "../resource/watch.ts";
+import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import { advanceOrder } from "./advance-order.ts";
 import { type OrderContext, resolutionOf } from "./context.ts";
-import { input, isTombstone, type OrderDoc, type OrderParams, type OrderView, shown, toOrder } from "./model.ts";
+import { input, isTombstone, type OrderDoc, type OrderParams, type OrderView, orderOf, toOrder } from "./model.ts";
 import { checkRefusal, writeOrder } from "./place-order.ts";
 import { asPlaced, cancel, orderNotFound, refusalError, update } from "./rules.ts";
 
@@ -38,8 +38,8 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
     isUnderWay: isCancelling,
     finish: (doc, callContext) => advanceOrder(context, doc, callContext),
   });
-  const toEvent = (facts: Facts, id: number, view: OrderView) =>
-    create(OrderEventSchema, { ...facts, order: toOrder(id, view, view.version) });
+  const toEvent = (attributes: EventAttributes, id: number, view: OrderView) =>
+    create(OrderEventSchema, { ...attributes, order: toOrder(id, view, view.version) });
   const watch = createWatch<OrderDoc, OrderView, OrderEvent>(
     { kind: "order", collection: orders, response: WatchOrdersResponseSchema, toEvent },
     context,
@@ -59,7 +59,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
     async listOrders(request, call) {
       const filters = { ...request, petId: request.petId === undefined ? [] : [request.petId] };
       const { docs, nextPageToken } = await readPage(request, listed(filters, call));
-      return { orders: docs.map(shown), nextPageToken };
+      return { orders: docs.map(orderOf), nextPageToken };
     },
 
     async createOrder({ order, requestId }, call) {
@@ -83,12 +83,12 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
       const doc = id === undefined ? undefined : await orders.get(id, call);
       const found = await finished.one(doc, call);
       if (!found) throw orderNotFound(orderId);
-      return { order: shown(found) };
+      return { order: orderOf(found) };
     },
 
     async batchGetOrders({ orderId }, call) {
       const ids = orderId.map(storedId).filter((id) => id !== undefined);
-      return { orders: (await finished.many(await orders.getMany(ids, call), call)).map(shown) };
+      return { orders: (await finished.many(await orders.getMany(ids, call), call)).map(orderOf) };
     },
 
     async updateOrder(request, call) {
@@ -98,7 +98,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
       const doc = await orders.update(id, update(request.orderId, change, request), call);
       await advanceOrder(context, doc, call);
       if (isCancelling(doc)) throw orderNotFound(request.orderId);
-      return { order: shown(doc) };
+      return { order: orderOf(doc) };
     },
 
     async deleteOrder({ orderId, ...condition }, call) {

@@ -90,7 +90,7 @@ export const toOrder = (id: number, params: OrderParams, version: number): Order
   input.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version) });
 
 /** An order as callers see it. */
-export const shown = (doc: OrderDoc): Order => toOrder(doc._id, doc, doc.version);
+export const orderOf = (doc: OrderDoc): Order => toOrder(doc._id, doc, doc.version);
 
 /** Throws VALIDATION_FAILED for nanoseconds that JSON could not show. The contract's rules see to the seconds. */
 function toMoment({ seconds, nanos }: Timestamp): Moment {

@@ -19,9 +19,9 @@ import {
   type OrderDoc,
   type OrderParams,
   type OrderRefusal,
+  orderOf,
   PENDING_STATES,
   type PendingState,
-  shown,
 } from "./model.ts";
 
 type State = OrderDoc["state"];
@@ -48,7 +48,7 @@ const PENDING: ReadonlySet<State> = new Set<State>(PENDING_STATES);
 export const isPending = (state: State): state is PendingState => PENDING.has(state);
 
 /** What a tombstone lacks. */
-const shed = {
+const cleared = {
   ...input.empty,
   ...{ visible: undefined, pending: undefined, completed: undefined, placedAt: undefined },
 } as const satisfies { readonly [K in keyof OrderDoc]?: undefined };
@@ -56,7 +56,7 @@ const shed = {
 /** The order in a state, with all that follows from the state. */
 function become(doc: OrderDoc, state: State): Decision<OrderDoc, OrderDoc> {
   if (isTombstone({ state })) {
-    const tombstone = { ...doc, ...shed, state };
+    const tombstone = { ...doc, ...cleared, state };
     return put(tombstone, tombstone);
   }
   const next: OrderDoc = {
@@ -138,7 +138,7 @@ export const update =
     checkFixed(doc, change);
     const { petId, quantity, complete } = doc;
     const completes = change.complete === true && !complete;
-    const next = succeed(doc, { ...change, petId, quantity, complete: completes || complete }, shown);
+    const next = succeed(doc, { ...change, petId, quantity, complete: completes || complete }, orderOf);
     if (next.version === doc.version) return keep(doc);
     if (!completes) return become(next, doc.state);
     return become(next, petId === undefined ? "COMPLETE" : "COMMITTING");

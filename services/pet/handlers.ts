@@ -17,11 +17,11 @@ import { finishOnRead } from "../resource/finish-on-read.ts";
 import { accepted } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { fromPetStatus, storedId } from "../resource/record.ts";
-import { createWatch, type Facts, oneOf } from "../resource/watch.ts";
+import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./advance-intent.ts";
 import { type PetContext, unfinished } from "./context.ts";
 import { advanceCreation, checkCategory, writePet } from "./create-pet.ts";
-import { changeOf, type IntentEnd, type PetDoc, type PetView, paramsOf, shown, toPet } from "./model.ts";
+import { changeOf, type IntentEnd, type PetDoc, type PetView, paramsOf, petOf, toPet } from "./model.ts";
 import {
   applyStatus,
   type Begun,
@@ -48,8 +48,8 @@ export function createPetHandlers(context: PetContext): Implementation[] {
     isUnderWay: isDeletionUnderWay,
     finish: (doc, callContext) => finishDeletion(context, doc, callContext),
   });
-  const toEvent = (facts: Facts, id: number, view: PetView) =>
-    create(PetEventSchema, { ...facts, pet: toPet(id, view) });
+  const toEvent = (attributes: EventAttributes, id: number, view: PetView) =>
+    create(PetEventSchema, { ...attributes, pet: toPet(id, view) });
   const watch = createWatch<PetDoc, PetView, PetEvent>(
     { kind: "pet", collection: pets, response: WatchPetsResponseSchema, toEvent },
     context,
@@ -93,7 +93,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
   const publicService = implement(PetService, {
     async listPets(request, call) {
       const { docs, nextPageToken } = await readPage(request, listed(request, call));
-      return { pets: docs.map(shown), nextPageToken };
+      return { pets: docs.map(petOf), nextPageToken };
     },
 
     async createPet({ pet, requestId }, call) {
@@ -114,15 +114,16 @@ export function createPetHandlers(context: PetContext): Implementation[] {
 
     async getPet({ petId }, call) {
       const id = storedId(petId);
+      // Another process of this service may have written it last (docs/reliability.md, when MongoDB loses its primary).
       const doc = id === undefined ? undefined : await pets.get(id, { deadline: call.deadline, latest: true });
       const found = await finished.one(doc, call);
       if (!found) throw petNotFound(petId);
-      return { pet: shown(found) };
+      return { pet: petOf(found) };
     },
 
     async batchGetPets({ petId }, call) {
       const ids = petId.map(storedId).filter((id) => id !== undefined);
-      return { pets: (await finished.many(await pets.getMany(ids, call), call)).map(shown) };
+      return { pets: (await finished.many(await pets.getMany(ids, call), call)).map(petOf) };
     },
 
     async updatePet(request, call) {

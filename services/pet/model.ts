@@ -162,4 +162,4 @@ export const toPet = (id: number, { facts, categoryId, status, version }: PetVie
   input.toMessage(PetSchema, { ...facts, categoryId, status }, { id: BigInt(id), etag: toEtag(version) });
 
 /** A pet as callers see it. */
-export const shown = (doc: PetDoc): Pet => toPet(doc._id, doc);
+export const petOf = (doc: PetDoc): Pet => toPet(doc._id, doc);

@@ -11,7 +11,7 @@ import {
   type PetParams,
   type PetRefusal,
   type PetView,
-  shown,
+  petOf,
   viewOf,
 } from "./model.ts";
 
@@ -104,7 +104,7 @@ export const beginUpdate =
     }
     const facts = { ...doc.facts, ...change.facts };
     if (joining !== undefined || change.listing !== undefined) return putIntent(doc, { ...change, facts }, joining);
-    const next = succeed(doc, { facts }, shown);
+    const next = succeed(doc, { facts }, petOf);
     const begun = { kind: "done", view: viewOf(next) } as const;
     return next.version === doc.version ? keep(begun) : put(next, begun);
   };
@@ -131,7 +131,7 @@ export const applyIntent =
   (doc) => {
     if (doc?.intent?.op !== op) return keep(undefined);
     const { facts = doc.facts, categoryId = doc.categoryId } = doc.intent;
-    const next = succeed(doc, { facts, categoryId, member: categoryId, ...newer(doc, stock) }, shown);
+    const next = succeed(doc, { facts, categoryId, member: categoryId, ...newer(doc, stock) }, petOf);
     return put({ ...next, ...withoutIntent, last: { op, shown: viewOf(next) } }, undefined);
   };
 
@@ -159,11 +159,11 @@ export const applyStatus =
     const newStatus = newer(doc, stock);
     if (doc.state === "ABORTED" || doc.state === "DELETED" || newStatus.status === undefined) return keep(undefined);
     if (doc.intent?.delete) throw new DomainError("CONCURRENT_UPDATE", "The pet is just being deleted.");
-    return put(doc.state === "CREATING" ? { ...doc, ...newStatus } : succeed(doc, newStatus, shown), undefined);
+    return put(doc.state === "CREATING" ? { ...doc, ...newStatus } : succeed(doc, newStatus, petOf), undefined);
   };
 
 /** What is left of a pet, so that its id is never used again and late messages find that it is gone. */
 function tombstone(doc: PetDoc, state: "ABORTED" | "DELETED", end: Pick<PetDoc, "refusal" | "last">): PetDoc {
-  const shed = { ...withoutIntent, visible: undefined, member: undefined, last: undefined, refusal: undefined };
-  return { ...doc, ...shed, state, facts: NO_FACTS, categoryId: 0, ...end };
+  const cleared = { ...withoutIntent, visible: undefined, member: undefined, last: undefined, refusal: undefined };
+  return { ...doc, ...cleared, state, facts: NO_FACTS, categoryId: 0, ...end };
 }

@@ -1,5 +1,4 @@
 /** Reading records whose deletion is under way. */
-import { ConnectError } from "@connectrpc/connect";
 import type { CallContext } from "@petstore/rpc/call";
 import { reasonOf } from "#errors";
 import { DomainError } from "./errors.ts";
@@ -51,6 +50,6 @@ export function finishOnRead<T extends StoredRecord>({ isUnderWay, finish }: Del
 }
 
 function undefinedIfCorrupt(error: DomainError): undefined {
-  if (error.cause instanceof ConnectError && reasonOf(error.cause)?.reason === "INTERNAL") return undefined;
+  if (reasonOf(error.cause)?.reason === "INTERNAL") return undefined;
   throw error;
 }

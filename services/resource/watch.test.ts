@@ -20,7 +20,7 @@ import { RETENTION } from "./expiry.ts";
 import { startTestService, type TestService, testClock } from "./fixtures/service.ts";
 import { brief, typeName, watching } from "./fixtures/watching.ts";
 import { writeResumeToken } from "./resume-token.ts";
-import { createWatch, type Facts, HEARTBEAT_MS } from "./watch.ts";
+import { createWatch, type EventAttributes, HEARTBEAT_MS } from "./watch.ts";
 
 let time: ReturnType<typeof testClock>;
 let service: TestService;
@@ -424,7 +424,7 @@ test("all who are told of a change are told by one message, which is encoded onc
       })(),
       { position: "1" },
     );
-  const toEvent = (facts: Facts) => create(CategoryEventSchema, facts);
+  const toEvent = (attributes: EventAttributes) => create(CategoryEventSchema, attributes);
   const response = WatchCategoriesResponseSchema;
   const watched = { kind: "category", collection: { changes }, response, toEvent };
   const watching = createWatch(watched, time as Pick<Runtime, "clock" | "sleep">);

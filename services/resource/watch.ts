@@ -12,11 +12,11 @@ import { type Change, type Collection, Expired, SlowConsumer } from "@petstore/s
 import { EventType } from "#proto/petstore/common/v1/watch_pb.ts";
 import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
-import { orPause } from "./or-pause.ts";
+import { nextOrTimeout } from "./next-or-timeout.ts";
 import { boundTo, readAfter, type Source } from "./page.ts";
-import { createPulse } from "./pulse.ts";
 import type { StoredRecord } from "./record.ts";
 import { type Place, readResumeToken, writeResumeToken } from "./resume-token.ts";
+import { createSharedTimer } from "./shared-timer.ts";
 
 /** The longest time without a message, in milliseconds. */
 export const HEARTBEAT_MS = 15_000;
@@ -26,7 +26,7 @@ const PAGE = 100;
 const STEP_MS = 10_000;
 
 /** What an event tells besides its record. */
-export interface Facts {
+export interface EventAttributes {
   readonly id: string;
   readonly type: EventType;
   readonly time?: Timestamp;
@@ -39,7 +39,7 @@ export interface Watched<V, E> {
   /** Of the messages of a stream. */
   readonly response: DescMessage;
   /** An event with the record as a GET shows it. */
-  readonly toEvent: (facts: Facts, id: number, view: V) => E;
+  readonly toEvent: (attributes: EventAttributes, id: number, view: V) => E;
 }
 
 /** What one caller wants to be told of. */
@@ -74,7 +74,7 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
   { kind, collection, response, toEvent }: Watched<V, E>,
   { clock, sleep }: Pick<Deps, "clock" | "sleep">,
 ): Watch<T, V, E> {
-  const pulse = createPulse({ clock, sleep });
+  const timer = createSharedTimer({ clock, sleep });
   const soon = (callContext: CallContext) => Math.min(callContext.deadline, clock() + STEP_MS);
   const idOf = (id: unknown, rev: number) => `${kind}-${id}-${rev}`;
   const presentOf = (doc: T) => toEvent({ id: idOf(doc._id, doc.rev), type: EventType.PRESENT }, doc._id, doc);
@@ -85,10 +85,10 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
     const known = made.get(change);
     if (known) return known;
     const { _id, rev, type, time, shown, position } = change;
-    const facts = { id: idOf(_id, rev), type: types[type], time: timestamp(time) };
+    const attributes = { id: idOf(_id, rev), type: types[type], time: timestamp(time) };
     const init: Response<E> = {
       resumeToken: writeResumeToken(kind, { position }),
-      response: { case: "event", value: toEvent(facts, _id as number, shown) },
+      response: { case: "event", value: toEvent(attributes, _id as number, shown) },
     };
     const message = create(response, init as never) as unknown as Response<E>;
     made.set(change, message);
@@ -136,7 +136,7 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
         yield say(place, { case: "synced", value: {} });
       }
 
-      const news = orPause(changes, pulse);
+      const news = nextOrTimeout(changes, timer);
       try {
         for (let item = await news.next(due()); !item?.done; item = await news.next(due())) {
           for (const change of item?.value ?? []) {

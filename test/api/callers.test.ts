@@ -22,9 +22,9 @@ import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { startGateway, testLimits } from "../../gateway/fixtures/gateway.ts";
 import { rpcEndpoint } from "../../gateway/rpc-endpoint.ts";
 import { publicServices } from "../../gateway/services.ts";
-import { startGateway, testLimits } from "../../gateway/testing.ts";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { createCategoryService } from "../../services/category/service.ts";
 import { createInventoryService } from "../../services/inventory/service.ts";

@@ -13,7 +13,7 @@ import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts"
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { authOf } from "../../gateway/auth.ts";
-import { recordIn, sendRaw, servedInProcess, startGateway } from "../../gateway/testing.ts";
+import { recordIn, sendRaw, servedInProcess, startGateway } from "../../gateway/fixtures/gateway.ts";
 import { limitCalls, withCallLimit } from "../../packages/rpc/client/call-limit.ts";
 import type { Reason } from "../../services/resource/errors.ts";
 import { writeResumeToken } from "../../services/resource/resume-token.ts";

@@ -2,8 +2,8 @@ import { jsonText } from "connect-transcoder";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rpcError } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { startGateway, testLimits } from "../../gateway/fixtures/gateway.ts";
 import { petstoreDocument } from "../../gateway/openapi.ts";
-import { startGateway, testLimits } from "../../gateway/testing.ts";
 import { checkAgainstDocument, type SeenResponse } from "./openapi-validator.ts";
 
 const limits = { ...testLimits, rpcBytes: 1024 };

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ProcessName, processNames } from "../../config.ts";
-import { sendRaw } from "../../gateway/testing.ts";
+import { sendRaw } from "../../gateway/fixtures/gateway.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 
 let petstore: Petstore;

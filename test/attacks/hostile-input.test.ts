@@ -6,7 +6,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { CategoryService, CreateCategoryRequestSchema } from "#proto/petstore/category/v1/category_service_pb.ts";
-import { sendRaw } from "../../gateway/testing.ts";
+import { sendRaw } from "../../gateway/fixtures/gateway.ts";
 import { codeName } from "../api/cases/case.ts";
 import { checkTellsNoSecrets } from "../api/cases/endpoints.ts";
 import { everything } from "../api/cases/everything.ts";

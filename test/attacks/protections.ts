@@ -307,8 +307,8 @@ export const protections = {
       trial("many connections of one address", "packages/rpc/http/read-in-turns.test.ts", "addresses take turns"),
       trial(
         "thousands of frames in one packet",
-        "packages/rpc/http/frames-in-turns.test.ts",
-        "a slice is a few frames",
+        "packages/rpc/http/floods.test.ts",
+        "of many connections leaves room between a few streams",
       ),
     ],
   },

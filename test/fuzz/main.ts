@@ -86,7 +86,9 @@ async function run({ minutes, seed, tls, chosen }: Run): Promise<void> {
     process.stdout.write(
       `  ${SCHEMATHESIS.padEnd(16)}${failed ? "has found something, see above" : "found nothing"}\n`,
     );
-  if (failed || findings.length > 0) process.exitCode = 1;
+  const idle = own.filter(({ name }) => !cases.has(name)).map(({ name }) => name);
+  if (idle.length > 0) process.stdout.write(`\n${idle.join(", ")}: no case was tried. Give it more --minutes.\n`);
+  if (failed || findings.length > 0 || idle.length > 0) process.exitCode = 1;
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);

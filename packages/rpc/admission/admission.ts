@@ -36,12 +36,19 @@ interface Kind {
   hopeless: number;
 }
 
+/** What tells of its end, such as the response to a request. */
+export interface Closing {
+  once(event: "close", listener: () => void): unknown;
+}
+
 export interface Admission {
   /**
    * Whether one more call may begin. Where others have taken all room, one may of a caller that holds less than its part:
    * who asks for everything keeps nobody out.
    */
   hasRoom(method: DescMethod, caller?: string): boolean;
+  /** Whether there is room for a caller's call, which then counts until its answer closes. */
+  letIn(method: DescMethod, caller?: string, response?: Closing): boolean;
   /** No more calls may begin, whoever asks. */
   isFull(method: DescMethod): boolean;
   /** Counts a request of a caller that was let in, until what it gives back is called. */
@@ -98,21 +105,31 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
   const roomFor = (method: DescMethod) => limitNow() * ROOM[priorityOf(method)];
   const isFull = (method: DescMethod) => underWay >= MOST * roomFor(method);
 
+  function hasRoom(method: DescMethod, caller?: string): boolean {
+    const room = roomFor(method);
+    if (underWay < room) return true;
+    probe();
+    return caller !== undefined && !isFull(method) && (held.get(caller) ?? 0) < room / (held.size + 1);
+  }
+
+  function hold(caller: string): () => void {
+    held.set(caller, (held.get(caller) ?? 0) + 1);
+    return () => {
+      const left = (held.get(caller) ?? 0) - 1;
+      if (left > 0) held.set(caller, left);
+      else held.delete(caller);
+    };
+  }
+
   return {
     isFull,
-    hasRoom(method, caller) {
-      const room = roomFor(method);
-      if (underWay < room) return true;
-      probe();
-      return caller !== undefined && !isFull(method) && (held.get(caller) ?? 0) < room / (held.size + 1);
-    },
-    hold(caller) {
-      held.set(caller, (held.get(caller) ?? 0) + 1);
-      return () => {
-        const left = (held.get(caller) ?? 0) - 1;
-        if (left > 0) held.set(caller, left);
-        else held.delete(caller);
-      };
+    hasRoom,
+    hold,
+    letIn(method, caller, response) {
+      if (!hasRoom(method, caller)) return false;
+      // A stream lasts: it would take its caller's part of what is for short calls.
+      if (caller !== undefined && method.methodKind === "unary") response?.once("close", hold(caller));
+      return true;
     },
     isHopeless(method, leftMs) {
       if (leftMs <= 0) return true;

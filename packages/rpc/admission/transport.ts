@@ -5,7 +5,7 @@ import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { NOT_BEGUN } from "../errors/translate.ts";
 import type { Admission } from "./admission.ts";
 
-export const OVERLOADED = "There is more to do than can be done in time. Nothing was done. Try again in a second.";
+export const NO_ROOM = "There is more to do than can be done in time. Nothing was done. Try again in a second.";
 
 /** Such a call may have ended at once, whatever the service has to do. */
 const saysNothing: readonly Code[] = [Code.Unavailable, Code.Canceled];
@@ -18,7 +18,7 @@ export const withAdmission = (next: Transport, admission: Admission, errors: Err
   ...next,
   async unary(method, signal, timeoutMs, headers, input, contextValues) {
     // Who calls was asked when the request came; its message may have taken long.
-    if (admission.isFull(method)) throw notMade(errors, "OVERLOADED", OVERLOADED);
+    if (admission.isFull(method)) throw notMade(errors, "OVERLOADED", NO_ROOM);
     if (timeoutMs !== undefined && admission.isHopeless(method, timeoutMs))
       throw notMade(errors, "DEADLINE_EXCEEDED", NOT_BEGUN);
     const call = admission.begin(method);

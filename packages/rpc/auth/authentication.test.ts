@@ -85,7 +85,7 @@ describe("what lasts", () => {
     };
     const asked = createAuthentication({ errors, realm: "petstore", apiKeys });
     const refusals: string[] = [];
-    const leave = asked.follow(shown, listPets, ({ rawMessage }) => void refusals.push(rawMessage));
+    const leave = asked.recheck(shown, listPets, ({ rawMessage }) => void refusals.push(rawMessage));
     return { ...asked, refusals, leave };
   }
   const revoked = () => {
@@ -94,21 +94,21 @@ describe("what lasts", () => {
 
   test("ends when it would not be admitted any more, once", async () => {
     let judge = () => {};
-    const { askAgain, refusals } = open(() => judge());
-    await askAgain();
+    const { recheckAll, refusals } = open(() => judge());
+    await recheckAll();
     expect(refusals).toEqual([]);
     judge = revoked;
-    await Promise.all([askAgain(), askAgain()]);
-    await askAgain();
+    await Promise.all([recheckAll(), recheckAll()]);
+    await recheckAll();
     expect(refusals).toEqual(["Revoked."]);
   });
 
   test("is not asked for when it is over", async () => {
     let count = 0;
-    const { askAgain, leave } = open(() => count++);
-    await askAgain();
+    const { recheckAll, leave } = open(() => count++);
+    await recheckAll();
     leave();
-    await askAgain();
+    await recheckAll();
     expect(count).toBe(1);
   });
 
@@ -119,13 +119,13 @@ describe("what lasts", () => {
     let judge: () => void = () => {
       throw error;
     };
-    const { askAgain, follow, refusals } = open(() => judge());
+    const { recheckAll, recheck, refusals } = open(() => judge());
     let others = 0;
-    follow({ apiKey: "psk_no", authorization: "twice" }, listPets, () => others++);
-    await askAgain();
+    recheck({ apiKey: "psk_no", authorization: "twice" }, listPets, () => others++);
+    await recheckAll();
     expect([refusals, others]).toEqual([[], 1]);
     judge = revoked;
-    await askAgain();
+    await recheckAll();
     expect(refusals).toEqual(["Revoked."]);
   });
 });

@@ -28,17 +28,17 @@ export interface Authentication {
     also?: readonly DescMethod[],
   ): Promise<Principal>;
   /**
-   * For what lasts, such as a stream, and was admitted: the same is asked again whenever `askAgain` is called. `end` is called
-   * with the first refusal, and then no more. Gives what stops the asking.
+   * For what lasts, such as a stream, and was admitted: it is checked again whenever `recheckAll` is called. `end` is called
+   * with the first refusal, and then no more. Gives what stops the checks.
    */
-  follow(
+  recheck(
     credentials: Credentials,
     method: DescMethod,
     end: (refusal: RpcError) => void,
     also?: readonly DescMethod[],
   ): () => void;
-  /** Asks for all that lasts. Never rejects: what can't be found out now ends nothing. */
-  askAgain(): Promise<void>;
+  /** Checks all that lasts. Never rejects: what can't be found out now ends nothing. */
+  recheckAll(): Promise<void>;
 }
 
 export interface AuthenticationOptions {
@@ -107,12 +107,12 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
 
   return {
     admit,
-    follow(credentials, method, end, also) {
+    recheck(credentials, method, end, also) {
       const one = { admitted: () => admit(credentials, method, undefined, also), end };
       lasting.add(one);
       return () => void lasting.delete(one);
     },
-    async askAgain() {
+    async recheckAll() {
       // One after the other: a signature takes a while to verify, and requests are waiting.
       for (const one of [...lasting]) {
         const refused = lasting.has(one) && (await one.admitted().then(() => undefined, refusalIn));

@@ -14,8 +14,8 @@ export interface AuthConfig {
 
 export type OpenOptions = Pick<AuthenticationOptions, "errors" | "realm"> & Runtime & WallTime;
 
-/** What lasts is asked for so often, a quarter more or less: after its credential it goes on for 15 s at most. */
-const ASK_AGAIN_MS = 12_000;
+/** What lasts is checked again so often, a quarter more or less: after its credential it goes on for 15 s at most. */
+const RECHECK_MS = 12_000;
 
 /** The stack closes it. Undefined when nobody is asked. Throws ConfigError when what is configured can't be used. */
 export async function openAuthentication(
@@ -35,7 +35,7 @@ export async function openAuthentication(
     apiKeys: keys?.verify,
     tokens: tokens && (await openTokens(tokens)),
   });
-  keys?.onChange(() => void authentication.askAgain());
-  stack.use(every(ASK_AGAIN_MS, "credentials", authentication.askAgain, runtime));
+  keys?.onChange(() => void authentication.recheckAll());
+  stack.use(every(RECHECK_MS, "credentials", authentication.recheckAll, runtime));
   return authentication;
 }

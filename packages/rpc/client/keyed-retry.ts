@@ -1,5 +1,5 @@
 /** Creates with an idempotency key that were sent back without effect. */
-import { ConnectError, type Transport } from "@connectrpc/connect";
+import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { deadlineAfter } from "../deadline.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
@@ -29,7 +29,7 @@ export function withKeyedRetry(
       try {
         return await next.unary(method, signal, deadline.timeoutMs(), headers, input, contextValues);
       } catch (error) {
-        const epoch = error instanceof ConnectError ? errors.reasonOf(error)?.metadata[EPOCH] : undefined;
+        const epoch = errors.reasonOf(error)?.metadata[EPOCH];
         if (epoch === undefined || attempt === MAX_ATTEMPTS || signal?.aborted) throw error;
         headers.set(SEEN_EPOCH_HEADER, epoch);
       }

@@ -97,15 +97,15 @@ function observed(router: ConnectRouter): ConnectRouter {
 
 /** A stream that comes past Connect, whose answer gets the trailers when it ends. */
 async function* streamed(...[method, request, incoming]: Parameters<typeof dispatcher.stream>) {
-  const { headers: requestHeader, responseHeaders: responseHeader, timeoutMs, asked } = incoming;
+  const { headers: requestHeader, responseHeaders: responseHeader, timeoutMs, origin } = incoming;
   const responseTrailer = new Headers();
   const context = { requestMethod: "POST", requestHeader, responseHeader, responseTrailer, timeoutMs: () => timeoutMs };
   contexts.set(request, context as HandlerContext);
   try {
     yield* dispatcher.stream(method, request, incoming);
   } finally {
-    const answer = asked?.answer as ServerResponse | undefined;
-    answer?.addTrailers(Object.fromEntries(responseTrailer));
+    const response = origin?.response as ServerResponse | undefined;
+    response?.addTrailers(Object.fromEntries(responseTrailer));
   }
 }
 

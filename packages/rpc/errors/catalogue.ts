@@ -35,8 +35,8 @@ export interface ErrorCatalogue<R extends string = OwnReason> {
   readonly system: string;
   /** An RPC error with a reason of this catalogue. The cause stays inside, for the log. */
   rpcError(reason: R, message: string, cause?: unknown, metadata?: Record<string, string>): RpcError;
-  /** The reason that a process of this system gave for a failure; undefined when the failure is not one of theirs. */
-  reasonOf(error: ConnectError): { readonly reason: string; readonly metadata: Record<string, string> } | undefined;
+  /** The reason that a process of this system gave for a failure; undefined for whatever is not one of theirs. */
+  reasonOf(thrown: unknown): { readonly reason: string; readonly metadata: Record<string, string> } | undefined;
 }
 
 /** Of what may be otherwise soon, it is said when to ask again (RFC 9110, 10.2.3). */
@@ -74,6 +74,9 @@ export function createErrorCatalogue<R extends string>(
         cause,
       );
     },
-    reasonOf: (error) => error.findDetails(ErrorInfoSchema).find((info) => info.domain === domain),
+    reasonOf: (thrown) =>
+      thrown instanceof ConnectError
+        ? thrown.findDetails(ErrorInfoSchema).find((info) => info.domain === domain)
+        : undefined,
   };
 }

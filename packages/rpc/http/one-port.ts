@@ -19,7 +19,7 @@ import { createHandshakes, type Secure, type ServerTls } from "./handshakes.ts";
 import { createLimitedHttp2 } from "./limited-http2.ts";
 import { peek } from "./peek.ts";
 import { readInTurns } from "./read-in-turns.ts";
-import { isRefused, whileWorking } from "./request-memory.ts";
+import { isRefused, TOO_MANY_UNDER_WAY, whileWorking } from "./request-memory.ts";
 import { createServerTurns } from "./turns.ts";
 
 export interface OnePortOptions extends Omit<GuardOptions, "secure"> {
@@ -194,7 +194,7 @@ function forMemory(handler: Handler): Handler {
     if (!isRefused(request)) return whileWorking(request, () => handler(request, response));
     // Clients of gRPC-Web and Connect take it for UNAVAILABLE.
     response.writeHead(503, { "content-type": "text/plain", "retry-after": "1" });
-    response.end("There are too many requests under way. Nothing was done. Try again in a second.\n");
+    response.end(`${TOO_MANY_UNDER_WAY}\n`);
   };
 }
 

@@ -2,6 +2,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 
+/** What whoever is refused for want of memory or of room is told. */
+export const TOO_MANY_UNDER_WAY = "There are too many requests under way. Nothing was done. Try again in a second.";
+
 /** Whoever sends requests: one connection. */
 export interface Sender {
   readonly address: string;

@@ -1,6 +1,8 @@
 /** What breaks the rules ends a link with a word why, and nothing else. */
+import { channel } from "node:diagnostics_channel";
+import type { ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   ask,
   askAll,
@@ -25,12 +27,18 @@ tooLong.writeUInt32BE(MAX_FRAME_BYTES + 1, 1);
 
 describe("a caller", () => {
   test("whose connection is lost in the middle of a frame breaks no rule", async () => {
+    const noticed = Promise.withResolvers<void>();
+    const created = channel("http2.server.stream.created");
+    const follow = (message: unknown) =>
+      (message as { readonly stream: ServerHttp2Stream }).stream.once("close", noticed.resolve);
+    created.subscribe(follow);
+    onTestFinished(() => void created.unsubscribe(follow));
     const service = await startService();
     const link = rawCaller(service.url);
     link.stream.write(Buffer.concat([frame(hello), Buffer.from([0, 0, 0, 0, 9, 1])]));
     await link.count(1);
     link.stream.session?.destroy();
-    await service.close(0); // it has noticed then
+    await noticed.promise;
     expect(service.logged.filter((line) => line.includes("breaks the rules"))).toEqual([]);
   });
 

@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
@@ -21,6 +22,8 @@ import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Status,
 } from "../gen/health/v1/health_pb.ts";
+import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
+import { LINK_VERSION } from "../link/version.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import type { Implementation, UnaryHandler } from "./handlers.ts";
 import { createHealth, healthService } from "./health.ts";
@@ -146,6 +149,12 @@ test("health answers everybody; reflection whoever is known; a link opens for no
   expect((await ask(bearer("nothing")))?.messageResponse.case).toBe("listServicesResponse");
   expect((await failure(ask({})))[1]).toBe("UNAUTHENTICATED");
   expect((await failure(ask(bearer("guess"))))[1]).toBe("UNAUTHENTICATED");
+  const openLink = async (options: object) => {
+    const hello = { hello: { version: LINK_VERSION } };
+    for await (const answer of createClient(LinkService, transport).link(createAsyncIterable([hello]), options))
+      return answer;
+  };
+  for (const options of [{}, bearer("reads")]) expect((await failure(openLink(options)))[1]).toBe("PERMISSION_DENIED");
 });
 
 test("two credentials at once are none, over HTTP/1.1 and HTTP/2", async () => {

@@ -46,11 +46,11 @@ export function createAuthorization(
       return authentication ? authentication.admit(credentialsIn(headers), method) : ANONYMOUS;
     },
     /**
-     * For what was admitted and lasts: `end` is called when it would not be admitted any more. Gives what stops the asking. Of
-     * a peer nothing is asked: it ends by itself what its own caller may not go on with.
+     * For what was admitted and lasts: `end` is called when it would not be admitted any more. Gives what stops the checks. A
+     * peer is not checked: it ends by itself what its own caller may not go on with.
      */
-    follow(method: DescMethod, headers: Headers, isPeer: boolean, end: (refusal: RpcError) => void): () => void {
-      return isPeer || !authentication ? () => {} : authentication.follow(credentialsIn(headers), method, end);
+    recheck(method: DescMethod, headers: Headers, isPeer: boolean, end: (refusal: RpcError) => void): () => void {
+      return isPeer || !authentication ? () => {} : authentication.recheck(credentialsIn(headers), method, end);
     },
   };
 }

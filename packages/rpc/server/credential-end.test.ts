@@ -93,7 +93,7 @@ test("the others go on: of a credential that is still good, and of the system's 
   ]);
   await endings[0]?.end(credentials);
   await endOf(ended);
-  await credentials.authentication.askAgain();
+  await credentials.authentication.recheckAll();
   goOn();
   for (const stream of [token, peer]) expect((await stream.next()).value?.resumeToken).toBe("second");
 });

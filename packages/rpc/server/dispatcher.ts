@@ -8,7 +8,7 @@ import type { Clock, Runtime } from "@petstore/runtime/clock";
 import { prepareValidation } from "connect-transcoder/validation/validate";
 import { createAdmission } from "../admission/admission.ts";
 import { createShedLog } from "../admission/shed-log.ts";
-import { OVERLOADED } from "../admission/transport.ts";
+import { NO_ROOM } from "../admission/transport.ts";
 import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { type Call, type Principal, requestIdOf } from "../call.ts";
@@ -18,7 +18,7 @@ import { messageOf } from "../message.ts";
 import { createAuthorization } from "./authorization.ts";
 import type { Implementation, UnaryHandler } from "./handlers.ts";
 import { defaultStreamLimits, type StreamLimits } from "./open-streams.ts";
-import { type Asked, addRoutes, isServed, isUnary, type Served } from "./routes.ts";
+import { addRoutes, isServed, isUnary, type RequestOrigin, type Served } from "./routes.ts";
 import { createRuns, type Entry, type Incoming, type IncomingStream, methodName, type Run } from "./run.ts";
 import { createStreamCalls } from "./stream-calls.ts";
 
@@ -41,7 +41,7 @@ export interface Dispatcher {
    * Refuses a call that there is no room for, before anything is read of it: throws OVERLOADED. Calls of the system's own
    * processes were let in elsewhere.
    */
-  shed(method: DescMethod, headers: Headers, isPeer?: boolean, asked?: Asked): void;
+  shed(method: DescMethod, headers: Headers, isPeer?: boolean, origin?: RequestOrigin): void;
   /** Who calls, if they may call the method. Throws or rejects with an RpcError, which it has logged. */
   admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal>;
   /** Runs one unary call. Rejects with an RpcError and nothing else. */
@@ -101,8 +101,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       if (!isServed(method) || !handler) throw new Error(`${method.toString()} has no handler`);
       // Internal calls belong to work that was admitted elsewhere: to refuse them would only leave it unfinished.
       const limited = !isInternal(method) && !(isDiagnostic && isUnary(method));
-      const canWait = !isInternal(method) && !isDiagnostic;
-      methods.set(methodName(method), { method, handler, limited, canWait, isDiagnostic });
+      const isSheddable = !isInternal(method) && !isDiagnostic;
+      methods.set(methodName(method), { method, handler, limited, isSheddable, isDiagnostic });
     }
 
   function entryOf(method: DescMethod): Entry {
@@ -122,15 +122,11 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   const ready = () => preparing;
   const streamCalls = createStreamCalls({ runs, errors, authorization, limits: streamLimits, drainMs, ready });
 
-  function shed(method: DescMethod, headers: Headers, isPeer = false, asked?: Asked): void {
-    if (!methods.get(methodName(method))?.canWait || isPeer || authorization.isTrusted(headers)) return;
-    if (admission.hasRoom(method, asked?.network)) {
-      // A stream lasts: it would take its caller's part of what is for short calls.
-      if (asked && method.methodKind === "unary") asked.answer.once("close", admission.hold(asked.network));
-      return;
-    }
+  function shed(method: DescMethod, headers: Headers, isPeer = false, origin?: RequestOrigin): void {
+    if (!methods.get(methodName(method))?.isSheddable || isPeer || authorization.isTrusted(headers)) return;
+    if (admission.letIn(method, origin?.network, origin?.response)) return;
     logShed(method);
-    throw rpcError("OVERLOADED", OVERLOADED);
+    throw rpcError("OVERLOADED", NO_ROOM);
   }
 
   function admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal> {

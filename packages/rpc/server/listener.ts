@@ -102,10 +102,10 @@ const whoAsks = (request: IncomingMessage, response: ServerResponse): Caller =>
   isProven(request)
     ? { isPeer: true }
     : {
-        asked: {
+        origin: {
           network: networkOf(request),
-          answer: response,
-          lasts: () => countAsStream(request, response),
+          response,
+          countAsStream: () => countAsStream(request, response),
         },
       };
 

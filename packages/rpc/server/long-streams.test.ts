@@ -7,7 +7,6 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { END_HEADERS, END_STREAM, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { startTicker, TickerService, transports, WATCH_PATH, type Watch, watchByHand } from "../fixtures/ticker.ts";
 import { newAuthority, openFiles, pairOf } from "../fixtures/tls.ts";
-import { REQUEST_BYTES, WORK_BYTES } from "../http/request-memory.ts";
 
 const forever = () => new Promise<never>(() => {});
 
@@ -102,18 +101,20 @@ describe.each([
   );
 
   test("what was kept for readers that have gone is free for others", async () => {
-    // Enough for a few requests at a time.
-    const { url } = await startTicker(
-      async function* () {
+    let freed = 0;
+    const { url } = await startTicker(async function* () {
+      try {
         for (;;) yield { text: MESSAGE };
-      },
-      { limits: { requestBytes: 8 * (REQUEST_BYTES + WORK_BYTES) } },
-    );
+      } finally {
+        freed++;
+      }
+    });
     for (let readers = 0; readers < 16; readers++) {
       const { leave, closed } = await watchByHand(url, protocol, type);
       leave();
       await closed;
     }
+    await vi.waitUntil(() => freed === 16, { timeout: 30_000 });
   });
 
   test("neither a stream without messages nor one that few messages come of has a limit of time", async () => {

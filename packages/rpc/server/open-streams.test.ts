@@ -77,12 +77,12 @@ test("of what watches health one network has a quarter, and its streams of other
   const { url, dispatcher } = await startTicker(ticking, { streamLimits: { streams: 8, streamsPerCaller: 1 } });
   const method = Health.method.watch;
   const open = async (network: string, headers = {}) => {
-    const asked = { network, answer: new EventEmitter(), lasts() {} };
+    const origin = { network, response: new EventEmitter(), countAsStream() {} };
     const answers = dispatcher
       .stream(method, create(method.input), {
         headers: new Headers(headers),
         timeoutMs: undefined,
-        asked,
+        origin,
         whenGone() {},
         responseHeaders: new Headers(),
       })
@@ -102,8 +102,8 @@ test("of what watches health one network has a quarter, and its streams of other
 test("callers who show credentials are told apart by these", async () => {
   const authentication: Authentication = {
     admit: async ({ apiKey }) => ({ id: `${apiKey}` }),
-    follow: () => () => {},
-    askAgain: async () => {},
+    recheck: () => () => {},
+    recheckAll: async () => {},
   };
   const { url } = await startTicker(ticking, { authentication, streamLimits: { streams: 10, streamsPerCaller: 1 } });
   const [, transport] = transports[0] as (typeof transports)[number];
@@ -115,9 +115,9 @@ test("callers who show credentials are told apart by these", async () => {
 
 test("a caller with many streams has its part of what is for short calls", async () => {
   const { dispatcher } = await startTicker(ticking);
-  const answer = new EventEmitter().setMaxListeners(0);
-  const asked = { network: "192.0.2.1", answer, lasts() {} };
-  const ask = () => dispatcher.shed(watch, new Headers(), false, asked);
+  const response = new EventEmitter().setMaxListeners(0);
+  const origin = { network: "192.0.2.1", response, countAsStream() {} };
+  const ask = () => dispatcher.shed(watch, new Headers(), false, origin);
   for (let streams = 0; streams < 2 * START_LIMIT; streams++) ask();
   for (let calls = 0; calls < START_LIMIT; calls++)
     void dispatcher.invoke(wait, create(wait.input), { headers: new Headers(), timeoutMs: undefined });

@@ -193,8 +193,8 @@ describe("a full service", () => {
         asked++;
         return { id: "ann" };
       },
-      follow: () => () => {},
-      askAgain: async () => {},
+      recheck: () => () => {},
+      recheckAll: async () => {},
     };
     const { fill, start } = serve(realTime.clock, authentication);
     const { url } = await start();

@@ -1,6 +1,7 @@
 /** The way from Connect to a dispatcher, and back with headers and messages. */
 import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { Closing } from "../admission/admission.ts";
 import type { Principal } from "../call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { pastConnect } from "./messages-past-connect.ts";
@@ -14,18 +15,18 @@ export const isServerStreaming = (method: DescMethod): method is DescMethodServe
 export const isServed = (method: DescMethod): method is Served => isUnary(method) || isServerStreaming(method);
 
 /** The network that a request came from, and where its answer goes. */
-export interface Asked {
+export interface RequestOrigin {
   readonly network: string;
-  readonly answer: { once(event: "close", listener: () => void): unknown };
+  readonly response: Closing;
   /** It is answered by a stream that has its place among streams, and takes none of what is for others any more. */
-  lasts(): void;
+  countAsStream(): void;
 }
 
 /** What is known of a caller before the message is read. */
 export interface Caller {
   /** It has proved, before its headers were looked at, to be one of the system's own processes. */
   readonly isPeer?: true;
-  readonly asked?: Asked;
+  readonly origin?: RequestOrigin;
   /** Who calls, if that was asked. */
   principal?: Principal;
 }

@@ -9,7 +9,7 @@ import { type CallContext, openCall, type Principal } from "../call.ts";
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { type ErrorTranslation, NOT_BEGUN, outOfTime, violationError } from "../errors/translate.ts";
 import type { StreamHandler, UnaryHandler } from "./handlers.ts";
-import { type Asked, isUnary, type Served } from "./routes.ts";
+import { isUnary, type RequestOrigin, type Served } from "./routes.ts";
 
 /** What came with a call besides its message. */
 export interface Incoming {
@@ -24,7 +24,7 @@ export interface Incoming {
 
 export interface IncomingStream extends Incoming {
   /** What is known of where it came from. */
-  readonly asked?: Asked | undefined;
+  readonly origin?: RequestOrigin | undefined;
   /** Calls `end` when the caller has gone, at once if it has. */
   readonly whenGone: (end: () => void) => void;
   /** Where headers of the answer go. */
@@ -38,7 +38,7 @@ export interface Entry {
   /** No more than so many run at a time. */
   readonly limited: boolean;
   /** It may be refused for others. */
-  readonly canWait: boolean;
+  readonly isSheddable: boolean;
   readonly isDiagnostic: boolean;
 }
 

@@ -2,7 +2,6 @@
 import type { Server } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createConnectRouter, type HandlerContext } from "@connectrpc/connect";
-import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
 import { createHostCheck } from "../http/allowed-hosts.ts";
 import type { ServerTls } from "../http/handshakes.ts";
@@ -10,11 +9,12 @@ import { acceptWaiting, type ListenAdvice, listen, origin } from "../http/listen
 import { createOnePortServer, defaultLimits, type OnePortLimits } from "../http/one-port.ts";
 import { createLinkServer } from "../link/server.ts";
 import { isPeerRequest } from "./authorization.ts";
+import { limitedCompressions } from "./compressions.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Gate } from "./grpc-stream.ts";
 import type { HealthState } from "./health.ts";
 import { createListener } from "./listener.ts";
-import { limitUnpacked, MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 import { callerKey } from "./routes.ts";
@@ -57,14 +57,14 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const unreadable = explainUnreadable(errors);
   /** Before its message is read, and whatever is called: reflection and links too, which the dispatcher does not serve. */
   const gate: Gate = async (method, headers, caller) => {
-    dispatcher.shed(method, headers, caller.isPeer, caller.asked);
+    dispatcher.shed(method, headers, caller.isPeer, caller.origin);
     if (dispatcher.asksCallers) caller.principal = await dispatcher.admit(method, headers, caller.isPeer);
   };
   const requestGate = async (context: HandlerContext) => {
     await gate(context.method, context.requestHeader, context.values.get(callerKey));
     await unreadable.requestGate(context);
   };
-  const compressions = [compressionGzip, compressionBrotli].map(limitUnpacked(errors));
+  const compressions = limitedCompressions(errors);
   // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
   const router = createConnectRouter({
     readMaxBytes: MAX_MESSAGE_BYTES,

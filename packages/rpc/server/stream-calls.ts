@@ -60,19 +60,19 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
   /** `end` is called when the caller may not have it any more. Gives what frees the place again. */
   function takePlace(
     { method, limited, isDiagnostic }: Entry,
-    { headers, isPeer = authorization.isTrusted(headers), asked }: IncomingStream,
+    { headers, isPeer = authorization.isTrusted(headers), origin }: IncomingStream,
     principal: Principal,
     end: (refusal: RpcError) => void,
   ): () => void {
     if (!limited) return nothing;
-    const caller = isPeer ? undefined : callerName(principal, () => `${asked?.network}`);
+    const caller = isPeer ? undefined : callerName(principal, () => `${origin?.network}`);
     const free = (isDiagnostic ? diagnosticPlaces : places).enter(caller);
     if (typeof free === "string") throw rpcError("TOO_MANY_STREAMS", free);
-    asked?.lasts();
-    const unfollow = authorization.follow(method, headers, isPeer, end);
+    origin?.countAsStream();
+    const stopRechecks = authorization.recheck(method, headers, isPeer, end);
     return () => {
       free();
-      unfollow();
+      stopRechecks();
     };
   }
 

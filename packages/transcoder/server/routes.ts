@@ -32,7 +32,7 @@ export interface RouteOptions extends StreamOptions {
   readonly operations: readonly Operation[];
 }
 
-/** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then `PLACES`. */
+/** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then headers, path, query and body. */
 export async function registerOperations(app: FastifyInstance, options: RouteOptions): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));

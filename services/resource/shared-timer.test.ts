@@ -1,8 +1,8 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createPulse } from "./pulse.ts";
+import { createSharedTimer } from "./shared-timer.ts";
 
-/** A clock that is moved by hand, and a pulse of which every timer is known. */
+/** A clock that is moved by hand, and a timer of which every timer is known. */
 function beating() {
   let now = 0;
   const timers = new Set<{ readonly at: number; readonly ring: () => void }>();
@@ -12,16 +12,16 @@ function beating() {
       timers.add(timer);
       signal?.addEventListener("abort", () => timers.delete(timer) && reject(signal.reason));
     });
-  const pulse = createPulse({ clock: () => now, sleep });
+  const timer = createSharedTimer({ clock: () => now, sleep });
   const woken: string[] = [];
   return {
-    pulse,
+    timer,
     woken,
     at: () => [...timers].map(({ at }) => at),
-    pause: (name: string, dueAt: number) => {
-      const pause = { dueAt, wake: () => void woken.push(name) };
-      pulse.wait(pause);
-      return pause;
+    wait: (name: string, dueAt: number) => {
+      const wait = { dueAt, wake: () => void woken.push(name) };
+      timer.wait(wait);
+      return wait;
     },
     async moveTo(time: number) {
       now = time;
@@ -32,13 +32,13 @@ function beating() {
 }
 
 test("all have one timer, and each is woken once, when it is due", async () => {
-  const { pause, moveTo, woken, at } = beating();
+  const { wait, moveTo, woken, at } = beating();
   for (const [name, dueAt] of [
     ["b", 20],
     ["a", 10],
     ["c", 20],
   ] as const)
-    pause(name, dueAt);
+    wait(name, dueAt);
   expect(at()).toEqual([10]);
   await moveTo(10);
   expect([woken, at()]).toEqual([["a"], [20]]);
@@ -47,8 +47,8 @@ test("all have one timer, and each is woken once, when it is due", async () => {
 });
 
 test("who is put off meanwhile is woken later", async () => {
-  const { pause, moveTo, woken } = beating();
-  const one = pause("a", 10);
+  const { wait, moveTo, woken } = beating();
+  const one = wait("a", 10);
   one.dueAt = 15;
   await moveTo(10);
   expect(woken).toEqual([]);
@@ -57,10 +57,10 @@ test("who is put off meanwhile is woken later", async () => {
 });
 
 test("when all have left there is no timer", () => {
-  const { pulse, pause, at } = beating();
-  const [a, b] = [pause("a", 10), pause("b", 20)];
-  pulse.leave(a);
+  const { timer, wait, at } = beating();
+  const [a, b] = [wait("a", 10), wait("b", 20)];
+  timer.leave(a);
   expect(at()).toEqual([10]);
-  pulse.leave(b);
+  timer.leave(b);
   expect(at()).toEqual([]);
 });

@@ -1,20 +1,20 @@
 /** One timer for all who wait for a time of their own: there may be a thousand of them, who mostly wait in vain. */
 import type { Runtime } from "@petstore/runtime/clock";
 
-export interface Pause {
+export interface Waiter {
   /** On the clock, in milliseconds. */
   dueAt: number;
   wake: () => void;
 }
 
-export interface Pulse {
+export interface SharedTimer {
   /** Wakes it when it is due, once. Its time may be moved on meanwhile. */
-  wait(pause: Pause): void;
-  leave(pause: Pause): void;
+  wait(waiter: Waiter): void;
+  leave(waiter: Waiter): void;
 }
 
-export function createPulse({ clock, sleep }: Pick<Runtime, "clock" | "sleep">): Pulse {
-  const pauses = new Set<Pause>();
+export function createSharedTimer({ clock, sleep }: Pick<Runtime, "clock" | "sleep">): SharedTimer {
+  const waiters = new Set<Waiter>();
   let timer: { readonly at: number; readonly stop: AbortController } | undefined;
 
   function set(at: number): void {
@@ -29,23 +29,23 @@ export function createPulse({ clock, sleep }: Pick<Runtime, "clock" | "sleep">):
   function ring(): void {
     const now = clock();
     let next = Number.POSITIVE_INFINITY;
-    for (const pause of pauses) {
-      if (pause.dueAt > now) next = Math.min(next, pause.dueAt);
+    for (const waiter of waiters) {
+      if (waiter.dueAt > now) next = Math.min(next, waiter.dueAt);
       else {
-        pauses.delete(pause);
-        pause.wake();
+        waiters.delete(waiter);
+        waiter.wake();
       }
     }
     set(next);
   }
 
   return {
-    wait(pause) {
-      pauses.add(pause);
-      if (!timer || pause.dueAt < timer.at) set(pause.dueAt);
+    wait(waiter) {
+      waiters.add(waiter);
+      if (!timer || waiter.dueAt < timer.at) set(waiter.dueAt);
     },
-    leave(pause) {
-      if (pauses.delete(pause) && pauses.size === 0) set(Number.POSITIVE_INFINITY);
+    leave(waiter) {
+      if (waiters.delete(waiter) && waiters.size === 0) set(Number.POSITIVE_INFINITY);
     },
   };
 }
