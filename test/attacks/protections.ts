@@ -353,6 +353,11 @@ export const protections = {
         "broken off after every byte, %i requests in a row",
       ),
       trial(
+        "a reset behind an Expect: 100-continue, in one packet",
+        "packages/rpc/http/floods.test.ts",
+        "of a request that expects 100-continue ends no process",
+      ),
+      trial(
         "breaking off while answers come",
         "test/attacks/broken-connections.test.ts",
         "broken off while answers come",

@@ -74,6 +74,39 @@ describe("rapid reset", () => {
     expect(begun).toBe(0);
   });
 
+  const asked = (method: string, ...more: Field[]): Field[] => [
+    [":method", method],
+    [":scheme", "http"],
+    [":path", "/"],
+    [":authority", "localhost"],
+    ...more,
+  ];
+
+  test("of a request that expects 100-continue ends no process", async () => {
+    const { port, othersAreServed } = await started((request, response) => void other(request, response));
+    const hostile = rawHttp2(port);
+    hostile.send(headers(1, asked("GET", ["expect", "100-continue"])), reset(1), ping());
+    await hostile.received(({ type, flags }) => type === FrameType.PING && flags === ACK);
+    await othersAreServed();
+  });
+
+  test("of HEAD gives back the memory that was taken for it", async () => {
+    const requestBytes = 8 * (REQUEST_BYTES + WORK_BYTES);
+    const { port, othersAreServed } = await started((request, response) => void other(request, response), {
+      requestBytes,
+    });
+    const hostile = rawHttp2(port);
+    for (let round = 0; round < 20; round++) {
+      const four = streams(4, 4 * round);
+      const isRead = (number: number) => hostile.received(({ payload }) => payload.equals(ping(number).subarray(9)));
+      hostile.send(...four.map((stream) => headers(stream, asked("HEAD"))), ping(2 * round + 1));
+      await isRead(2 * round + 1);
+      hostile.send(...four.map((stream) => reset(stream)), ping(2 * round + 2));
+      await isRead(2 * round + 2);
+    }
+    await othersAreServed();
+  });
+
   test("of many connections leaves room between a few streams", async () => {
     let [inTurn, most, all] = [0, 0, 0];
     const count = () => {

@@ -18,6 +18,11 @@ export function createLimitedHttp2(handler: Handler, limits: OnePortLimits, conn
   const http2 = createHttp2({ settings, ...floodLimits }, serve as never);
   // Whatever is asked for is for the handler to answer.
   for (const odd of ["connect", "checkExpectation"]) http2.on(odd, serve);
+  // Of a stream that was reset with its request node's own answer throws, and nothing would catch it.
+  http2.on("checkContinue", (request, response) => {
+    if (!request.stream.destroyed && !request.stream.closed) response.writeContinue();
+    serve(request as never, response as never);
+  });
   const sessions = new Set<Http2Session>();
   http2.on("session", (session) => {
     sessions.add(session);
@@ -25,6 +30,7 @@ export function createLimitedHttp2(handler: Handler, limits: OnePortLimits, conn
   });
   const late = (stream: Http2Stream) => void (isKeptOpen(stream) || stream.close(constants.NGHTTP2_CANCEL));
   http2.on("stream", (stream) => {
+    if (stream.endAfterHeaders) return; // it has arrived, and its "end" comes only to who reads it
     const timer = setTimeout(late, limits.requestMs, stream);
     const arrived = () => {
       clearTimeout(timer);
@@ -109,6 +115,8 @@ function limitWork(
     // Of which node shows a stand-in that knows nothing of its peer.
     if (frames) Object.defineProperty(request, "socket", { value: frames.socket });
     connections().follow(request, response);
+    // Node says nothing of the end of an answer to HEAD that nobody has ended, and what is kept for it would stay.
+    if (request.method === "HEAD") stream.once("close", () => void response.end());
     if (!frames || stream.closed) return; // it was reset
     const isPeer = connections().isPeer(request);
     if (isPeer && !trusted.has(session)) {

@@ -120,6 +120,24 @@ describe("limits", () => {
     await once(socket.resume(), "end");
   });
 
+  test("is not looked for in HTTP/2 where a request has none: its answer may last", async () => {
+    const answered = Promise.withResolvers<void>();
+    const { url } = await started(
+      (_, response) => {
+        response.write("a");
+        setTimeout(() => {
+          response.end("b");
+          answered.resolve();
+        }, 400);
+      },
+      { requestMs: 100 },
+    );
+    const session = connectHttp2(url);
+    onTestFinished(() => session.destroy());
+    expect(await text(session.request({ ":path": "/" }))).toBe("ab");
+    await answered.promise;
+  });
+
   test("an HTTP/1.1 request that never ends is answered 408", async () => {
     const { port } = await started(echo, { requestMs: 100 });
     const socket = tcp(port);
