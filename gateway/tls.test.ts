@@ -179,6 +179,12 @@ test("CONNECT asks for a proxy, and this is none", async () => {
   expect([answer.status, JSON.parse(answer.text).code]).toEqual([404, "ROUTE_NOT_FOUND"]);
 });
 
+test("a target counts for itself, and not among the header fields", async () => {
+  const session = http2(await start());
+  const request = { path: `/pets/1?x=${"y".repeat(7_000)}`, headers: { a: "z".repeat(12_000) } };
+  expect((await askHttp2(session, request)).status).toBe(200);
+});
+
 test("header fields far beyond the limit are refused on their stream, and others are served", async () => {
   const session = http2(await start());
   const answer = await askHttp2(session, { headers: { a: "y".repeat(30_000), b: "y".repeat(30_000) } });

@@ -1,17 +1,21 @@
+import { once } from "node:events";
+import { connect as connectHttp2, constants } from "node:http2";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { Health } from "../packages/rpc/gen/health/v1/health_pb.ts";
 import { startGateway, testLimits } from "./fixtures/gateway.ts";
+import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 beforeAll(async () => {
   const limits = { ...testLimits, rpcBytes: 1024 };
   const endpoint = rpcEndpoint({ basePath: "", services: [], limits, clock: Date.now });
-  gateway = await startGateway(PetService, {}, { plugins: [endpoint] });
+  const rates = createRateLimits({ requests: 1000, windowMs: 60_000, burst: 1000 }, { clock: Date.now });
+  gateway = await startGateway(PetService, {}, { plugins: [endpoint], rates });
 });
 afterAll(() => gateway.app.close());
 
@@ -58,6 +62,18 @@ test("gRPC-Web is answered by trailers only", async () => {
     expect([status, headers.get("grpc-status"), headers.get("content-type"), text]).toEqual([200, "12", type, ""]);
     expect(headers.get("x-request-id")).not.toBeNull();
   }
+});
+
+test("gRPC is answered by one frame over HTTP/2, with all that other answers say", async () => {
+  const session = connectHttp2(gateway.base);
+  onTestFinished(() => session.destroy());
+  const request = session.request({ ":method": "POST", ":path": UNKNOWN, "content-type": "application/grpc" });
+  request.end("\0\0\0\0\0");
+  const [headers, flags] = await once(request, "response");
+  expect(headers).toMatchObject({ ":status": 200, "content-type": "application/grpc", "grpc-status": "12" });
+  expect(flags & constants.NGHTTP2_FLAG_END_STREAM).toBe(constants.NGHTTP2_FLAG_END_STREAM);
+  for (const name of ["x-request-id", "api-version", "ratelimit", "x-content-type-options"])
+    expect(headers).toHaveProperty(name);
 });
 
 test("Connect is answered in its own form", async () => {

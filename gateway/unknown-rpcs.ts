@@ -19,7 +19,14 @@ export function answerUnknownRpcs(app: FastifyInstance): void {
       errors,
     );
     if (!answer) return done();
-    reply.code(answer.status).headers(answer.headers).send(Buffer.from(answer.body));
+    const { status, headers, body } = answer;
+    if (body.length > 0) return reply.code(status).headers(headers).send(Buffer.from(body));
+    // Trailers-Only is one frame: gRPC's own clients see no status when an empty one follows, as Fastify would send it.
+    reply.hijack();
+    reply.raw.statusCode = status;
+    for (const [name, value] of Object.entries({ ...reply.getHeaders(), ...headers, ...app.rateHeaders(request) }))
+      reply.raw.setHeader(name, value as string);
+    reply.raw.end();
   });
 }
 

@@ -175,12 +175,11 @@ test("connections beyond the bound take the place of idle ones", async () => {
   await app.close();
 });
 
-test("a query can't break out of the Link header that repeats it", async () => {
-  const { status, headers } = await gateway.call("/pets?x=%0d%0aSet-Cookie:%20a=b&y=%3E;%20rel=%22z%22,%C3%A9");
+test("the Link to the next page repeats what means something, and nothing that could break out of it or make it too long", async () => {
+  const ignored = `x=%0d%0aSet-Cookie:%20a=b&y=%3E;%20rel=%22z%22,%C3%A9&z=${":".repeat(7_000)}`;
+  const { status, headers } = await gateway.call(`/pets?${ignored}&limit=7&pageToken=s`);
   expect(status).toBe(200);
-  expect(headers.get("link")).toBe(
-    '</pets?x=%0D%0ASet-Cookie%3A%20a%3Db&y=%3E%3B%20rel%3D%22z%22%2C%C3%A9&pageToken=t>; rel="next"',
-  );
+  expect(headers.get("link")).toBe('</pets?limit=7&pageToken=t>; rel="next"');
   expect(headers.get("set-cookie")).toBeNull();
 });
 

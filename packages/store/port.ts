@@ -1,7 +1,7 @@
 /**
  * The storage port. A change is a pure function from the stored document to its successor; everything else is reading.
  *
- * Every engine keeps these promises, and `conformance.ts` is their proof:
+ * Every engine keeps these promises, and `conformance` is their proof:
  * - An answered write is on disk, and every read of the same process that starts later sees it (`GetOptions.latest` for
  *   those of others).
  * - `update` happens exactly once or not at all; when that can't be known it says so (`Unavailable.inDoubt`).

@@ -86,7 +86,7 @@ test("a query of every kind of field", async () => {
     order: { case: "ascending", value: "x" },
   });
   expect(headers.get("link")).toMatch(
-    /^<\/api\/shelves\/7\/books\?limit=\d+&.*&other=1&pageToken=a%20b%26c>; rel="next"$/,
+    /^<\/api\/shelves\/7\/books\?limit=\d+&((?!other=).)*&pageToken=a%20b%26c>; rel="next"$/,
   );
 });
 

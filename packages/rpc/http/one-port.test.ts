@@ -68,6 +68,12 @@ describe("one port", () => {
     expect(begun).toBe(0);
   });
 
+  test("refuses CONNECT when what was asked for before it is answered", async () => {
+    const { port } = await started((_request, response) => void setImmediate(() => response.end()));
+    const socket = tcp(port).end("GET / HTTP/1.1\r\nhost: a\r\n\r\nCONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n");
+    expect((await text(socket)).match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+  });
+
   test.each([
     ["HTTP/1.1", "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok", "1.1 2"],
     // PUT and PATCH begin like the preface.

@@ -93,6 +93,8 @@ export function createOnePortServer(
     limitHeaders(forMemory(forHost(handler, options)), limits.headerBytes),
   );
   openOnePort(http1, limits, options);
+  // As what can't be read. Node would close the connection, and with it what was asked for before CONNECT came behind it.
+  http1.on("connect", ({ socket }) => http1.emit("clientError", new Error("CONNECT asks for a proxy"), socket));
   http1.prependListener("request", (_, response) => {
     if (!http1.listening) response.setHeader("connection", "close");
   });

@@ -5,6 +5,7 @@ import { createContextValues } from "@connectrpc/connect";
 import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
+import { splitTarget } from "connect-transcoder/request/target";
 import { keepRepeated } from "../auth/credentials.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { countAsStream, isProven, networkOf } from "../http/connections.ts";
@@ -78,7 +79,7 @@ export function createListener(
     if (link) return link;
     // What a GET asked for may be kept unless it is said (RFC 9111, 4.2.2), and given to whoever asks for the same.
     if (request.method === "GET") response.setHeader("cache-control", "no-store");
-    const [path = "", query = ""] = (request.url ?? "").split("?", 2);
+    const { path, query } = splitTarget(request.url ?? "");
     const handler = byPath.get(path);
     if (!handler) return answerUnknown(request, response, query, errors);
     ensureHost(request);

@@ -11,7 +11,7 @@ import { STREAM_LIMIT_MS, serveReflection } from "./reflection.ts";
 type Question = ServerReflectionRequest["messageRequest"];
 
 const transport = (limitMs?: number) =>
-  createRouterTransport((router) => serveReflection(router, [CategoryService], limitMs));
+  createRouterTransport((router) => serveReflection(router, [CategoryService], new AbortController().signal, limitMs));
 
 async function ask(...questions: Question[]) {
   const requests = (async function* () {

@@ -11,17 +11,19 @@ import { until } from "./until.ts";
 /** How long one stream of questions is served: less than a request may take to arrive, after which it is reset. */
 export const STREAM_LIMIT_MS = 25_000;
 
-/** Lists `services` and the reflection services themselves. */
+/** Lists `services` and the reflection services themselves, until the process stops. */
 export function serveReflection(
   router: ConnectRouter,
   services: readonly DescService[],
+  stopping: AbortSignal,
   streamLimitMs = STREAM_LIMIT_MS,
 ): void {
   /** Made for the first question: to encode all descriptors takes 15 ms of a start. */
   let answer: ReturnType<typeof createAnswers> | undefined;
   async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
     answer ??= createAnswers([...services, ServerReflection, ServerReflectionAlpha]);
-    for await (const request of until(AbortSignal.timeout(streamLimitMs), requests, tooLong)) {
+    const inTime = until(AbortSignal.timeout(streamLimitMs), requests, tooLong);
+    for await (const request of until(stopping, inTime, goneSoon)) {
       await nextTurn(); // an answer is a thousand times as large as its question, and thousands may have come together
       yield { validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest) };
     }
@@ -101,4 +103,5 @@ function withImports(file: DescFile, found = new Set<DescFile>()): Set<DescFile>
   return found;
 }
 
+const goneSoon = () => new ConnectError("the process stops", Code.Unavailable);
 const tooLong = () => new ConnectError("the stream was open too long", Code.DeadlineExceeded);

@@ -19,6 +19,7 @@ import { errors, reasonOf } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
+import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { defaultLimits, type OnePortLimits } from "../http/one-port.ts";
 import { REQUEST_BYTES, WORK_BYTES } from "../http/request-memory.ts";
@@ -151,6 +152,20 @@ describe.each(transports)("%s", (_, transport) => {
     await server.close(50);
     expect(await answer).toBeInstanceOf(ConnectError);
   });
+});
+
+test("closing ends a stream of questions about the services", async () => {
+  const server = await started();
+  const silence = (async function* () {
+    yield { messageRequest: { case: "listServices", value: "" } as const };
+    await new Promise(() => {});
+  })();
+  const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: server.url }));
+  const answers = client.serverReflectionInfo(silence)[Symbol.asyncIterator]();
+  await answers.next();
+  const closed = server.close();
+  await expect(answers.next()).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: "the process stops" });
+  await closed;
 });
 
 test("a message takes memory as soon as its length is announced", async () => {
@@ -341,6 +356,14 @@ describe("HTTP", () => {
         code: Code.Unimplemented,
       });
     });
+  });
+
+  test("a target may name scheme and host", async () => {
+    const { url, port } = await started();
+    const fields = `host: 127.0.0.1:${port}\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close`;
+    const socket = connect(port, "127.0.0.1");
+    socket.end(`POST ${url}/grpc.health.v1.Health/Check HTTP/1.1\r\n${fields}\r\n\r\n{}`);
+    expect(await text(socket)).toMatch(/^HTTP\/1.1 200 .*"SERVING/s);
   });
 
   test("a query after the path is not part of it", async () => {

@@ -77,7 +77,8 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const links = createLinkServer({ dispatcher, log });
   dispatcher.routes(router);
   links.routes(router);
-  serveReflection(router, dispatcher.services);
+  const stopping = new AbortController();
+  serveReflection(router, dispatcher.services, stopping.signal);
 
   const listener = createListener(router.handlers, { gate, compressions, links, log, dispatcher, maxBytesOf });
   const server = createOnePortServer(listener, limits, {
@@ -92,6 +93,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const close = (graceMs = GRACE_MS) => {
     health.drain();
     links.drain();
+    stopping.abort();
     closed ??= closeServer(server, dispatcher, graceMs);
     return closed;
   };

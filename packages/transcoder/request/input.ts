@@ -9,11 +9,12 @@ import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
 import { type Assign, assigner, membersReader } from "./decode.ts";
 import { parseJson } from "./json.ts";
-import { pathReader, splitTarget } from "./path.ts";
+import { pathReader } from "./path.ts";
 import { parseQuery, queryReader } from "./query.ts";
 import { operationFor, resumeReader } from "./resume.ts";
 import { scalarFromText } from "./scalars.ts";
 import { SchemaError } from "./schema-error.ts";
+import { splitTarget } from "./target.ts";
 
 export interface Incoming {
   readonly target: string;

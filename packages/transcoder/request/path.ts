@@ -1,19 +1,9 @@
-/** Request targets: their path, and how its parameters become fields. */
+/** Paths, and how their parameters become fields. */
 import type { Message } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { scalarFromText } from "./scalars.ts";
 import { SchemaError } from "./schema-error.ts";
-
-/** Path and query of a request target as they were sent; the form with scheme and host (RFC 9112, 3.2.2) is cut down. */
-export function splitTarget(target: string): { path: string; query: string } {
-  if (target.startsWith("/") && !target.includes("#")) {
-    const at = target.indexOf("?"); // nearly always: no scheme, no host, no fragment
-    return at < 0 ? { path: target, query: "" } : { path: target.slice(0, at), query: target.slice(at + 1) };
-  }
-  const [, path = "", query = ""] = /^(?:https?:\/\/[^/?#]*)?([^?#]*)\??([^#]*)/is.exec(target) ?? [];
-  return { path: path === "" ? "/" : path, query };
-}
 
 /** Whether percent signs all begin the encoding of a character. */
 export function isWellEncoded(path: string): boolean {

@@ -13,8 +13,13 @@ export function checkSizes({ originalUrl, raw }: FastifyRequest, { urlBytes, hea
   if (originalUrl.length > urlBytes)
     throw new HttpError("URI_TOO_LONG", `The request target is longer than ${urlBytes} bytes.`);
   const PUNCTUATION = 2; // ": " or CR LF, one pair for each name and each value
+  const { rawHeaders } = raw;
   let size = 0;
-  for (const text of raw.rawHeaders) size += text.length + PUNCTUATION;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const [name, value] = [rawHeaders[i] as string, rawHeaders[i + 1] as string];
+    // HTTP/2 has the request line among them, in names that no field has (RFC 9113, 8.3).
+    if (!name.startsWith(":")) size += name.length + value.length + 2 * PUNCTUATION;
+  }
   if (size > headerBytes)
     throw new HttpError("HEADERS_TOO_LARGE", `The header fields are larger than ${headerBytes} bytes.`);
 }

@@ -1,8 +1,8 @@
 /** From the answer of an RPC to an HTTP response. */
-import type { Message } from "@bufbuild/protobuf";
+import type { DescField, Message } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
-import { splitTarget } from "../request/path.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
+import { splitTarget } from "../request/target.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
 import { Shown } from "./shown.ts";
 
@@ -29,6 +29,7 @@ export function answerer(operation: Operation, basePath: string) {
   const cacheControl = cacheControlOf(operation);
   // What is only read has no replays. A transport may make these headers when they are asked for.
   const mayBeReplay = verb !== "GET";
+  const nextTarget = paging && nextTargetOf(operation, paging.pageToken);
   const write = response ? fieldWriter(response) : messageWriter(method.output);
   const recordOf = (message: Message): Message =>
     response?.fieldKind === "message" ? (field(message, response.localName) as Message) : message;
@@ -50,7 +51,7 @@ export function answerer(operation: Operation, basePath: string) {
     }
     if (mayBeReplay && metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
     const token = paging && field(isShown ? message.beside : message, paging.nextPageToken.localName);
-    if (token) headers.link = `<${nextTarget(target, paging.pageToken.jsonName, String(token))}>; rel="next"`;
+    if (token) headers.link = `<${nextTarget?.(target, String(token))}>; rel="next"`;
     const body = isShown ? message.body : successStatus === 204 ? undefined : write(message);
     return { status: successStatus, headers, body };
   };
@@ -61,9 +62,15 @@ const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
 
 const field = (fields: object, localName: string): unknown => (fields as Record<string, unknown>)[localName];
 
-/** The same request for the next page: every parameter stays but the token. */
-function nextTarget(target: string, parameter: string, token: string): string {
-  const { path, query } = splitTarget(target);
-  const others = parseQuery(query).filter(([name]) => name !== parameter);
-  return `${path}?${formatQuery([...others, [parameter, token]])}`;
+/**
+ * The same request for the next page: every parameter stays that means something here, but the token. What was ignored
+ * could make the link longer than a target may be.
+ */
+function nextTargetOf({ query: known }: Operation, { jsonName: parameter }: DescField) {
+  const kept = new Set(known.map(({ jsonName }) => jsonName).filter((name) => name !== parameter));
+  return (target: string, token: string): string => {
+    const { path, query } = splitTarget(target);
+    const others = parseQuery(query).filter(([name]) => kept.has(name));
+    return `${path}?${formatQuery([...others, [parameter, token]])}`;
+  };
 }
