@@ -4,7 +4,7 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { BoundSocket, createServer } from "node:net";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 type Env = Record<string, string>;
 
@@ -77,14 +77,20 @@ test("LISTEN_FDS: listens on the socket that it is started with, where connectio
 
 test("LISTEN_FDS: a socket that other machines reach is refused where nobody is asked who calls", async () => {
   using socket = new BoundSocket({ host: "0.0.0.0" });
-  const { child, stderr } = await run({ LISTEN_FDS: "1" }, undefined, socket.fd());
-  if (child.exitCode === null) await once(child, "exit");
-  expect(child.exitCode).toBe(1);
-  expect(await stderr).toContain("the socket of LISTEN_FDS, on 0.0.0.0, would let other machines call gateway");
   const told = { LISTEN_FDS: "1", LAME_DUCK: "0s", ALLOW_UNAUTHENTICATED: "beyond-loopback" };
   const { child: open } = await run(told, "ready at", socket.fd());
   open.kill("SIGTERM");
   expect(await once(open, "exit")).toEqual([0, null]);
+  // It waits at the socket, which listens from now on.
+  const answered = vi.fn();
+  const waiting = request({ port: socket.address().port, path: "/healthz" }, answered).on("error", () => {});
+  onTestFinished(() => void waiting.destroy());
+  waiting.end();
+  const { child, stderr } = await run({ LISTEN_FDS: "1", LAME_DUCK: "2s" }, undefined, socket.fd());
+  if (child.exitCode === null) await once(child, "exit");
+  expect(child.exitCode).toBe(1);
+  expect(await stderr).toContain("the socket of LISTEN_FDS, on 0.0.0.0, would let other machines call gateway");
+  expect(answered).not.toHaveBeenCalled();
 }, 60_000);
 
 test("LISTEN_FDS without a socket is a problem of the variable", async () => {

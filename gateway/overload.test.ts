@@ -63,7 +63,7 @@ async function start(options: Partial<GatewayOptions> = {}) {
     const begun: ReturnType<typeof admission.begin>[] = [];
     while (!admission.isFull(method)) begun.push(admission.begin(method));
     return () => {
-      for (const call of begun) admission.end(call, false);
+      for (const call of begun) admission.end(call, "nothing");
     };
   };
   const ask = async (path: string, init?: RequestInit) => {
@@ -242,7 +242,7 @@ test("requests that come at once are counted as they are called, and beyond the 
   for (let i = 0; i < START_LIMIT; i++) admission.hold("127.0.0.1"); // the same caller's
   const begun = [];
   while (admission.hasRoom(getPet)) begun.push(admission.begin(getPet));
-  for (const call of begun.splice(-free)) admission.end(call, false);
+  for (const call of begun.splice(-free)) admission.end(call, "nothing");
   held.push(Promise.withResolvers<void>());
   let refused = 0;
   const answers = Array.from({ length: 20 }, async (_, i) => {

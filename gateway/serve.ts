@@ -84,8 +84,10 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const port = await listen(app.server, config, listenAdvice);
   // A socket that it is started with is bound to whatever whoever made it chose.
   const { address = config.host } = app.server.address() as AddressInfo;
-  if (config.loopbackOnly && !isLoopback(address))
+  if (config.loopbackOnly && !isLoopback(address)) {
+    app.server.close(); // before it accepts what waits, and without a lame duck
     throw asksNobody(`the socket of LISTEN_FDS, on ${address},`, "gateway", "bind it to 127.0.0.1");
+  }
   return { log, url: origin(config.host, port, tls && "https") + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 

@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { realTime } from "@petstore/runtime/clock";
+import type { FastifyRequest } from "fastify";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { newAuthority, openFiles, pairOf } from "../packages/rpc/fixtures/tls.ts";
@@ -22,6 +23,10 @@ const service = {
     gate.entered();
     await gate.wait;
     return { pet: { id: 7n, name: "Rex", etag: '"1"' } };
+  },
+  deletePet: async () => {
+    await gate.wait;
+    return {};
   },
   listPets: () => ({ pets: [{ id: 7n, name: "Rex" }], nextPageToken: "t" }),
   createPet: () => ({ pet: { id: 8n, name: "Tom", etag: '"1"' } }),
@@ -226,6 +231,35 @@ test("a request that never ends is over in time", async () => {
   await new Promise<void>((resolve) => stream.resume().once("close", () => resolve()));
   expect((await askHttp2(session, {})).status).toBe(200);
 });
+
+test.each<[string, "GET" | "DELETE", 200 | 204]>([
+  ["HTTP/2", "GET", 200],
+  ["HTTP/2", "DELETE", 204],
+  ["HTTP/1.1", "GET", 200],
+  ["HTTP/1.1", "DELETE", 204],
+])(
+  "over %s a %s has arrived with its content, which means nothing, before it is answered",
+  async (version, method, status) => {
+    const answer = Promise.withResolvers<void>();
+    gate.wait = answer.promise;
+    onTestFinished(() => {
+      gate.wait = Promise.resolve();
+    });
+    const arrived = Promise.withResolvers<void>();
+    const started = await start({
+      rates: createRateLimits({ requests: 100, windowMs: 1000, burst: 100 }, { clock: Date.now }),
+      addressOf(request) {
+        (request as FastifyRequest).raw?.once("end", arrived.resolve);
+        return "somebody";
+      },
+    });
+    const request = { method, path: "/pets/7", headers: { ...json, "content-length": "2" }, body: "{}" };
+    const answered = version === "HTTP/2" ? askHttp2(http2(started), request) : askHttp1(started, request);
+    await arrived.promise;
+    answer.resolve();
+    expect((await answered).status).toBe(status);
+  },
+);
 
 describe("a stop", () => {
   afterAll(() => {

@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { EventEmitter } from "node:events";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
-import { createAdmission } from "./admission.ts";
-import { CALM, MEMORY, MIN_LIMIT, START_LIMIT } from "./limit.ts";
+import { createAdmission, type Tells } from "./admission.ts";
+import { CALM, MEMORY, MIN_LIMIT, START_LIMIT, TOLERANCE } from "./limit.ts";
 
 const { listOrders, getOrder, createOrder, updateOrder } = OrderService.method;
 const all = [listOrders, getOrder, createOrder, updateOrder];
@@ -52,6 +53,29 @@ test("where others have taken all room, one who holds less than its part may cal
   expect(admission.isFull(listOrders)).toBe(true);
 });
 
+test("who goes away before he is answered keeps his part for as long as such calls take", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const admission = start();
+  const alone = admission.begin(listOrders);
+  admission.advance(40);
+  admission.end(alone, "all");
+  const ask = (writableFinished: boolean) => {
+    const response = Object.assign(new EventEmitter(), { writableFinished });
+    admission.letIn(listOrders, "one", response);
+    response.emit("close");
+  };
+  admission.fill(listOrders);
+  const mayCall = () => admission.hasRoom(listOrders, "one");
+  for (let i = 0; i < START_LIMIT; i++) ask(true);
+  expect(mayCall()).toBe(true);
+  for (let i = 0; i < START_LIMIT; i++) ask(false);
+  await vi.advanceTimersByTimeAsync(TOLERANCE * 40 - 1);
+  expect(mayCall()).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(mayCall()).toBe(true);
+});
+
 test("a caller that holds nothing is forgotten", () => {
   const admission = start();
   admission.fill(listOrders);
@@ -66,7 +90,7 @@ test("each that ends makes room for one more, however it ended", () => {
   const admission = start();
   const begun = admission.fill(listOrders);
   for (const [i, call] of begun.entries()) {
-    admission.end(call, i % 2 === 0);
+    admission.end(call, i % 2 === 0 ? "all" : "nothing");
     expect(admission.hasRoom(listOrders)).toBe(true);
     admission.begin(listOrders);
     expect(admission.hasRoom(listOrders)).toBe(false);
@@ -76,19 +100,19 @@ test("each that ends makes room for one more, however it ended", () => {
 
 test("what never ran says nothing of the delay", () => {
   const admission = start();
-  const calls = (ms: number, isMeasured: boolean) => {
+  const calls = (ms: number, tells: Tells) => {
     for (let i = 0; i < 200; i++) {
       const begun = admission.fill(listOrders);
       admission.advance(ms);
-      for (const call of begun) admission.end(call, isMeasured);
+      for (const call of begun) admission.end(call, tells);
     }
   };
   const alone = admission.begin(listOrders);
   admission.advance(20);
-  admission.end(alone, true);
-  calls(1, false);
+  admission.end(alone, "all");
+  calls(1, "nothing");
   expect(admission.limit()).toBe(START_LIMIT);
-  calls(20, true);
+  calls(20, "all");
   expect(admission.limit()).toBeGreaterThan(2 * START_LIMIT);
 });
 
@@ -97,15 +121,15 @@ describe("after an overload", () => {
     const admission = start();
     const alone = admission.begin(listOrders);
     admission.advance(20);
-    admission.end(alone, true);
+    admission.end(alone, "all");
     const begun = admission.fill(listOrders);
     for (let i = 0; i < 100; i++) {
       admission.advance(200);
-      for (const call of begun.splice(0, 20)) admission.end(call, true);
+      for (const call of begun.splice(0, 20)) admission.end(call, "all");
       begun.push(...admission.fill(listOrders));
     }
     expect(admission.limit()).toBe(MIN_LIMIT);
-    for (const call of begun) admission.end(call, true);
+    for (const call of begun) admission.end(call, "all");
     return admission;
   }
 
@@ -127,7 +151,7 @@ test("a call that can't be answered in time is hopeless while others wait, and t
   for (let i = 0; i < MEMORY; i++) {
     const alone = admission.begin(getOrder);
     admission.advance(20);
-    admission.end(alone, true);
+    admission.end(alone, "all");
   }
   expect(admission.isHopeless(getOrder, 10)).toBe(false);
   for (let i = 0; i < CALM; i++) admission.begin(getOrder);
@@ -145,7 +169,7 @@ test("what callers leave a call says nothing of what it takes", () => {
   const takes = (ms: number) => {
     const call = admission.begin(getOrder);
     admission.advance(ms);
-    admission.end(call, true);
+    admission.end(call, "all");
   };
   for (let i = 0; i < MEMORY; i++) takes(40);
   for (let i = 0; i < CALM; i++) admission.begin(getOrder);
@@ -156,11 +180,43 @@ test("what callers leave a call says nothing of what it takes", () => {
   expect(admission.limit()).toBe(START_LIMIT);
 });
 
+test("a call that fails or is cut short says nothing of what others take, unless it took longer", () => {
+  const admission = start();
+  const takes = (ms: number, tells: Tells) => {
+    const call = admission.begin(getOrder);
+    admission.advance(ms);
+    admission.end(call, tells);
+  };
+  takes(5, "at least");
+  for (let i = 0; i < MEMORY; i++) takes(40, "all");
+  // In a quiet hour most callers have no time.
+  for (let i = 0; i < 10 * MEMORY; i++) takes(5, "at least");
+  for (let i = 0; i < CALM; i++) admission.begin(getOrder);
+  expect(admission.isHopeless(getOrder, 39)).toBe(true);
+  for (let i = 0; i < 100; i++) takes(40, "all");
+  expect(admission.limit()).toBe(START_LIMIT);
+  for (let i = 0; i < 1_000; i++) takes(400, "at least");
+  expect(admission.limit()).toBe(MIN_LIMIT);
+});
+
+test("what has become faster is found out, though there are never few under way", () => {
+  const admission = start();
+  const takes = (ms: number) => {
+    const call = admission.begin(getOrder);
+    admission.advance(ms);
+    admission.end(call, "all");
+  };
+  for (let i = 0; i < MEMORY; i++) takes(800);
+  for (let i = 0; i < 2 * CALM; i++) admission.begin(getOrder);
+  for (let i = 0; i < 100 * MEMORY; i++) if (!admission.isHopeless(getOrder, 500)) takes(10);
+  expect(admission.isHopeless(getOrder, 500)).toBe(false);
+});
+
 test("the first calls of a process, which take long, make nobody hopeless", () => {
   const admission = start();
   const first = admission.begin(getOrder);
   admission.advance(5_000);
-  admission.end(first, true);
+  admission.end(first, "all");
   for (let i = 0; i < CALM; i++) admission.begin(getOrder);
   expect(admission.isHopeless(getOrder, 1_000)).toBe(false);
 });

@@ -1,7 +1,7 @@
 /** What is let in: as many calls as `limit.ts` finds right, those that matter most before the others. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Clock } from "@petstore/runtime/clock";
-import { CALM, MEMORY, nextCalm, nextLimit, START_LIMIT, slowdown } from "./limit.ts";
+import { CALM, MEMORY, nextCalm, nextLimit, START_LIMIT, slowdown, TOLERANCE } from "./limit.ts";
 import { type Priority, priorityOf } from "./priority.ts";
 
 /** A limit is looked at anew after so long, and so many calls. */
@@ -21,23 +21,38 @@ const MOST = 2;
 const PROBE_EVERY_MS = 30_000;
 const PROBE_MS = 150;
 
+/** Longest that a caller's call counts after he has gone. */
+const GOES_ON_MS = 1_000;
+
 /** A call that is under way. */
 export interface Admitted {
   readonly kind: Kind;
   readonly startedAt: number;
   /** It began when few were under way. */
   readonly isCalm: boolean;
+  /** It was let in to find out whether it is as slow as it was. */
+  readonly isTrial: boolean;
 }
+
+/**
+ * What the time of a call says: what such calls take, where it was answered; that they take as long at least, where it
+ * failed or was cut short; or nothing, where it may never have run.
+ */
+export type Tells = "all" | "at least" | "nothing";
 
 interface Kind {
   calmMs: number;
   calmCalls: number;
   /** Calls whose time would not have been enough. */
   hopeless: number;
+  /** The next one that begins is one of these all the same. */
+  isTrial: boolean;
 }
 
 /** What tells of its end, such as the response to a request. */
 export interface Closing {
+  /** Its caller has all of it. */
+  readonly writableFinished: boolean;
   once(event: "close", listener: () => void): unknown;
 }
 
@@ -47,7 +62,10 @@ export interface Admission {
    * who asks for everything keeps nobody out.
    */
   hasRoom(method: DescMethod, caller?: string): boolean;
-  /** Whether there is room for a caller's call, which then counts until its answer closes. */
+  /**
+   * Whether there is room for a caller's call, which then counts until its answer closes. Of one who goes away before, it
+   * counts for as long as such calls take: what was begun for him goes on.
+   */
   letIn(method: DescMethod, caller?: string, response?: Closing): boolean;
   /** No more calls may begin, whoever asks. */
   isFull(method: DescMethod): boolean;
@@ -57,8 +75,8 @@ export interface Admission {
   isHopeless(method: DescMethod, leftMs: number): boolean;
   /** Counts a call from now on, whether there is room for it or not. */
   begin(method: DescMethod): Admitted;
-  /** The call has ended. `isMeasured` unless it ended early, as one that never ran. */
-  end(call: Admitted, isMeasured: boolean): void;
+  /** The call has ended. */
+  end(call: Admitted, tells: Tells): void;
   underWay(): number;
   /** How many may be under way now, without those that go before others. */
   limit(): number;
@@ -80,7 +98,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
   function kindOf(method: DescMethod): Kind {
     let kind = kinds.get(method);
     if (!kind) {
-      kind = { calmMs: 0, calmCalls: 0, hopeless: 0 };
+      kind = { calmMs: 0, calmCalls: 0, hopeless: 0, isTrial: false };
       kinds.set(method, kind);
     }
     return kind;
@@ -128,7 +146,13 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
     letIn(method, caller, response) {
       if (!hasRoom(method, caller)) return false;
       // A stream lasts: it would take its caller's part of what is for short calls.
-      if (caller !== undefined && method.methodKind === "unary") response?.once("close", hold(caller));
+      if (caller === undefined || !response || method.methodKind !== "unary") return true;
+      const release = hold(caller);
+      response.once("close", () => {
+        const goesOnMs = response.writableFinished ? 0 : TOLERANCE * kindOf(method).calmMs;
+        if (goesOnMs > 0) setTimeout(release, Math.min(goesOnMs, GOES_ON_MS)).unref();
+        else release();
+      });
       return true;
     },
     isHopeless(method, leftMs) {
@@ -136,23 +160,27 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
       const kind = kindOf(method);
       if (underWay < CALM || kind.calmCalls < MEMORY || leftMs >= kind.calmMs) return false;
       // It may be faster than it was: so now and then one is tried. What a caller leaves it says nothing of what it takes.
-      return ++kind.hopeless % MEMORY !== 0;
+      kind.isTrial = ++kind.hopeless % MEMORY === 0;
+      return !kind.isTrial;
     },
     begin(method) {
       if (underWay === 0 && clock() - restedAt >= WINDOW_MS) limit = Math.max(limit, START_LIMIT);
       underWay++;
       if (underWay > window.peak) window.peak = underWay;
-      return { kind: kindOf(method), startedAt: clock(), isCalm: underWay <= CALM };
+      const kind = kindOf(method);
+      const { isTrial } = kind;
+      kind.isTrial = false;
+      return { kind, startedAt: clock(), isCalm: underWay <= CALM, isTrial };
     },
-    end({ kind, startedAt, isCalm }, isMeasured) {
+    end({ kind, startedAt, isCalm, isTrial }, tells) {
       const now = clock();
       if (--underWay === 0) restedAt = now;
-      if (!isMeasured) return;
       const ms = now - startedAt;
-      if (isCalm) {
-        calmAt = now;
+      // Else whoever asks for what fails at once, or leaves his calls no time, would make all others look slow.
+      if (tells === "nothing" || (tells === "at least" && ms < kind.calmMs)) return;
+      if (isCalm) calmAt = now;
+      if (tells === "all" && (isCalm || (isTrial && ms < kind.calmMs)))
         kind.calmMs = nextCalm(kind.calmMs, kind.calmCalls++, ms);
-      }
       if (kind.calmCalls === 0) return;
       window.slowdowns += slowdown(ms, kind.calmMs);
       window.calls++;

@@ -1,21 +1,22 @@
 import { type Code, Code as Codes, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors, reasonOf } from "../../../errors.ts";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
-import { type Admission, createAdmission } from "./admission.ts";
+import { markRunning } from "../client/still-running.ts";
+import { type Admission, createAdmission, type Tells } from "./admission.ts";
 import { CALM, MEMORY, START_LIMIT } from "./limit.ts";
 import { withAdmission } from "./transport.ts";
 
 const { getOrder, listOrders } = OrderService.method;
 
 function start(unary: () => Promise<unknown>) {
-  const ended: boolean[] = [];
+  const ended: Tells[] = [];
   const counting = createAdmission({ clock: () => 0 });
   const admission: Admission = {
     ...counting,
-    end(call, isMeasured) {
-      ended.push(isMeasured);
-      counting.end(call, isMeasured);
+    end(call, tells) {
+      ended.push(tells);
+      counting.end(call, tells);
     },
   };
   let made = 0;
@@ -37,15 +38,47 @@ const reason = (call: Promise<unknown>) =>
   );
 
 test.each([
-  [Codes.NotFound, true],
-  [Codes.FailedPrecondition, true],
-  [Codes.DeadlineExceeded, true],
-  [Codes.Unavailable, false],
-  [Codes.Canceled, false],
-])("a call that ends with code %i is over, and its delay counts: %s", async (code, isMeasured) => {
+  [Codes.NotFound, "at least"],
+  [Codes.FailedPrecondition, "at least"],
+  [Codes.DeadlineExceeded, "at least"],
+  [Codes.Unavailable, "nothing"],
+  [Codes.Canceled, "nothing"],
+])("a call that ends with code %i is over, and tells what it takes: %s", async (code, tells) => {
   const { admission, ended, client } = start(failing(code));
   expect(await reason(client.getOrder({ orderId: 1n }))).toBe(Codes[code]);
-  expect([admission.underWay(), ended]).toEqual([0, [isMeasured]]);
+  expect([admission.underWay(), ended]).toEqual([0, [tells]]);
+});
+
+describe("a call that its caller has given up counts", () => {
+  const givenUp = (over: Promise<boolean>) => () =>
+    Promise.reject(markRunning(new ConnectError("x", Codes.Canceled), over));
+
+  test.each<[boolean, Tells]>([
+    [true, "at least"],
+    [false, "nothing"],
+  ])("until the service is done with it: %s", async (isAnswered, tells) => {
+    const over = Promise.withResolvers<boolean>();
+    const { admission, ended, client } = start(givenUp(over.promise));
+    expect(await reason(client.getOrder({ orderId: 1n }))).toBe("Canceled");
+    expect([admission.underWay(), ended]).toEqual([1, []]);
+    over.resolve(isAnswered);
+    await over.promise;
+    expect([admission.underWay(), ended]).toEqual([0, [tells]]);
+  });
+
+  test("for a second, where the service hangs, and once", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const over = Promise.withResolvers<boolean>();
+    const { admission, client } = start(givenUp(over.promise));
+    await reason(client.getOrder({ orderId: 1n }));
+    await vi.advanceTimersByTimeAsync(999);
+    expect(admission.underWay()).toBe(1);
+    await vi.advanceTimersByTimeAsync(1);
+    over.resolve(true);
+    await over.promise;
+    expect(admission.underWay()).toBe(0);
+  });
 });
 
 describe("a call is not made", () => {
@@ -65,7 +98,7 @@ describe("a call is not made", () => {
     for (let i = 0; i < MEMORY; i++) {
       const alone = admission.begin(getOrder);
       now += 20;
-      admission.end(alone, true);
+      admission.end(alone, "all");
     }
     for (let i = 0; i < CALM; i++) admission.begin(getOrder);
     expect(await reason(client.getOrder({ orderId: 1n }, { timeoutMs: 10 }))).toBe("DEADLINE_EXCEEDED");

@@ -67,6 +67,25 @@ test("a call for which there is no connection never ran", async () => {
   expect([await replica.isServing(), await replica.isSilent()]).toEqual([false, false]);
 });
 
+test("a connection that nobody completes is given up, and another one is opened", { timeout: 60_000 }, async () => {
+  const begun: Socket[] = [];
+  // It takes the connection and says nothing, as a machine that went down in the middle of a TLS handshake.
+  const server = createTcpServer((socket) => begun.push(socket.on("error", () => {})));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  stack.push(() => server.close());
+  const replica = openReplica(`https://127.0.0.1:${(server.address() as AddressInfo).port}`, {
+    limit: limitCalls(errors),
+    ...realTime,
+    link: false,
+  });
+  stack.push(() => replica.close());
+  for (const failure of await failures(replica)) {
+    expect(failure.rawMessage).toContain("it took longer than 3 s to connect");
+    expect(neverRan(failure)).toBe(true);
+  }
+  expect(begun.length).toBe(2);
+});
+
 test("one that takes calls and answers nothing is silent: it is found out once, and others needn't wait for it", {
   timeout: 60_000,
 }, async () => {

@@ -12,6 +12,7 @@ import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_PATH, STREAM_WINDOW_BY
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { type Certificates, MIN_VERSION } from "../tls/certificates.ts";
 import { type CallLimit, withCallLimit } from "./call-limit.ts";
+import { connectInTime } from "./connect-in-time.ts";
 import { sayTimeout } from "./grpc-timeout.ts";
 import { markNeverRan } from "./never-ran.ts";
 
@@ -60,6 +61,7 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
   const connected = (windowBytes: number) => {
     const connections = new Http2SessionManager(url, pings, {
+      createConnection: connectInTime,
       settings: { initialWindowSize: windowBytes },
       // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
       rejectUnauthorized: true,

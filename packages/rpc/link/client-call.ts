@@ -2,6 +2,7 @@
 import { type DescMethodUnary, fromBinary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { ReadAnswer } from "connect-transcoder/response/answer-reader";
+import { markRunning } from "../client/still-running.ts";
 import type { Deadline } from "../deadline.ts";
 import type { Answer, Header } from "../gen/link/internal/v1/link_service_pb.ts";
 import { toError } from "./failure.ts";
@@ -25,6 +26,8 @@ export class ClientCall {
   readonly answered: Promise<UnaryResponse>;
   /** Called when it is given up after it was sent. */
   onGiveUp: (() => void) | undefined;
+  /** Called when it is over at the service, after it was given up: whether it was answered. */
+  #over: ((isAnswered: boolean) => void) | undefined;
   #onSettled: (() => void) | undefined;
   #resolve!: (response: UnaryResponse) => void;
   #reject!: (error: unknown) => void;
@@ -48,11 +51,22 @@ export class ClientCall {
     this.giveUp(ConnectError.from(this.made.signal?.reason, Code.Canceled));
   }
 
-  /** Nobody waits for it any more. */
+  /** Nobody waits for it any more. Once it was sent, the service may go on with it. */
   giveUp(error: ConnectError): void {
     if (this.isSettled) return;
+    if (this.onGiveUp) {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      this.#over = resolve;
+      markRunning(error, promise);
+    }
     this.fail(error);
     this.onGiveUp?.();
+  }
+
+  /** It will never be answered. */
+  lose(error: ConnectError): void {
+    this.#over?.(false);
+    this.fail(error);
   }
 
   fail(error: unknown): void {
@@ -64,7 +78,10 @@ export class ClientCall {
   }
 
   answer({ outcome, headers }: Answer): void {
-    if (this.isSettled) return;
+    if (this.isSettled) {
+      this.#over?.(true);
+      return;
+    }
     try {
       const { method, read } = this.made;
       if (outcome.case === "failure") throw toError(outcome.value, headers);

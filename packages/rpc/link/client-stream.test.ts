@@ -5,6 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
 import { markNeverRan, neverRan } from "../client/never-ran.ts";
+import { stillRunning } from "../client/still-running.ts";
 import { deadlineAfter } from "../deadline.ts";
 import { hello, nextTurn } from "../fixtures/linked.ts";
 import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
@@ -31,6 +32,24 @@ test("the call that has the number of one that was given up and answered in the 
   await nextTurn();
   expect(written.flatMap(({ calls }) => calls.map(({ id }) => id))).toEqual([1, 1]);
   expect(written.flatMap(({ cancels }) => cancels)).toEqual([]);
+});
+
+test("a call that was given up is over when the service answers it, or the link is lost", async () => {
+  const stream = Object.assign(new EventEmitter(), { write: () => true, close() {} });
+  const opening = openStream(stream as never, { onReady: () => {}, onOver: () => {} });
+  stream.emit("data", toFrame(LinkResponseSchema, hello));
+  const [unsent, answered, lost] = [call(), call(), call()];
+  (await opening)?.send([answered, lost]);
+  const over = [unsent, answered, lost].map((one) => {
+    const error = new ConnectError("enough", Code.Canceled);
+    one.giveUp(error);
+    return stillRunning(error);
+  });
+  expect(over[0]).toBeUndefined();
+  stream.emit("data", toFrame(LinkResponseSchema, { answers: [{ id: 1 }] }));
+  expect(await over[1]).toBe(true);
+  stream.emit("error", new Error("gone"));
+  expect(await over[2]).toBe(false);
 });
 
 test("who does not greet has no link", async () => {

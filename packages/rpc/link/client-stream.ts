@@ -135,7 +135,7 @@ export function openStream(
     // Without its cause: that the stream was refused says nothing of calls that were sent on it.
     const error = new ConnectError(`the link is lost: ${why}`, Code.Unavailable);
     if (before === "new") reject(markNeverRan(error));
-    for (const call of unanswered.all()) call.fail(error);
+    for (const call of unanswered.all()) call.lose(error);
     if (before === "open") onOver();
   }
 

@@ -39,7 +39,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
   let stream: ClientStream | undefined;
   let isOpening = false;
   let plainUntil = Number.NEGATIVE_INFINITY;
-  /** When it was asked for a link last. Nobody waits then while it is asked again. */
+  /** When it was asked for a link last, or too often in vain. Nobody waits then while it is asked again. */
   let hadNone = false;
   /** Links that were lost before they were greeted, since one was. */
   let lost = 0;
@@ -85,6 +85,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
       for (const call of takeQueue()) call.fail(error);
       if (lost >= MAX_LOST) {
         plainUntil = clock() + PLAIN_MS;
+        hadNone = true;
         lost = 0;
       }
     } finally {

@@ -95,7 +95,9 @@ test("a service whose links are reset before they greet gets plain RPCs after th
     now = time;
     await askAll(client, 1);
   }
-  expect(requests).toEqual(["Link", "Link", "Link", "GetCategoryState", "Link"]);
+  expect(requests.slice(0, 4)).toEqual(["Link", "Link", "Link", "GetCategoryState"]);
+  // It is asked again after a minute, and nobody waits for that.
+  expect(requests.slice(4).toSorted()).toEqual(["GetCategoryState", "Link"]);
 });
 
 test("nobody waits while a service that had no link is asked for one again", async () => {

@@ -159,7 +159,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       isAnswered = true;
       return answer;
     } finally {
-      admission.end(admitted, isAnswered);
+      admission.end(admitted, isAnswered ? "all" : "nothing");
     }
   }
 

@@ -1,4 +1,5 @@
 /** Registers operations as Fastify routes: what one request goes through, from its headers to the answer. */
+import type { IncomingMessage } from "node:http";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { createContextValues, type Transport } from "@connectrpc/connect";
@@ -64,6 +65,7 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
 
   function check(request: FastifyRequest): void {
     checkSunset();
+    if (operation.verb === "GET" || operation.verb === "DELETE") dropContent(request.raw);
     if (stream) return;
     checkAccept(request);
     if (operation.verb === "DELETE") request.headers = NO_CONTENT;
@@ -71,6 +73,13 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
     announceBody(request.raw);
     checkContentType(request.headers, operation.updateMask !== undefined);
   }
+}
+
+/** Reads what means nothing (RFC 9110, 9.3): a request that nobody reads has not arrived, for those who limit its time. */
+function dropContent(request: IncomingMessage & { readonly stream?: { readonly endAfterHeaders: boolean } }): void {
+  const { stream, headers } = request;
+  const isEmpty = stream ? stream.endAfterHeaders : !("content-length" in headers || "transfer-encoding" in headers);
+  if (!isEmpty) request.resume();
 }
 
 /** Laid over what was sent: the content of a DELETE means nothing (RFC 9110, 9.3.5), but Fastify would judge it. */
