@@ -1,5 +1,6 @@
 /** DNS rebinding, and what every answer tells browsers. */
 import { readdirSync } from "node:fs";
+import { createHostCheck } from "@petstore/rpc/http/allowed-hosts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { petstoreConsole } from "./console.ts";
@@ -21,7 +22,7 @@ beforeAll(async () => {
   const services = [{ name: "pet", desc: PetService, transport: servedInProcess(PetService, implementation as never) }];
   const common = { basePath: "", clock: Date.now, random: Math.random };
   gateway = await startGateway(PetService, implementation as never, {
-    allowedHosts: ["shop.example"],
+    checkHost: createHostCheck(["shop.example"]),
     cors: cors(["*"]),
     plugins: [
       petstoreConsole({ basePath: "" }),

@@ -4,7 +4,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { callHeaders } from "@petstore/rpc/call";
-import { createHostCheck } from "@petstore/rpc/http/allowed-hosts";
+import type { HostCheck } from "@petstore/rpc/http/allowed-hosts";
 import type { ConnectionLimits } from "@petstore/rpc/http/connections";
 import type { ServerTls } from "@petstore/rpc/http/handshakes";
 import { defaultLimits, openOnePort } from "@petstore/rpc/http/one-port";
@@ -52,8 +52,8 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly random: () => number;
   readonly limits: Limits;
   readonly connections?: ConnectionLimits;
-  /** The names by which it may be called, see `createHostCheck`; by default any. */
-  readonly allowedHosts?: readonly string[] | undefined;
+  /** Which names it may be called by; by default any. */
+  readonly checkHost?: HostCheck | undefined;
   /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
   /** In front of every path, such as "/api"; empty for none. */
@@ -106,7 +106,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     },
   );
   markArrivals(app, served);
-  if (options.allowedHosts) answerTo(app, options.allowedHosts);
+  if (options.checkHost) judgeHosts(app, options.checkHost);
   await options.cors?.register(app);
   app.addHook("onRequest", ({ raw }, _reply, done) => done(isRefused(raw) ? OVERLOADED : undefined));
   countRequests(app, options);
@@ -117,8 +117,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
 }
 
 /** Before anything else, for not even a preflight is answered to a page that calls this machine by a name of its own. */
-function answerTo(app: FastifyInstance, allowedHosts: readonly string[]): void {
-  const checkHost = createHostCheck(allowedHosts);
+function judgeHosts(app: FastifyInstance, checkHost: HostCheck): void {
   app.addHook("onRequest", ({ raw }, _reply, done) => {
     const refusal = checkHost(raw);
     done(refusal === undefined ? undefined : new HttpError("MISDIRECTED_REQUEST", `Host: ${refusal}`));

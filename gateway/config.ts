@@ -92,6 +92,8 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
     ...processConfig(values, "gateway", terminal),
     name: "gateway",
     descriptor: values.LISTEN_FDS && FIRST_DESCRIPTOR,
+    // Whether other machines reach it is not for HOST to say then.
+    ...(values.LISTEN_FDS && { allowedHosts: values.ALLOWED_HOSTS }),
     basePath: values.HTTP_BASE_PATH,
     corsOrigins: values.CORS_ORIGINS,
     rate: values.RATE_LIMIT,

@@ -93,6 +93,24 @@ test("LISTEN_FDS: a socket that other machines reach is refused where nobody is 
   expect(answered).not.toHaveBeenCalled();
 }, 60_000);
 
+test.each([
+  ["0.0.0.0", "127.0.0.1", 200],
+  ["127.0.0.1", "0.0.0.0", 421],
+])(
+  "LISTEN_FDS: a socket on %s says which names are answered to, and not HOST=%s",
+  async (host, HOST, status) => {
+    using socket = new BoundSocket({ host });
+    const told = { LISTEN_FDS: "1", LAME_DUCK: "0s", HOST, ALLOW_UNAUTHENTICATED: "beyond-loopback" };
+    const { child } = await run(told, "ready at", socket.fd());
+    const asked = request({ port: socket.address().port, path: "/healthz", headers: { host: "shop.example" } }).end();
+    const [answer] = await once(asked, "response");
+    answer.resume();
+    child.kill("SIGTERM");
+    expect([answer.statusCode, await once(child, "exit")]).toEqual([status, [0, null]]);
+  },
+  60_000,
+);
+
 test("LISTEN_FDS without a socket is a problem of the variable", async () => {
   expect(await refusal({ LISTEN_FDS: "1" })).toMatch(/LISTEN_FDS=1 says that descriptor 3 is a socket/);
 }, 60_000);

@@ -5,7 +5,7 @@ import { withAdmission } from "@petstore/rpc/admission/transport";
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
-import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
+import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { listen, origin } from "@petstore/rpc/http/listen";
 import { openTls } from "@petstore/rpc/tls/open";
 import { realTime } from "@petstore/runtime/clock";
@@ -53,6 +53,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
   const events = { desc: EventService, transport: eventTransport({ transports, basePath, ...realTime }) };
   const draining = new AbortController();
+  let checkHost = config.allowedHosts && createHostCheck(config.allowedHosts);
   const app = await buildGateway({
     services: [...services, events],
     draining: draining.signal,
@@ -66,7 +67,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     addressOf,
     connections: config.connections,
     streams: config.streams,
-    allowedHosts: config.allowedHosts,
+    checkHost: (request) => checkHost?.(request),
     tls,
     basePath,
     deprecation,
@@ -88,6 +89,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     app.server.close(); // before it accepts what waits, and without a lame duck
     throw asksNobody(`the socket of LISTEN_FDS, on ${address},`, "gateway", "bind it to 127.0.0.1");
   }
+  if (config.descriptor !== undefined && !config.allowedHosts && isLoopback(address)) checkHost = createHostCheck([]);
   return { log, url: origin(config.host, port, tls && "https") + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 
