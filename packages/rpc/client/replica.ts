@@ -95,7 +95,11 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
     });
   const transport: Transport = { unary: over(sessions).unary, stream: over(forStreams.sessions).stream };
   const linkHeaders = { "content-type": LINK_CONTENT_TYPE, te: "trailers", ...shown };
-  const connect = () => sessions.request("POST", LINK_PATH, linkHeaders, {});
+  const connect = (isAgain: boolean) => {
+    // Who calls is judged once for each connection: with other certificates, here or there, another one may be believed.
+    if (isAgain && certificates) for (const { leave } of [sessions, forStreams.sessions]) leave();
+    return sessions.request("POST", LINK_PATH, linkHeaders, {});
+  };
   const health = createClient(Health, transport);
   return {
     url,
@@ -126,19 +130,23 @@ const guarded = new WeakSet<Http2Session>();
  * The sessions, and two things that connect-node 2.2 lacks. It remembers the errors of requests that no server worked on,
  * which by themselves look like those of a lost reply. And it listens to the last error of a connection, which would end
  * the process when a GOAWAY had closed the connection and a request came before that error (connect-es issue 1768).
+ * `leave` lets the next request open another connection; those under way end on the one that there is.
  */
 function watched(
   sessions: Http2SessionManager,
   tellUnverified: (problem: string) => void,
-): NonNullable<GrpcTransportOptions["sessionManager"]> {
+): NonNullable<GrpcTransportOptions["sessionManager"]> & { leave(): void } {
+  let newest: Http2Session | undefined;
   return {
     authority: sessions.authority,
+    leave: () => newest?.close(),
     async request(method, path, headers, options) {
       try {
         const stream = await sessions.request(method, path, headers, options);
         stream.once("error", (error) => stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && markNeverRan(error));
         if (stream.session && !guarded.has(stream.session)) {
           guarded.add(stream.session);
+          newest = stream.session;
           stream.session.on("error", () => {});
           stream.session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
         }

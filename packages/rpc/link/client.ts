@@ -21,8 +21,8 @@ const MAX_LOST = 3;
 const SWEEP_MS = 20;
 
 export interface LinkOptions {
-  /** Opens a stream for a link, on the connection that plain RPCs use. */
-  readonly connect: () => Promise<ClientHttp2Stream>;
+  /** Opens a stream for a link, on the connection that plain RPCs use. `isAgain` after it was asked for one in vain. */
+  readonly connect: (isAgain: boolean) => Promise<ClientHttp2Stream>;
   readonly clock: Clock;
   readonly limit: CallLimit;
 }
@@ -74,7 +74,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
         stream = undefined;
         flushSoon();
       };
-      const connected = await connect();
+      const connected = await connect(hadNone);
       lost++;
       const opened = await openStream(connected, { onReady: flush, onOver });
       lost = 0;

@@ -53,6 +53,7 @@ interface Shown {
   readonly trusts?: string;
   readonly secret?: string;
   readonly link?: boolean;
+  readonly clock?: () => number;
   readonly log?: ServiceTransportOptions["log"];
 }
 
@@ -107,16 +108,28 @@ describe("a process with a certificate of the authority and the name of own proc
     expect((await health.check({})).status).toBe(Status.SERVING);
   });
 
-  test("shows another one on its next connection when the files change", async () => {
+  test("shows another one when the files have changed, within a minute, on a connection of its own", async () => {
     const { url } = await start();
     const stranger = await pairOf(authority, { names: ["elsewhere"] });
-    const { transport, exchange, certificates } = await processAt(url, { pair: stranger });
+    let now = 0;
+    const { transport, exchange, certificates } = await processAt(url, { pair: stranger, clock: () => now });
     expect(await refusal(ask(transport))).toContain("own services");
     await exchange({ ...own, ca: authority.cert });
     await certificates.reload();
-    const { transport: later } = await processAt(url);
-    await ask(later);
-    transport.replicas[0]?.close();
+    now = 60_000;
+    expect((await ask(transport)).state).toBe(CategoryState.ACTIVE);
+  });
+
+  test("is believed within a minute when the service can verify it", async () => {
+    const another = await newAuthority("another");
+    const { url, exchange, certificates } = await start();
+    let now = 0;
+    const pair = await pairOf(another);
+    const { transport } = await processAt(url, { pair, clock: () => now });
+    expect(await refusal(ask(transport))).toContain("own services");
+    await exchange({ ...own, ca: authority.cert + another.cert });
+    await certificates.reload();
+    now = 60_000;
     expect((await ask(transport)).state).toBe(CategoryState.ACTIVE);
   });
 });
