@@ -81,6 +81,18 @@ const json = (method: string, body: string): RequestInit => ({
 });
 const rex = JSON.stringify({ name: "Rex", categoryId: 1 });
 
+test.each([
+  ["until its answer closes", false],
+  ["not at all when that has been", true],
+])("a request counts among its caller's %s", async (_, closed) => {
+  const { admission } = await start();
+  const letIn = vi.spyOn(admission, "letIn");
+  const raw = { headers: {}, socket: { remoteAddress: "127.0.0.1" } };
+  const response = { closed, once() {} };
+  gateway.app.shed({ raw, response } as never, getPet);
+  expect(letIn).toHaveBeenCalledWith(getPet, expect.any(String), closed ? undefined : response);
+});
+
 test("lists are refused first, then reads, then what is created, and what changes something last", async () => {
   const { fill, ask } = await start();
   const requests = [

@@ -5,7 +5,7 @@ import type { Admission } from "@petstore/rpc/admission/admission";
 import { createShedLog } from "@petstore/rpc/admission/shed-log";
 import { TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/request-memory";
 import type { Runtime } from "@petstore/runtime/clock";
-import { type EarlyRefusals, HttpError, refuseEarly, type TranscoderOptions } from "connect-transcoder";
+import { type EarlyRefusals, HttpError, isGone, refuseEarly, type TranscoderOptions } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";
 import type { RatesOptions } from "./rates/counting.ts";
 
@@ -56,7 +56,10 @@ export function addShedding(app: FastifyInstance, options: SheddingOptions): voi
     done();
   });
   app.decorate("shed", (request, method) => {
-    if (admissionOf(method)?.letIn(method, addressOf(request.raw), request.response) !== false) return;
+    const { response } = request;
+    // Of one that is gone nobody would tell that it ends.
+    const counted = response && !isGone(response) ? response : undefined;
+    if (admissionOf(method)?.letIn(method, addressOf(request.raw), counted) !== false) return;
     request.isShed = true;
     logShed(method);
     throw OVERLOADED;

@@ -15,6 +15,8 @@ export interface Taker {
   giveUp(why: string): void;
   /** Grows when the client takes something, be it a part of one write. */
   taken(): number;
+  /** Bytes that were written to its connection, of answers that may be over, and wait there until it takes them. */
+  pending(): number;
   /** Its bytes don't count: it takes its answers, or is given up in time. */
   readonly isPeer: boolean;
 }
@@ -31,13 +33,15 @@ export interface Answers {
 /** What is counted of one taker. */
 interface Answered {
   bytes: number;
+  /** What answers that are over have left in the connection, as if it were one answer. */
+  rest: Answer | undefined;
   /** Nothing of it counts any more. */
   isForgotten: boolean;
 }
 
 /** A record and no closures: there is one for each stream that is open. */
 interface Answer {
-  readonly response: ServerResponse;
+  readonly response: Pick<ServerResponse, "writableFinished" | "writableLength">;
   readonly taker: Taker;
   readonly own: Answered;
   /** 0 where its bytes don't count. */
@@ -50,12 +54,19 @@ interface Answer {
   isOver: boolean;
 }
 
+const restOf = (taker: Taker): Answer["response"] => ({
+  writableFinished: false,
+  get writableLength() {
+    return taker.pending();
+  },
+});
+
 type Write = (...args: unknown[]) => unknown;
 
 /**
  * Bounds what waits. A client that takes nothing for `writeMs` is given up, whether it doesn't read or, on HTTP/2, opens no
  * window; when more than `waitingBytes` wait in all, so is the one with the most. Streams of HTTP/2 count together: as long as
- * something of one is taken, the others may wait.
+ * something of one is taken, the others may wait. What of theirs has gone into the connection waits there though they are reset.
  */
 export function createAnswers({ writeMs, waitingBytes }: AnswerLimits, clock: Clock = realTime.clock): Answers {
   const takers = new Map<Taker, Answered>();
@@ -65,8 +76,7 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits, clock: Cl
   let total = 0;
 
   function follow(taker: Taker, response: ServerResponse): void {
-    const [own, weight] = [answersOf(taker), taker.isPeer ? 0 : 1];
-    const answer: Answer = { response, taker, own, weight, waiting: 0, takenBefore: 0, dueAt: 0, isOver: false };
+    const answer = answerOf(taker, response);
     const { write, end } = response as { readonly write: Write; readonly end: Write };
     response.write = (...args: unknown[]) => measured(answer, write, args) as never;
     response.end = (...args: unknown[]) => measured(answer, end, args) as never;
@@ -74,7 +84,15 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits, clock: Cl
     response.on("close", () => {
       answer.isOver = true;
       measure(answer);
+      if (taker.pending() === 0) return;
+      answer.own.rest ??= answerOf(taker, restOf(taker));
+      measure(answer.own.rest);
     });
+  }
+
+  function answerOf(taker: Taker, response: Answer["response"]): Answer {
+    const [own, weight] = [answersOf(taker), taker.isPeer ? 0 : 1];
+    return { response, taker, own, weight, waiting: 0, takenBefore: 0, dueAt: 0, isOver: false };
   }
 
   function measured(answer: Answer, write: Write, args: unknown[]): unknown {
@@ -134,7 +152,7 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits, clock: Cl
   function answersOf(taker: Taker): Answered {
     const known = takers.get(taker);
     if (known) return known;
-    const own = { bytes: 0, isForgotten: false };
+    const own: Answered = { bytes: 0, rest: undefined, isForgotten: false };
     takers.set(taker, own);
     return own;
   }

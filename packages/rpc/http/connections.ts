@@ -49,6 +49,7 @@ export interface Connections {
 
 interface Connection extends Taker {
   taken: () => number;
+  pending: () => number;
   readonly address: string;
   isPeer: boolean;
   /** It has proved so by itself, whatever its requests show. */
@@ -86,6 +87,7 @@ const PROBE = { enable: true, initialDelay: 5_000, interval: 3_000, count: 3 };
 export function countData(socket: Socket, dataTaken: () => number): void {
   const connection = (socket as Marked)[KEY];
   if (!connection) return;
+  connection.pending = () => socket.writableLength;
   const { taken } = connection;
   let [before, waits, meanwhile] = [taken(), false, 0];
   connection.taken = () => {
@@ -192,6 +194,7 @@ export function guardConnections(
       },
       giveUp,
       taken: () => bytesTaken(socket),
+      pending: () => 0, // its answers end when they are taken
     };
     const close = () => {
       if (!all.delete(connection)) return;

@@ -16,6 +16,7 @@ import {
   frame,
   headerBlock,
   headers,
+  PREFACE,
   ping,
   type RawHttp2,
   rawHttp2,
@@ -330,6 +331,52 @@ describe("answers that nobody takes", () => {
     await closed.promise;
     await othersAreServed();
   });
+});
+
+describe("answers that nobody reads", () => {
+  const unread = async (limits: Partial<OnePortLimits> = {}) => {
+    const handler: Handler = (request, response) =>
+      void (other(request, response) || response.end(Buffer.alloc(16 * 1024 * 1024)));
+    const { server, port, othersAreServed } = await started(handler, { writeMs: 300, ...limits });
+    const accepted = once(server, "connection");
+    const hostile = rawHttp2(port, { own: settings([INITIAL_WINDOW_SIZE, 2 ** 31 - 1]), reads: false });
+    hostile.send(frame({ type: FrameType.WINDOW_UPDATE, payload: Buffer.from([0x7f, 0, 0, 0]) }));
+    hostile.send(...streams(4).map((stream) => headers(stream)));
+    const [socket] = await accepted;
+    while (socket.writableLength === 0) await othersAreServed();
+    return { hostile, socket, closed: once(socket, "close"), othersAreServed };
+  };
+
+  test.each([
+    ["its requests", Buffer.concat(streams(4).map((stream) => reset(stream)))],
+    ["the connection", frame({ type: FrameType.GOAWAY, payload: Buffer.from([0, 0, 0, 0, 0, 0, 0, 2]) })],
+    ["the protocol", frame({ type: FrameType.PING, stream: 1, payload: Buffer.alloc(8) })],
+  ])("are given up in time, though their client has ended %s", async (_, end) => {
+    const { hostile, closed, othersAreServed } = await unread({ waitingBytes: Number.POSITIVE_INFINITY });
+    hostile.send(end);
+    await closed;
+    await othersAreServed();
+  });
+
+  test("are bounded in all, though their requests are reset", async () => {
+    const { hostile, closed, othersAreServed } = await unread({ writeMs: 60_000, waitingBytes: 80 * 1024 * 1024 });
+    hostile.send(...streams(4).map((stream) => reset(stream)), ping());
+    const others = rawHttp2((hostile.socket.remotePort ?? 0) as number, { own: settings([INITIAL_WINDOW_SIZE, 0]) });
+    others.send(...streams(2).map((stream) => headers(stream)));
+    await closed;
+    await othersAreServed();
+  });
+});
+
+test("a client that says goodbye and stays is left", async () => {
+  const { server, port } = await started((request, response) => void other(request, response));
+  const accepted = once(server, "connection");
+  const client = connect({ port, host: "127.0.0.1", allowHalfOpen: true }).resume();
+  onTestFinished(() => void client.destroy());
+  const goodbye = frame({ type: FrameType.GOAWAY, payload: Buffer.alloc(8) });
+  client.write(Buffer.concat([PREFACE, settings(), goodbye]));
+  const [socket] = await accepted;
+  await once(socket, "close");
 });
 
 describe("requests that never end", () => {

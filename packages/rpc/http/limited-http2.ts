@@ -45,16 +45,34 @@ export function createLimitedHttp2(handler: Handler, limits: OnePortLimits, conn
   const endSessions = () => sessions.forEach(end);
   const taken = (session: Http2Session, socket: Socket, frames: FramesInTurns) => {
     framesOf.set(session, frames);
+    closeSoonAfter(session, socket);
     const isWaiting = keepAlive(session, socket, limits.keepAliveMs, () => socket.destroy());
     const idle = () => {
       if (isWaiting()) return void session.setTimeout(limits.idleMs, idle);
       end(session);
-      // A session that is destroyed waits for a client that reads nothing.
       setTimeout(() => socket.destroy(), limits.sniffMs).unref();
     };
     session.setTimeout(limits.idleMs, idle);
   };
   return { http2, taken, end, endSessions };
+}
+
+/** How long a client is waited for that has taken everything, and does not close its side. */
+const LINGER_MS = 1_000;
+
+/**
+ * A session that is destroyed waits for its client, to take what is written and to close: for ever, for it has no time limit
+ * any more. Node calls the method itself when the client has broken the protocol or has said goodbye.
+ */
+function closeSoonAfter(session: Http2Session, socket: Socket): void {
+  const destroy = session.destroy.bind(session);
+  // As long as it takes something of its answers it is given time, see `createAnswers`.
+  const linger = () => void (socket.writableLength > 0 ? later() : socket.destroy());
+  const later = () => void setTimeout(linger, LINGER_MS).unref();
+  session.destroy = (...args) => {
+    destroy(...args);
+    if (!socket.destroyed) later();
+  };
 }
 
 /**
