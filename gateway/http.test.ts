@@ -117,6 +117,7 @@ test.each(["/", "/pets/", "/pets/1/", "//pets", "/pets//", "/Pets", "/pets/1/2",
   "404 for %s, whatever the method",
   async (path) => {
     expect(await codeOf(path)).toBe("ROUTE_NOT_FOUND");
+    expect((await call(path)).headers.get("deprecation")).toBeNull();
     expect(await codeOf(path, { method: "DELETE" })).toBe("ROUTE_NOT_FOUND");
     expect(await codeOf(path, { ...post("x".repeat(100_000)), headers: {} })).toBe("ROUTE_NOT_FOUND");
   },

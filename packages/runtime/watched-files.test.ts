@@ -22,6 +22,21 @@ test("of several files that can't be read the first is named, each time", async 
   const paths = [directory, join(directory, "missing")];
   for (let i = 0; i < 200; i++) {
     const problem = await watchFiles(paths, quiet).catch((error) => problemOf(error, paths));
-    expect(problem).toBe(`${directory}: EISDIR`);
+    expect(problem).toBe("the first: EISDIR");
   }
+});
+
+const key = "-----BEGIN PRIVATE KEY-----\nMIGHAgEA\n-----END PRIVATE KEY-----\n";
+test.each([
+  ["as it is", key, "looks like what belongs into one"],
+  ["on one line", key.replaceAll("\n", "\\n"), "looks like what belongs into one"],
+  ["with spaces", key.replaceAll("\n", " "), "looks like what belongs into one"],
+  ["in base64", Buffer.from(key).toString("base64"), "there is no such file"],
+  ["in base64, a long one", Buffer.from(key.repeat(4)).toString("base64"), "looks like what belongs into one"],
+])("a private key in place of its path is not repeated: %s", async (_, path, words) => {
+  const paths = [import.meta.filename, path];
+  const problem = await watchFiles(paths, quiet).catch((error) => problemOf(error, paths));
+  expect(problem).toMatch(/^the second: /);
+  expect(problem).toContain(words);
+  expect(problem).not.toContain(path.slice(0, 10));
 });

@@ -67,11 +67,19 @@ export async function watchFiles<T>(
   };
 }
 
-/** Why files can't be used, in words that follow "can't be used: ". Which of several, it says by itself. */
+/**
+ * Why files can't be used, in words that follow "can't be used: ". Which of several, it says by its place. A path is not
+ * repeated: it may be a private key, given in place of where it is.
+ */
 export function problemOf(error: unknown, paths: readonly string[]): string {
   const { code, message, path } = error as NodeJS.ErrnoException;
   if (path === undefined) return message;
-  // A private key, say. It is not repeated.
-  if (path.includes("\n")) return "it has to be the path of a file, and looks like what belongs into one";
-  return `${paths.length > 1 ? `${path}: ` : ""}${code === "ENOENT" ? "there is no such file" : code}`;
+  const which = paths.length > 1 ? `${PLACES[paths.indexOf(path)]}: ` : "";
+  if (code === "ENAMETOOLONG" || LIKE_CONTENT.test(path))
+    return `${which}it has to be the path of a file, and looks like what belongs into one`;
+  return `${which}${code === "ENOENT" ? "there is no such file" : code}`;
 }
+
+const PLACES = ["the first", "the second", "the third"];
+/** Lines, be they joined by what stands for their ends. */
+const LIKE_CONTENT = /\n|\\n|-----/;

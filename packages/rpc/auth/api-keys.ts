@@ -41,7 +41,7 @@ export async function openApiKeys(
     ...time,
   }).catch((err) => {
     const problem = problemOf(err, [path]);
-    throw new ConfigError([`API_KEYS_FILE=${path} can't be used: ${problem}. \`npm run keys\` writes one.`]);
+    throw new ConfigError([`API_KEYS_FILE can't be used: ${problem}. \`npm run keys\` writes one.`]);
   });
   return {
     verify(given) {

@@ -179,7 +179,7 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
 
   async function start(signal: AbortSignal): Promise<void> {
     const begin = await nowWithin(undefined, async () => {
-      signal.throwIfAborted(); // nobody waits for it any more
+      if (signal.aborted) throw new Unavailable(false); // nobody waits for it any more, but those who are told so
       return sharedNow();
     });
     if (signal.aborted) return;

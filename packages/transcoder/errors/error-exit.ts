@@ -62,7 +62,7 @@ export function createErrorExit({
 /** The body of an error. A problem (RFC 9457) has the members of the record beside its own. */
 export function errorBody({ code, message, status }: ErrorRecord, asProblem: boolean): { type: string; body: string } {
   if (!asProblem) return { type: JSON_TYPE, body: JSON.stringify({ code, message, status }) };
-  const problem = { type: "about:blank", title: STATUS_CODES[status], detail: message, status, code, message };
+  const problem = { type: "about:blank", title: STATUS_CODES[status] ?? code, detail: message, status, code, message };
   return { type: PROBLEM_TYPE, body: JSON.stringify(problem) };
 }
 

@@ -61,3 +61,13 @@ test("every moment comes back as it went out", () => {
     }),
   );
 });
+
+test.each<[bigint, number]>([
+  [-62135596801n, 0],
+  [253402300800n, 0],
+  [0n, -1],
+  [0n, 1_000_000_000],
+])("%d s and %d ns are no moment, and not written as one", (seconds, nanos) => {
+  const timestamp = { seconds, nanos } as Parameters<typeof formatTimestamp>[0];
+  expect(() => formatTimestamp(timestamp)).toThrow("is no time in JSON");
+});

@@ -30,8 +30,13 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   return create(TimestampSchema, { seconds: BigInt(seconds), nanos: Number((match[7] ?? "").padEnd(9, "0")) });
 }
 
-/** With "Z", and with 3, 6 or 9 digits of a second where there are any, as proto3 JSON does. */
+/**
+ * With "Z", and with 3, 6 or 9 digits of a second where there are any, as proto3 JSON does. Throws for what is no time
+ * there: before the year 1 or after 9999.
+ */
 export function formatTimestamp({ seconds, nanos }: Timestamp): string {
+  if (seconds < FIRST || seconds > LAST || nanos < 0 || nanos > 999_999_999)
+    throw new RangeError(`a Timestamp of ${seconds} s and ${nanos} ns is no time in JSON`);
   const toSecond = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
   if (nanos === 0) return `${toSecond}Z`;
   return `${toSecond}.${String(nanos)

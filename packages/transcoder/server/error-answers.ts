@@ -49,10 +49,11 @@ export function errorAnswers(options: ServerOptions) {
       // Fastify ends the connection behind a body that is too large; HTTP/2 has no such header.
       if (request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
       // Known before the operation is asked for: sizes and `Host` are judged sooner.
-      const ending = request.routeOptions.config.endingHeaders?.(request.originalUrl);
+      const ending =
+        record.code !== "ROUTE_NOT_FOUND" && request.routeOptions.config.endingHeaders?.(request.originalUrl);
       return reply
         .code(record.status)
-        .headers({ ...ending, ...NOT_STORED, ...headers })
+        .headers({ ...(ending || undefined), ...NOT_STORED, ...headers })
         .type(type)
         .send(body);
     },
