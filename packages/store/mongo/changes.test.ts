@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { type CallOptions, Expired, Unavailable } from "../port.ts";
 import { mongoChanges } from "./changes.ts";
 import type { Database } from "./database.ts";
+import type { Turns } from "./turns.ts";
 
 type Answer = PromiseWithResolvers<null>;
 
@@ -13,7 +14,7 @@ const at = (second: number) => `82${second.toString(16).toUpperCase().padStart(8
 const NOW = 100;
 
 /** Streams that wait for `answers`, one of which follows the latest, and one reads the past of a second that it resolves to. */
-function bench() {
+function bench(inTurn: Turns = (_, work) => work()) {
   let asked: Answer[] = [];
   let isOpen = true;
   const opened: Document[] = [];
@@ -45,6 +46,7 @@ function bench() {
     declaration: { name: "items", indexes: {}, shown: () => ({}) } as never,
     database: database as unknown as Database,
     streams: () => ({ collection: () => ({ watch }) }) as never,
+    inTurn,
     timing: { clock: () => 0, random: () => 0, sleep: (ms) => (ms === 0 ? tick() : patience.promise) },
     run(options, work) {
       deadlines.push(options?.deadline);
@@ -123,4 +125,26 @@ test("the server is told to give up what is given up here", async () => {
   const { opened } = await beginFarBack();
   expect(opened).toHaveLength(2);
   for (const options of opened) expect(options).toMatchObject({ maxTimeMS: 6_000 });
+});
+
+test("who reads the past takes a turn, and what follows the latest changes waits for none", async () => {
+  let waiting = 0;
+  const { told, changes, opened } = bench(() => {
+    waiting++;
+    return new Promise<never>(() => {});
+  });
+  changes().catch(() => {});
+  while (waiting < 1 || opened.length < 1) await tick();
+  await tick();
+  expect(opened.map(({ maxAwaitTimeMS }) => maxAwaitTimeMS)).toEqual([1_000]);
+  told.end();
+});
+
+test("a failure that is none of time leaves the time for the next attempt as it was", async () => {
+  const { told, answers, changes, opened } = bench();
+  changes().catch(() => {});
+  for (const answer of await answers()) answer.reject(new MongoError("lost"));
+  while (opened.length < 8) await tick();
+  told.end();
+  expect(new Set(opened.map(({ maxTimeMS }) => maxTimeMS))).toEqual(new Set([6_000]));
 });

@@ -3,7 +3,14 @@
  * and one for each that begins earlier, until it has caught up. A stream tells what a majority has, from the documents as they
  * were written, and the token of each of its events is a position for every process.
  */
-import { type ChangeStream, type Db, type Document, MongoError, MongoServerError } from "mongodb";
+import {
+  type ChangeStream,
+  type Db,
+  type Document,
+  MongoError,
+  MongoNetworkTimeoutError,
+  MongoServerError,
+} from "mongodb";
 import { encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
 import { frozen } from "../document/frozen.ts";
@@ -26,10 +33,13 @@ import { backOff, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } fro
 import { readStored, TELLS, toldBy } from "./operation-log.ts";
 import { beginAfter, isPosition, positionAfter, secondsOf } from "./positions.ts";
 import { shareQuery } from "./shared-query.ts";
+import type { Turns } from "./turns.ts";
 
 /** The server answers after so long that there is nothing new. */
 const IDLE_MS = 1_000;
 const CAUGHT_UP_MS = 10;
+/** What follows the latest changes waits for nobody who reads the past. */
+const atOnce: Turns = (_, work) => work();
 /** Changes that are read at once. */
 const MAX_READ = 256;
 /** A member that has just become the primary may know a little less than another process was told. */
@@ -45,6 +55,8 @@ const PATIENCE_MS = 2_000;
  */
 const NO_RESUMING = new Set([9, 15, 260, 280, 286]);
 const MAX_NAMED_CODE = 14_000;
+/** Ours, or the server's (MaxTimeMSExpired): it may need longer. */
+const isTooSlow = (error: MongoError): boolean => error instanceof MongoNetworkTimeoutError || error.code === 50;
 const isExpired = (error: MongoError): boolean =>
   error instanceof MongoServerError && (NO_RESUMING.has(Number(error.code)) || Number(error.code) > MAX_NAMED_CODE);
 
@@ -59,12 +71,14 @@ interface Parts {
   readonly database: Database;
   /** For change streams. */
   readonly streams: () => Db;
+  /** For reads of the past, which last as long as the oplog is, and each of which takes a connection. */
+  readonly inTurn: Turns;
   readonly timing: Timing;
   readonly run: Run;
   readonly report: Report;
 }
 
-export function mongoChanges({ declaration, database, streams, timing, run, report }: Parts): MongoChanges {
+export function mongoChanges({ declaration, database, streams, inTurn, timing, run, report }: Parts): MongoChanges {
   const telling = tellingOf<Doc>(declaration);
   if (!telling) return untold(declaration.name);
   const { shown } = telling;
@@ -79,10 +93,11 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
   }
 
   /** Reads on from a position, whatever becomes of the server, until it is over. */
-  function readFrom(begin: Position, idleMs: number, isOver: () => boolean): Past<object> {
+  function readFrom(begin: Position, idleMs: number, turns: Turns, isOver: () => boolean): Past<object> {
     let position = begin;
     let stream: ChangeStream | undefined;
-    let isClosed = false;
+    const closing = new AbortController();
+    const { signal } = closing;
 
     async function attempt(timeoutMs: number) {
       stream ??= open(position, idleMs, timeoutMs);
@@ -101,20 +116,22 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
       stream = undefined;
     }
     function close(): void {
-      isClosed = true;
+      closing.abort();
       drop();
     }
 
     return {
       async read() {
-        for (let round = 0; !isClosed && !isOver(); round++) {
+        let timeoutMs = TIMEOUT_MS.repeatable;
+        for (let round = 0; !signal.aborted && !isOver(); round++) {
           try {
-            return await attempt(Math.min(TIMEOUT_MS.repeatable * 2 ** round, MAX_TIMEOUT_MS));
+            return await turns(signal, () => attempt(timeoutMs));
           } catch (error) {
             drop();
-            if (isClosed) break;
+            if (signal.aborted) break;
             if (!(error instanceof MongoError)) throw error;
             if (isExpired(error)) throw new Expired(error);
+            if (isTooSlow(error)) timeoutMs = Math.min(timeoutMs * 2, MAX_TIMEOUT_MS);
           }
           await backOff(round, "failed", timing);
         }
@@ -145,7 +162,7 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
         if (!isPosition(after) || secondsOf(after) > secondsOf(tail.position) + MAX_AHEAD_S) throw new Expired();
         return run(options, async (call) => {
           let isOpen = false;
-          const past = readFrom(after, CAUGHT_UP_MS, () => options.signal.aborted || (call.isOver && !isOpen));
+          const past = readFrom(after, CAUGHT_UP_MS, inTurn, () => options.signal.aborted || (call.isOver && !isOpen));
           // Only the server knows whether it can go on from there. What it has not refused is read on, however long it looks.
           let first: Promise<Read<object>> | undefined = past.read();
           await withinPatience(first);
@@ -188,7 +205,7 @@ export function mongoChanges({ declaration, database, streams, timing, run, repo
   }
 
   async function follow(signal: AbortSignal): Promise<void> {
-    const latest = readFrom(tail.position, IDLE_MS, () => signal.aborted);
+    const latest = readFrom(tail.position, IDLE_MS, atOnce, () => signal.aborted);
     signal.addEventListener("abort", latest.close);
     try {
       while (!signal.aborted) {

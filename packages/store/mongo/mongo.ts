@@ -19,6 +19,7 @@ import { byMajority, openDatabase } from "./database.ts";
 import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
 import { followMembers } from "./members.ts";
 import { createSequences } from "./sequences.ts";
+import { createTurns } from "./turns.ts";
 
 export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
   readonly waitsFor?: (what: string) => void;
@@ -29,6 +30,9 @@ export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "
  * 2: the log of operations is called `_operations`.
  */
 const FORMAT = 2;
+
+/** Reads of the past at a time. The driver has 100 connections for them and for what follows the latest changes. */
+const MAX_LOOKS = 16;
 
 /**
  * Opens the database of one service, and waits for MongoDB if need be.
@@ -88,11 +92,12 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   let changes = 0;
   const nextId = createSequences(database, options);
   const all: MongoChanges[] = [];
+  const inTurn = createTurns(MAX_LOOKS);
 
   async function openCollection(declaration: Declaration): Promise<unknown> {
     checkDeclaration(declaration);
     await buildIndexes(uri, database.db, declaration, options);
-    const told = mongoChanges({ declaration, database, streams, timing: options, run, report });
+    const told = mongoChanges({ declaration, database, streams, inTurn, timing: options, run, report });
     all.push(told);
     return mongoCollection({
       declaration,
