@@ -37,6 +37,8 @@ const AUTHENTICATION_FAILED = new Set([18, 8000]);
 const UNAUTHORIZED = 13;
 const INVALID_NAMESPACE = 73;
 const DATABASE_DIFFER_CASE = 13_297;
+/** What the system was asked for where a file can't be read, rather than a server be reached. */
+const FILE_CALLS = new Set<unknown>(["open", "read"]);
 
 /** Throws `UnusableServer` for a connection string that is none. */
 export function createClient(uri: string, settings: MongoClientOptions = {}): MongoClient {
@@ -99,6 +101,9 @@ const isOutside = (error: unknown): error is Error =>
 
 function refusal(error: Error, { options }: MongoClient): UnusableServer | undefined {
   const topology = topologyOf(error);
+  if ("syscall" in error && FILE_CALLS.has(error.syscall)) {
+    return wrong(`names a file for TLS that can't be read (${error.message}): give the path of one in PEM that can`);
+  }
   if (error instanceof MongoCompatibilityError || topology?.compatible === false) return tooOld();
   if (error instanceof MongoParseError || error instanceof MongoAPIError) {
     return wrong("is not a connection string that the MongoDB driver can follow");
@@ -132,12 +137,21 @@ function topologyOf(error: Error): TopologyDescription | undefined {
 }
 
 function missing(error: Error): string {
-  const types = [...(topologyOf(error)?.servers.values() ?? [])].map(({ type }) => type);
+  const servers = [...(topologyOf(error)?.servers.values() ?? [])];
+  const types = servers.map(({ type }) => type);
   if (types.length === 0) return "it can't be used yet";
-  if (types.every((type) => type === "Unknown")) return "nothing answers there";
+  if (types.every((type) => type === "Unknown")) {
+    const problem = servers.map((server) => tlsProblem(server.error?.cause)).find((words) => words !== undefined);
+    if (problem === undefined) return "nothing answers there";
+    return `it answers, but TLS fails (${problem}): see to its certificate, and to tls, tlsCAFile and tlsCertificateKeyFile`;
+  }
   if (types.includes("RSGhost")) return "the replica set is not initiated, run rs.initiate() there";
   return "the replica set has no primary";
 }
+
+/** Node's code for what is wrong with TLS, such as CERT_HAS_EXPIRED: unlike an error of the system it names no call. */
+const tlsProblem = (cause: unknown): string | undefined =>
+  cause instanceof Error && "code" in cause && !("syscall" in cause) ? `${cause.code}` : undefined;
 
 const wrong = (problem: string) => new UnusableServer(problem);
 const tooOld = () => wrong("names a MongoDB that is too old: 6.0 or newer is needed");

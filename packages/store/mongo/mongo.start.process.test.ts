@@ -1,9 +1,13 @@
 /** Opening the store on MongoDB: what is waited for, and what is refused in one line. */
+import { once } from "node:events";
 import { rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createServer } from "node:tls";
 import { type Logger, pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createAuthority } from "../../../scripts/certificates.ts";
 import {
   freePorts,
   mongodMissing,
@@ -61,6 +65,34 @@ test.each([
   "mongodb://a,b/?directConnection=true",
 ])("%s is no connection string", async (uri) => {
   expect(await refusal(uri)).toMatch(/is not a connection string/);
+});
+
+test.each([
+  ["tlsCAFile", "/nowhere/ca.pem", "ENOENT"],
+  ["tlsCertificateKeyFile", "/nowhere/key.pem", "ENOENT"],
+  ["tlsCAFile", tmpdir(), "EISDIR"],
+])("%s=%s is refused, not waited for", async (setting, path, code) => {
+  const said = await refusal(`mongodb://me:hunter2@127.0.0.1:1/?tls=true&${setting}=${encodeURIComponent(path)}`);
+  expect(said).toMatch(/names a file for TLS that can't be read/);
+  expect(said).toContain(code);
+  expect(said).toContain(path);
+});
+
+test("a server whose certificate can't be verified is waited for by that name", async () => {
+  const [notBefore, notAfter] = [new Date(Date.now() - 86_400_000), new Date(Date.now() + 86_400_000)];
+  const authority = await createAuthority("an authority", { notBefore, notAfter });
+  const { cert, key } = await authority.issue({ names: ["127.0.0.1"], notBefore, notAfter });
+  const server = createServer({ cert, key }, (socket) => socket.on("error", () => {}));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { log, line } = listen();
+  const over = new Error("heard enough");
+  const sleep = () => Promise.reject(over);
+  const { port } = server.address() as AddressInfo;
+  const opening = openForTest(`mongodb://127.0.0.1:${port}/?tls=true`, "pet", { log, sleep });
+  const said = line(/waiting/);
+  await expect(opening).rejects.toBe(over);
+  server.close();
+  expect(await said).toMatch(/it answers, but TLS fails \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\): see to its certificate/);
 });
 
 describe("a server", () => {
