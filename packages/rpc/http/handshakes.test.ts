@@ -137,6 +137,8 @@ test("a client can't ask for another handshake on its connection", async () => {
 });
 
 describe("another certificate", () => {
+  const cutOff = ({ cert }: { cert: string }) => `${cert.slice(0, 200)}\n`;
+
   test("is shown to new connections, while those that are open, and what runs on them, go on", async () => {
     const held = Promise.withResolvers<void>();
     const handler: Handler = async (request, response) => {
@@ -168,7 +170,18 @@ describe("another certificate", () => {
       async () => ({ ...pair, key: (await pairOf(authority)).key }),
       /key.pem is not the key of the certificate in .*cert.pem/,
     ],
-    ["that is cut off", async () => ({ ...pair, cert: pair.cert.slice(0, 200) }), /cert.pem holds no certificate/],
+    ["that is none", async () => ({ ...pair, cert: pair.key }), /cert.pem holds no certificate/],
+    ["that is cut off", async () => ({ ...pair, cert: cutOff(pair) }), /certificate 1 of 1 in .*cert.pem is damaged/],
+    [
+      "with what stands between it and its authority cut off",
+      async () => ({ ...pair, cert: pair.cert + cutOff(authority) }),
+      /certificate 2 of 2 in .*cert.pem is damaged/,
+    ],
+    [
+      "with the second of its authorities cut off",
+      async () => ({ ...pair, ca: authority.cert + cutOff(authority) }),
+      /certificate 2 of 2 in .*ca.pem is damaged/,
+    ],
     ["with an authority that is none", async () => ({ ...pair, ca: "-----BEGIN" }), /ca.pem holds no certificate/],
   ])("%s leaves the one before, and is told once", async (_, broken, problem) => {
     const { port, certificates, exchange, readLog } = await start({ peers: true });

@@ -46,13 +46,22 @@ export async function openCertificates(
 }
 
 function certificatesOf({ cert, key, ca }: CertificateFiles, files: CertificateFiles): Certificates {
-  const own = readable(`${files.cert} holds no certificate in PEM`, () => new X509Certificate(cert));
+  const own = firstOfAll(cert, files.cert);
   const ownKey = readable(`${files.key} holds no private key in PEM without a passphrase`, () => createPrivateKey(key));
-  // OpenSSL would pass over it without a word.
-  if (ca !== undefined) readable(`${files.ca} holds no certificate in PEM`, () => new X509Certificate(ca));
+  if (ca !== undefined) firstOfAll(ca, `${files.ca}`);
   if (!own.checkPrivateKey(ownKey)) throw new Error(`${files.key} is not the key of the certificate in ${files.cert}`);
   const options = { cert, key, ca, minVersion: MIN_VERSION } as const;
   return { options, context: createSecureContext(options) };
+}
+
+/** Reads all certificates of a file: OpenSSL would pass over a damaged one, and over all behind it, without a word. */
+function firstOfAll(pem: string, path: string): X509Certificate {
+  const blocks = pem.split(/^(?=-----BEGIN )/m).filter((block) => /^-----BEGIN (\w+ )?CERTIFICATE-----/.test(block));
+  const [first] = blocks.map((block, i) =>
+    readable(`certificate ${i + 1} of ${blocks.length} in ${path} is damaged`, () => new X509Certificate(block)),
+  );
+  if (!first) throw new Error(`${path} holds no certificate in PEM`);
+  return first;
 }
 
 /** OpenSSL's own words say neither which file nor what to do. */
