@@ -91,13 +91,18 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
     async deleteCategory({ categoryId, ...preconditions }, call) {
       const id = storedId(categoryId);
       if (id === undefined) throw categoryNotFound(categoryId);
-      const op = await categories.update(id, beginDeletion(categoryId, preconditions), call);
+      const begin = () => categories.update(id, beginDeletion(categoryId, preconditions), call);
+      let { op, joined } = await begin();
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         await advanceDeletion(context, id, call);
         const doc = await categories.get(id, call);
         if (doc?.state === "DELETED") return {};
-        if (doc?.state === "ACTIVE" || (doc && doc.op > op))
+        if (doc?.state !== "ACTIVE" && !(doc && doc.op > op)) continue;
+        if (!joined)
           throw new DomainError("CATEGORY_IN_USE", "Pets belong to the category. Move or delete them first.");
+        // The one that it joined may have met pets that had left before this call. Whatever is under way now began after it.
+        ({ op } = await begin());
+        joined = false;
       }
       throw new DomainError("UNAVAILABLE", "The deletion could not be finished now. Try again.");
     },

@@ -60,12 +60,12 @@ describe("a deletion", () => {
   test("has a number of its own, and the category stays visible until it is decided", () => {
     const decision = beginDeletion(1n, undefined)({ ...active, op: 4 });
     expect(decision).toMatchObject({
-      result: 5,
+      result: { op: 5, joined: false },
       doc: { state: "DELETING", op: 5, pending: true, visible: true, version: 3 },
     });
   });
   test("joins the concurrent one that is under way", () => {
-    expect(beginDeletion(1n, undefined)(deleting)).toEqual({ action: "keep", result: 1 });
+    expect(beginDeletion(1n, undefined)(deleting)).toEqual({ action: "keep", result: { op: 1, joined: true } });
   });
   test("needs the revision it was made for, and a category", () => {
     expect(() => beginDeletion(1n, { etag: '"9"' })(active)).toThrow(

@@ -40,15 +40,15 @@ export const update =
     return next.version === doc.version ? keep(doc) : put(next, next);
   };
 
-/** Begins a deletion, or joins the one that is under way. Resolves to its number. */
+/** Begins a deletion, or joins the one that is under way. Resolves to its number, and whether it was joined. */
 export const beginDeletion =
-  (id: bigint, preconditions: Preconditions): Rule<number> =>
+  (id: bigint, preconditions: Preconditions): Rule<{ readonly op: number; readonly joined: boolean }> =>
   (doc) => {
     if (!exists(doc)) throw categoryNotFound(id);
     checkPreconditions(preconditions, doc.version);
-    if (doc.state === "DELETING") return keep(doc.op);
+    if (doc.state === "DELETING") return keep({ op: doc.op, joined: true });
     const op = doc.op + 1;
-    return put({ ...doc, state: "DELETING", op, pending: true }, op);
+    return put({ ...doc, state: "DELETING", op, pending: true }, { op, joined: false });
   };
 
 /** Decides deletion `op`. True for the one caller whose step was stored. */

@@ -59,7 +59,21 @@ describe("DeleteCategory", () => {
     pets.beforeClose = async () =>
       expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("CATEGORY_IN_USE");
     expect(await failure(categories().deleteCategory({ categoryId: id }))).toBe("CATEGORY_IN_USE");
-    expect(pets.calls).toEqual(["close 1", "open 1", "close 1"]);
+    expect(pets.calls).toEqual(["close 1", "open 1", "close 2", "open 2", "close 1"]);
+  });
+
+  test("that joined one which met pets looks again itself, for they may have left before it began", async () => {
+    const id = await make();
+    const get = () => (pets.calls.includes("open 1") ? Membership.NONE : Membership.SOME);
+    Object.defineProperty(pets, "membership", { get });
+    let joined: string | undefined = "not called";
+    pets.beforeClose = async () => {
+      joined = await failure(categories().deleteCategory({ categoryId: id }));
+    };
+    await failure(categories().deleteCategory({ categoryId: id }));
+    expect(joined).toBeUndefined();
+    expect(await exists(id)).toBe(false);
+    expect(pets.calls.slice(0, 3)).toEqual(["close 1", "open 1", "close 2"]);
   });
 
   test("decides nothing on a stale answer, in a race with a later deletion", async () => {
