@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ProcessName, processNames } from "../config.ts";
+import { freePorts } from "../test/harness/mongod.ts";
 import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
 
 let petstore: Petstore;
@@ -38,9 +39,22 @@ test("nor is one that does not answer", async () => {
   await petstore.kill("order", "SIGCONT");
 });
 
+test("the launcher's is found, though the image names a port for processes that run alone", async () => {
+  const { port } = new URL(petstore.url("gateway"));
+  const [taken] = await freePorts(1);
+  await health("gateway", { PORT: `${taken}`, PORT_BASE: port }).toMatchObject({ code: 0 });
+});
+
 test("the gateway is found under its base path", async () => {
   await petstore.kill("gateway");
   await petstore.start("gateway", { HTTP_BASE_PATH: "/api" });
   await health("gateway", { HTTP_BASE_PATH: "/api" }).toMatchObject({ code: 0 });
   await health("gateway").toMatchObject({ code: 1 });
+});
+
+test("one that listens on an address alone is asked there", async () => {
+  await petstore.kill("gateway");
+  await petstore.start("gateway", { HOST: "127.0.0.2" });
+  await health("gateway", { HOST: "127.0.0.2" }).toMatchObject({ code: 0 });
+  await health("gateway", { HOST: "0.0.0.0" }).toMatchObject({ code: 1 });
 });
