@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { Kind } from "../records/changes.ts";
 import type { LiveEvent, Told } from "./events.ts";
-import { createFollowing, Refusal } from "./follow.ts";
+import { createFollowing } from "./follow.ts";
+import { Refusal } from "./refusal.ts";
 import type { LiveState } from "./state.ts";
 
 const event = (id: string) => ({ id }) as LiveEvent;

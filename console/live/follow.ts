@@ -2,22 +2,8 @@
 import { heard } from "../../packages/client/heard.ts";
 import type { Kind } from "../records/changes.ts";
 import type { Told } from "./events.ts";
+import { Refusal } from "./refusal.ts";
 import { kinds as allKinds, type LiveState } from "./state.ts";
-
-/** Why there is no stream. */
-export class Refusal extends Error {
-  readonly code: string;
-  /** How long the petstore asks to wait. */
-  readonly retryAfterMs: number;
-  /** The records that the caller may not read, where it is for these. */
-  readonly denied: Kind | undefined;
-  constructor(code: string, message: string, retryAfterMs = 0, denied?: Kind) {
-    super(message);
-    this.code = code;
-    this.retryAfterMs = retryAfterMs;
-    this.denied = denied;
-  }
-}
 
 export interface FollowOptions {
   /**

@@ -7,9 +7,10 @@ import { baseUrl } from "../petstore.ts";
 import { type Kind, missed, tell } from "../records/changes.ts";
 import { credential, isAsked, ofCaller, sessions } from "../session.ts";
 import { type LiveEvent, readTold, type Told } from "./events.ts";
-import { createFollowing, Refusal } from "./follow.ts";
+import { createFollowing } from "./follow.ts";
 import { readLines } from "./lines.ts";
-import { denied, kinds, liveState, readScopes } from "./state.ts";
+import { refusalOf } from "./refusal.ts";
+import { denied, kinds, liveState } from "./state.ts";
 
 /** Older ones are forgotten. */
 const MAX_EVENTS = 200;
@@ -47,15 +48,6 @@ async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
   } finally {
     void reader.cancel().catch(() => {});
   }
-}
-
-async function refusalOf(response: Response): Promise<Refusal> {
-  const record = (await response.json().catch(() => ({}))) as { readonly code?: string; readonly message?: string };
-  const retryAfterMs = (Number(response.headers.get("retry-after")) || 0) * 1_000;
-  // RFC 6750, 3: the scope that is missing.
-  const [, scope] = / scope="([^"]*)"/.exec(response.headers.get("www-authenticate") ?? "") ?? [];
-  const missing = kinds.find((kind) => readScopes[kind] === scope);
-  return new Refusal(record.code ?? "UNAVAILABLE", record.message ?? "", retryAfterMs, missing);
 }
 
 function take(event: LiveEvent): void {
