@@ -10,8 +10,7 @@ interface Source {
   readonly imports: readonly string[];
 }
 
-const isTest = (path: string) =>
-  /\.test\.ts$|\/fixtures\/|\/testdata\/|\/conformance\/|conformance\.ts$|crash-child/.test(path);
+const isTest = (path: string) => /\.test\.ts$|\/fixtures\/|\/testdata\/|\/conformance\/|conformance\.ts$/.test(path);
 const sources: Source[] = globSync("{packages,services,gateway,launcher,console,examples}/**/*.{ts,tsx}")
   .concat("config.ts", "errors.ts", "start.ts")
   .filter((path) => !isTest(path))

@@ -8,7 +8,7 @@ import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/h
 import { isComplete, record } from "../fixtures/crash-writer.ts";
 import { openForTest } from "../fixtures/mongo.ts";
 
-const CHILD = join(import.meta.dirname, "mongo.crash-child.ts");
+const CHILD = join(import.meta.dirname, "../fixtures/mongo-crash-child.ts");
 
 describe.skipIf(mongodMissing)("kill -9", () => {
   let set: ReplicaSet;

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { realTime } from "@petstore/runtime/clock";
@@ -147,8 +147,9 @@ describe("openStore", () => {
     const stores = await Promise.all(
       ["pet", "order"].map((service) => openStore({ service, dataDir: dir.path }, storeOptions)),
     );
+    expect(readdirSync(dir.path).filter((name) => name.endsWith(".db"))).toEqual(["identity.db", "order.db", "pet.db"]);
+    expect(await Promise.all(stores.map((store) => store.nextId("ids")))).toEqual([1, 1]);
     for (const store of stores) await store.close();
-    for (const name of ["pet", "order"]) openFile(join(dir.path, `${name}.db`)).close();
   });
 
   test("keeps them in MongoDB when there is a URI", async () => {

@@ -11,7 +11,7 @@ import { isComplete, record } from "../fixtures/crash-writer.ts";
 import { silent } from "../fixtures/silent.ts";
 import { openEmbedded } from "./sqlite.ts";
 
-const CHILD = join(import.meta.dirname, "sqlite.crash-child.ts");
+const CHILD = join(import.meta.dirname, "../fixtures/sqlite-crash-child.ts");
 
 let dir: string;
 let path: string;
