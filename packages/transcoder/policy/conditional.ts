@@ -16,7 +16,7 @@ export type EntityTags = "*" | ReadonlySet<string>;
 
 /** @throws HttpError INVALID_HEADER when it is neither `*` nor a list of entity tags. */
 export function parseEntityTags(header: string, value: string): EntityTags {
-  if (value.trim() === "*") return "*";
+  if (/^[ \t]*\*[ \t]*$/.test(value)) return "*";
   const tags = new Set<string>();
   ELEMENT.lastIndex = 0;
   for (let more = true; more; ) {

@@ -49,6 +49,7 @@ export class WireReader {
       if ((bytes[i] as number) > 127) {
         this.at = before;
         this.string(end);
+        break;
       }
     }
     this.at = to;

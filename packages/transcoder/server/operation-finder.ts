@@ -10,8 +10,7 @@ export type FindOperation = (verb?: string, target?: string) => Operation | unde
  */
 export function operationFinder(operations: readonly Operation[], basePath: string): FindOperation {
   const base = basePath.split("/");
-  // Fixed text goes before what a request fills in, as in the router.
-  const inOrder = operations.toSorted((a, b) => fixed(b) - fixed(a));
+  const inOrder = operations.toSorted((a, b) => (freedom(a) < freedom(b) ? -1 : 1));
   const byShape = new Map<string, Operation[]>();
   for (const operation of inOrder) {
     const key = shape(operation.verb, base.length + operation.segments.length);
@@ -28,5 +27,6 @@ export function operationFinder(operations: readonly Operation[], basePath: stri
 }
 
 const shape = (verb: string, parts: number) => `${verb} ${parts}`;
-const fixed = ({ segments }: Operation) => segments.filter((segment) => "literal" in segment).length;
+/** Sorts fixed text before what a request fills in, segment by segment from the left, as the router does. */
+const freedom = ({ segments }: Operation) => segments.map((segment) => ("literal" in segment ? 0 : 1)).join("");
 const isIn = (segment: Segment, part: string) => ("literal" in segment ? part === segment.literal : part !== "");

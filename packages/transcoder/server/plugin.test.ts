@@ -192,6 +192,17 @@ describe("on a server", () => {
     expect((await call("/files/a/b")).record()).toEqual({ "*": "a/b" });
     expect((await call("/files/")).record()).toEqual({ "*": "" });
   });
+
+  test("a route that takes all that is left gets it, but none of what has a route", async () => {
+    const call = await start({ getBook }, {}, async (app) => {
+      app.all("/*", async ({ params }) => params);
+    });
+    expect((await call("/pages/a")).record()).toEqual({ "*": "pages/a" });
+    expect((await call("/pages/a", { method: "POST" })).record()).toEqual({ "*": "pages/a" });
+    expect((await call("/books/1")).record()).toMatchObject({ isbn: 1 });
+    expect((await call("/books/1", { method: "POST" })).record()).toMatchObject({ code: "METHOD_NOT_ALLOWED" });
+    expect((await call("/pages/a", { method: "OPTIONS" })).status).toBe(404);
+  });
 });
 
 describe("the document", () => {

@@ -31,6 +31,8 @@ export function answerUnrouted(app: FastifyInstance): void {
       return done();
     }
     const methods = allowedOn(decodeURI(splitTarget(request.url).path));
+    // A route for all that is left, of the host's own, as for the pages of an application.
+    if (methods.length === 0 && !request.is404 && request.method !== "OPTIONS") return done();
     if (methods.length === 0) throw notFound(request);
     const headers = { allow: methods.join(", "), ...(methods.includes("PATCH") ? ACCEPT_PATCH : {}) };
     if (request.method === "OPTIONS") return void answerOptions(reply, headers);
