@@ -111,6 +111,14 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
     'rpc R(Flat) returns (google.protobuf.Timestamp) {option (google.api.http) = {get: "/a"};}',
     /R: google.protobuf.Timestamp is not served as a whole answer/,
   ],
+  WellKnownRequest: [
+    'rpc R(google.protobuf.Duration) returns (Out) {option (google.api.http) = {get: "/a"};}',
+    /R: google.protobuf.Duration is not served as a whole request/,
+  ],
+  WellKnownEnum: [
+    'rpc R(Flat) returns (Nothing) {option (google.api.http) = {get: "/a"};}',
+    /R: nothing: google.protobuf.NullValue is not served as JSON/,
+  ],
   WellKnownData: [
     'rpc R(Flat) returns (stream At) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream).data = "at";}',
     /R: google.protobuf.Timestamp is not served as a whole answer/,
@@ -164,7 +172,7 @@ describe("refused", () => {
     "wrong.proto": `syntax = "proto3";
       package wrong.v1;
       import "google/api/annotations.proto";
-      import "google/protobuf/duration.proto";
+      import "google/protobuf/struct.proto"; import "google/protobuf/duration.proto";
       import "google/protobuf/field_mask.proto";
       import "google/protobuf/timestamp.proto";
       import "old.proto";
@@ -180,7 +188,8 @@ describe("refused", () => {
       message Headers { oneof it { string key = 1 [(transcoder.v1.field).header = "X-Key"]; int64 id = 2; } }
       message At { google.protobuf.Timestamp at = 1; }
       message Timed { Timed next = 1; google.protobuf.Duration for = 2; }
-      message Holder { Timed timed = 1; }
+      message Nothing { google.protobuf.NullValue nothing = 1; }
+    message Holder { Timed timed = 1; }
       message OldHolder { Old old = 1; }
       message Out { repeated Part parts = 1; }
       ${services.join("\n")}`,

@@ -22,7 +22,7 @@ export type Verb = "GET" | "PUT" | "POST" | "DELETE" | "PATCH";
 
 /** A field that travels as a header. */
 export interface HeaderField {
-  /** As annotated, such as "If-Match". */
+  /** As annotated, but for those that mean something here: "if-match" is "If-Match". */
   readonly name: string;
   readonly field: DescField;
 }
@@ -123,6 +123,7 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   const annotated = getOption(method, operationOption);
   const segments = parseTemplate(rule.pattern.value as string, input);
   const params = segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
+  ensureWhole(input, "request");
   const requestHeaders = headersIn(input.fields);
   const inHeaders = requestHeaders.map(({ field }) => field);
   const mask = input.fields.find(isUpdateMask);
@@ -144,7 +145,7 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
   for (const field of [...free, ...inHeaders]) ensureServed(field, true);
   const wholes = stream ? stream.data.map(({ message }) => message) : response ? [] : [output];
-  wholes.forEach(ensureWhole);
+  for (const whole of wholes) ensureWhole(whole, "answer");
   for (const field of response ? [response] : toldBy(stream, output)) ensureServed(field, false);
   const suffix = index === 0 ? "" : verb.charAt(0) + verb.slice(1).toLowerCase();
   return {
@@ -229,12 +230,17 @@ function deprecationOf(
   };
 }
 
+/** Names of header fields that mean something here, however a contract spells them. */
+const STANDARD = new Map(
+  ["ETag", "If-Match", "If-None-Match", "Idempotency-Key"].map((name) => [name.toLowerCase(), name]),
+);
+
 const headersIn = (fields: readonly DescField[]): HeaderField[] =>
   fields.flatMap((field) => {
     const name = headerOf(field);
     if (name === "") return [];
     if (field.fieldKind !== "scalar" || field.oneof) throw new Error(`${field.name} can't be a header`);
-    return [{ name, field }];
+    return [{ name: STANDARD.get(name.toLowerCase()) ?? name, field }];
   });
 
 const isQueryable = ({ fieldKind, message }: DescField): boolean => fieldKind !== "map" && message === undefined;

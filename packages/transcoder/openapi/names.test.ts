@@ -122,13 +122,13 @@ test("a header that only the contract knows is described as its field is", () =>
 test("a header that a request has a field for is listed once", () => {
   const document = documentOf({
     v1: shop(
-      `message Ask { string known = 1 [(transcoder.v1.field).header = "if-none-match"]; }
+      `message Ask { string known = 1 [(transcoder.v1.field).header = "If-None-Match"]; }
        message Book { string etag = 1 [(transcoder.v1.field).header = "ETag"]; }`,
       get("a", "Ask", "Book"),
     ),
   });
   expect(document.paths["/a"]?.get?.parameters.map(({ name, $ref }) => name ?? $ref?.split("/").at(-1))).toEqual([
-    "if-none-match",
+    "If-None-Match",
     "IfMatch",
     "Prefer",
     "ServerTimeout",

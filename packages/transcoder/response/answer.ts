@@ -1,5 +1,6 @@
 /** From the answer of an RPC to an HTTP response. */
-import type { DescField, Message } from "@bufbuild/protobuf";
+import { type DescField, isFieldSet, type Message } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { Operation } from "../contract/operations.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
 import { splitTarget } from "../request/target.ts";
@@ -39,11 +40,8 @@ export function answerer(operation: Operation, basePath: string) {
     const isShown = message instanceof Shown;
     const record = isShown ? message.beside : recordOf(message);
     if (record) {
-      for (const {
-        name,
-        field: { localName },
-      } of responseHeaders) {
-        const value = String(field(record, localName) ?? "");
+      for (const { name, field: desc } of responseHeaders) {
+        const value = isShown ? (message.beside[desc.localName] ?? "") : headerValue(record as Message, desc);
         if (NOT_IN_A_HEADER.test(value)) throw new Error(`${name}: ${JSON.stringify(value)} can't be a header's value`);
         if (value !== "") headers[name.toLowerCase()] = value;
       }
@@ -55,6 +53,13 @@ export function answerer(operation: Operation, basePath: string) {
     const body = isShown ? message.body : successStatus === 204 ? undefined : write(message);
     return { status: successStatus, headers, body };
   };
+}
+
+/** Empty for a field that was not sent. Bytes are in base64, as in JSON. */
+function headerValue(message: Message, desc: DescField): string {
+  if (desc.presence !== FeatureSet_FieldPresence.IMPLICIT && !isFieldSet(message, desc)) return "";
+  const value = field(message, desc.localName);
+  return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : String(value);
 }
 
 /** What node refuses to send (RFC 9110, 5.5). */

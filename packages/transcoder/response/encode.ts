@@ -49,10 +49,11 @@ function compileMessage(desc: DescMessage): Write {
   return writer as Write;
 }
 
-/** Fields without presence are always shown, but for an enum that says "unspecified". */
+/** Fields without presence are always shown. An enum that says "unspecified" never is: it has no name. */
 function isPresent(message: Message, field: DescField): boolean {
   if (field.fieldKind === "list" || field.fieldKind === "map") return true;
-  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT || field.oneof) return isFieldSet(message, field);
+  const mayBeAbsent = field.presence !== FeatureSet_FieldPresence.IMPLICIT || field.oneof;
+  if (mayBeAbsent && !isFieldSet(message, field)) return false;
   return field.fieldKind !== "enum" || contentOf(message, field) !== (0 as never) || hasZeroName(field.enum);
 }
 

@@ -1,6 +1,5 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { getOption, isFieldSet } from "@bufbuild/protobuf";
-import type { Path } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, type FieldMask } from "@bufbuild/protobuf/wkt";
 import { isUpdateMask } from "../contract/fields.ts";
 import { field as fieldOption } from "../gen/transcoder/v1/annotations_pb.ts";
@@ -30,13 +29,17 @@ export function maskOf(schema: DescMessage, request: Message): Masked | undefine
   return { maskField, paths, resource };
 }
 
-/** Whether a violation is in a field of the resource that the mask leaves alone, or in a oneof of such fields. */
-export function masksOut({ resource, paths }: Masked): (path: Path) => boolean {
+/**
+ * Whether a violation is in a field of the resource that the mask leaves alone, or in a oneof of such fields. Or of a rule
+ * for the resource as a whole, which looks at fields that an update need not have: it is for whoever holds the record.
+ */
+export function masksOut({ resource, paths }: Masked): (violation: Violation) => boolean {
   const named = new Set(paths);
-  return ([outer, inner]) => {
+  return ({ field: [outer, inner], rule }) => {
     if (outer !== resource) return false;
-    if (inner?.kind === "oneof") return !inner.fields.some(({ name }) => named.has(name));
-    return inner?.kind === "field" && !named.has(inner.name);
+    if (inner === undefined) return rule.length === 0;
+    if (inner.kind === "oneof") return !inner.fields.some(({ name }) => named.has(name));
+    return inner.kind === "field" && !named.has(inner.name);
   };
 }
 

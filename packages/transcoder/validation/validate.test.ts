@@ -57,9 +57,12 @@ describe("an update mask", () => {
       import "google/protobuf/field_mask.proto";
       message Pet {
         string name = 1 [(buf.validate.field).required = true];
+        option (buf.validate.message).cel = {
+          id: "pet.named" message: "must not be called by its house" expression: "this.name == '' || this.name != this.house"
+        };
         oneof home { option (buf.validate.oneof).required = true; string kennel = 2; string house = 3; }
       }
-      message UpdateRequest { Pet pet = 1; google.protobuf.FieldMask update_mask = 2; }
+      message UpdateRequest { Pet pet = 1 [(buf.validate.field).required = true]; google.protobuf.FieldMask update_mask = 2; }
       message ReadRequest { Pet like = 1; google.protobuf.FieldMask read_mask = 2; }`,
   });
   const [UpdateRequest, ReadRequest] = ["acme.UpdateRequest", "acme.ReadRequest"].map(
@@ -73,6 +76,14 @@ describe("an update mask", () => {
     const broken = (...paths: string[]) => problems(UpdateRequest, { pet: { name: "Rex" }, updateMask: { paths } });
     expect(broken("name")).toEqual([]);
     expect(broken("name", "house")).toEqual(["exactly one field is required in oneof", "must have a value"]);
+  });
+
+  test("leaves rules for the whole resource to whoever holds it, but not that there has to be one", async () => {
+    await prepareValidation([UpdateRequest]);
+    const pet = { name: "Tara", home: { case: "house", value: "Tara" } };
+    expect(problems(UpdateRequest, { pet })).toEqual(["must not be called by its house"]);
+    expect(problems(UpdateRequest, { pet, updateMask: { paths: ["name"] } })).toEqual([]);
+    expect(problems(UpdateRequest, { updateMask: { paths: ["name"] } })).toEqual(["value is required"]);
   });
 
   test("is the field update_mask: what else names fields is no concern of the rules", async () => {

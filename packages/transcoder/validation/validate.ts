@@ -41,7 +41,7 @@ export function validate(schema: DescMessage, message: Message): Violation[] {
   const mask = maskOf(schema, message);
   if (!mask) return found;
   const isMaskedOut = masksOut(mask);
-  const counted = found.filter(({ field }) => !isMaskedOut(field));
+  const counted = found.filter((violation) => !isMaskedOut(violation));
   const own = maskViolations(mask, message).filter(
     (violation) => !counted.some((other) => other.field.at(-1) === violation.field.at(-1)),
   );
