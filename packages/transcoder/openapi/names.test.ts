@@ -122,7 +122,7 @@ test("a header that only the contract knows is described as its field is", () =>
 test("a header that a request has a field for is listed once", () => {
   const document = documentOf({
     v1: shop(
-      `message Ask { string known = 1 [(transcoder.v1.field).header = "If-None-Match"]; }
+      `message Ask { string known = 1 [(transcoder.v1.field).header = "if-none-match"]; }
        message Book { string etag = 1 [(transcoder.v1.field).header = "ETag"]; }`,
       get("a", "Ask", "Book"),
     ),

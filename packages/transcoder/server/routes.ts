@@ -65,13 +65,13 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
 
   function check(request: FastifyRequest): void {
     checkSunset();
-    if (operation.verb === "GET" || operation.verb === "DELETE") dropContent(request.raw);
+    if (!operation.body) dropContent(request.raw);
     if (stream) return;
     checkAccept(request);
-    if (operation.verb === "DELETE") request.headers = NO_CONTENT;
-    if (!operation.body) return;
-    announceBody(request.raw);
-    checkContentType(request.headers, operation.updateMask !== undefined);
+    if (operation.body) {
+      announceBody(request.raw);
+      checkContentType(request.headers, operation.updateMask !== undefined);
+    } else if (operation.verb !== "GET") request.headers = NO_CONTENT;
   }
 }
 
@@ -82,7 +82,7 @@ function dropContent(request: IncomingMessage & { readonly stream?: { readonly e
   if (!isEmpty) request.resume();
 }
 
-/** Laid over what was sent: the content of a DELETE means nothing (RFC 9110, 9.3.5), but Fastify would judge it. */
+/** Laid over what was sent: content that means nothing, as that of a DELETE (RFC 9110, 9.3.5), Fastify would judge. */
 const NO_CONTENT = { "content-type": undefined, "content-length": undefined, "transfer-encoding": undefined };
 
 /** In the router's words, where a name is made of letters, digits and `_`: one in JSON need not be. */
