@@ -23,7 +23,7 @@ export const ANONYMOUS: Principal = { id: "anonymous" };
 export const callerName = (principal: Principal, addressOf: () => string): string =>
   principal === ANONYMOUS ? `address ${addressOf()}` : principal.id;
 /** The system itself, in work that nobody asked for. */
-export const SYSTEM: Principal = { id: "system" };
+const SYSTEM: Principal = { id: "system" };
 
 /** Headers of a call that is made in the name of whoever made a request. */
 export const callHeaders = ({ id, caller }: { readonly id: string; readonly caller: string }) => ({
@@ -74,13 +74,12 @@ export function openCall(
   };
 }
 
+/** Time for a piece of work that no request asked for. */
+const BACKGROUND_MS = 10_000;
+
 /** For work that no request asked for. */
-export const background = (
-  { clock, random }: Pick<Runtime, "clock" | "random">,
-  kind: string,
-  ms = 10_000,
-): CallContext => ({
-  deadline: clock() + ms,
+export const background = ({ clock, random }: Pick<Runtime, "clock" | "random">, kind: string): CallContext => ({
+  deadline: clock() + BACKGROUND_MS,
   requestId: newRequestId(random, kind),
   caller: SYSTEM.id,
 });

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 
 /** The header that takes API keys, beside `Authorization: Bearer`. */
-export const API_KEY_HEADER = "x-api-key";
+const API_KEY_HEADER = "x-api-key";
 
 /** The two fields as they came. One that came twice holds both values, so it is no credential. */
 export interface Credentials {

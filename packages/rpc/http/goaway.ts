@@ -3,7 +3,7 @@ import type { Http2Session } from "node:http2";
 import type { Writable } from "node:stream";
 
 /** A client that has not answered a ping by then is told the end all the same; gRPC's servers wait as long. */
-export const ROUND_TRIPS_MS = 5_000;
+const ROUND_TRIPS_MS = 5_000;
 
 /**
  * GOAWAY on stream 0 without an error, and with the highest last stream there is: no new requests, please, and those that

@@ -135,7 +135,7 @@ const ranges = ({ match }: Scan): Key[][] =>
  * Sets no more than what has changed: SQLite takes a row out of every index of a column that is set, and puts it in again,
  * also where it was. Each is another page to read, to log and to sync, and the more there are the rarer two changes share one.
  */
-export function updateSql(name: string, changed: readonly string[]): string {
+function updateSql(name: string, changed: readonly string[]): string {
   const assignments = ["doc", ...changed.map((field) => quote(keyColumn(field)))].map((column) => `${column} = ?`);
   return `UPDATE ${quote(name)} SET ${assignments.join(", ")} WHERE _id = ?`;
 }
