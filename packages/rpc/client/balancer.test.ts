@@ -1,8 +1,10 @@
-import { create, type DescMethodUnary } from "@bufbuild/protobuf";
+import { create, type DescMethod, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { errors, reasonOf, rpcError } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { createBalancer } from "./balancer.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
 import { markNeverRan } from "./never-ran.ts";
@@ -20,11 +22,14 @@ let serving: Set<string>;
 /** Who answers nothing now, not even whether it is there; and how often each was asked that. */
 let silent: Map<string, Promise<unknown>>;
 let questions: string[];
+/** Whose streams were given up. */
+let left: string[];
 let sleepers: { readonly until: number; readonly wake: () => void }[];
 beforeEach(() => {
   now = 0;
   silent = new Map();
   questions = [];
+  left = [];
   sleepers = [];
   called = [];
   failing = new Map();
@@ -42,6 +47,17 @@ const replica = (url: string): Replica => ({
       if (failure) throw failure();
       const [header, trailer] = [new Headers(), new Headers()];
       return { stream: false, service: method.parent, method, header, trailer, message: create(method.output) };
+    },
+    stream: async (_method: DescMethod, signal?: AbortSignal) => {
+      called.push(url);
+      const gone = new Promise<never>((_, reject) =>
+        signal?.addEventListener("abort", () => {
+          left.push(url);
+          reject(new ConnectError("the caller has gone", Code.Canceled));
+        }),
+      );
+      await Promise.race([silent.get(url), gone]);
+      return { message: createAsyncIterable([url]) };
     },
   } as unknown as Transport,
   isServing: async () => {
@@ -100,8 +116,8 @@ describe("replicas that are ready", () => {
 
   test("stay so when they refuse a call themselves, or the caller gives up", async () => {
     const call = balance("a", "b");
-    failing.set("a", () => rpcError("UNAVAILABLE", "the store"));
-    expect(await call()).toMatchObject({ rawMessage: "the store" });
+    failing.set("a", () => rpcError("OVERLOADED", "too much"));
+    expect(await call()).toMatchObject({ rawMessage: "too much" });
     failing.set("b", lost);
     await nextTurn();
     expect(await call(AbortSignal.abort())).toMatchObject({ code: Code.Aborted });
@@ -201,6 +217,39 @@ describe("a replica that did not answer", () => {
   });
 });
 
+describe("a replica that says it is unavailable", () => {
+  const away = () => rpcError("UNAVAILABLE", "the store");
+
+  test("is asked whether it serves, and passed over until it says so", async () => {
+    const call = balance("a", "b");
+    failing.set("a", away);
+    expect(await call()).toMatchObject({ rawMessage: "the store" });
+    await nextTurn();
+    expect([await calls(call, 3), asked]).toEqual(["b b b", ["a", "a"]]);
+    failing.clear();
+    serving.add("a");
+    now += 1_500;
+    await call();
+    await nextTurn();
+    expect([await calls(call, 2), asked]).toEqual(["a b", ["a", "a", "a"]]);
+  });
+
+  test("keeps its turn when it serves, as when it speaks of what another service did not answer", async () => {
+    const call = balance("a", "b");
+    failing.set("a", away);
+    serving.add("a");
+    expect([await calls(call, 4), asked]).toEqual(["a b a b", ["a", "a"]]);
+  });
+
+  test("is asked by one of many calls, and is called all the same when there is no other", async () => {
+    const call = balance("a");
+    failing.set("a", away);
+    await Promise.all([call(), call(), call()]);
+    await nextTurn();
+    expect([await calls(call, 3), asked]).toEqual(["a a a", ["a", "a"]]);
+  });
+});
+
 describe("a replica that owes answers", () => {
   const timedOut = () => new ConnectError("the operation timed out", Code.DeadlineExceeded);
   /** From now on it says nothing, until the result is called. */
@@ -266,6 +315,36 @@ describe("a replica that owes answers", () => {
     // What may have had effects is waited for.
     answer();
     expect(await write).toBe("answered");
+  });
+
+  test("is out when a stream does not begin there, which begins elsewhere", async () => {
+    const transport = withLoadBalancing(createBalancer(["a", "b"].map(replica), deps), deps);
+    const watch = async () => {
+      const input = createAsyncIterable([{}]);
+      const { message } = await transport.stream(PetService.method.watchPets, undefined, undefined, undefined, input);
+      return Array.fromAsync(message);
+    };
+    silence("a");
+    const begun = watch();
+    await advance(600);
+    expect(await begun).toEqual(["b"]);
+    expect([left, questions]).toEqual([["a"], ["a", "a"]]);
+    for (let i = 0; i < 3; i++) expect(await watch()).toEqual(["b"]);
+  });
+
+  test("is left alone when it says that it is there, however long a stream takes to begin or lasts", async () => {
+    const transport = withLoadBalancing(createBalancer(["a", "b"].map(replica), deps), deps);
+    const answer = silence("a");
+    const input = createAsyncIterable([{}]);
+    const begun = transport.stream(PetService.method.watchPets, undefined, undefined, undefined, input);
+    silent.delete("a");
+    await advance(10_000);
+    answer();
+    const { message } = await begun;
+    expect([await Array.fromAsync(message), left]).toEqual([["a"], []]);
+    questions = [];
+    await advance(10_000);
+    expect(questions).toEqual([]);
   });
 
   test("is found out though no caller waits for it long", async () => {

@@ -1,7 +1,8 @@
 /**
  * Which replica of a service is called next, in the way and in the words of gRPC: "round_robin" among those that are
- * ready; one that failed is in "transient failure" and passed over until it says that it serves, asked at intervals of
- * gRPC's connection backoff. One that takes calls and answers nothing is found out by asking it, and is not called at all.
+ * ready; one that failed, or that does not serve, is in "transient failure" and passed over until it says that it serves, asked
+ * at intervals of gRPC's connection backoff. One that takes calls and answers nothing is found out by asking it, and is not
+ * called at all.
  */
 import type { Runtime } from "@petstore/runtime/clock";
 import { InFlight } from "../in-flight.ts";
@@ -28,6 +29,11 @@ export interface Balancer {
   next(tried?: ReadonlySet<Replica>): Replica | undefined;
   /** The way to it is broken: passes it over until it says that it serves. */
   failed(replica: Replica): void;
+  /**
+   * It answered that something is unavailable, which may be another service: asks whether it serves, and passes it over if
+   * not.
+   */
+  doubted(replica: Replica): void;
   /** A call to it begins. `onSilence` is called if the replica turns out to be silent before the call has ended. */
   begin(replica: Replica, onSilence: () => void): CallEnd;
 }
@@ -44,6 +50,7 @@ interface Member {
   /** Since when it owes an answer and has given none. */
   unheardSince: number | undefined;
   isWatched: boolean;
+  isDoubted: boolean;
 }
 
 export function createBalancer(
@@ -57,6 +64,7 @@ export function createBalancer(
       calls: new InFlight(),
       unheardSince: undefined,
       isWatched: false,
+      isDoubted: false,
     }),
   );
   const memberOf = (replica: Replica) => members.find((one) => one.replica === replica) as Member;
@@ -71,6 +79,13 @@ export function createBalancer(
     }
     failure.askAt = clock() + failure.backoffMs * (1 + BACKOFF_JITTER * (2 * random() - 1));
     failure.backoffMs = Math.min(failure.backoffMs * BACKOFF_MULTIPLIER, MAX_BACKOFF_MS);
+  }
+
+  async function doubt(member: Member): Promise<void> {
+    if (member.failure || member.isDoubted) return;
+    member.isDoubted = true;
+    if (!(await member.replica.isServing())) fail(member);
+    member.isDoubted = false;
   }
 
   function fail(member: Member): void {
@@ -125,6 +140,7 @@ export function createBalancer(
       return chosen?.replica;
     },
     failed: (replica) => fail(memberOf(replica)),
+    doubted: (replica) => void doubt(memberOf(replica)),
     begin(replica, onSilence) {
       const member = memberOf(replica);
       const number = member.calls.add(onSilence);

@@ -12,8 +12,8 @@ import type { Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
 
 /**
- * Calls of one tick go to the same replica, a stream to the next one. A call that surely never ran goes to the next one, and so
- * does one that may be repeated when its replica turns out to be silent.
+ * Calls of one tick go to the same replica, a stream to the next one. What surely never ran goes to the next one, and so does
+ * what may be repeated when its replica turns out to be silent before it answers, or before the stream begins.
  */
 export function withLoadBalancing(
   balancer: Balancer,
@@ -29,6 +29,12 @@ export function withLoadBalancing(
     current = balancer.next();
     return current;
   };
+  /** An error that the replica sent itself proves that it is there, and a caller's deadline proves nothing. */
+  const provesPresence = (error: ConnectError, signal: AbortSignal | undefined): boolean =>
+    !signal?.aborted && !wayBroke(error, errors, signal) && !(error.code === Code.DeadlineExceeded && !reasonOf(error));
+  const doubt = (replica: Replica, error: ConnectError): void => {
+    if (reasonOf(error)?.reason === "UNAVAILABLE") balancer.doubted(replica);
+  };
   return {
     async stream(method, signal, timeoutMs, headers, input, contextValues) {
       const messages = method.methodKind === "server_streaming" ? await Array.fromAsync(input) : undefined;
@@ -41,15 +47,25 @@ export function withLoadBalancing(
         const noted = (thrown: unknown): ConnectError => {
           const error = ConnectError.from(thrown);
           if (isLost(error)) balancer.failed(replica);
+          else doubt(replica, error);
           return error;
         };
+        const silence = new AbortController();
+        const end = balancer.begin(replica, () => {
+          if (messages && isReplayable(method, messages)) silence.abort();
+        });
         try {
           const given = messages ? createAsyncIterable(messages) : input;
-          const answer = await replica.transport.stream(method, signal, timeoutMs, headers, given, contextValues);
+          const until = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+          const answer = await replica.transport.stream(method, until, timeoutMs, headers, given, contextValues);
+          end(true);
           return { ...answer, message: translating(answer.message, noted) };
         } catch (thrown) {
-          const error = noted(thrown);
-          if (!isLost(error) || !messages || !neverRan(error) || tried.size === balancer.size) throw error;
+          const isSilent = silence.signal.aborted;
+          const error = isSilent ? silent(replica) : noted(thrown);
+          end(provesPresence(error, signal));
+          if (!isLost(error) || !messages || !(isSilent || neverRan(error)) || tried.size === balancer.size)
+            throw error;
         }
       }
     },
@@ -64,7 +80,7 @@ export function withLoadBalancing(
         let isSilent: ConnectError | undefined;
         const end = balancer.begin(replica, () => {
           if (!isReplayable(method, input)) return;
-          isSilent = new ConnectError(`${replica.url} is silent`, Code.Unavailable);
+          isSilent = silent(replica);
           silence(isSilent);
         });
         try {
@@ -80,9 +96,11 @@ export function withLoadBalancing(
         } catch (thrown) {
           const error = ConnectError.from(thrown);
           const isLost = wayBroke(error, errors, signal);
-          end(!signal?.aborted && !isLost && !(error.code === Code.DeadlineExceeded && !reasonOf(error)));
-          // An error that the replica sent itself proves that it is there, and a caller's deadline proves nothing.
-          if (!isLost) throw error;
+          end(provesPresence(error, signal));
+          if (!isLost) {
+            doubt(replica, error);
+            throw error;
+          }
           if (error !== isSilent) balancer.failed(replica);
           if ((error !== isSilent && !neverRan(error)) || tried.length === balancer.size) throw error;
         }
@@ -90,6 +108,8 @@ export function withLoadBalancing(
     },
   };
 }
+
+const silent = ({ url }: Replica): ConnectError => new ConnectError(`${url} is silent`, Code.Unavailable);
 
 const allSilent = (errors: ErrorCatalogue, { parent }: DescMethod): ConnectError =>
   notMade(errors, "UNAVAILABLE", `${parent.name} does not answer now. Try again in a second.`);

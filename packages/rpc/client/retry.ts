@@ -1,5 +1,5 @@
 /** What may be repeated, and repeating it when no answer came. */
-import { type DescMethodUnary, getOption } from "@bufbuild/protobuf";
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
@@ -14,10 +14,10 @@ const SHARE = 0.1;
 const BURST = 10;
 const FIRST_PAUSE_MS = 50;
 
-const keyFields = new WeakMap<DescMethodUnary, string | undefined>();
+const keyFields = new WeakMap<DescMethod, string | undefined>();
 
 /** The request's field that holds an idempotency key, if it has one. */
-function keyField(method: DescMethodUnary): string | undefined {
+function keyField(method: DescMethod): string | undefined {
   if (!keyFields.has(method)) {
     const field = method.input.fields.find((f) => getOption(f, fieldOption).header === "Idempotency-Key");
     keyFields.set(method, field?.localName);
@@ -26,13 +26,13 @@ function keyField(method: DescMethodUnary): string | undefined {
 }
 
 /** True when the request carries an idempotency key. */
-export function isKeyed(method: DescMethodUnary, input: object): boolean {
+export function isKeyed(method: DescMethod, input: object): boolean {
   const name = keyField(method);
   return name !== undefined && (input as Record<string, unknown>)[name] !== undefined;
 }
 
 /** True when to do it twice is to do it once: reads, operations that name themselves, creates with a key. */
-export const isReplayable = (method: DescMethodUnary, input: object): boolean =>
+export const isReplayable = (method: DescMethod, input: object): boolean =>
   method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, input);
 
 /**
