@@ -2,15 +2,30 @@
 import { readFile } from "node:fs/promises";
 import { get as getHttp, type RequestOptions } from "node:http";
 import { get as getHttps } from "node:https";
+import { problemOf } from "@petstore/runtime/watched-files";
 
 const MAX_BYTES = 256 * 1024;
 const TIMEOUT_MS = 5_000;
 
 export const isAddress = (place: string): boolean => /^https?:\/\//.test(place);
 
-/** The document at an address, or in a file. Rejects when it is not there, not JSON, too large or too slow. */
-export const fetchKeys = async (place: string): Promise<unknown> =>
-  JSON.parse(isAddress(place) ? await download(new URL(place)) : await readFile(place, "utf8"));
+/**
+ * The document at an address, or in a file. Rejects when it is not there, not JSON, too large or too slow; the message quotes
+ * neither the path nor what was found.
+ */
+export async function fetchKeys(place: string): Promise<unknown> {
+  const text = await (isAddress(place) ? download(new URL(place)) : read(place));
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error("it is not JSON");
+  }
+}
+
+const read = (path: string): Promise<string> =>
+  readFile(path, "utf8").catch((error) => {
+    throw new Error(problemOf(error, [path]));
+  });
 
 /** Follows no redirect: the keys are where the operator said. */
 function download(url: URL): Promise<string> {

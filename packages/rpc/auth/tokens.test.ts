@@ -313,7 +313,9 @@ describe("the issuer's keys", () => {
     onTestFinished(() => rm(directory, { recursive: true }));
     const jwks = join(directory, "jwks.json");
     const publish = async () => writeFile(jwks, await (await fetch(issuer.jwksUrl)).text());
-    await expect(open({ jwks })).rejects.toThrow(`JWT_JWKS=${jwks} can't be used: ENOENT`);
+    await expect(open({ jwks })).rejects.toThrow("JWT_JWKS can't be used: there is no such file.");
+    await writeFile(jwks, '{"keys":[{"d":"secret",}]}');
+    await expect(open({ jwks })).rejects.toThrow("JWT_JWKS can't be used: it is not JSON.");
     await publish();
     const verify = await open({ jwks });
     expect(await verify(await issuer.sign())).toBeDefined();
@@ -321,6 +323,11 @@ describe("the issuer's keys", () => {
     await publish();
     minutes(1);
     expect(await verify(await issuer.sign())).toBeDefined();
+    await rm(jwks);
+    minutes(2);
+    expect(await refusal(verify(await issuer.sign({}, { kid: "next" })))).toBe(GENERIC);
+    expect(logged.join()).toContain("there is no such file");
+    expect(logged.join()).not.toContain(jwks); // it may be a key, given in place of its file
   });
 });
 

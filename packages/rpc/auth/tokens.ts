@@ -36,7 +36,7 @@ export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<
       .catch((err) => deps.log.warn({ err }, "the keys of the issuer can't be fetched: no token is accepted"));
   else
     await keys.refresh().catch((error: Error) => {
-      throw new ConfigError([`JWT_JWKS=${jwks} can't be used: ${error.message}.`]);
+      throw new ConfigError([`JWT_JWKS can't be used: ${error.message}.`]);
     });
   return verifier(config, keys, deps);
 }
