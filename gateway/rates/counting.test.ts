@@ -108,9 +108,16 @@ describe.each(Object.entries({ Connect: createConnectTransport, "gRPC-Web": crea
   },
 );
 
-test("paths that there are not count, and are refused", async () => {
-  for (let i = 0; i < 3; i++) expect(await get("/nowhere")).toMatchObject({ status: 404 });
-  expect(await get("/nowhere")).toMatchObject({ status: 429, after: "3" });
+test.each(["/nowhere", "/pets/"])("paths that there are not count, and are refused: %s", async (path) => {
+  for (let i = 0; i < 3; i++) expect(await get(path)).toMatchObject({ status: 404 });
+  expect(await get(path)).toMatchObject({ status: 429, after: "3" });
+  expect(await get()).toMatchObject({ status: 429 });
+});
+
+test("who asks for the methods of a path counts, and is refused, also where pages of other origins may call", async () => {
+  const ask = async () => (await gateway.call("/pets/1", { method: "OPTIONS" })).status;
+  for (let i = 0; i < 3; i++) expect(await ask()).toBe(204);
+  expect(await ask()).toBe(429);
   expect(await get()).toMatchObject({ status: 429 });
 });
 

@@ -49,7 +49,7 @@ export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesO
     return verdict ? rateHeaders(verdict) : {};
   });
   app.addHook("onRequest", (request, _reply, done) => {
-    if (request.is404) app.countRequest(request, ANONYMOUS);
+    if (hasNoOperation(request)) app.countRequest(request, ANONYMOUS);
     done();
   });
   app.addHook("onSend", (request, reply, _payload, done) => {
@@ -57,6 +57,13 @@ export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesO
     done();
   });
 }
+
+/**
+ * The router finds a route for "/pets/" as well, whose parameter is empty, and where pages of other origins may call one for
+ * every OPTIONS.
+ */
+const hasNoOperation = ({ is404, method, params }: FastifyRequest): boolean =>
+  is404 || method === "OPTIONS" || Object.values(params as object).includes("");
 
 /** Counts a request that is refused before it is asked who calls. Gives the header fields of its answer. */
 export const countRefused =
