@@ -17,10 +17,13 @@ export function timeoutMs(value: Value, maxMs: number): number {
   return Math.min(seconds * 1000, maxMs);
 }
 
+const QUOTED = /"(?:[^"\\]|\\.)*"?/g;
+
 /** Whether the caller prefers `handling=strict` (RFC 7240). Of a preference given twice the first counts. */
 export function prefersStrict(value: Value): boolean {
   if (value === undefined) return false;
   const handling = String(value)
+    .replaceAll(QUOTED, (quoted) => quoted.replaceAll(",", ""))
     .split(",")
     .map((preference) => /^\s*handling\s*=\s*"?(\w+)"?\s*(;|$)/i.exec(preference)?.[1]?.toLowerCase())
     .find((found) => found !== undefined);

@@ -1,8 +1,10 @@
 /** From the answer of an RPC to an HTTP response. */
 import { type DescField, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
-import { formatQuery, parseQuery } from "../request/query.ts";
+import { formatQuery, type Parameters, parseQuery } from "../request/query.ts";
+import { scalarFromText } from "../request/scalars.ts";
 import { splitTarget } from "../request/target.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
 import { Shown } from "./shown.ts";
@@ -68,14 +70,25 @@ const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
 const field = (fields: object, localName: string): unknown => (fields as Record<string, unknown>)[localName];
 
 /**
- * The same request for the next page: every parameter stays that means something here, but the token. What was ignored
- * could make the link longer than a target may be.
+ * The same request for the next page: every parameter stays that means something here, but the token. What was ignored, and
+ * digits beyond a limit, could make the link longer than a target may be.
  */
 function nextTargetOf({ query: known }: Operation, { jsonName: parameter }: DescField) {
-  const kept = new Set(known.map(({ jsonName }) => jsonName).filter((name) => name !== parameter));
+  const kept = new Map(known.map((field) => [field.jsonName, isClamped(field) ? clamped(field) : asItIs]));
+  kept.delete(parameter);
   return (target: string, token: string): string => {
     const { path, query } = splitTarget(target);
-    const others = parseQuery(query).filter(([name]) => kept.has(name));
+    const others = parseQuery(query).flatMap(([name, value]): Parameters => {
+      const shown = kept.get(name);
+      return shown ? [[name, shown(value)]] : [];
+    });
     return `${path}?${formatQuery([...others, [parameter, token]])}`;
   };
+}
+
+const asItIs = (value: string): string => value;
+
+function clamped({ fieldKind, scalar }: DescField): (value: string) => string {
+  const read = scalarFromText(scalar as never, true);
+  return fieldKind === "list" ? (values) => values.split(",").map(read).join(",") : (value) => String(read(value));
 }
