@@ -55,3 +55,22 @@ export async function openConsole(
 
 /** The row of a record, once it is there. */
 export const row = (page: Page, id: number | string) => page.locator(`tr[data-id="${id}"]`);
+
+export const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+export const dialog = (page: Page) => page.getByRole("dialog");
+export const field = (page: Page, label: string) => dialog(page).getByLabel(label, { exact: true });
+
+/** Records that somebody else makes and changes, by HTTP. */
+export function elsewhere(address: () => string) {
+  async function send(method: string, path: string, body?: object): Promise<{ id: number }> {
+    const response = await fetch(address() + path, {
+      method,
+      ...(body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+    });
+    expect([method, path, response.ok]).toEqual([method, path, true]);
+    return response.status === 204 ? { id: 0 } : ((await response.json()) as { id: number });
+  }
+  const someCategory = async (name = "dogs") => (await send("POST", "/categories", { name })).id;
+  const somePet = async (name = "Rex") => (await send("POST", "/pets", { name, categoryId: await someCategory() })).id;
+  return { send, someCategory, somePet };
+}

@@ -1,0 +1,184 @@
+/** What people change in the console, and what they are told of it. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { axeFindings, startChromium } from "../harness/chromium.ts";
+import { chromiumMissing } from "../harness/chromium-program.ts";
+import { type Petstore, startPetstore } from "../harness/petstore.ts";
+import { dialog, elsewhere, field, openConsole, press, row } from "./open.ts";
+
+describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
+  let petstore: Petstore;
+  let browser: Browser;
+  beforeAll(async () => {
+    [petstore, browser] = await Promise.all([startPetstore(), startChromium()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await petstore?.stop();
+  });
+  const { send, someCategory, somePet } = elsewhere(() => petstore.http);
+
+  test("shows what the petstore says at the field that it is about", async () => {
+    await someCategory();
+    await using opened = await openConsole(browser, petstore.http);
+    const { page } = opened;
+    await press(page, "New pet");
+    await press(page, "Create pet");
+    await page.locator("#field-name-error").waitFor();
+    expect(await page.locator("#field-name-error").textContent()).toMatch(/required/);
+    expect(await page.locator("#field-categoryId-error").textContent()).toMatch(/required/);
+    // Whoever can't see it hears it: the focus is in the first field, which names its error.
+    const focused = page.locator("#field-name:focus"); // it comes there when the errors have been drawn
+    expect(await focused.getAttribute("aria-describedby")).toBe("field-name-error");
+    expect(await axeFindings(page)).toEqual([]);
+  });
+
+  test("an order that can't be placed says why, where, and what to do", async () => {
+    const id = await somePet();
+    await send("POST", "/store/orders", { petId: id });
+    await using opened = await openConsole(browser, `${petstore.http}/#/orders`);
+    const { page } = opened;
+    await press(page, "Place an order");
+    await field(page, "Pet").fill("x");
+    await press(page, "Place order");
+    expect(await page.locator("#field-petId-error").textContent()).toBe("must be an integer");
+    await field(page, "Pet").fill(`${id}`);
+    await press(page, "Place order");
+    await page.getByText(`Pet ${id} is not available now. Order it when its status is available again.`).waitFor();
+    await field(page, "Pet").fill("999999");
+    await press(page, "Place order");
+    await page.getByText(/There is no pet 999999|999999/).waitFor();
+    await page.keyboard.press("Escape");
+    expect(await dialog(page).count()).toBe(0);
+  });
+
+  test("a date that is half typed is told of, and not left out", async () => {
+    const id = await somePet();
+    await using opened = await openConsole(browser, `${petstore.http}/#/orders?pet=${id}`);
+    const { page } = opened;
+    await press(page, "Place an order");
+    await field(page, "Pet").fill(`${id}`);
+    await field(page, "Ship date").focus();
+    await page.keyboard.type("0506"); // its day and month
+    await press(page, "Place order");
+    await page.locator("#field-shipDate-error", { hasText: "must be a whole date and time" }).waitFor();
+    await page.locator("#field-shipDate:focus").waitFor();
+    await field(page, "Ship date").fill("2040-06-05T12:00");
+    await press(page, "Place order");
+    await page.getByRole("row", { name: /05\/06\/2040/ }).waitFor();
+  });
+
+  test("the answer to a form that was closed says what came of it, and closes no other one", async () => {
+    const id = await somePet("Daisy");
+    await send("POST", "/store/orders", { petId: id });
+    await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
+    const { page } = opened;
+    const notice = (text: string) => page.locator(".notices").getByText(text).waitFor();
+    /** What is asked by an RPC is answered when it is said. */
+    const hold = async (rpc: string) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const asked = page.waitForRequest(`**/${rpc}`);
+      await page.route(`**/${rpc}`, (route) => promise.then(() => route.continue()));
+      return { asked, resolve };
+    };
+    const updated = await hold("UpdatePet");
+    await row(page, id).getByRole("button", { name: "Edit" }).click();
+    await field(page, "Name").fill("Maisie");
+    await press(page, "Save");
+    await updated.asked;
+    await press(page, "Never mind");
+    await row(page, id).getByRole("button", { name: "Order" }).click();
+    await field(page, "Quantity").fill("7");
+    updated.resolve();
+    await notice(`Pet ${id} is changed.`);
+    expect(await field(page, "Quantity").inputValue()).toBe("7");
+
+    const ordered = await hold("CreateOrder");
+    await press(page, "Place order");
+    await ordered.asked;
+    await press(page, "Never mind");
+    const deleted = await hold("DeletePet");
+    await row(page, id).getByRole("button", { name: "Delete" }).click();
+    await dialog(page).getByRole("button", { name: "Delete" }).click();
+    await deleted.asked;
+    await press(page, "Never mind");
+    await row(page, id).getByRole("button", { name: "Edit" }).click();
+    await field(page, "Name").fill("Gracie");
+    ordered.resolve();
+    await notice(`Order Daisy: Pet ${id} is not available now. Order it when its status is available again.`);
+    deleted.resolve();
+    await notice(`Delete pet ${id}: `);
+    expect(await field(page, "Name").inputValue()).toBe("Gracie");
+  });
+
+  test("an order is placed, fulfilled, and the stock filled up again", async () => {
+    const id = await somePet("Bella");
+    await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
+    const { page } = opened;
+    await row(page, id).getByRole("button", { name: "Order" }).click();
+    await press(page, "Place order");
+    await row(page, id).getByText("pending").waitFor();
+
+    await page.goto(`${petstore.http}/#/orders?pet=${id}`);
+    const order = page.getByRole("row", { name: /Bella/ });
+    await order.getByText("open", { exact: true }).waitFor();
+    await order.getByRole("button", { name: "Complete" }).click();
+    await press(page, "Complete");
+    await order.getByText("complete", { exact: true }).waitFor();
+    expect(await order.getByRole("button").count()).toBe(0);
+
+    await page.goto(`${petstore.http}/#/inventory?pet=${id}`);
+    await row(page, id).getByText("sold").waitFor();
+    await row(page, id).getByRole("button").click();
+    await field(page, "Quantity").fill("10");
+    await press(page, "Set stock");
+    await row(page, id).getByText("available").waitFor();
+    expect(await row(page, id).locator("td.number").last().textContent()).toBe("10");
+  });
+
+  test("an open order is cancelled", async () => {
+    const id = await somePet("Luna");
+    await send("POST", "/store/orders", { petId: id });
+    await using opened = await openConsole(browser, `${petstore.http}/#/orders?pet=${id}`);
+    const { page } = opened;
+    await page.getByRole("row", { name: /Luna/ }).getByRole("button", { name: "Cancel" }).click();
+    await press(page, "Cancel the order");
+    await page.getByText("No order matches.").waitFor();
+  });
+
+  test("who changes what somebody else has changed meanwhile is told, and chooses", async () => {
+    const id = await somePet("Max");
+    await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
+    const { page } = opened;
+    await row(page, id).getByRole("button", { name: "Edit" }).click();
+    await field(page, "Name").fill("Maximilian");
+    await send("PATCH", `/pets/${id}`, { name: "Moritz" });
+    await press(page, "Save");
+    await page.getByText("Somebody changed it meanwhile. Theirs: Name “Moritz”.").waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await press(page, "Take theirs");
+    expect(await field(page, "Name").inputValue()).toBe("Moritz");
+    await field(page, "Name").fill("Max und Moritz");
+    await press(page, "Save");
+    await row(page, id).locator(".named", { hasText: "Max und Moritz" }).waitFor();
+  });
+
+  test("what others need is not deleted, and the rest is", async () => {
+    const id = await somePet("Coco");
+    const categoryId = await someCategory("empty");
+    await send("POST", "/store/orders", { petId: id });
+    await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
+    const { page } = opened;
+    await row(page, id).getByRole("button", { name: "Delete" }).click();
+    await dialog(page).getByRole("button", { name: "Delete" }).click();
+    await page.getByText("PET_HAS_OPEN_ORDERS").waitFor();
+    await press(page, "Never mind");
+
+    await page.goto(`${petstore.http}/#/categories?id=${categoryId}`);
+    await row(page, categoryId).getByRole("button", { name: "Delete" }).click();
+    await dialog(page).getByRole("button", { name: "Delete" }).click();
+    await page.getByText("No category matches.").waitFor();
+    // The row is gone, and with it what had the focus.
+    await page.locator("h1:focus").waitFor();
+  });
+});
