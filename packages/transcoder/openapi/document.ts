@@ -9,7 +9,7 @@ import { commonHeaders, errorSchemas } from "./common.ts";
 import { errorsOf, type Failures, failuresOf } from "./failures.ts";
 import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
-import { commonParameters, parametersOf } from "./parameters.ts";
+import { commonParameters, parametersOf, variablesOf } from "./parameters.ts";
 import { type Common, commonFailures, ownHeaders, responsesOf } from "./responses.ts";
 import { createSchemas, type Schemas } from "./schemas.ts";
 import type { Sources } from "./sources.ts";
@@ -42,7 +42,7 @@ const NOTHING = { errors: [], headers: {} };
 
 /** @throws Error when an operation names an error that the catalogue does not have. */
 export function openApiDocument(given: Sources, about: About): JsonObject {
-  const sources = { ...given, operations: withUniqueIds(given.operations) };
+  const sources = { ...given, operations: withOnePathEach(withUniqueIds(given.operations)) };
   const { operations, docs } = sources;
   const errors = errorsOf(sources);
   const ofErrors = errorSchemas(errors);
@@ -95,6 +95,12 @@ function withUniqueIds(operations: readonly Operation[]): Operation[] {
     const isAlone = ofId.get(operation.id)?.length === 1;
     return isAlone ? operation : { ...operation, id: `${operation.service.typeName}.${operation.id}` };
   });
+}
+
+/** Paths that differ in the names of their variables alone are one (OpenAPI 3.1.1, 4.8.8): all get those of the first. */
+function withOnePathEach(operations: readonly Operation[]): Operation[] {
+  const paths = new Map(operations.map(({ segments, path }) => [shapeOf(segments), path] as const).toReversed());
+  return operations.map((operation) => ({ ...operation, path: paths.get(shapeOf(operation.segments)) as string }));
 }
 
 function describe(
@@ -179,9 +185,9 @@ function linksOf(operation: Operation, operations: readonly Operation[]): JsonOb
   const location = parseTemplate(template, record);
   const source = location.flatMap((segment) => ("field" in segment ? [segment.field] : []))[0];
   const same = operations.find(({ segments }) => shapeOf(segments) === shapeOf(location));
-  const name = same?.params[0]?.jsonName;
+  const [name] = same ? variablesOf(same) : [];
   if (!source || !name) return undefined;
-  const targets = operations.filter(({ params }) => params.length === 1 && params[0]?.jsonName === name);
+  const targets = operations.filter((one) => one.params.length === 1 && variablesOf(one)[0] === name);
   return Object.fromEntries(
     targets.map(({ id }) => [id, { operationId: id, parameters: { [name]: `$response.body#/${source.jsonName}` } }]),
   );

@@ -152,3 +152,16 @@ test("a created record leads to what takes its identifier, by whatever name JSON
     get: { operationId: "get", parameters: { "book-id": "$response.body#/book-id" } },
   });
 });
+
+test("paths that differ in the names of their variables alone are one, with the names of the first", () => {
+  const { paths } = documentOf({
+    v1: shop(
+      "message Ask { int64 isbn = 1; } message Give { int64 book_id = 1; string shelf = 2; }",
+      `rpc GetBook(Ask) returns (Empty) { option (google.api.http) = {get: "/books/{isbn}/place"}; }
+       rpc PutBook(Give) returns (Empty) { option (google.api.http) = {put: "/books/{book_id}/place" body: "shelf"}; }`,
+    ),
+  });
+  expect(Object.keys(paths)).toEqual(["/books/{isbn}/place"]);
+  const { get: read, put: write } = paths["/books/{isbn}/place"] ?? {};
+  for (const operation of [read, write]) expect(operation?.parameters[0]?.name).toBe("isbn");
+});

@@ -11,7 +11,8 @@ import { scalarSchema } from "./values.ts";
 
 /** The parameters of an operation; those that many have in common are references to `commonParameters`. */
 export function parametersOf(operation: Operation, schemas: Schemas): JsonObject[] {
-  const inPath = operation.params.map((field) => parameter(field.jsonName, "path", field, schemas, {}));
+  const variables = variablesOf(operation);
+  const inPath = operation.params.map((field, i) => parameter(variables[i] as string, "path", field, schemas, {}));
   const inQuery = operation.query.map((field) => {
     const more = field.fieldKind === "list" ? { style: "form", explode: true } : {};
     const described = parameter(field.jsonName, "query", field, schemas, more);
@@ -35,6 +36,9 @@ export function parametersOf(operation: Operation, schemas: Schemas): JsonObject
       .map(([, name]) => ({ $ref: `#/components/parameters/${name}` })),
   ];
 }
+
+/** What the document calls the variables of the operation's path, in the order of its `params`. */
+export const variablesOf = ({ path }: Operation): string[] => path.match(/(?<=\{)[^}]+/g) ?? [];
 
 /** The names of `commonParameters` by header. */
 const CONDITIONS = { "If-Match": "IfMatch", "If-None-Match": "IfNoneMatch" };
