@@ -129,8 +129,9 @@ describe("under the launcher", () => {
     expect(await Promise.race([it.ended, new Promise((resolve) => setTimeout(resolve, 300, "goes on"))])).toBe(
       "goes on",
     );
-    it.process.kill("SIGTERM");
-    expect(await it.ended).toBe(143);
+    // On a busy machine two may arrive as one.
+    const again = setInterval(() => it.process.kill("SIGTERM"), 100);
+    expect(await it.ended.finally(() => clearInterval(again))).toBe(143);
   });
 
   test("ends when the launcher was gone before it was up", async () => {
