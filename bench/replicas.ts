@@ -1,124 +1,119 @@
 /**
- * What more processes cost and bring: processor time of a read per kind of process, with one of each and with several, as
- * many callers for each gateway and as many in all. They take turns on one MongoDB, so that what else the machine does hits
- * them alike.
+ * What more processes cost and bring: processor time of a read by kind of process, with one of each and with two gateways
+ * and two of pet, for as many clients of each gateway and for as many in all. All run beside one another and take turns, so
+ * that what else the machine does hits them alike.
  *
- * `npm run bench -- replicas [reads of a turn]`. It needs Linux, whose /proc it reads.
+ * `npm run bench -- replicas [seconds of a turn]`. It needs Linux, whose /proc it reads.
  */
-import { once } from "node:events";
-import { Agent, request } from "node:http";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { run } from "../packages/runtime/fixtures/run.ts";
-import { freePorts } from "../test/harness/instances.ts";
-import { startReplicaSet } from "../test/harness/mongod.ts";
-import { withDatabaseName } from "../test/harness/mongodb.ts";
 import { spread } from "./compare/results.ts";
-import { cpu } from "./measure/proc.ts";
+import { fill, type Started, start } from "./compare/running.ts";
+import { openSurroundings } from "./compare/surroundings.ts";
+import { requestsOf, type Workload, workloads } from "./load/workloads.ts";
+import { cpu, machineCpu } from "./measure/proc.ts";
 import { wholeNumber } from "./options.ts";
+import { nameOf, onMongodb, petstore } from "./peers/petstore/peer.ts";
+import { createProgress } from "./progress.ts";
 
-const READS = wholeNumber("The reads of a turn", process.argv[3] ?? "3000");
-const ROUNDS = 4;
-const PETS = 50;
-/** At a time, each waiting for its answer before it asks again. */
-const CALLERS = 50;
+const SECONDS = wholeNumber("The seconds of a turn", process.argv[3] ?? "4");
+const ROUNDS = 6;
+/** Until their code is compiled, with as many clients as are measured at most. */
+const WARM_UP_TURNS = 4;
+const PETS = 10_000;
+/** One asks for a pet and waits for the answer before it asks for the next. */
+const CLIENTS = 50;
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
+const get = workloads.find(({ name }) => name === "get") as Workload;
+const progress = createProgress();
+await using stack = new AsyncDisposableStack();
+const { generator, place, mongod } = await openSurroundings(stack);
 
-/** Every caller has a connection of its own that stays open. */
-function callers(base: string, count: number) {
-  const agent = new Agent({ keepAlive: true, maxSockets: count });
-  const send = async (path: string, body?: object) => {
-    const headers = { "content-type": "application/json" };
-    const call = request(base + path, { agent, method: body ? "POST" : "GET", headers });
-    call.end(body && JSON.stringify(body));
-    const [response] = await once(call, "response");
-    const answer = await text(response);
-    return response.statusCode < 300 ? (JSON.parse(answer).id as number) : undefined;
-  };
-  const all = async (total: number, work: () => Promise<unknown>) => {
-    let left = total;
-    const caller = async () => {
-      while (left-- > 0) await work();
-    };
-    await Promise.all(Array.from({ length: count }, caller));
-  };
-  return { send, all, close: () => agent.destroy() };
+async function running(name: string, processes: number, replicas: string): Promise<Started> {
+  const environment = { LOG_LEVEL: "info", ...(replicas && { REPLICAS: replicas }) };
+  const about = { name, title: name, data: "petstore" } as const;
+  const peer = petstore(about, (at) => ({ ...onMongodb(at), ...environment }), processes);
+  const at = await place(name);
+  progress.say(`starting ${name}`);
+  await fill(peer.data, at, PETS);
+  const started = await start(peer, at);
+  stack.defer(() => started.stop());
+  return started;
 }
 
-async function start(mongodbUri: string, replicas: string) {
-  const port = await freePorts(4);
-  const it = run([join(import.meta.dirname, "../start.ts")], {
-    MONGODB_URI: mongodbUri,
-    PORT_BASE: `${port}`,
-    LOG_LEVEL: "info",
-    PATH: process.env.PATH ?? "",
-    ...(replicas && { REPLICAS: replicas }),
-  });
-  await it.printed(/is ready/);
-  const pids = new Map<string, number>();
-  for (const [, name = "", pid] of it.output().matchAll(/"service":"([\w-]+)","pid":(\d+),"msg":"ready at/g))
-    pids.set(name, Number(pid));
-  const base = `http://127.0.0.1:${port}`;
-  const { send, close } = callers(base, 1);
-  /** Asks again when the machine is too busy. */
-  const make = async (path: string, body: object): Promise<number> => (await send(path, body)) ?? make(path, body);
-  const categoryId = await make("/categories", { name: "dogs" });
-  const ids: number[] = [];
-  while (ids.length < PETS) ids.push(await make("/pets", { name: "Rex", categoryId }));
-  close();
-  return { base, ids, pids, [Symbol.asyncDispose]: () => it[Symbol.asyncDispose]() };
-}
-
-type Petstore = Awaited<ReturnType<typeof start>>;
-
-/** Processor time of a read in microseconds, and the reads of a second. */
-async function turn({ base, ids, pids }: Petstore, count: number) {
-  const { send, all, close } = callers(base, count);
-  let failed = 0;
-  const read = async () => {
-    if ((await send(`/pets/${ids[Math.floor(Math.random() * PETS)]}`)) === undefined) failed++;
+/** Reads of a second, and the processor time of one in microseconds, by process. */
+async function turn({ url, pids }: Started, connections: number, seed: number) {
+  const requests = requestsOf(get, PETS, seed);
+  const all = [...pids, mongod];
+  const spent = () => new Map(all.map((pid) => [pid, cpu([pid])]));
+  const [before, machineBefore] = [spent(), machineCpu()];
+  const answered = await generator.run({ url, connections, seconds: SECONDS, requests });
+  const [after, machine] = [spent(), machineCpu()];
+  const of = (pid: number) => ((after.get(pid) ?? 0) - (before.get(pid) ?? 0)) / answered.requests;
+  const kind = (name: string) => pids.filter((pid) => nameOf(pid) === name).map(of);
+  return {
+    perSecond: answered.requests / answered.seconds,
+    failed: answered.refused + answered.broken,
+    gateway: kind("gateway"),
+    pet: kind("pet"),
+    mongod: of(mongod),
+    busy: (machine.busy - machineBefore.busy) / (machine.total - machineBefore.total),
   };
-  await all(count * 10, read);
-  const before = new Map([...pids].map(([name, pid]) => [name, cpu([pid])]));
-  const started = performance.now();
-  await all(READS, read);
-  const perSecond = READS / ((performance.now() - started) / 1000);
-  close();
-  const spent = [...pids].map(([name, pid]): [string, number] => [
-    name,
-    (cpu([pid]) - (before.get(name) ?? 0)) / READS,
-  ]);
-  const of = (kind: string) => spent.filter(([name]) => name.startsWith(kind)).map(([, micros]) => micros);
-  return { perSecond, failed, gateway: of("gateway"), pet: of("pet") };
 }
+type Turn = Awaited<ReturnType<typeof turn>>;
 
 const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0);
-const median = (values: readonly number[]) => spread(values).median;
+const both = ({ gateway, pet }: Turn) => sum(gateway) + sum(pet);
 
-await using mongod = await startReplicaSet();
-await using one = await start(withDatabaseName(mongod.uri, "one"), "");
-await using two = await start(withDatabaseName(mongod.uri, "two"), "gateway:2,pet:2");
-const subjects: [string, Petstore, number][] = [
-  [`one of each, ${CALLERS} callers`, one, CALLERS],
-  [`gateway:2,pet:2, ${2 * CALLERS} callers`, two, 2 * CALLERS],
-  [`gateway:2,pet:2, ${4 * CALLERS} callers`, two, 4 * CALLERS],
+const one = await running("one", 5, "");
+const two = await running("two", 7, "gateway:2,pet:2");
+const subjects: readonly [string, Started, number][] = [
+  [`one of each, ${CLIENTS} clients`, one, CLIENTS],
+  [`one of each, ${4 * CLIENTS} clients`, one, 4 * CLIENTS],
+  [`gateway:2,pet:2, ${CLIENTS} clients`, two, CLIENTS],
+  [`gateway:2,pet:2, ${2 * CLIENTS} clients`, two, 2 * CLIENTS],
+  [`gateway:2,pet:2, ${4 * CLIENTS} clients`, two, 4 * CLIENTS],
 ];
-const found = new Map(subjects.map(([name]) => [name, [] as Awaited<ReturnType<typeof turn>>[]]));
-for (let round = 0; round < ROUNDS; round++)
-  for (const [name, petstore, count] of subjects) {
-    const one = await turn(petstore, count);
-    found.get(name)?.push(one);
-    process.stderr.write(`round ${round + 1}, ${name}: ${JSON.stringify(one)}\n`);
-  }
 
-print("| | gateway, µs a read | pet, µs a read | both | busiest gateway's share | reads/s here |");
-print("|---|---|---|---|---|---|");
+const found = new Map(subjects.map(([name]) => [name, [] as Turn[]]));
+{
+  using bar = progress.bar("measuring", WARM_UP_TURNS * 2 + ROUNDS * subjects.length);
+  for (let round = 1; round <= WARM_UP_TURNS; round++)
+    for (const petstore of [one, two]) {
+      bar.step(0, "warming up");
+      await turn(petstore, 4 * CLIENTS, round);
+      bar.step(1);
+    }
+  for (let round = 1; round <= ROUNDS; round++)
+    for (const [name, petstore, connections] of subjects) {
+      bar.step(0, `round ${round}, ${name}`);
+      found.get(name)?.push(await turn(petstore, connections, WARM_UP_TURNS + round));
+      bar.step(1);
+    }
+}
+
+const first = found.get(subjects[0]?.[0] ?? "") ?? [];
+/** Median, and how far the rounds lie apart. */
+function shown(values: readonly number[], digits = 0): string {
+  const { median, min, max } = spread(values);
+  return `${median.toFixed(digits)} (${min.toFixed(digits)} to ${max.toFixed(digits)})`;
+}
+const print = (line: string) => process.stdout.write(`${line}\n`);
+print("Processor time of a read in microseconds; median of the rounds, lowest to highest in brackets.\n");
+print("| | gateways | pet | both | beside the first | MongoDB | busiest gateway | reads/s | failed | machine busy |");
+print("|---|---|---|---|---|---|---|---|---|---|");
 for (const [name, turns] of found) {
-  const [gateway, pet] = [median(turns.map((one) => sum(one.gateway))), median(turns.map((one) => sum(one.pet)))];
-  const share = median(turns.map((one) => Math.max(...one.gateway) / sum(one.gateway)));
-  const rate = median(turns.map((one) => one.perSecond));
-  print(
-    `| ${name} | ${gateway.toFixed(0)} | ${pet.toFixed(0)} | ${(gateway + pet).toFixed(0)} | ${(100 * share).toFixed(0)} % | ${rate.toFixed(0)} |`,
-  );
+  const cells = [
+    shown(turns.map(({ gateway }) => sum(gateway))),
+    shown(turns.map(({ pet }) => sum(pet))),
+    shown(turns.map(both)),
+    shown(
+      turns.map((one, round) => both(one) / both(first[round] as Turn)),
+      2,
+    ),
+    shown(turns.map(({ mongod }) => mongod)),
+    `${shown(turns.map(({ gateway }) => (100 * Math.max(...gateway)) / sum(gateway)))} %`,
+    shown(turns.map(({ perSecond }) => perSecond)),
+    sum(turns.map(({ failed }) => failed)),
+    `${shown(turns.map(({ busy }) => 100 * busy))} %`,
+  ];
+  print(`| ${name} | ${cells.join(" | ")} |`);
 }

@@ -14,6 +14,7 @@ export const peer: Peer = petstore({ name: "petstore", title: "petstore, five pr
 export function petstore(
   about: Pick<Peer, "name" | "title" | "data">,
   environment: (place: Place) => Environment = onMongodb,
+  processes: number = processNames.length,
 ): Peer {
   return {
     ...about,
@@ -25,7 +26,7 @@ export function petstore(
         ...environment(place),
       });
       let pids = childrenOf(launcher.pid);
-      for (; pids.length < processNames.length; pids = childrenOf(launcher.pid)) await sleep(5);
+      for (; pids.length < processes; pids = childrenOf(launcher.pid)) await sleep(5);
       return { url: `http://127.0.0.1:${place.port}`, pids, stop: launcher.stop };
     },
   };
