@@ -39,6 +39,7 @@ const INVALID_NAMESPACE = 73;
 const DATABASE_DIFFER_CASE = 13_297;
 /** What the system was asked for where a file can't be read, rather than a server be reached. */
 const FILE_CALLS = new Set<unknown>(["open", "read"]);
+const FILE_SETTINGS = ["tlsCAFile", "tlsCertificateKeyFile", "tlsCRLFile"] as const;
 
 /** Throws `UnusableServer` for a connection string that is none. */
 export function createClient(uri: string, settings: MongoClientOptions = {}): MongoClient {
@@ -101,8 +102,10 @@ const isOutside = (error: unknown): error is Error =>
 
 function refusal(error: Error, { options }: MongoClient): UnusableServer | undefined {
   const topology = topologyOf(error);
-  if ("syscall" in error && FILE_CALLS.has(error.syscall)) {
-    return wrong(`names a file for TLS that can't be read (${error.message}): give the path of one in PEM that can`);
+  if ("syscall" in error && FILE_CALLS.has(error.syscall)) return unreadable(error as NodeJS.ErrnoException, options);
+  const broken = topology && tlsProblemOf(topology);
+  if (broken?.startsWith("ERR_OSSL_PEM_")) {
+    return wrong(`names a file for TLS that holds no PEM (${broken}): see to tlsCertificateKeyFile`);
   }
   if (error instanceof MongoCompatibilityError || topology?.compatible === false) return tooOld();
   if (error instanceof MongoParseError || error instanceof MongoAPIError) {
@@ -132,16 +135,24 @@ function refusal(error: Error, { options }: MongoClient): UnusableServer | undef
   return undefined;
 }
 
+/** Without the path: it may be a private key, given in place of where it is. */
+function unreadable(error: NodeJS.ErrnoException, options: MongoClient["options"]): UnusableServer {
+  const setting = error.path && FILE_SETTINGS.find((name) => options[name] === error.path);
+  return wrong(
+    `names a file for TLS that can't be read${setting ? `, with ${setting}` : ""} (${error.code}): give the path of one in PEM that can`,
+  );
+}
+
 function topologyOf(error: Error): TopologyDescription | undefined {
   return error instanceof MongoServerSelectionError ? (error.reason as TopologyDescription) : undefined;
 }
 
 function missing(error: Error): string {
-  const servers = [...(topologyOf(error)?.servers.values() ?? [])];
-  const types = servers.map(({ type }) => type);
-  if (types.length === 0) return "it can't be used yet";
+  const topology = topologyOf(error);
+  const types = [...(topology?.servers.values() ?? [])].map(({ type }) => type);
+  if (!topology || types.length === 0) return "it can't be used yet";
   if (types.every((type) => type === "Unknown")) {
-    const problem = servers.map((server) => tlsProblem(server.error?.cause)).find((words) => words !== undefined);
+    const problem = tlsProblemOf(topology);
     if (problem === undefined) return "nothing answers there";
     return `it answers, but TLS fails (${problem}): see to its certificate, and to tls, tlsCAFile and tlsCertificateKeyFile`;
   }
@@ -149,9 +160,11 @@ function missing(error: Error): string {
   return "the replica set has no primary";
 }
 
-/** Node's code for what is wrong with TLS, such as CERT_HAS_EXPIRED: unlike an error of the system it names no call. */
-const tlsProblem = (cause: unknown): string | undefined =>
-  cause instanceof Error && "code" in cause && !("syscall" in cause) ? `${cause.code}` : undefined;
+/** Node's code for what is wrong with TLS, such as CERT_HAS_EXPIRED. That of the system is like ECONNREFUSED. */
+const tlsProblemOf = ({ servers }: TopologyDescription): string | undefined =>
+  [...servers.values()]
+    .map(({ error }) => (error?.cause as { readonly code?: unknown } | undefined)?.code)
+    .find((code) => typeof code === "string" && !/^E(?!RR_)/.test(code)) as string | undefined;
 
 const wrong = (problem: string) => new UnusableServer(problem);
 const tooOld = () => wrong("names a MongoDB that is too old: 6.0 or newer is needed");

@@ -1,7 +1,7 @@
 /** Opening the store on MongoDB: what is waited for, and what is refused in one line. */
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
+import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer } from "node:tls";
@@ -70,12 +70,55 @@ test.each([
 test.each([
   ["tlsCAFile", "/nowhere/ca.pem", "ENOENT"],
   ["tlsCertificateKeyFile", "/nowhere/key.pem", "ENOENT"],
-  ["tlsCAFile", tmpdir(), "EISDIR"],
-])("%s=%s is refused, not waited for", async (setting, path, code) => {
+  ["tlsCRLFile", "/nowhere/revoked.pem", "ENOENT"],
+  ["tlsCertificateKeyFile", "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n", "ENOENT"],
+])("%s=%j is refused, not waited for, and not repeated", async (setting, path, code) => {
   const said = await refusal(`mongodb://me:hunter2@127.0.0.1:1/?tls=true&${setting}=${encodeURIComponent(path)}`);
-  expect(said).toMatch(/names a file for TLS that can't be read/);
-  expect(said).toContain(code);
-  expect(said).toContain(path);
+  expect(said).toContain(`names a file for TLS that can't be read, with ${setting} (${code})`);
+  expect(said).not.toContain(path);
+});
+
+test("a directory in place of a file for TLS is refused", async () => {
+  const said = await refusal(`mongodb://127.0.0.1:1/?tls=true&tlsCAFile=${encodeURIComponent(tmpdir())}`);
+  expect(said).toContain("can't be read, with tlsCAFile (EISDIR)");
+});
+
+test("a file for TLS that holds no PEM is refused, though nothing answers there", async () => {
+  const said = await refusal(
+    `mongodb://127.0.0.1:1/?tls=true&tlsCertificateKeyFile=${encodeURIComponent(import.meta.filename)}`,
+  );
+  expect(said).toMatch(/holds no PEM \(ERR_OSSL_PEM_NO_START_LINE\): see to tlsCertificateKeyFile/);
+});
+
+/** What is waited for, said once. */
+async function waitedFor(uri: string): Promise<string> {
+  const { log, line } = listen();
+  const over = new Error("heard enough");
+  const said = line(/waiting/);
+  await expect(openForTest(uri, "pet", { log, sleep: () => Promise.reject(over) })).rejects.toBe(over);
+  return said;
+}
+
+test("a server that is off is waited for as such, whatever becomes of all addresses of its name", async () => {
+  const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
+  const connecting = vi.spyOn(net, "createConnection").mockImplementation(() => {
+    const socket = new net.Socket();
+    queueMicrotask(() => socket.destroy(refused));
+    return socket;
+  });
+  try {
+    expect(await waitedFor("mongodb://127.0.0.1:1/")).toContain("nothing answers there");
+  } finally {
+    connecting.mockRestore();
+  }
+});
+
+test("what accepts connections and closes them is not said to answer", async () => {
+  const server = net.createServer((socket) => socket.destroy());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  expect(await waitedFor(`mongodb://127.0.0.1:${port}/?tls=true`)).toContain("nothing answers there");
+  server.close();
 });
 
 test("a server whose certificate can't be verified is waited for by that name", async () => {
@@ -84,15 +127,10 @@ test("a server whose certificate can't be verified is waited for by that name", 
   const { cert, key } = await authority.issue({ names: ["127.0.0.1"], notBefore, notAfter });
   const server = createServer({ cert, key }, (socket) => socket.on("error", () => {}));
   await once(server.listen(0, "127.0.0.1"), "listening");
-  const { log, line } = listen();
-  const over = new Error("heard enough");
-  const sleep = () => Promise.reject(over);
   const { port } = server.address() as AddressInfo;
-  const opening = openForTest(`mongodb://127.0.0.1:${port}/?tls=true`, "pet", { log, sleep });
-  const said = line(/waiting/);
-  await expect(opening).rejects.toBe(over);
+  const said = await waitedFor(`mongodb://127.0.0.1:${port}/?tls=true`);
   server.close();
-  expect(await said).toMatch(/it answers, but TLS fails \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\): see to its certificate/);
+  expect(said).toMatch(/it answers, but TLS fails \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\): see to its certificate/);
 });
 
 describe("a server", () => {
