@@ -12,9 +12,12 @@ type Answer = PromiseWithResolvers<null>;
 /** A place at that second. */
 const at = (second: number) => `82${second.toString(16).toUpperCase().padStart(8, "0")}00000000`;
 const NOW = 100;
+const [NEAR, FAR] = [at(NOW - 50), at(NOW - 70)];
+
+const atOnce: Turns = (_, work) => work();
 
 /** Streams that wait for `answers`, one of which follows the latest, and one reads the past of a second that it resolves to. */
-function bench(inTurn: Turns = (_, work) => work()) {
+function bench({ near = atOnce, far = atOnce }: { near?: Turns; far?: Turns } = {}) {
   let asked: Answer[] = [];
   let isOpen = true;
   const opened: Document[] = [];
@@ -46,7 +49,7 @@ function bench(inTurn: Turns = (_, work) => work()) {
     declaration: { name: "items", indexes: {}, shown: () => ({}) } as never,
     database: database as unknown as Database,
     streams: () => ({ collection: () => ({ watch }) }) as never,
-    inTurn,
+    turns: { near, far },
     timing: { clock: () => 0, random: () => 0, sleep: (ms) => (ms === 0 ? tick() : patience.promise) },
     run(options, work) {
       deadlines.push(options?.deadline);
@@ -61,8 +64,8 @@ function bench(inTurn: Turns = (_, work) => work()) {
     asked = [];
     return both;
   }
-  const changes = (options: CallOptions = {}) =>
-    told.changes({ ...options, after: at(NOW - 50), signal: new AbortController().signal });
+  const changes = (options: CallOptions = {}, after = NEAR) =>
+    told.changes({ ...options, after, signal: new AbortController().signal });
   return { call, told, answers, changes, opened, deadlines, losePatience: patience.resolve };
 }
 
@@ -127,16 +130,42 @@ test("the server is told to give up what is given up here", async () => {
   for (const options of opened) expect(options).toMatchObject({ maxTimeMS: 6_000 });
 });
 
-test("who reads the past takes a turn, and what follows the latest changes waits for none", async () => {
-  let waiting = 0;
-  const { told, changes, opened } = bench(() => {
-    waiting++;
+/** Who waits for a turn, by kind, while none is given. */
+function queues(...kinds: ("near" | "far")[]) {
+  const waiting: string[] = [];
+  const never = (kind: string) => () => {
+    waiting.push(kind);
     return new Promise<never>(() => {});
-  });
-  changes().catch(() => {});
-  while (waiting < 1 || opened.length < 1) await tick();
-  await tick();
-  expect(opened.map(({ maxAwaitTimeMS }) => maxAwaitTimeMS)).toEqual([1_000]);
+  };
+  return { waiting, turns: Object.fromEntries(kinds.map((kind) => [kind, never(kind)])) };
+}
+
+test.each([
+  ["near", NEAR],
+  ["far", FAR],
+])(
+  "who reads the past takes a turn of its kind, %s, and what follows the latest changes waits for none",
+  async (kind, after) => {
+    const { waiting, turns } = queues("near", "far");
+    const { told, changes, opened } = bench(turns);
+    changes({}, after).catch(() => {});
+    while (waiting.length < 1 || opened.length < 1) await tick();
+    await tick();
+    expect(waiting).toEqual([kind]);
+    expect(opened.map(({ maxAwaitTimeMS }) => maxAwaitTimeMS)).toEqual([1_000]);
+    told.end();
+  },
+);
+
+test("who comes back soon does not wait for those who read far back", async () => {
+  const { waiting, turns } = queues("far");
+  const { told, answers, changes, opened } = bench(turns);
+  changes({}, FAR).catch(() => {});
+  while (waiting.length < 1) await tick();
+  const back = changes();
+  for (const answer of await answers()) answer.resolve(null);
+  await back;
+  expect(opened).toHaveLength(2);
   told.end();
 });
 

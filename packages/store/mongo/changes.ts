@@ -38,6 +38,8 @@ import type { Turns } from "./turns.ts";
 /** The server answers after so long that there is nothing new. */
 const IDLE_MS = 1_000;
 const CAUGHT_UP_MS = 10;
+/** Whoever comes back within it does not wait for those who read far back. */
+const NEAR_S = 60;
 /** What follows the latest changes waits for nobody who reads the past. */
 const atOnce: Turns = (_, work) => work();
 /** Changes that are read at once. */
@@ -71,14 +73,14 @@ interface Parts {
   readonly database: Database;
   /** For change streams. */
   readonly streams: () => Db;
-  /** For reads of the past, which last as long as the oplog is, and each of which takes a connection. */
-  readonly inTurn: Turns;
+  /** For reads of the past, each of which takes a connection: of the last minute, and those that may last as long as the oplog is. */
+  readonly turns: { readonly near: Turns; readonly far: Turns };
   readonly timing: Timing;
   readonly run: Run;
   readonly report: Report;
 }
 
-export function mongoChanges({ declaration, database, streams, inTurn, timing, run, report }: Parts): MongoChanges {
+export function mongoChanges({ declaration, database, streams, turns, timing, run, report }: Parts): MongoChanges {
   const telling = tellingOf<Doc>(declaration);
   if (!telling) return untold(declaration.name);
   const { shown } = telling;
@@ -93,7 +95,7 @@ export function mongoChanges({ declaration, database, streams, inTurn, timing, r
   }
 
   /** Reads on from a position, whatever becomes of the server, until it is over. */
-  function readFrom(begin: Position, idleMs: number, turns: Turns, isOver: () => boolean): Past<object> {
+  function readFrom(begin: Position, idleMs: number, inTurn: Turns, isOver: () => boolean): Past<object> {
     let position = begin;
     let stream: ChangeStream | undefined;
     const closing = new AbortController();
@@ -125,7 +127,7 @@ export function mongoChanges({ declaration, database, streams, inTurn, timing, r
         let timeoutMs = TIMEOUT_MS.repeatable;
         for (let round = 0; !signal.aborted && !isOver(); round++) {
           try {
-            return await turns(signal, () => attempt(timeoutMs));
+            return await inTurn(signal, () => attempt(timeoutMs));
           } catch (error) {
             drop();
             if (signal.aborted) break;
@@ -162,6 +164,7 @@ export function mongoChanges({ declaration, database, streams, inTurn, timing, r
         if (!isPosition(after) || secondsOf(after) > secondsOf(tail.position) + MAX_AHEAD_S) throw new Expired();
         return run(options, async (call) => {
           let isOpen = false;
+          const inTurn = secondsOf(tail.position) - secondsOf(after) < NEAR_S ? turns.near : turns.far;
           const past = readFrom(after, CAUGHT_UP_MS, inTurn, () => options.signal.aborted || (call.isOver && !isOpen));
           // Only the server knows whether it can go on from there. What it has not refused is read on, however long it looks.
           let first: Promise<Read<object>> | undefined = past.read();

@@ -31,7 +31,7 @@ export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "
  */
 const FORMAT = 2;
 
-/** Reads of the past at a time. The driver has 100 connections for them and for what follows the latest changes. */
+/** Reads of the past at a time, of each kind. The driver has 100 connections for them and for what follows the latest changes. */
 const MAX_LOOKS = 16;
 
 /**
@@ -92,12 +92,12 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   let changes = 0;
   const nextId = createSequences(database, options);
   const all: MongoChanges[] = [];
-  const inTurn = createTurns(MAX_LOOKS);
+  const turns = { near: createTurns(MAX_LOOKS), far: createTurns(MAX_LOOKS) };
 
   async function openCollection(declaration: Declaration): Promise<unknown> {
     checkDeclaration(declaration);
     await buildIndexes(uri, database.db, declaration, options);
-    const told = mongoChanges({ declaration, database, streams, inTurn, timing: options, run, report });
+    const told = mongoChanges({ declaration, database, streams, turns, timing: options, run, report });
     all.push(told);
     return mongoCollection({
       declaration,
