@@ -164,6 +164,15 @@ describe("another certificate", () => {
     expect(await post(session)).toBe("begun finished");
   });
 
+  test("may begin with a byte order mark, and so may what it comes with", async () => {
+    const { port, certificates, exchange } = await start({ peers: true });
+    const before = await serial(port);
+    const { cert, key } = await pairOf(authority);
+    await exchange({ cert: `\ufeff${cert}`, key: `\ufeff${key}`, ca: `\ufeff${authority.cert}` });
+    await certificates.reload();
+    expect(await serial(port)).not.toBe(before);
+  });
+
   test.each([
     [
       "of another key",

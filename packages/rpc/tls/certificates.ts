@@ -54,9 +54,15 @@ function certificatesOf({ cert, key, ca }: CertificateFiles, files: CertificateF
   return { options, context: createSecureContext(options) };
 }
 
+/** Editors of some systems begin every file with it. */
+const BYTE_ORDER_MARK = /^\ufeff/;
+
 /** Reads all certificates of a file: OpenSSL would pass over a damaged one, and over all behind it, without a word. */
 function firstOfAll(pem: string, path: string): X509Certificate {
-  const blocks = pem.split(/^(?=-----BEGIN )/m).filter((block) => /^-----BEGIN (\w+ )?CERTIFICATE-----/.test(block));
+  const blocks = pem
+    .replace(BYTE_ORDER_MARK, "")
+    .split(/^(?=-----BEGIN )/m)
+    .filter((block) => /^-----BEGIN (\w+ )?CERTIFICATE-----/.test(block));
   const [first] = blocks.map((block, i) =>
     readable(`certificate ${i + 1} of ${blocks.length} in ${path} is damaged`, () => new X509Certificate(block)),
   );
