@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ProcessName, processNames } from "../config.ts";
 import { freePorts } from "../test/harness/mongod.ts";
@@ -45,6 +46,13 @@ test("the launcher's is found, though the image names a port for processes that 
   await health("gateway", { PORT: `${taken}`, PORT_BASE: port }).toMatchObject({ code: 0 });
 });
 
+test("the launcher's is asked, also where one of its services has the port of the image", async () => {
+  const [gateway, pet] = (["gateway", "pet"] as const).map((name) => new URL(petstore.url(name)).port);
+  await health("gateway", { PORT: `${pet}`, PORT_BASE: `${gateway}` }).toMatchObject({
+    said: expect.stringContaining('"ready"'),
+  });
+});
+
 test("the gateway is found under its base path", async () => {
   await petstore.kill("gateway");
   await petstore.start("gateway", { HTTP_BASE_PATH: "/api" });
@@ -54,7 +62,11 @@ test("the gateway is found under its base path", async () => {
 
 test("one that listens on an address alone is asked there", async () => {
   await petstore.kill("gateway");
-  await petstore.start("gateway", { HOST: "127.0.0.2" });
-  await health("gateway", { HOST: "127.0.0.2" }).toMatchObject({ code: 0 });
+  const [host] = Object.values(networkInterfaces())
+    .flatMap((all) => all ?? [])
+    .filter((one) => one.family === "IPv4" && !one.internal);
+  const HOST = host?.address ?? "127.0.0.2";
+  await petstore.start("gateway", { HOST, ALLOWED_HOSTS: "shop.example", ALLOW_UNAUTHENTICATED: "beyond-loopback" });
+  await health("gateway", { HOST }).toMatchObject({ code: 0 });
   await health("gateway", { HOST: "0.0.0.0" }).toMatchObject({ code: 1 });
 });

@@ -1,6 +1,6 @@
 /**
- * `node scripts/healthy.ts`: the health check of a container. Asks the process that listens on PORT, or on PORT_BASE where
- * it is the launcher's gateway (which takes no PORT), whether it is ready, and prints what it says. Ends with 0 if it is ready and with 1 if not, after 4 s at the latest.
+ * `node scripts/healthy.ts`: the health check of a container. Asks the process that listens on PORT_BASE, as the launcher's
+ * gateway does (which takes no PORT), or else on PORT, whether it is ready, and prints what it says. Ends with 0 if it is ready and with 1 if not, after 4 s at the latest.
  */
 import { once } from "node:events";
 import { type IncomingMessage, request as overHttp } from "node:http";
@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 
 const request = process.env.TLS_CERT?.trim() ? overHttps : overHttp;
 const { HOST = "", PORT, PORT_BASE } = process.env;
-const ports = [PORT, PORT_BASE].filter((port) => port?.trim());
+const ports = [PORT_BASE, PORT].filter((port) => port?.trim());
 const place = {
   host: ["", "0.0.0.0", "::"].includes(HOST.trim()) ? "127.0.0.1" : HOST.trim(),
   // Nothing is told to whoever answers here, and the certificate is for the names that others call this process by.
@@ -24,7 +24,8 @@ async function ask(
   path: string,
   body = "",
 ): Promise<{ status: number | undefined; said: string }> {
-  const headers = { "content-type": "application/json", connection: "close" };
+  // By this name it may always be called, whatever ALLOWED_HOSTS says.
+  const headers = { host: "localhost", "content-type": "application/json", connection: "close" };
   const asked = request({ ...place, port, method, path, headers });
   const [answer] = (await once(asked.end(body), "response")) as [IncomingMessage];
   return { status: answer.statusCode, said: await text(answer) };
