@@ -24,12 +24,15 @@ let silent: Map<string, Promise<unknown>>;
 let questions: string[];
 /** Whose streams were given up. */
 let left: string[];
+/** What time each stream was given. */
+let limits: (number | undefined)[];
 let sleepers: { readonly until: number; readonly wake: () => void }[];
 beforeEach(() => {
   now = 0;
   silent = new Map();
   questions = [];
   left = [];
+  limits = [];
   sleepers = [];
   called = [];
   failing = new Map();
@@ -48,8 +51,9 @@ const replica = (url: string): Replica => ({
       const [header, trailer] = [new Headers(), new Headers()];
       return { stream: false, service: method.parent, method, header, trailer, message: create(method.output) };
     },
-    stream: async (_method: DescMethod, signal?: AbortSignal) => {
+    stream: async (_method: DescMethod, signal?: AbortSignal, timeoutMs?: number) => {
       called.push(url);
+      limits.push(timeoutMs);
       const gone = new Promise<never>((_, reject) =>
         signal?.addEventListener("abort", () => {
           left.push(url);
@@ -321,7 +325,7 @@ describe("a replica that owes answers", () => {
     const transport = withLoadBalancing(createBalancer(["a", "b"].map(replica), deps), deps);
     const watch = async () => {
       const input = createAsyncIterable([{}]);
-      const { message } = await transport.stream(PetService.method.watchPets, undefined, undefined, undefined, input);
+      const { message } = await transport.stream(PetService.method.watchPets, undefined, 3_000, undefined, input);
       return Array.fromAsync(message);
     };
     silence("a");
@@ -329,8 +333,27 @@ describe("a replica that owes answers", () => {
     await advance(600);
     expect(await begun).toEqual(["b"]);
     expect([left, questions]).toEqual([["a"], ["a", "a"]]);
+    expect(limits, "the second has what remains of the time").toEqual([2_990, 2_490]);
     for (let i = 0; i < 3; i++) expect(await watch()).toEqual(["b"]);
   });
+
+  test.each(["leaves", "is told that something is unavailable"])(
+    "is left when the caller of a stream %s",
+    async (why) => {
+      const transport = withLoadBalancing(createBalancer(["a", "b"].map(replica), deps), deps);
+      silent.set("a", why === "leaves" ? new Promise(() => {}) : Promise.reject(rpcError("UNAVAILABLE", "no store")));
+      const caller = new AbortController();
+      const input = createAsyncIterable([{}]);
+      const begun = transport
+        .stream(PetService.method.watchPets, caller.signal, undefined, undefined, input)
+        .then(() => "begun", ConnectError.from);
+      await nextTurn();
+      if (why === "leaves") caller.abort();
+      const error = await Promise.race([begun, advance(200).then(() => "hangs")]);
+      expect(error).toMatchObject({ code: why === "leaves" ? Code.Canceled : Code.Unavailable });
+      expect([called, left, asked]).toEqual(why === "leaves" ? [["a"], ["a"], []] : [["a"], [], ["a"]]);
+    },
+  );
 
   test("is left alone when it says that it is there, however long a stream takes to begin or lasts", async () => {
     const transport = withLoadBalancing(createBalancer(["a", "b"].map(replica), deps), deps);

@@ -37,6 +37,7 @@ export function withLoadBalancing(
   };
   return {
     async stream(method, signal, timeoutMs, headers, input, contextValues) {
+      const deadline = deadlineAfter(clock, timeoutMs);
       const messages = method.methodKind === "server_streaming" ? await Array.fromAsync(input) : undefined;
       const tried = new Set<Replica>();
       for (;;) {
@@ -57,7 +58,8 @@ export function withLoadBalancing(
         try {
           const given = messages ? createAsyncIterable(messages) : input;
           const until = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
-          const answer = await replica.transport.stream(method, until, timeoutMs, headers, given, contextValues);
+          const limit = deadline.timeoutMs();
+          const answer = await replica.transport.stream(method, until, limit, headers, given, contextValues);
           end(true);
           return { ...answer, message: translating(answer.message, noted) };
         } catch (thrown) {
