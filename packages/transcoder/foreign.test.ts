@@ -230,6 +230,7 @@ test.each([
 test.each([
   ['handling="strict"', "UNKNOWN_FIELD"],
   ['x="a, handling=lenient", handling=strict', "UNKNOWN_FIELD"],
+  ['handling="str,ict"', undefined],
   ['x="a, handling=strict", y', undefined],
   ['x="\\", handling=strict, \\""', undefined],
 ])("a preference ends at a comma that is in no quotes: %s", async (prefer, code) => {

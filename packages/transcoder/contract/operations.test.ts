@@ -36,6 +36,10 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
     'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream).data = "x";}',
     /data names "x", which is no field and no oneof/,
   ],
+  Clamped: [
+    'rpc R(Limited) returns (Out) {option (google.api.http) = {get: "/a"};}',
+    /R: q is clamped, which only an integer can be/,
+  ],
   StreamList: [
     'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream).data = "parts";}',
     /data needs a message, which parts is not/,
@@ -188,6 +192,7 @@ describe("refused", () => {
       message Headers { oneof it { string key = 1 [(transcoder.v1.field).header = "X-Key"]; int64 id = 2; } }
       message At { google.protobuf.Timestamp at = 1; }
       message Timed { Timed next = 1; google.protobuf.Duration for = 2; }
+      message Limited { string q = 1 [(transcoder.v1.field).clamped = true]; }
       message Nothing { google.protobuf.NullValue nothing = 1; }
     message Holder { Timed timed = 1; }
       message OldHolder { Old old = 1; }

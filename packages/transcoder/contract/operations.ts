@@ -8,12 +8,13 @@ import {
   type DescService,
   getOption,
   hasOption,
+  ScalarType,
 } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { operation as operationOption, scope, tag } from "../gen/transcoder/v1/annotations_pb.ts";
-import { headerOf, isOutputOnly, isUpdateMask } from "./fields.ts";
+import { headerOf, isClamped, isOutputOnly, isUpdateMask } from "./fields.ts";
 import { ensureServed, ensureWhole } from "./served.ts";
 import { type Stream, streamOf } from "./stream.ts";
 import { linkTo, parseTemplate, type Segment, showTemplate } from "./template.ts";
@@ -144,6 +145,8 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
     throw new Error("a stream needs a GET, without response_body and another status");
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
   for (const field of [...free, ...inHeaders]) ensureServed(field, true);
+  const unclampable = free.find((field) => isClamped(field) && !isInteger(field));
+  if (unclampable) throw new Error(`${unclampable.name} is clamped, which only an integer can be`);
   const wholes = stream ? stream.data.map(({ message }) => message) : response ? [] : [output];
   for (const whole of wholes) ensureWhole(whole, "answer");
   for (const field of response ? [response] : toldBy(stream, output)) ensureServed(field, false);
@@ -242,6 +245,15 @@ const headersIn = (fields: readonly DescField[]): HeaderField[] =>
     if (field.fieldKind !== "scalar" || field.oneof) throw new Error(`${field.name} can't be a header`);
     return [{ name: STANDARD.get(name.toLowerCase()) ?? name, field }];
   });
+
+const NOT_INTEGERS = new Set([
+  ScalarType.DOUBLE,
+  ScalarType.FLOAT,
+  ScalarType.BOOL,
+  ScalarType.STRING,
+  ScalarType.BYTES,
+]);
+const isInteger = ({ scalar }: DescField): boolean => scalar !== undefined && !NOT_INTEGERS.has(scalar);
 
 const isQueryable = ({ fieldKind, message }: DescField): boolean => fieldKind !== "map" && message === undefined;
 

@@ -104,3 +104,32 @@ test("a parameter that has to be there is required", () => {
     ["lamp", undefined],
   ]);
 });
+
+test("a successor's variables go by the names of the path, and what is no part of it by its own", () => {
+  const items = serviceOf(
+    compileProtos({
+      "items.proto": `syntax = "proto3";
+        package items.v1;
+        import "google/api/annotations.proto";
+        import "transcoder/v1/annotations.proto";
+        message Item {}
+        message Read { int64 item_id = 1; }
+        message Drop { int64 id = 1; int64 shelf_id = 2; }
+        service Items {
+          rpc ReadItem(Read) returns (Item) { option (google.api.http) = {get: "/items/{item_id}"}; }
+          rpc DropItem(Drop) returns (Item) {
+            option (google.api.http) = {delete: "/items/{id}"};
+            option (transcoder.v1.operation).deprecation = {
+              deprecated_at: "2020-01-01T00:00:00Z" sunset_at: "2030-01-01T00:00:00Z" successor: "/things/{id}?shelf={shelf_id}"
+            };
+          }
+        }`,
+    }),
+    "items.v1.Items",
+  );
+  const { paths } = openApiDocument(
+    { operations: operationsOf(items), docs: {}, files: filesBelow([items.file]), deprecation: {} },
+    { title: "Items", version: "1.0.0", basePath: "", requestMs: 1000 },
+  ) as never as { paths: Record<string, { delete: { description: string } }> };
+  expect(paths["/items/{itemId}"]?.delete.description).toContain("/things/{itemId}?shelf={shelfId}");
+});

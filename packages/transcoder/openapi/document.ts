@@ -146,13 +146,14 @@ function textOf(operation: Operation, { docs, deprecation }: Sources): JsonObjec
   };
 }
 
-function ending({ deprecation, method }: Operation, policy: Sources["deprecation"]): string {
+function ending(operation: Operation, policy: Sources["deprecation"]): string {
+  const { deprecation, params, method } = operation;
   if (!deprecation) return "";
   const { deprecatedAt, sunsetAt } = effectiveDates(deprecation, policy);
-  const successor = deprecation.successorTemplate.replaceAll(
-    /\{(\w+)\}/g,
-    (_, name) => `{${method.input.fields.find((field) => field.name === name)?.jsonName}}`,
-  );
+  const shown = new Map(method.input.fields.map(({ name, jsonName }) => [name, jsonName]));
+  // The path may go by the names of another operation there.
+  for (const [i, { name }] of params.entries()) shown.set(name, variablesOf(operation)[i] as string);
+  const successor = deprecation.successorTemplate.replaceAll(/\{(\w+)\}/g, (_, name) => `{${shown.get(name)}}`);
   return [
     `Deprecated since ${moment(deprecatedAt)}, with its sunset on ${moment(sunsetAt)}.`,
     policy.goneAfterSunset ? "From then on the answer is 410." : "It may be gone from then on.",

@@ -23,7 +23,7 @@ const QUOTED = /"(?:[^"\\]|\\.)*"?/g;
 export function prefersStrict(value: Value): boolean {
   if (value === undefined) return false;
   const handling = String(value)
-    .replaceAll(QUOTED, (quoted) => quoted.replaceAll(",", ""))
+    .replaceAll(QUOTED, (quoted) => quoted.replaceAll(",", "_"))
     .split(",")
     .map((preference) => /^\s*handling\s*=\s*"?(\w+)"?\s*(;|$)/i.exec(preference)?.[1]?.toLowerCase())
     .find((found) => found !== undefined);

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { operationsOf } from "../contract/operations.ts";
-import { compileProtos, serviceOf } from "../testdata/compile.ts";
+import { compileLibrary, compileProtos, serviceOf } from "../testdata/compile.ts";
 import { answerer } from "./answer.ts";
 
 const [operation] = operationsOf(
@@ -44,4 +44,24 @@ test("the name of a header means the same however a contract spells it", () => {
 test("an enum that says that it is unspecified is absent, also where it was set to that", () => {
   expect(answer({ colour: 0 }).body).toBe("{}");
   expect(answer({ colour: 1 }).body).toBe('{"colour":"red"}');
+});
+
+describe("the link to the next page", () => {
+  const [list] = operationsOf(serviceOf(compileLibrary(), "foreign.library.v1.LibraryService"));
+  if (!list) throw new Error("no operation");
+  const page = create(list.method.output, { nextPageToken: "t" } as never);
+  const linkOf = (target: string) => answerer(list, "")(page, new Headers(), target).headers.link;
+
+  test("repeats what was sent as it was sent, however it could be written too", () => {
+    const text = "a:b/c;@$,d%20e".repeat(100);
+    expect(linkOf(`/shelves/7/books?subject=${text}`)).toBe(
+      `</shelves/7/books?subject=${text}&pageToken=t>; rel="next"`,
+    );
+  });
+
+  test("ends where it says, whatever a caller sends that no URI may have", () => {
+    expect(linkOf('/shelves/7>/books?subject=a>"b&subject=<c')).toBe(
+      '</shelves/7%3E/books?subject=a%3E%22b&subject=%3Cc&pageToken=t>; rel="next"',
+    );
+  });
 });

@@ -3,7 +3,7 @@ import { type DescField, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
-import { formatQuery, type Parameters, parseQuery } from "../request/query.ts";
+import { formatQuery, parseQuery } from "../request/query.ts";
 import { scalarFromText } from "../request/scalars.ts";
 import { splitTarget } from "../request/target.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
@@ -78,17 +78,26 @@ function nextTargetOf({ query: known }: Operation, { jsonName: parameter }: Desc
   kept.delete(parameter);
   return (target: string, token: string): string => {
     const { path, query } = splitTarget(target);
-    const others = parseQuery(query).flatMap(([name, value]): Parameters => {
+    // As they were sent: encoded anew, they could be three times as long.
+    const sent = query.split("&").filter((pair) => pair !== "");
+    const others = parseQuery(query).flatMap(([name, value], i) => {
       const shown = kept.get(name);
-      return shown ? [[name, shown(value)]] : [];
+      return shown ? [shown(value, sent[i] as string)] : [];
     });
-    return `${path}?${formatQuery([...others, [parameter, token]])}`;
+    const next = `${path}?${[...others, formatQuery([[parameter, token]])].join("&")}`;
+    return next.replaceAll(NOT_IN_A_LINK, encodeURIComponent);
   };
 }
 
-const asItIs = (value: string): string => value;
+/** What no URI may have (RFC 3986, 2) and callers send all the same: a link of RFC 8288 would end with it. */
+const NOT_IN_A_LINK = /[<>"\\^`{|}]/g;
 
-function clamped({ fieldKind, scalar }: DescField): (value: string) => string {
+/** A parameter of the link to the next page, of its value and of how it was sent. */
+type LinkParameter = (value: string, sent: string) => string;
+const asItIs: LinkParameter = (_, sent) => sent;
+
+function clamped({ fieldKind, scalar, jsonName }: DescField): LinkParameter {
   const read = scalarFromText(scalar as never, true);
-  return fieldKind === "list" ? (values) => values.split(",").map(read).join(",") : (value) => String(read(value));
+  const values = (value: string) => (fieldKind === "list" ? value.split(",") : [value]);
+  return (value) => formatQuery([[jsonName, values(value).map(read).join(",")]]);
 }

@@ -49,7 +49,7 @@ function compileMessage(desc: DescMessage): Write {
   return writer as Write;
 }
 
-/** Fields without presence are always shown. An enum that says "unspecified" never is: it has no name. */
+/** Fields without presence are always shown. An enum that says "unspecified" never is: it has no name, and in a list or map it fails the answer. */
 function isPresent(message: Message, field: DescField): boolean {
   if (field.fieldKind === "list" || field.fieldKind === "map") return true;
   const mayBeAbsent = field.presence !== FeatureSet_FieldPresence.IMPLICIT || field.oneof;

@@ -31,13 +31,14 @@ export function maskOf(schema: DescMessage, request: Message): Masked | undefine
 
 /**
  * Whether a violation is in a field of the resource that the mask leaves alone, or in a oneof of such fields. Or of a rule
- * for the resource as a whole, which looks at fields that an update need not have: it is for whoever holds the record.
+ * for the resource as a whole, where the mask does not name all of it: whoever holds the record knows the rest.
  */
 export function masksOut({ resource, paths }: Masked): (violation: Violation) => boolean {
   const named = new Set(paths);
-  return ({ field: [outer, inner], rule }) => {
+  const isPartial = [...settableFields(resource.message).keys()].some((name) => !named.has(name));
+  return ({ field: [outer, inner], ruleId }) => {
     if (outer !== resource) return false;
-    if (inner === undefined) return rule.length === 0;
+    if (inner === undefined) return isPartial && ruleId !== "required";
     if (inner.kind === "oneof") return !inner.fields.some(({ name }) => named.has(name));
     return inner.kind === "field" && !named.has(inner.name);
   };

@@ -62,7 +62,10 @@ describe("an update mask", () => {
         };
         oneof home { option (buf.validate.oneof).required = true; string kennel = 2; string house = 3; }
       }
-      message UpdateRequest { Pet pet = 1 [(buf.validate.field).required = true]; google.protobuf.FieldMask update_mask = 2; }
+      message UpdateRequest { Pet pet = 1 [
+        (buf.validate.field).required = true,
+        (buf.validate.field).cel = { id: "pet.short" message: "must be short" expression: "size(this.name) < 20" }
+      ]; google.protobuf.FieldMask update_mask = 2; }
       message ReadRequest { Pet like = 1; google.protobuf.FieldMask read_mask = 2; }`,
   });
   const [UpdateRequest, ReadRequest] = ["acme.UpdateRequest", "acme.ReadRequest"].map(
@@ -84,6 +87,18 @@ describe("an update mask", () => {
     expect(problems(UpdateRequest, { pet })).toEqual(["must not be called by its house"]);
     expect(problems(UpdateRequest, { pet, updateMask: { paths: ["name"] } })).toEqual([]);
     expect(problems(UpdateRequest, { updateMask: { paths: ["name"] } })).toEqual(["value is required"]);
+    const long = { ...pet, name: "a name of many letters" };
+    expect(problems(UpdateRequest, { pet: long })).toEqual(["must be short"]);
+    expect(problems(UpdateRequest, { pet: long, updateMask: { paths: ["house"] } })).toEqual([]);
+  });
+
+  test("that names all fields leaves nothing to others", async () => {
+    await prepareValidation([UpdateRequest]);
+    const updateMask = { paths: ["name", "kennel", "house"] };
+    const pet = { name: "Tara", home: { case: "house", value: "Tara" } };
+    expect(problems(UpdateRequest, { pet, updateMask })).toContain("must not be called by its house");
+    const long = { ...pet, name: "a name of many letters" };
+    expect(problems(UpdateRequest, { pet: long, updateMask })).toContain("must be short");
   });
 
   test("is the field update_mask: what else names fields is no concern of the rules", async () => {
