@@ -2,7 +2,7 @@
 import { heard } from "../../packages/client/heard.ts";
 import type { Kind } from "../records/changes.ts";
 import type { Told } from "./events.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, Unreached } from "./refusal.ts";
 import { kinds as allKinds, type LiveState } from "./state.ts";
 
 export interface FollowOptions {
@@ -95,8 +95,8 @@ export function createFollowing(options: FollowOptions): Following {
             show("refused");
             return refuse(thrown);
           }
-          pauseMs = thrown.retryAfterMs;
         }
+        if (thrown instanceof Refusal || thrown instanceof Unreached) pauseMs = thrown.retryAfterMs;
       }
       if (signal.aborted) return;
       failures++;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Refusal, refusalOf } from "./refusal.ts";
+import { Refusal, refusalOf, Unreached } from "./refusal.ts";
 
 test("an Error record of the petstore is a refusal, with how long to wait and what is not for the caller", async () => {
   const body = JSON.stringify({ code: "PERMISSION_DENIED", message: "not these" });
@@ -16,5 +16,14 @@ test("an Error record of the petstore is a refusal, with how long to wait and wh
 
 test.each(["<h1>502 Bad Gateway</h1>", "", "null", '{"message":"no upstream"}'])(
   "what a proxy answers that reaches no petstore is none: %s",
-  async (body) => expect(await refusalOf(new Response(body, { status: 502 }))).not.toBeInstanceOf(Refusal),
+  async (body) => {
+    const answer = (headers = {}) => refusalOf(new Response(body, { status: 502, headers }));
+    expect(await answer()).toBeInstanceOf(Unreached);
+    expect(await answer({ "retry-after": "120" })).toMatchObject({ retryAfterMs: 120_000 });
+  },
 );
+
+test.each(["Infinity", "99999999999"])("nobody waits for as long as %s seconds", async (retryAfter) => {
+  const answer = new Response("", { status: 503, headers: { "retry-after": retryAfter } });
+  expect(await refusalOf(answer)).toMatchObject({ retryAfterMs: 600_000 });
+});

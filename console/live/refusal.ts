@@ -17,14 +17,26 @@ export class Refusal extends Error {
   }
 }
 
-/** An Error that is no Refusal for an answer that is none of the petstore's, such as that of a proxy that does not reach it. */
-export async function refusalOf(response: Response): Promise<Error> {
+/** Somebody else answered, such as a proxy that does not reach the petstore. */
+export class Unreached extends Error {
+  /** How long it asks to wait. */
+  readonly retryAfterMs: number;
+  constructor(status: number, retryAfterMs: number) {
+    super(`no petstore answers: ${status}`);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Longer nobody who looks at the page is kept waiting. */
+const MAX_RETRY_AFTER_S = 600;
+
+export async function refusalOf(response: Response): Promise<Refusal | Unreached> {
   const record = (await response.json().catch(() => ({}))) as {
     readonly code?: string;
     readonly message?: string;
   } | null;
-  if (typeof record?.code !== "string") return new Error(`no petstore answers: ${response.status}`);
-  const retryAfterMs = (Number(response.headers.get("retry-after")) || 0) * 1_000;
+  const retryAfterMs = Math.min(Number(response.headers.get("retry-after")) || 0, MAX_RETRY_AFTER_S) * 1_000;
+  if (typeof record?.code !== "string") return new Unreached(response.status, retryAfterMs);
   // RFC 6750, 3: the scope that is missing.
   const [, scope] = / scope="([^"]*)"/.exec(response.headers.get("www-authenticate") ?? "") ?? [];
   const missing = kinds.find((kind) => readScopes[kind] === scope);
