@@ -1,6 +1,7 @@
 /**
  * Counts the requests of both endpoints together and refuses what is beyond a caller's rate: an RPC or operation as soon as
- * it is known who calls, a path that there is not at once. What is open to all, such as health, is counted, never refused.
+ * it is known who calls, a path that there is not at once. To ask for what is open to all, such as health, is
+ * counted, never refused.
  */
 import type { IncomingMessage } from "node:http";
 import { ANONYMOUS, callerName, type Principal } from "@petstore/rpc/call";
