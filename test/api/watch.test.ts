@@ -1,12 +1,13 @@
 /** Changes as the petstore's processes tell them at their ports, through their ends and from one replica to another. */
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { EventType } from "#proto/petstore/common/v1/watch_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { brief, watching } from "../../services/resource/fixtures/watching.ts";
+import { openGrpc } from "../harness/grpc.ts";
 import type { Which } from "../harness/instances.ts";
 import { mongodbMissing } from "../harness/mongodb.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
@@ -23,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => petstore?.stop());
 
 const protocols: Record<string, (baseUrl: string) => Transport> = {
-  gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
+  gRPC: (baseUrl) => openGrpc(baseUrl).transport,
   "gRPC-Web over HTTP/2": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" }),
   "gRPC-Web over HTTP/1.1": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
   "Connect over HTTP/2": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" }),
@@ -112,7 +113,7 @@ test("every service tells its part of what one order does", { timeout }, async (
 /** Reads on from a token, and gives back what the names were. */
 const namesFrom = (at: Petstore, resumeToken: string, categoryId: bigint, count: number, which: Which = "category") =>
   during(async (signal) => {
-    const categories = createClient(CategoryService, createGrpcTransport({ baseUrl: at.url(which) }));
+    const categories = createClient(CategoryService, openGrpc(at.url(which)).transport);
     const changes = watching(categories.watchCategories({ resumeToken, categoryId: [categoryId] }, { signal }));
     return (await changes.events(count)).map(({ category }) => category?.name);
   });
@@ -121,7 +122,7 @@ const rename = (at: Shop, categoryId: bigint, name: string) =>
 
 test("a process that stops ends its streams with a place to go on from", { timeout }, async () => {
   const { id } = await shop.category();
-  const categories = createClient(CategoryService, createGrpcTransport({ baseUrl: petstore.url("category") }));
+  const categories = createClient(CategoryService, openGrpc(petstore.url("category")).transport);
   const changes = watching(categories.watchCategories({ categoryId: [id] }));
   await changes.first();
   await rename(shop, id, "a");
@@ -136,7 +137,7 @@ test("a process that stops ends its streams with a place to go on from", { timeo
 
 test("nothing is missed when a process is killed and started again", { timeout }, async () => {
   const { id } = await shop.category();
-  const categories = createClient(CategoryService, createGrpcTransport({ baseUrl: petstore.url("category") }));
+  const categories = createClient(CategoryService, openGrpc(petstore.url("category")).transport);
   const changes = watching(categories.watchCategories({ categoryId: [id] }));
   const { resumeToken } = await changes.first();
   for (const name of ["a", "b"]) await rename(shop, id, name);
@@ -155,7 +156,7 @@ test.skipIf(mongodbMissing)("another replica goes on from a token", { timeout },
   const two = openShop(both);
   const { id } = await two.category();
   const { resumeToken } = await during(async (signal) => {
-    const categories = createClient(CategoryService, createGrpcTransport({ baseUrl: both.url("category-1") }));
+    const categories = createClient(CategoryService, openGrpc(both.url("category-1")).transport);
     return watching(categories.watchCategories({}, { signal })).first();
   });
   for (const name of ["a", "b", "c"]) await rename(two, id, name);

@@ -7,11 +7,12 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { violationsIn } from "../checker/events.ts";
 import { writeOf } from "../checker/state.ts";
 import { eventually } from "../harness/eventually.ts";
+import { openGrpc } from "../harness/grpc.ts";
 import { type Launched, launch, procMissing } from "../harness/launched.ts";
 import { mongodbMissing, openPlace } from "../harness/mongodb.ts";
 import { watchWrites } from "../harness/mongodb-writes.ts";
@@ -83,7 +84,7 @@ function createPace() {
 async function startWatching(petstore: Launched): Promise<readonly Watcher[]> {
   const throughGateways = createConnectTransport({ baseUrl: petstore.http, httpVersion: "1.1" });
   const watchers = (["pet", "order"] as const).flatMap((kind) => {
-    const replicas = petstore.urls(kind).map((baseUrl) => createGrpcTransport({ baseUrl }));
+    const replicas = petstore.urls(kind).map((baseUrl) => openGrpc(baseUrl).transport);
     const inTurn = () => {
       const [next = throughGateways] = replicas.splice(0, 1);
       replicas.push(next);

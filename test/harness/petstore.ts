@@ -10,9 +10,10 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Command, Report } from "@petstore/runtime/lifecycle";
 import type { ProcessName, ServiceName } from "../../config.ts";
+import { openGrpc } from "./grpc.ts";
 import { addresses, freePorts, type Instance, instancesOf, inTurn, select, urlOf, type Which } from "./instances.ts";
 import { openPlace } from "./mongodb.ts";
 
@@ -131,10 +132,9 @@ function petstore(
     return known;
   };
   function grpc(instance: Instance): Transport {
-    const baseUrl = urlOf(instance);
-    const sessionManager = new Http2SessionManager(baseUrl);
-    stack.defer(() => sessionManager.abort());
-    return createGrpcTransport({ baseUrl, sessionManager });
+    const { transport, close } = openGrpc(urlOf(instance));
+    stack.defer(close);
+    return transport;
   }
   const gateways = select(instances, "gateway").map((gateway) => urlOf(gateway));
   const gateway = inTurn(gateways);

@@ -9,9 +9,9 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import type { ServiceName } from "../../config.ts";
+import { type Grpc, openGrpc } from "../harness/grpc.ts";
 import { performOverHttp } from "./http.ts";
 import type { Operation } from "./operations.ts";
 import { type Outcome, perform } from "./perform.ts";
@@ -223,13 +223,13 @@ export const isUnavailable = (error: unknown) => {
 
 /** @connectrpc/connect-node, and the same policy over it, for it has none of its own. */
 export function connectNode(petstore: Petstore): Door {
-  const sessions: Http2SessionManager[] = [];
+  const open: Grpc[] = [];
   let retries = 0;
   const transportTo = (service: ServiceName): Transport => {
     const replicas = petstore.urls(service).map((baseUrl) => {
-      const sessionManager = new Http2SessionManager(baseUrl);
-      sessions.push(sessionManager);
-      return createGrpcTransport({ baseUrl, sessionManager, defaultTimeoutMs: LATE_MS });
+      const grpc = openGrpc(baseUrl, { defaultTimeoutMs: LATE_MS });
+      open.push(grpc);
+      return grpc.transport;
     });
     let calls = 0;
     return {
@@ -254,7 +254,7 @@ export function connectNode(petstore: Petstore): Door {
     connected: async () => {}, // it tries at once
     retries: () => retries,
     close: () => {
-      for (const session of sessions) session.abort();
+      for (const { close } of open) close();
     },
   };
 }
