@@ -323,3 +323,20 @@ test.each([
     expect(await text(socket)).toContain(`${size} `);
   }
 });
+
+test.each([
+  ["is answered", (response: ServerResponse) => void response.end("done"), /^HTTP\/1\.1 200 OK.*\r\n\r\ndone$/s],
+  ["has begun to be answered", (response: ServerResponse) => void response.write("be"), /^HTTP\/1\.1 200 OK.*be\r\n$/s],
+])("a request that %s before its content has come is not answered twice", async (_, answer, all) => {
+  const { server, open } = await started((request, response) => {
+    request.resume();
+    answer(response);
+  });
+  const failed = once(server, "clientError");
+  const socket = open();
+  socket.write("POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n");
+  const [first] = (await once(socket, "data")) as [Buffer];
+  socket.write("what is no chunk\r\n");
+  await failed;
+  expect(`${first}${await text(socket)}`).toMatch(all);
+});

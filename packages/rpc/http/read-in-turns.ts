@@ -139,6 +139,9 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
 
   const queue = () => turns(caller, step);
   const isOver = () => socket.destroyed || socket.writableEnded;
+  /** Before its content has come. The client would take a second answer for that of its next request, or for a part of the first. */
+  const isNewestAnswered = () =>
+    newest?.complete === false && (unanswered.find(({ request }) => request === newest)?.response.headersSent ?? true);
   const isAnyComplete = () => unanswered.some(({ request }) => request.complete);
 
   function step(): void {
@@ -182,7 +185,8 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
   function refuseInTurn(): void {
     if (!refuse || isRefused || isAnyComplete()) return;
     isRefused = true;
-    refuse();
+    if (isNewestAnswered()) socket.end(() => socket.destroy());
+    else refuse();
   }
 
   function begin(exchange: Exchange): void {
