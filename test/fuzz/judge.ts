@@ -59,11 +59,11 @@ export function judgeHttp({ status, headers, body }: HttpAnswer, process: string
 }
 
 /** Connect packs an answer as its request was, where that says nothing else. */
-function unpacked(encoding: string | undefined, body: Buffer): Buffer {
+export function unpacked(encoding: string | undefined, body: Buffer): Buffer {
   try {
     return encoding === "br" ? brotliDecompressSync(body) : encoding === "gzip" ? gunzipSync(body) : body;
   } catch {
-    throw new Find(`the body of an error is not ${encoding}`, body.toString("latin1").slice(0, 500));
+    throw new Find(`what should be ${encoding} is not`, body.toString("latin1").slice(0, 500));
   }
 }
 

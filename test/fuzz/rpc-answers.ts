@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { codeName } from "../api/cases/case.ts";
 import { expectThat } from "./find.ts";
 import type { HttpAnswer } from "./http1-answers.ts";
-import { judgeHttp, judgeRpcError, judgeText, leavesInDoubt } from "./judge.ts";
+import { judgeHttp, judgeRpcError, judgeText, leavesInDoubt, unpacked } from "./judge.ts";
 
 interface Asked {
   readonly process: string;
@@ -23,7 +23,8 @@ export function judgeRpc(answer: HttpAnswer, { process, sent, isCut }: Asked): s
   const body = type.startsWith("application/grpc-web-text")
     ? Buffer.from(answer.body.toString(), "base64")
     : answer.body;
-  const end = endOf(body, isCut);
+  const encoding = answer.headers.get(isGrpcWeb ? "grpc-encoding" : "connect-content-encoding");
+  const end = endOf(body, encoding, isCut);
   const isReadable = process === "gateway";
   if (type.startsWith("application/connect+")) {
     if (end === undefined) return undefined;
@@ -46,8 +47,15 @@ export function judgeRpc(answer: HttpAnswer, { process, sent, isCut }: Asked): s
   return code;
 }
 
-/** Messages of gRPC and their like follow a byte of flags and four of their length. Gives the one that ends a stream. */
-function endOf(body: Buffer, isCut: boolean): Buffer | undefined {
+/** Flags of a message, of gRPC-Web and of Connect. */
+const END_OF_STREAM = 0x80 | 0x02;
+const COMPRESSED = 0x01;
+
+/**
+ * Messages of gRPC and their like follow a byte of flags and four of their length. Gives the one that ends a stream, which may
+ * be compressed like any other (gRPC-Web: "10000001b: a compressed trailer").
+ */
+function endOf(body: Buffer, encoding: string | undefined, isCut: boolean): Buffer | undefined {
   let end: Buffer | undefined;
   let at = 0;
   while (at + 5 <= body.length) {
@@ -55,7 +63,8 @@ function endOf(body: Buffer, isCut: boolean): Buffer | undefined {
     const next = at + 5 + body.readUInt32BE(at + 1);
     if (next > body.length) break;
     expectThat(end === undefined, "an answer goes on behind the end of its stream");
-    if ((flags & 0x82) !== 0) end = body.subarray(at + 5, next);
+    const message = body.subarray(at + 5, next);
+    if ((flags & END_OF_STREAM) !== 0) end = (flags & COMPRESSED) !== 0 ? unpacked(encoding, message) : message;
     at = next;
   }
   expectThat(at === body.length || isCut, "the last message of an answer is not complete");
