@@ -20,15 +20,15 @@ const trial = (attack: string, file: string, test: string): Trial => ({ attack, 
 
 export const protections = {
   credentials: {
-    protection: "Callers show an API key or an access token, of which only hashes and public keys are kept",
+    protection: "Callers show an API key or an access token; the petstore stores only hashes and public keys",
     trials: [
       trial(
-        "no credential, a bad or expired one, at every RPC over every protocol",
+        "no credential, an invalid or an expired one, at every RPC over every protocol",
         "test/api/access-matrix.test.ts",
         "at the service",
       ),
       trial(
-        "the same at every operation, and at every RPC past the gateway",
+        "the same at every operation, and at every RPC that bypasses the gateway",
         "test/api/access-matrix.test.ts",
         "through the gateway",
       ),
@@ -58,38 +58,42 @@ export const protections = {
         "$name ends its stream, and those at the services",
       ),
       trial(
-        "the same past the gateway",
+        "the same, bypassing the gateway",
         "packages/rpc/server/credential-end.test.ts",
         "$name ends its stream, and what is done for it",
       ),
     ],
   },
   guesses: {
-    protection: "Guesses of credentials are bounded for each address",
+    protection: "Guesses of credentials are limited for each address",
     trials: [
       trial(
-        "many credentials that are not valid",
+        "many invalid credentials",
         "gateway/auth.test.ts",
         "an address may show credentials that are not valid 20 times a minute, at both endpoints together",
       ),
     ],
   },
   scopes: {
-    protection: "Each RPC needs the scope that its contract names, and without one nobody may call it",
+    protection: "Each RPC needs the scope that its contract names; an RPC without one can't be called from outside",
     trials: [
       trial(
         "a credential with another scope, at every RPC and operation",
         "test/api/access-matrix.test.ts",
         "through the gateway",
       ),
-      trial("a credential with another scope, past the gateway", "test/api/access-matrix.test.ts", "at the service"),
+      trial(
+        "a credential with another scope, bypassing the gateway",
+        "test/api/access-matrix.test.ts",
+        "at the service",
+      ),
       trial(
         "an RPC that names no scope",
         "packages/rpc/auth/authentication.test.ts",
         "what the contract says nothing of, nobody may call, and what is internal neither",
       ),
       trial(
-        "asking what exists without the right to",
+        "finding out what exists without permission",
         "test/api/access-matrix.test.ts",
         "route, method and sizes go before credentials, all else behind them",
       ),
@@ -97,7 +101,7 @@ export const protections = {
   },
   internal: {
     protection:
-      "Internal RPCs take nothing but the secret or a certificate of the petstore's own processes, and only these can speak for a caller",
+      "Internal RPCs accept only the secret or a certificate of the petstore's own processes, and only these can act on behalf of a caller",
     trials: [
       trial(
         "calling internal RPCs",
@@ -111,14 +115,14 @@ export const protections = {
         "headers that only the petstore may set are its own",
       ),
       trial(
-        "the same at a service, with a secret that is guessed",
+        "the same at a service, with a guessed secret",
         "test/attacks/hostile-input.test.ts",
         "headers that only the petstore's processes may set are not believed",
       ),
     ],
   },
   callers: {
-    protection: "What belongs to a caller is out of the reach of others",
+    protection: "A caller's data is out of reach of other callers",
     trials: [
       trial(
         "the idempotency key of somebody else",
@@ -128,7 +132,7 @@ export const protections = {
     ],
   },
   rates: {
-    protection: "Rates for each caller, counted for HTTP and RPC together",
+    protection: "Rate limits for each caller, counted for HTTP and RPC together",
     trials: [
       trial(
         "more requests than allowed",
@@ -156,17 +160,17 @@ export const protections = {
     protection: "A process admits what it can finish in time, and refuses the rest early, lists first",
     trials: [
       trial(
-        "ten times what it can bear",
+        "ten times the load that it can handle",
         "packages/rpc/admission/simulation.test.ts",
         "at ten times what it can bear it answers as much, and nobody waits for three times as long",
       ),
       trial(
-        "lists without end, while others place orders",
+        "endless requests for lists, while others place orders",
         "packages/rpc/admission/simulation.test.ts",
         "orders are placed and completed as if nothing were, while lists come at ten times the peak",
       ),
       trial(
-        "requests that leave no time, so that those of others count as slow",
+        "requests with no time left, to make the requests of others count as slow",
         "packages/rpc/admission/admission.test.ts",
         "what callers leave a call says nothing of what it takes",
       ),
@@ -178,7 +182,8 @@ export const protections = {
     ],
   },
   tls: {
-    protection: "TLS 1.2 or newer where a certificate is configured, and certificates between own processes",
+    protection:
+      "TLS 1.2 or newer if a certificate is configured, and certificates between the petstore's own processes",
     trials: [
       trial(
         "an older version",
@@ -186,12 +191,12 @@ export const protections = {
         "takes TLS 1.2 and 1.3, and nothing older, even where Node would",
       ),
       trial(
-        "handshakes that stop, break off or are none",
+        "handshakes that stall, break off or are no handshakes",
         "packages/rpc/http/handshakes.test.ts",
         "those who don't get that far",
       ),
       trial(
-        "many handshakes of one address",
+        "many handshakes from one address",
         "packages/rpc/http/handshakes.test.ts",
         "wait for their turn, one connection of an address after the other",
       ),
@@ -210,7 +215,11 @@ export const protections = {
         "test/attacks/hostile-input.test.ts",
         "very deep nesting",
       ),
-      trial("a message that unpacks to 64 MiB", "test/attacks/hostile-input.test.ts", "gRPC frames, at the service"),
+      trial(
+        "a message that decompresses to 64 MiB",
+        "test/attacks/hostile-input.test.ts",
+        "gRPC frames, at the service",
+      ),
       trial("a frame that promises 4 GiB", "test/attacks/hostile-input.test.ts", "that promise 4 GiB"),
       trial("targets and headers that are too long", "gateway/http.test.ts", "413, 414 and 431"),
       trial(
@@ -222,7 +231,7 @@ export const protections = {
     ],
   },
   connections: {
-    protection: "Connections are bounded, in all and for each address",
+    protection: "Connections are limited, in all and for each address",
     trials: [
       trial(
         "thousands of connections",
@@ -234,23 +243,20 @@ export const protections = {
         "packages/rpc/http/connections.test.ts",
         "one address leaves the others alone",
       ),
-      trial(
-        "as many addresses as an IPv6 network has",
-        "packages/rpc/http/connections.test.ts",
-        "of IPv6 counts by network",
-      ),
+      trial("all addresses of an IPv6 network", "packages/rpc/http/connections.test.ts", "of IPv6 counts by network"),
     ],
   },
   streams: {
-    protection: "Streams have bounds of their own, in all and for each caller, and take nothing of what is for others",
+    protection:
+      "Streams have limits of their own, in all and for each caller, and do not count towards the limits of other requests",
     trials: [
       trial(
-        "watches of health from one address that leave none to others",
+        "watches of health from one address, to leave none for others",
         "packages/rpc/server/open-streams.test.ts",
         "of what watches health one network has a quarter, and its streams of other kinds are counted by themselves",
       ),
       trial(
-        "streams without end",
+        "an endless number of streams",
         "packages/rpc/server/open-streams.test.ts",
         "one stream too many is refused with its reason, until another has ended",
       ),
@@ -270,14 +276,14 @@ export const protections = {
         "what was kept for readers that have gone is free for others",
       ),
       trial(
-        "readers that are cut off without a word",
+        "readers that disappear without closing the connection",
         "packages/rpc/server/long-streams.test.ts",
         "a client of HTTP/2 that does not say any more that it is there is given up, with all that was done for it",
       ),
     ],
   },
   memory: {
-    protection: "Open requests and answers that nobody takes have one bounded share of memory",
+    protection: "Open requests and unread answers have a bounded share of memory",
     trials: [
       trial(
         "requests that never end",
@@ -290,21 +296,21 @@ export const protections = {
         "behind windows that are never opened are bounded in all",
       ),
       trial(
-        "many connections, each with a little",
+        "many connections, each with a little data",
         "packages/rpc/http/request-memory.test.ts",
         "an address may hold as much as it leaves free, over however many connections, and an even part in any case",
       ),
     ],
   },
   turns: {
-    protection: "Callers take turns, so that who sends much waits for itself",
+    protection: "Callers take turns, so a caller that sends much delays only itself",
     trials: [
       trial(
         "many pipelined requests",
         "packages/rpc/http/read-in-turns.test.ts",
         "of many pipelined requests few are read while the first runs; each is answered, in order",
       ),
-      trial("many connections of one address", "packages/rpc/http/read-in-turns.test.ts", "addresses take turns"),
+      trial("many connections from one address", "packages/rpc/http/read-in-turns.test.ts", "addresses take turns"),
       trial(
         "thousands of frames in one packet",
         "packages/rpc/http/floods.test.ts",
@@ -313,11 +319,11 @@ export const protections = {
     ],
   },
   http2: {
-    protection: "Floods of HTTP/2 end the connection",
+    protection: "Floods of HTTP/2 frames end the connection",
     trials: [
       trial("rapid reset (CVE-2023-44487)", "packages/rpc/http/floods.test.ts", "rapid reset"),
       trial(
-        "CONTINUATION without end (CVE-2024-27316)",
+        "endless CONTINUATION frames (CVE-2024-27316)",
         "packages/rpc/http/floods.test.ts",
         "CONTINUATION closes the connection",
       ),
@@ -329,7 +335,7 @@ export const protections = {
     ],
   },
   slow: {
-    protection: "What is slow or silent is given up in time",
+    protection: "Slow or silent connections and requests are ended in time",
     trials: [
       trial("headers and bodies that never end", "test/attacks/hostile-input.test.ts", "requests that don't arrive"),
       trial(
@@ -338,14 +344,14 @@ export const protections = {
         "an HTTP/2 request that never ends is reset, its neighbours live",
       ),
       trial(
-        "an answer of which nothing is taken",
+        "an answer that the client does not read",
         "packages/rpc/http/connections.test.ts",
         "are given up, with their connection, when nothing is taken for a time",
       ),
     ],
   },
   broken: {
-    protection: "No request ends a process, wherever it breaks off",
+    protection: "No broken-off request ends a process",
     trials: [
       trial(
         "breaking off after every byte",
@@ -365,7 +371,7 @@ export const protections = {
     ],
   },
   linear: {
-    protection: "What reads text takes time in proportion to it",
+    protection: "Parsing takes time in proportion to the text",
     trials: [
       trial(
         "regular expressions that backtrack",
@@ -373,22 +379,22 @@ export const protections = {
         "none of the sources' backtracks for more than linear time",
       ),
       trial(
-        "long texts for every reader",
+        "long texts for every parser",
         "test/attacks/linear-time.test.ts",
         "%s: the steps grow no faster than the text",
       ),
     ],
   },
   input: {
-    protection: "Input is read strictly: one meaning for each text, no coercion, nothing but the contract's members",
+    protection: "Input is read strictly: one meaning for each text, no coercion, only the contract's members",
     trials: [
       trial(
-        "__proto__, operators of a database, numbers that are texts",
+        "__proto__, database operators, numbers as strings",
         "test/attacks/hostile-input.test.ts",
         "__proto__ and its like pollute nothing",
       ),
       trial(
-        "quotes, paths up and line breaks in targets and queries",
+        "quotes, path traversal and line breaks in targets and queries",
         "test/attacks/hostile-input.test.ts",
         "injection",
       ),
@@ -399,17 +405,17 @@ export const protections = {
       ),
       trial("two spellings of a path", "gateway/http.test.ts", "404 for %s, whatever the method"),
       trial(
-        "members that only answers have",
+        "members that belong only to answers",
         "test/api/cases/bodies.ts",
         "strict: what only answers have is not looked at",
       ),
     ],
   },
   rebinding: {
-    protection: "On loopback only the names of loopback are answered",
+    protection: "On loopback, processes accept only loopback names as Host",
     trials: [
       trial(
-        "a page that lets its name point at 127.0.0.1 (DNS rebinding), at every port",
+        "a page that points its own name at 127.0.0.1 (DNS rebinding), at every port",
         "test/attacks/dns-rebinding.test.ts",
         "%s answers to the names of loopback alone",
       ),
@@ -427,16 +433,16 @@ export const protections = {
   },
   browsers: {
     protection:
-      "Pages of other origins may call only where they are named; answers are what they say they are; no cookies",
+      "Pages of other origins may call only if they are configured; answers have the right content type; no cookies",
     trials: [
       trial("a page of another origin", "gateway/cors.test.ts", "may not call from others"),
       trial(
-        "an answer that is taken for a script, and cookies",
+        "an answer that is interpreted as a script, and cookies",
         "gateway/allowed-hosts.test.ts",
         "is answered as what it says it is, without a cookie",
       ),
       trial(
-        "a script in the page of the documentation",
+        "a script in the documentation page",
         "gateway/docs.test.ts",
         "the browser is told to load nothing from elsewhere",
       ),
@@ -444,7 +450,7 @@ export const protections = {
   },
   console: {
     protection:
-      "The console runs files of its own address and nothing else, shows what it was told as text, and keeps the credential in its tab until somebody signs out",
+      "The console runs only files from its own address, shows data as text, and keeps the credential in its tab until somebody signs out",
     trials: [
       trial("a record whose name is a script", "test/console/console.test.ts", "a name that looks like HTML is text"),
       trial(
@@ -453,17 +459,17 @@ export const protections = {
         "the browser is told to run and load nothing from elsewhere, and nothing that stands in the page",
       ),
       trial(
-        "the page by a name that was rebound, its files taken for something else, cookies",
+        "the page under a rebound name, its files interpreted as another type, cookies",
         "gateway/allowed-hosts.test.ts",
         "a file of the console",
       ),
       trial(
-        "looking for the credential in the page, its address, its requests, cookies, what outlives the tab, and logs",
+        "looking for the credential in the page, its address, its requests, cookies, storage that outlives the tab, and logs",
         "test/console/sign-in.test.ts",
         "asks who calls, keeps the key for the tab alone, and shows it nowhere",
       ),
       trial(
-        "signing in where somebody else was, and looking for what they saw and wrote",
+        "signing in after another user, and looking for what that user saw and wrote",
         "test/console/sign-in.test.ts",
         "what a caller was shown, and had begun, is gone with the caller",
       ),
@@ -475,7 +481,7 @@ export const protections = {
     ],
   },
   errors: {
-    protection: "Errors tell nothing of the inside",
+    protection: "Errors reveal nothing of the implementation",
     trials: [
       trial(
         "a fault in a handler",
@@ -490,16 +496,16 @@ export const protections = {
     ],
   },
   secrets: {
-    protection: "Secrets reach no log, answer, argument list or file, in whatever form",
+    protection: "Secrets appear in no log, answer, argument list or file, in any form",
     trials: [
       trial(
-        "credentials in every place, refused in every way",
+        "credentials in every place of a request, refused in every way",
         "test/attacks/secrets.test.ts",
         "wrote none of it: in logs, answers, argument lists, data",
       ),
-      trial("settings that are wrong", "test/attacks/secrets.test.ts", "%s is told without it"),
+      trial("wrong settings", "test/attacks/secrets.test.ts", "%s is told without it"),
       trial(
-        "a certificate whose key is exchanged for a broken one",
+        "a certificate whose key is replaced by a broken one",
         "test/attacks/secrets.test.ts",
         "a port with TLS tells nothing of its key",
       ),
@@ -513,7 +519,7 @@ export const protections = {
   },
   start: {
     protection:
-      "What is not safe is not started: no process listens beyond loopback and asks nobody, unless told so in so many words",
+      "Unsafe configurations don't start: no process listens beyond loopback without requiring credentials, unless it is explicitly told to",
     trials: [
       trial(
         "an operator's mistake",
@@ -521,30 +527,30 @@ export const protections = {
         "listening beyond loopback without credentials has to be asked for in so many words",
       ),
       trial(
-        "a socket that somebody else bound to all addresses",
+        "an inherited socket that is bound to all addresses",
         "gateway/main.process.test.ts",
         "LISTEN_FDS: a socket that other machines reach is refused where nobody is asked who calls",
       ),
     ],
   },
   issuer: {
-    protection: "The issuer of tokens is asked seldom, for little, and at the configured address alone",
+    protection: "Requests to the issuer of tokens are rare, small, and only to the configured address",
     trials: [
       trial(
-        "tokens that make up keys",
+        "tokens with invented keys",
         "packages/rpc/auth/tokens.test.ts",
         "tokens with keys that are made up make the issuer be asked once a minute, however many come",
       ),
       trial(
-        "a key that was taken back, after nobody came for long",
+        "a key that the issuer withdrew while no token came for long",
         "packages/rpc/auth/tokens.test.ts",
         "after a long rest nobody is let in by keys that nobody has asked for since",
       ),
     ],
   },
   links: {
-    protection: "Calls between processes are bounded, and their answers are judged like strangers' input",
-    trials: [trial("a process that says what no link says", "packages/rpc/link/lies.test.ts", "")],
+    protection: "Calls between processes are bounded, and their answers are validated like external input",
+    trials: [trial("a process that breaks the protocol of a link", "packages/rpc/link/lies.test.ts", "")],
   },
   documents: {
     protection: "A stored document that can't be read harms only itself",
@@ -558,12 +564,12 @@ export const protections = {
   },
   business: {
     protection: "Nothing is sold twice, and one pet has at most 1,000 open orders",
-    trials: [trial("orders without end", "test/api/error-catalogue.test.ts", "TOO_MANY_OPEN_ORDERS")],
+    trials: [trial("endless orders", "test/api/error-catalogue.test.ts", "TOO_MANY_OPEN_ORDERS")],
   },
   containers: {
-    protection: "Containers and their users in MongoDB have no rights but those that they need",
+    protection: "Containers and their users in MongoDB have only the rights that they need",
     trials: [
-      trial("a container that was taken over", "test/project/containers.test.ts", "%s can do no more than it needs to"),
+      trial("a compromised container", "test/project/containers.test.ts", "%s can do no more than it needs to"),
       trial("its secrets", "test/project/containers.test.ts", "each can read the secrets that it needs and no others"),
       trial(
         "its user in MongoDB",
