@@ -52,7 +52,7 @@ export function overloadChart(results: OverloadResults): string {
     ...answers.svg,
     level(answers.y(peak), "peak"),
     ...delays.svg,
-    level(delays.y(3 * calm), "three times the calm one"),
+    level(delays.y(3 * calm), "three times that at half the peak"),
   ];
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">\n` +

@@ -12,12 +12,13 @@ export function overloadReport(results: OverloadResults): string {
   const title = workloads.find(({ name }) => name === workload)?.title ?? "";
   const lines = [
     `${at.slice(0, 10)}: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, Node ${machine.node}, MongoDB ${machine.mongod}. ` +
-      `\`${workload}\` (${title}), ${count(settings.pets)} pets, ${settings.seconds} s at each rate. The peak, ${count(peak)} answers a second, is what ` +
-      `50 callers get who wait for their answers. Beside it, then too, ${ordersPerSecond} orders a second are placed, each completed at once.`,
+      `\`${workload}\` (${title}), ${count(settings.pets)} pets, ${settings.seconds} s at each rate. The peak is the rate of 50 callers ` +
+      `who each wait for their answer: ${count(peak)} answers a second. At all rates, ${ordersPerSecond} orders a second are placed as well, and each is completed at once.`,
     "",
-    "Requests come at random moments, whatever became of those before, from a process of its own that goes before all others but the gateway; " +
-      `delays count from when a request was due. It opened ${connections} connections. Generator, petstore and MongoDB share the cores, and the gateway goes before services ` +
-      "and MongoDB where the bench is run as root: what the generator takes at ten times the peak, and what refusals take, the petstore lacks.",
+    "The load is an open loop: a process of its own sends requests at random moments, whatever became of earlier requests, " +
+      `over ${connections} connections. Delays count from the moment when a request was due. Generator, petstore and MongoDB share the cores. The generator has a ` +
+      "higher priority than all but the gateway, and the gateway, where the bench is run as root, than the services and MongoDB. So at ten times the peak the petstore lacks the " +
+      "processor time that the generator and the refusals take.",
     "",
     ...goals(results),
     "| of the peak | sent/s | answered/s | p50, ms | p99, ms | refused with 503, /s | other answers | p99 of refusals, ms |",
@@ -84,20 +85,20 @@ function goals(results: OverloadResults): string[] {
     "| at ten times the peak | goal | here | |",
     "|---|---|---|---|",
     row(
-      "answers to the peak",
+      "answers, of those at the peak",
       `at least ${100 * GOALS.goodput} %`,
       `${count(100 * goodput)} %`,
       goodput >= GOALS.goodput,
     ),
-    `| the same, by processor time | | ${count(100 * byTime)} % | |`,
+    `| the same for equal processor time | | ${count(100 * byTime)} % | |`,
     row(
-      "p99 of what is answered to the calm one",
+      "p99 of answers, against that at half the peak",
       `at most ${GOALS.delay}x`,
       `${delay.toFixed(1)}x`,
       delay <= GOALS.delay,
     ),
     row(
-      "until all is as before",
+      "back to normal after",
       `at most ${GOALS.recoveryMs / 1000} s`,
       recoveryMs === undefined ? "not within the time" : `${recoveryMs / 1000} s`,
       recoveryMs !== undefined && recoveryMs <= GOALS.recoveryMs,
