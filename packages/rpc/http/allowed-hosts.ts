@@ -1,21 +1,21 @@
 /**
- * Which names a server answers to, against DNS rebinding: a page can let its own name point at this machine, and then call
- * what listens here as its own origin. The browser still says the name that the page has.
+ * Checks which host names a server answers to, against DNS rebinding: a web page can point its own name at this machine and
+ * then call a server here as its own origin. The browser still sends the page's name as the host.
  */
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv6 } from "node:net";
 import { excerpt } from "connect-transcoder/validation/excerpt";
 
-/** Why a request is refused, in words that follow the name of its host; undefined when it is not. */
+/** Returns why a request is refused, as words that follow "Host: "; undefined if it is allowed. */
 export type HostCheck = (request: Pick<IncomingMessage, "headers">) => string | undefined;
 
 /**
- * Lets requests through that name localhost, a loopback address or one of these names and addresses, with any port.
- * What names nobody (HTTP/1.0) comes from no page, and what is no host is judged elsewhere.
+ * Allows requests whose host is localhost, a loopback address or one of these names and addresses, with any port.
+ * A request without a host (HTTP/1.0) comes from no web page and is allowed. A malformed host is refused elsewhere.
  */
 export function createHostCheck(allowed: readonly string[]): HostCheck {
   const names = new Set(allowed.map((host) => nameIn(isIPv6(host) ? `[${host}]` : host)));
-  // Callers say the same again and again, and to read it as a URL costs more than to look whether it is.
+  // Most requests repeat the last host, and comparing the text costs less than parsing it as a URL.
   let known: unknown;
   return ({ headers }) => {
     const host = headers[":authority"] ?? headers.host;
@@ -32,7 +32,7 @@ export function createHostCheck(allowed: readonly string[]): HostCheck {
   };
 }
 
-/** In the one notation that URLs have for a name or address: in small letters, without port, brackets and last dot. */
+/** A name or address as a URL writes it: in lower case, without port, brackets and trailing dot. */
 const nameIn = (host: string): string | undefined =>
   URL.parse(`http://${host}`)
     ?.hostname.replace(/^\[|\]$/g, "")
@@ -42,6 +42,6 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8);
 loopback.addAddress("::1", "ipv6");
 
-/** Whether only this machine is meant by a name or address. An IPv4 address within IPv6 counts as what it is. */
+/** Whether a name or address means this machine alone. An IPv4-mapped IPv6 address counts as its IPv4 address. */
 export const isLoopback = (host: string): boolean =>
   host.toLowerCase() === "localhost" || loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4");

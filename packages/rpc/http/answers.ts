@@ -1,54 +1,54 @@
-/** Answers that wait until their client takes them. */
+/** Bounds the bytes of responses that wait until their client reads them. */
 import type { ServerResponse } from "node:http";
 import { type Clock, realTime } from "@petstore/runtime/clock";
 
 export interface AnswerLimits {
-  /** Milliseconds in which a client takes something of what waits for it. */
+  /** Milliseconds within which a client must take some of the bytes that wait for it. */
   readonly writeMs: number;
-  /** Bytes that wait in memory, of all answers together. */
+  /** Bytes that may wait in memory, for all responses together. */
   readonly waitingBytes: number;
 }
 
-/** Whoever takes answers: one connection. */
+/** One connection, as the receiver of responses. */
 export interface Taker {
-  /** Closes the connection. Nothing of its answers is kept. */
+  /** Closes the connection and drops the bytes that wait for it. */
   giveUp(why: string): void;
-  /** Grows when the client takes something, be it a part of one write. */
+  /** A counter that grows when the client takes bytes, even a part of one write. */
   taken(): number;
-  /** Bytes that were written to its connection, of answers that may be over, and wait there until it takes them. */
+  /** Bytes that were written to the connection and wait there for the client, even when their response is over. */
   pending(): number;
-  /** Its bytes don't count: it takes its answers, or is given up in time. */
+  /** One of the system's own processes. Its bytes don't count: it takes its responses, or is given up in time. */
   readonly isPeer: boolean;
 }
 
 export interface Answers {
-  /** Counts what is written to a response until it is taken. */
+  /** Counts the bytes written to a response until the client has taken them. */
   follow(taker: Taker, response: ServerResponse): void;
-  /** The connection is closed: nothing waits any more. */
+  /** To be called when the connection is closed: nothing waits for it any more. */
   forget(taker: Taker): void;
   /** Bytes that wait now. */
   waiting(): number;
 }
 
-/** What is counted of one taker. */
+/** What is counted for one connection. */
 interface Answered {
   bytes: number;
-  /** What answers that are over have left in the connection, as if it were one answer. */
+  /** Bytes that finished responses have left in the connection, counted as one more response. */
   rest: Answer | undefined;
-  /** Nothing of it counts any more. */
+  /** The connection is closed: none of its bytes count. */
   isForgotten: boolean;
 }
 
-/** A record and no closures: there is one for each stream that is open. */
+/** A plain record without closures, for there is one per open stream. */
 interface Answer {
   readonly response: Pick<ServerResponse, "writableFinished" | "writableLength">;
   readonly taker: Taker;
   readonly own: Answered;
-  /** 0 where its bytes don't count. */
+  /** 0 if its bytes don't count, else 1. */
   readonly weight: number;
-  /** Bytes, when it was last looked at. */
+  /** Bytes that waited when it was last measured. */
   waiting: number;
-  /** While something waits: what its taker had taken before, and until when it has to take more. */
+  /** While bytes wait: what the connection had taken when the period began, and when it must have taken more. */
   takenBefore: number;
   dueAt: number;
   isOver: boolean;
@@ -64,13 +64,14 @@ const restOf = (taker: Taker): Answer["response"] => ({
 type Write = (...args: unknown[]) => unknown;
 
 /**
- * Bounds what waits. A client that takes nothing for `writeMs` is given up, whether it doesn't read or, on HTTP/2, opens no
- * window; when more than `waitingBytes` wait in all, so is the one with the most. Streams of HTTP/2 count together: as long as
- * something of one is taken, the others may wait. What of theirs has gone into the connection waits there though they are reset.
+ * Bounds the bytes that wait. A client that takes nothing for `writeMs` loses its connection, whether it doesn't read or, on
+ * HTTP/2, opens no flow-control window. When more than `waitingBytes` wait in all, the connection with the most is closed.
+ * The HTTP/2 streams of a connection count together: as long as the client takes bytes of one, the others may wait. Bytes
+ * that a stream has passed to the connection wait there, and count, even after the stream was reset.
  */
 export function createAnswers({ writeMs, waitingBytes }: AnswerLimits, clock: Clock = realTime.clock): Answers {
   const takers = new Map<Taker, Answered>();
-  /** Of which something waits, or did; the first is the first that is due. */
+  /** Responses for which bytes waited when last measured; the first is due first. */
   const watched = new Set<Answer>();
   let timer: NodeJS.Timeout | undefined;
   let total = 0;
@@ -109,7 +110,7 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits, clock: Cl
   function measure(answer: Answer): void {
     const { taker, own, weight, waiting } = answer;
     const now = own.isForgotten ? 0 : left(answer);
-    if (now === waiting && now === 0) return; // almost always: the system took all of it at once
+    if (now === waiting && now === 0) return; // the usual case: the kernel took everything at once
     if (now < waiting) watched.delete(answer);
     if (watched.size === 0) stopLooking();
     answer.waiting = now;
@@ -129,7 +130,7 @@ export function createAnswers({ writeMs, waitingBytes }: AnswerLimits, clock: Cl
     for (const answer of watched) {
       const { taker, dueAt } = answer;
       if (dueAt > now) {
-        stopLooking(); // one that was set for an answer of this round
+        stopLooking(); // `measure` may have set a timer in this loop
         timer = setTimeout(look, dueAt - now).unref();
         return;
       }

@@ -1,12 +1,12 @@
 /** What counts as one caller, where only its address is known. */
 import { isIPv6 } from "node:net";
 
-/** An IPv4 address as itself, also where the system shows it as one of IPv6. */
+/** Turns an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) into the IPv4 address; returns any other as it is. */
 export const plainAddress = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 
 /**
- * An IPv4 address as itself, of IPv6 the network of 64 bits, which is what one customer has, in the one way to write it;
- * nothing for a connection that is closed already.
+ * An IPv4 address as it is; for IPv6 the /64 network, which is what one customer has, always in the same notation. Empty for
+ * a connection that is already closed.
  */
 export function callerNetwork(remoteAddress: string | undefined): string {
   const address = plainAddress(remoteAddress ?? "");

@@ -1,4 +1,7 @@
-/** What a server owes to itself for each connection and each request, whichever protocol they speak. */
+/**
+ * Limits for the connections and requests of a server, whichever protocol they use. A stranger is a client that has not
+ * proved to be one of the system's own processes, which are called peers.
+ */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
@@ -9,11 +12,11 @@ import type { Secure } from "./handshakes.ts";
 import { countBody, limitRequestMemory, releaseRequest } from "./request-memory.ts";
 
 export interface ConnectionLimits extends AnswerLimits {
-  /** Connections at a time. */
+  /** Connections at a time, without those of strangers that carry a stream. */
   readonly connections: number;
-  /** Of these, from one address, without those of the system's own processes. */
+  /** Of these, strangers' connections from one address, see `callerNetwork`. */
   readonly connectionsPerAddress: number;
-  /** Bytes that strangers' requests take in all, until they are answered; see `limitRequestMemory`. */
+  /** Bytes that strangers' requests may take in all, until they are answered; see `limitRequestMemory`. */
   readonly requestBytes: number;
 }
 
@@ -26,24 +29,24 @@ export const defaultConnectionLimits: ConnectionLimits = {
 };
 
 export interface GuardOptions {
-  /** Whether a request comes from one of the system's own processes, and its connection with it. By default none does. */
+  /** Whether a request, and so its connection, comes from one of the system's own processes. By default none does. */
   readonly knowsPeer?: ((request: IncomingMessage) => boolean) | undefined;
-  /** What connections go through before the server is told of them: a handshake of TLS. By default nothing. */
+  /** The TLS handshake that a connection completes before the server sees it. By default there is none. */
   readonly secure?: Secure | undefined;
   readonly log?: Logger | undefined;
 }
 
 export interface Connections {
   /**
-   * To be called first with every request that does not come through the server's event "request". False where its
-   * connection was given up.
+   * Must be called first for every request that does not arrive through the server's event "request". Returns false if its
+   * connection is already closed.
    */
   follow(request: IncomingMessage, response: ServerResponse): boolean;
-  /** The connection of a request is one of the system's own processes. */
+  /** Whether a request's connection belongs to one of the system's own processes. */
   isPeer(request: IncomingMessage): boolean;
-  /** Bytes of answers that wait to be taken. */
+  /** Bytes of responses that wait to be taken. */
   waiting(): number;
-  /** Bytes that requests take. */
+  /** Bytes that strangers' requests take. */
   held(): number;
 }
 
@@ -52,13 +55,13 @@ interface Connection extends Taker {
   pending: () => number;
   readonly address: string;
   isPeer: boolean;
-  /** It has proved so by itself, whatever its requests show. */
+  /** A client certificate has proved that it is a peer, whatever its requests show. */
   isProven: boolean;
-  /** Requests without an answer that have arrived completely: something is done for them. */
+  /** Unanswered requests that have arrived completely, so that the server works on them. */
   served: number;
-  /** When something was done for it last, counted in such moments of the server. */
+  /** When the server last had work for it, as the value of a counter. */
   restedAt: number;
-  /** Of these, streams, which are bounded by themselves: as long as there is one, the connection does not count. */
+  /** Of these, streams, which have a limit of their own: a stranger's connection with a stream does not count. */
   streams: number;
   readonly beginStream: () => void;
   readonly endStream: () => void;
@@ -71,18 +74,18 @@ const connectionOf = (request: IncomingMessage) => (request.socket as Marked | n
 /** The network that a request came from, see `callerNetwork`. */
 export const networkOf = (request: IncomingMessage): string => connectionOf(request)?.address ?? "";
 
-/** The connection of a request has proved to be one of the system's own processes by its certificate. */
+/** Whether the connection of a request has proved by its certificate that it is one of the system's own processes. */
 export const isProven = (request: IncomingMessage): boolean => connectionOf(request)?.isProven === true;
 
 /**
- * TCP looks that often whether a client with a stream is there, when it hears nothing from it. One that was cut off is given
- * up within 14 seconds where nothing is on its way to it; else the system tries for as long as it is set to.
+ * TCP keep-alive for a silent client with a stream. A client that was cut off is given up within 14 seconds if no data is in
+ * flight to it; otherwise the kernel retransmits for as long as it is configured to.
  */
 const PROBE = { enable: true, initialDelay: 5_000, interval: 3_000, count: 3 };
 
 /**
- * From now on the client of a connection takes what is data, by that count. Of all bytes only those count that it took while some
- * waited in the socket, as a large window lets them: who opens no window of HTTP/2 is sent frames all the same.
+ * From now on `dataTaken` tells how much the client of a connection has taken. Other bytes count only if they were taken
+ * while bytes waited in the socket, as they do with a large window: a client that opens no HTTP/2 window still gets frames.
  */
 export function countData(socket: Socket, dataTaken: () => number): void {
   const connection = (socket as Marked)[KEY];
@@ -100,8 +103,8 @@ export function countData(socket: Socket, dataTaken: () => number): void {
 }
 
 /**
- * A request is answered by a stream, of which there are no more than so many: it takes nothing any more of what is shared
- * out to short ones, neither memory nor a connection. A request that is over is none: nobody would tell that it ends.
+ * Counts a response as a stream. Streams have a limit of their own, so this one no longer takes from what short requests
+ * share, neither memory nor a connection. A response that is already closed does not count, for its end is never reported.
  */
 export function countAsStream(request: IncomingMessage, response: ServerResponse): void {
   releaseRequest(request);
@@ -112,13 +115,13 @@ export function countAsStream(request: IncomingMessage, response: ServerResponse
 }
 
 /**
- * Takes care of the connections of a server.
+ * Limits the connections of a server.
  *
- * - Their number is bounded. A new one above the bound takes the place of the one for which nothing is done for longest:
- *   idle, or with a request that still arrives. Where something is done for all, the new one is closed.
- * - Their answers are bounded, see `createAnswers`, and so is what strangers' requests take, see `limitRequestMemory`.
- * - What breaks off, whenever it does, is no uncaught error: sockets, requests and responses have a listener for errors
- *   from their first moment to their last. Others come and go, and node emits an error that comes in between.
+ * - Their number is bounded. A new one above the bound replaces the stranger's connection that has been without work for
+ *   longest: idle, or with a request that is still arriving. If the server works for all of them, the new one is closed.
+ * - Their responses are bounded, see `createAnswers`, and so is the memory of strangers' requests, see `limitRequestMemory`.
+ * - A connection that breaks off never causes an uncaught error: sockets, requests and responses have an error listener all
+ *   their life. Other listeners come and go, and node may emit an error in between.
  */
 export function guardConnections(
   server: Server,
@@ -128,9 +131,9 @@ export function guardConnections(
   const answers = createAnswers(limits);
   const memory = limitRequestMemory(limits.requestBytes);
   const all = new Set<Connection>();
-  /** Of strangers, those that carry streams. */
+  /** Strangers' connections that carry streams. */
   let streaming = 0;
-  /** Of strangers, by address. */
+  /** Strangers' connections without streams, by address. */
   const strangers = new Map<string, number>();
   let moments = 0;
 
@@ -179,7 +182,7 @@ export function guardConnections(
       restedAt: 0,
       streams: 0,
       beginStream() {
-        // Of HTTP/2 a connection is gone before its streams are.
+        // An HTTP/2 connection is gone before its streams are.
         if (!all.has(connection)) return;
         socket.setKeepAlive(PROBE);
         if (connection.streams++ > 0 || connection.isPeer) return;
@@ -194,7 +197,7 @@ export function guardConnections(
       },
       giveUp,
       taken: () => bytesTaken(socket),
-      pending: () => 0, // its answers end when they are taken
+      pending: () => 0, // for HTTP/1.1: a response is over only when it was taken
     };
     const close = () => {
       if (!all.delete(connection)) return;
@@ -210,7 +213,7 @@ export function guardConnections(
     return true;
   }
 
-  /** Looked for when it is needed: to keep them in order would cost every request more. */
+  /** Searches all connections when room is needed: keeping them in order would cost every request more. */
   function makeRoom(isAmong: (connection: Connection) => boolean): boolean {
     let longest: Connection | undefined;
     for (const one of all) {
@@ -221,7 +224,7 @@ export function guardConnections(
     return longest !== undefined;
   }
 
-  /** It may be closed for another, after those that rest already. */
+  /** Makes a connection the last of those that may be closed for another. */
   function rest(connection: Connection): void {
     connection.restedAt = ++moments;
   }
@@ -233,7 +236,7 @@ export function guardConnections(
     if (left > 0) strangers.set(address, left);
     else strangers.delete(address);
   }
-  /** It is no stranger's connection any more. */
+  /** Stops counting a connection as a stranger's. */
   function leave(connection: Connection): void {
     if (connection.isPeer) return;
     if (connection.streams > 0) streaming--;
@@ -293,8 +296,8 @@ export function guardConnections(
 const ignore = () => {};
 
 /**
- * Bytes of a socket that the system has taken. Node counts by whole writes in what it documents, an answer mostly is one,
- * and HTTP/2 writes past the socket; its own time-out of sockets looks at the handle's queue, too.
+ * Bytes of a socket that the kernel has taken. Node's documented counter counts whole writes, and most responses are one
+ * write; HTTP/2 bypasses it. Node's own socket timeout looks at the handle's queue, too.
  */
 export function bytesTaken(socket: Socket): number {
   const { bytesWritten = 0, writeQueueSize = 0 } =

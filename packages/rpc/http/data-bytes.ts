@@ -1,14 +1,14 @@
-/** How much of what goes over an HTTP/2 connection is answers. */
+/** Counts the bytes of responses among those sent over an HTTP/2 connection. */
 
-/** What each frame begins with: the length of its payload in three bytes, its type, and five more (RFC 9113, 4.1). */
+/** A frame header: the length of the payload in three bytes, its type in one, and five more (RFC 9113, 4.1). */
 const FRAME_HEAD_BYTES = 9;
 const [LENGTH_BYTES, TYPE_AT] = [3, 3];
-/** DATA, HEADERS, CONTINUATION (RFC 9113, 6). All others a client can have for the asking, without taking any answer. */
+/** DATA, HEADERS, CONTINUATION (RFC 9113, 6). A client can provoke the other frames without taking any response. */
 const ANSWERS: readonly number[] = [0, 1, 9];
 
-/** Follows the frames of one connection. Gives how many of the bytes that come next belong to answers. */
+/** Follows the frames of one connection. The function takes its next bytes and returns how many belong to responses. */
 export function countDataBytes(): (bytes: Buffer) => number {
-  /** Where in the head of a frame, and what was read of it. */
+  /** The position in a frame header, and what was read of it. */
   let at = 0;
   let length = 0;
   let isAnswer = false;

@@ -1,4 +1,4 @@
-/** How HTTP/2 connections take turns, so that none of them makes the others wait for what it has sent. */
+/** Lets HTTP/2 connections take turns, so that what one of them has sent does not hold up the others. */
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { callerNetwork } from "./caller-network.ts";
@@ -7,42 +7,42 @@ import type { Turns } from "./turns.ts";
 
 const NOTHING = Buffer.alloc(0);
 
-/** Whole frames that node's parser is given at a time: the smallest request and its reset are two. */
+/** Frames that node's parser is given at a time. The smallest request and its reset are two. */
 export const FRAMES_PER_SLICE = 8;
 
-/** Bytes at a time, of which large frames need fewer turns than they have frames. */
+/** Bytes that node's parser is given at a time, at most: with large frames a slice has fewer of them. */
 export const SLICE_BYTES = 16 * 1024;
 
-/** Requests of one connection that wait for their turn, and with which nothing more is read. */
+/** Requests of one connection that may wait for their turn. While there are as many, nothing more is read. */
 export const WAITING_REQUESTS = 8;
 
-/** What the end of a connection counts for: all that runs for it is called off. */
+/** How many pieces of work the end of a connection counts as: everything that runs for it is cancelled. */
 export const WORK_OF_CLOSING = 16;
 
 /** A connection that takes turns with others. */
 export interface FramesInTurns {
-  /** Stands for the socket, and gives what the socket has read in slices. */
+  /** Stands in for the socket, and delivers in slices what the socket has read. */
   readonly stream: Duplex;
   readonly socket: Socket;
-  /** Does what a request of this connection asks for when it is its turn. */
+  /** Begins a request of this connection when its turn comes. */
   begin(request: () => void): void;
-  /** It takes no turns any more: from now on it is given what it has sent at once. */
+  /** Ends the turns: from now on what arrives is delivered at once. */
   trust(): void;
-  /** Bytes of answers that the system has taken, without what the protocol itself needs. */
+  /** Bytes of responses that the kernel has taken, without frames that the protocol itself needs. */
   dataTaken(): number;
 }
 
 /**
- * Lets a connection take turns with the others, address by address: in its turn it is given a few frames of what has
- * arrived, begins a request, or ends. While some requests wait for their turn it is given no more: the rest waits as bytes, with
- * the client in the end.
+ * Lets a connection take turns with the others, address by address. In its turn it gets a few frames of what has arrived,
+ * begins a request, or ends. While `WAITING_REQUESTS` requests wait for their turn it gets no more: the rest waits as bytes,
+ * and TCP flow control makes the client wait in the end.
  *
- * Without it node parses all that one read of the socket has brought, up to 2 MB, and makes an object of JavaScript for each
- * stream in it, also for the thousand that were reset at once.
+ * Otherwise node parses everything that one read of the socket has brought, up to 2 MB, and creates a JavaScript object for
+ * each stream in it, even for a thousand that were reset at once.
  */
 export const framesInTurns = (socket: Socket, turns: Turns): FramesInTurns => new SlicedSocket(socket, turns);
 
-/** A class, whose methods are shared: there may be a thousand connections that do nothing. */
+/** A class, so that connections share its methods: a thousand of them may be idle. */
 class SlicedSocket extends Duplex implements FramesInTurns {
   readonly stream = this;
   readonly socket: Socket;
@@ -91,7 +91,7 @@ class SlicedSocket extends Duplex implements FramesInTurns {
     if (this.#isWanted && this.#waiting < WAITING_REQUESTS) this.#turns(this.#caller, this.#step);
   }
 
-  /** The same function each time, so that it waits for one turn at a time. */
+  /** The same function each time, so that at most one step waits for a turn. */
   readonly #step = (): void => {
     if (this.socket.destroyed || !this.#isWanted) return;
     if (this.#waiting >= WAITING_REQUESTS && !this.#isTrusted) return;
@@ -99,7 +99,7 @@ class SlicedSocket extends Duplex implements FramesInTurns {
     const rest = this.#rest;
     if (rest.length === 0) return;
     const end = this.#isTrusted ? rest.length : this.#endOfSlice(rest);
-    this.#rest = end < rest.length ? rest.subarray(end) : NOTHING; // what was given is not kept
+    this.#rest = end < rest.length ? rest.subarray(end) : NOTHING; // keeps no reference to what was passed on
     this.#isWanted = this.push(rest.subarray(0, end));
     this.#queue();
   };
@@ -113,7 +113,7 @@ class SlicedSocket extends Duplex implements FramesInTurns {
     this.#send(chunk, done);
   }
 
-  // Each frame of node's is two parts, and each part would be a write of its own to the socket.
+  // Node writes each frame in two parts, and each part would be a write of its own to the socket.
   override _writev(parts: { readonly chunk: Buffer }[], done: Done): void {
     this.#send(Buffer.concat(parts.map(({ chunk }) => chunk)), done);
   }
@@ -140,15 +140,15 @@ type Done = (error?: Error | null) => void;
 
 /** The preface, before the first frame (RFC 9113, 3.4). */
 const PREFACE_BYTES = 24;
-/** What each frame begins with: the length of its payload in three bytes, and six more (RFC 9113, 4.1). */
+/** A frame header: the length of the payload in three bytes, and six more (RFC 9113, 4.1). */
 const FRAME_HEAD_BYTES = 9;
 const LENGTH_BYTES = 3;
 
-/** Follows the frames of one connection. Gives where in what comes next a slice ends, at its first byte or later. */
+/** Follows the frames of one connection. The function takes the next bytes and returns the end of a slice, 1 or more. */
 export function createSlicing(): (bytes: Buffer) => number {
-  /** Bytes of the frame that has begun which are still to come. */
+  /** Payload bytes of the current frame that are still to come. */
   let payload = PREFACE_BYTES;
-  /** The same of its head, and the length that was read of it. */
+  /** Header bytes of it that are still to come, and the payload length read so far. */
   let head = 0;
   let length = 0;
   return (bytes) => {

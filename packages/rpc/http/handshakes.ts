@@ -1,4 +1,4 @@
-/** TLS at a server's port: from a connection that was accepted to one that HTTP is spoken over. */
+/** TLS handshakes at a server's port, from the accepted connection to one that carries HTTP. */
 import { constants } from "node:crypto";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
@@ -12,50 +12,50 @@ import { peek } from "./peek.ts";
 import type { Turns } from "./turns.ts";
 
 export interface ServerTls {
-  /** With a `ca`, clients are asked for a certificate of it. They need not show one. */
+  /** With a `ca`, clients are asked for a certificate of that CA. They need not present one. */
   readonly certificates: Watched<Certificates>;
-  /** What the certificates of the system's own processes bear, see `bearsName`. By default none is one of them. */
+  /** Names in the certificates of the system's own processes, see `bearsName`. By default no certificate is one of theirs. */
   readonly peerNames?: readonly string[] | undefined;
 }
 
-/** Goes on with a connection once its handshake is done; `isPeer` when it has proved to be one of the system's own processes. */
+/** Calls `done` once a connection's handshake is done; `isPeer` if it has proved to be one of the system's own processes. */
 export type Secure = (socket: Socket, done: (secured: Socket, isPeer: boolean) => void) => void;
 
 export interface HandshakeOptions extends ServerTls {
-  /** Time for a handshake, from the connection on. */
+  /** Time for a handshake, from when the connection was accepted. */
   readonly limitMs: number;
   readonly turns: Turns;
   readonly log?: Logger | undefined;
 }
 
-/** What a record of a handshake begins with: its type, two bytes of version, and its length (RFC 8446, 5.1). */
+/** The header of a handshake record: its type, its version in two bytes, its length in two (RFC 8446, 5.1). */
 const HANDSHAKE = 22;
 const RECORD_HEAD_BYTES = 5;
 
-/** What a handshake counts for among what is done in a turn of the event loop: a signature, and more. */
+/** How many pieces of work of a turn a handshake counts as: it takes a signature, and more. */
 const WORK_OF_HANDSHAKE = 8;
 
-/** So often a line of the log tells of handshakes that failed, or of certificates, whoever shows them. */
+/** Milliseconds between two lines of the log about failed handshakes, or about strangers' certificates, for all clients. */
 const TELL_MS = 1000;
 
 /**
- * Handshakes for the connections of an HTTP server, which take turns as whatever else connections ask for: a signature
- * costs as much as some requests. What is no TLS is for the server's `clientError`.
+ * Creates the handshakes for the connections of an HTTP server. They take turns with everything else that connections ask
+ * for, since a signature costs as much as some requests. A connection without TLS goes to the server's `clientError`.
  */
 export function createHandshakes(http: Server, options: HandshakeOptions): Secure {
   const { certificates, peerNames = [], limitMs, turns, log } = options;
   const settings = () => ({
     ...certificates.current().options,
-    // Each would be another handshake, without a turn.
+    // A renegotiation would be a handshake that takes no turn.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   });
   const tls = createServer({
     ...settings(),
     ALPNProtocols: ["h2", "http/1.1"],
     requestCert: certificates.current().options.ca !== undefined,
-    rejectUnauthorized: false, // a stranger may show what it likes, or nothing
+    rejectUnauthorized: false, // a stranger may present any certificate, or none
   });
-  // For new connections: those that are open go on as they are.
+  // For new connections only: open ones go on as they are.
   certificates.onChange(() => tls.setSecureContext(settings()));
   const telling = (what: string) =>
     atMostEvery(TELL_MS, (problem: string, socket: Socket, others: number) =>
@@ -64,7 +64,7 @@ export function createHandshakes(http: Server, options: HandshakeOptions): Secur
   const tell = telling("a TLS handshake failed");
   const tellStranger = telling("a client's certificate is none of the system's own processes");
 
-  /** What follows on connections that have begun a handshake. */
+  /** What to call when the handshake of a connection is done. */
   const begun = new WeakMap<object, (secured: TLSSocket) => void>();
   tls.on("secureConnection", (secured) => begun.get(acceptedOf(secured))?.(secured));
   tls.on("tlsClientError", ({ code, message }: NodeJS.ErrnoException, secured) => {
@@ -84,7 +84,7 @@ export function createHandshakes(http: Server, options: HandshakeOptions): Secur
       secured.allowHalfOpen = true;
       done(secured, isPeer(secured));
     });
-    // Who ends its side before the handshake is over has gone. TLS does as its connection does.
+    // A client that ends its side before the handshake is over has gone. The TLS socket takes this setting over.
     socket.allowHalfOpen = false;
     peek(socket, limitMs, isHandshake, (is) =>
       turns(callerNetwork(socket.remoteAddress), () => {
@@ -96,7 +96,7 @@ export function createHandshakes(http: Server, options: HandshakeOptions): Secur
     );
   };
 
-  /** What was proved before, and is resumed, may have ended since: that takes a whole handshake. */
+  /** A resumed session proves nothing, for its certificate may have expired since: a peer needs a full handshake. */
   function isPeer(secured: TLSSocket): boolean {
     const shown = secured.getPeerX509Certificate();
     if (!shown || secured.isSessionReused()) return false;
@@ -106,10 +106,10 @@ export function createHandshakes(http: Server, options: HandshakeOptions): Secur
   }
 }
 
-/** The connection that was accepted, under the one that is secured. Node does not document where it is. */
+/** The accepted connection below a TLS socket. Node does not document this property. */
 const acceptedOf = (secured: TLSSocket): Socket => (secured as TLSSocket & { readonly _parent: Socket })._parent;
 
-/** Undefined until the whole record has come: what it asks for is done at once. */
+/** Undefined until the whole first record has arrived, for TLS works on it as soon as it has it: that must be in its turn. */
 function isHandshake(head: Buffer): boolean | undefined {
   if (head[0] !== HANDSHAKE) return false;
   return head.length < RECORD_HEAD_BYTES || head.length < RECORD_HEAD_BYTES + head.readUInt16BE(3) ? undefined : true;
@@ -120,7 +120,7 @@ function refusePlain(http: Server, socket: Socket): void {
   if (!http.emit("clientError", error, socket)) socket.destroy();
 }
 
-/** Says something at most so often, and how much was left unsaid. */
+/** Calls `say` at most once in `ms` milliseconds. `others` is the number of calls that were left out before. */
 function atMostEvery(ms: number, say: (problem: string, socket: Socket, others: number) => void) {
   let isSilent = false;
   let others = 0;

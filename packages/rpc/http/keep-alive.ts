@@ -3,13 +3,13 @@ import type { Http2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { bytesTaken } from "./connections.ts";
 
-/** One may get lost to a pause of either process. */
+/** Silent intervals in a row that are tolerated: one may come from a pause of either process. */
 const UNANSWERED = 2;
 
 /**
- * Asks the client of a session (PING) as long as it has requests open, and calls `lost` when nothing has come from it since
- * it was asked twice, and it has taken nothing of what waits for it. A connection whose other side was cut off, and nobody
- * could tell, looks like one that is idle. Gives what tells whether any requests are open.
+ * Sends a PING to the client of a session every `everyMs` milliseconds while it has requests open. Calls `lost` after three
+ * such intervals in a row in which the client has sent nothing and taken no bytes that wait for it. Without pings, a
+ * connection that was cut off looks idle. Returns a function that tells whether any requests are open.
  */
 export function keepAlive(session: Http2Session, socket: Socket, everyMs: number, lost: () => void): () => boolean {
   let open = 0;
@@ -32,5 +32,5 @@ export function keepAlive(session: Http2Session, socket: Socket, everyMs: number
   return () => open > 0;
 }
 
-/** What has come, and what was taken while more waits: the system takes the rest, whoever is there. */
+/** Bytes received, plus bytes taken while more wait. If none wait, the kernel has taken all, with or without a client. */
 const signs = (socket: Socket): number => socket.bytesRead + (socket.writableLength > 0 ? bytesTaken(socket) : 0);

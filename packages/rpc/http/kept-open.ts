@@ -1,4 +1,4 @@
-/** Streams of HTTP/2 whose request arrives as long as both sides are there: no limit of time counts for them. */
+/** HTTP/2 streams whose request goes on arriving while both sides are there, so that its time limit does not apply. */
 import type { Http2Stream } from "node:http2";
 
 const keptOpen = new WeakSet<Http2Stream>();

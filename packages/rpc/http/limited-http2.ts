@@ -16,9 +16,9 @@ export function createLimitedHttp2(handler: Handler, limits: OnePortLimits, conn
   // The compatibility API: its requests and responses stand in for those of HTTP/1.1.
   const serve = limitWork(untilAnswered(handler), limits, framesOf, connections);
   const http2 = createHttp2({ settings, ...floodLimits }, serve as never);
-  // Whatever is asked for is for the handler to answer.
+  // The handler answers these requests, too.
   for (const odd of ["connect", "checkExpectation"]) http2.on(odd, serve);
-  // Of a stream that was reset with its request node's own answer throws, and nothing would catch it.
+  // For a stream that was reset together with its request, node's own answer throws, and nothing would catch that.
   http2.on("checkContinue", (request, response) => {
     if (!request.stream.destroyed && !request.stream.closed) response.writeContinue();
     serve(request as never, response as never);
@@ -30,7 +30,7 @@ export function createLimitedHttp2(handler: Handler, limits: OnePortLimits, conn
   });
   const late = (stream: Http2Stream) => void (isKeptOpen(stream) || stream.close(constants.NGHTTP2_CANCEL));
   http2.on("stream", (stream) => {
-    if (stream.endAfterHeaders) return; // it has arrived, and its "end" comes only to who reads it
+    if (stream.endAfterHeaders) return; // it has arrived, and "end" is emitted only when it is read
     const timer = setTimeout(late, limits.requestMs, stream);
     const arrived = () => {
       clearTimeout(timer);
@@ -57,16 +57,16 @@ export function createLimitedHttp2(handler: Handler, limits: OnePortLimits, conn
   return { http2, taken, end, endSessions };
 }
 
-/** How long a client is waited for that has taken everything, and does not close its side. */
+/** How long to wait for a client that has taken everything to close its side, in milliseconds. */
 const LINGER_MS = 1_000;
 
 /**
- * A session that is destroyed waits for its client, to take what is written and to close: for ever, for it has no time limit
- * any more. Node calls the method itself when the client has broken the protocol or has said goodbye.
+ * A destroyed session has no time limit any more: it would wait for ever for its client to take what is written and to
+ * close. Node calls `destroy` itself when the client has broken the protocol or has sent GOAWAY.
  */
 function closeSoonAfter(session: Http2Session, socket: Socket): void {
   const destroy = session.destroy.bind(session);
-  // As long as it takes something of its answers it is given time, see `createAnswers`.
+  // A client that takes bytes of its responses gets more time, see `createAnswers`.
   const linger = () => void (socket.writableLength > 0 ? later() : socket.destroy());
   const later = () => void setTimeout(linger, LINGER_MS).unref();
   session.destroy = (...args) => {
@@ -76,25 +76,25 @@ function closeSoonAfter(session: Http2Session, socket: Socket): void {
 }
 
 /**
- * What one HTTP/2 connection may do before node closes it. Beyond these, node's library bounds the frames of one header
- * block (CONTINUATION) and the acknowledgements that wait to be sent (SETTINGS, PING).
+ * What one HTTP/2 connection may do before node closes it. Besides these, nghttp2 bounds the frames of one header block
+ * (CONTINUATION) and the acknowledgements that wait to be sent (SETTINGS, PING).
  */
 const floodLimits = {
-  /** Frames that break the protocol without ending the connection by themselves. */
+  /** Frames that break the protocol but don't end the connection by themselves. */
   maxSessionInvalidFrames: 100,
   /** Megabytes that the connection's own state may take. */
   maxSessionMemory: 10,
-  /** Streams that were reset at once, and then each second. A peer resets all of its calls that run out of time. */
+  /** Streams that may be reset at once, and then each second. A peer resets all of its calls that run out of time. */
   streamResetBurst: 1000,
   streamResetRate: 33,
 };
 
-/** Streams of one connection that are refused one after the other, as many as may be reset at once. */
+/** Streams of one connection that may be refused in a row: as many as may be reset at once. */
 const REFUSALS = floodLimits.streamResetBurst;
 
 /**
- * Refuses streams so that they may be sent again (RFC 9113 section 8.7), and says goodbye to a connection that goes on
- * although all of them are refused.
+ * Refuses streams with REFUSED_STREAM, so that they may be sent again (RFC 9113 section 8.7). Closes a connection that goes
+ * on after `REFUSALS` of its streams in a row were refused.
  */
 function createRefusals() {
   const refused = new WeakMap<Http2Session, number>();
@@ -105,17 +105,17 @@ function createRefusals() {
       stream.close(constants.NGHTTP2_REFUSED_STREAM);
       if (count !== REFUSALS || session.destroyed) return;
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      setImmediate(() => session.destroy()); // when that is sent
+      setImmediate(() => session.destroy()); // once that was sent
     },
     taken: (session: Http2Session) => void refused.delete(session),
   };
 }
 
 /**
- * Bounds what runs for one HTTP/2 connection. A stream that its client has reset is none any more to HTTP/2, but its
- * handler runs to its end; so handlers are counted, and where twice as many run as there may be streams, new streams are
- * refused. Strangers' requests take turns: when one is begun, what came together with it was read, and if that has reset
- * it, nothing is done.
+ * Bounds the work for one HTTP/2 connection. HTTP/2 no longer counts a stream that its client has reset, but its handler
+ * runs to its end. So handlers are counted: once twice as many run as there may be streams, new streams are refused.
+ * Strangers' requests take turns. When one begins, everything that arrived together with it has been read; if that has reset
+ * it, nothing is done for it.
  */
 function limitWork(
   handler: ReturnType<typeof untilAnswered>,
@@ -130,10 +130,10 @@ function limitWork(
     const { stream } = request;
     const { session } = stream;
     const frames = session && framesOf.get(session);
-    // Of which node shows a stand-in that knows nothing of its peer.
+    // Node's own `socket` is a stand-in that knows nothing of the peer.
     if (frames) Object.defineProperty(request, "socket", { value: frames.socket });
     connections().follow(request, response);
-    // Node says nothing of the end of an answer to HEAD that nobody has ended, and what is kept for it would stay.
+    // Node does not report the close of a HEAD response that the handler has not ended, and what is kept for it would stay.
     if (request.method === "HEAD") stream.once("close", () => void response.end());
     if (!frames || stream.closed) return; // it was reset
     const isPeer = connections().isPeer(request);
@@ -154,7 +154,7 @@ function limitWork(
   };
 }
 
-/** What a handler without a promise does for a request ends with its answer. */
+/** The work of a handler that returns no promise ends when its response closes. */
 const untilAnswered =
   (handler: Handler) =>
   (request: IncomingMessage, response: ServerResponse): Promise<void> => {

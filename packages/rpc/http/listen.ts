@@ -2,18 +2,18 @@
 import type { AddressInfo, Server } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** What an operator can do about an error of listening, by its code; undefined where nothing can be said. */
+/** What an operator can do about an error from listening, by its code; undefined if there is no advice. */
 export type ListenAdvice = (code: string, host: string, port: number) => string | undefined;
 
-/** A server can't listen where it should, for a reason that the operator can change. */
+/** A server can't listen on its address, for a reason that the operator can change. */
 export class ListenError extends Error {
   override readonly name = "ListenError";
 }
 
 /**
- * Connections that may wait to be accepted, of which node accepts one in each turn of its event loop. Beyond that the
- * system leaves them alone, and the client asks again after a second or more. Linux allows no more than its
- * `net.core.somaxconn`, 4096 unless changed.
+ * Connections that may wait to be accepted; node accepts one in each turn of its event loop. The kernel ignores further
+ * ones, and their clients try again after a second or more. Linux allows no more than its `net.core.somaxconn`, 4096 unless
+ * changed.
  */
 export const BACKLOG = 4096;
 
@@ -21,13 +21,13 @@ export interface ListenOptions {
   readonly host: string;
   /** 0 lets the system choose one. */
   readonly port: number;
-  /** A file descriptor of a socket that is bound there already, and that other processes may have, too. */
+  /** A file descriptor of a socket that is already bound there; other processes may have it, too. */
   readonly descriptor?: number | undefined;
 }
 
 /**
- * Starts to listen and gives the port, which the system chose if it was 0. Throws `ListenError` with the advice, or the
- * error as it is where there is none.
+ * Starts to listen and returns the port, which the system chose if it was 0. Throws `ListenError` with the advice, or the
+ * original error if there is none.
  */
 export async function listen(server: Server, options: ListenOptions, adviceOn?: ListenAdvice): Promise<number> {
   const { host, port, descriptor } = options;
@@ -46,9 +46,9 @@ export async function listen(server: Server, options: ListenOptions, adviceOn?: 
 }
 
 /**
- * Accepts the connections that wait, so that a server which is closed next leaves none behind: the system resets those. Node
- * accepts one in each turn of its event loop. The turn that has begun may have looked before they came, so two turns
- * without any say that none waits.
+ * Accepts the connections that wait, so that a server that is closed next leaves none behind: the kernel would reset those.
+ * Node accepts one in each turn of its event loop. The current turn may have looked before they came, so it takes two turns
+ * without a connection to know that none waits.
  */
 export async function acceptWaiting(server: Server): Promise<void> {
   let idleTurns = 0;

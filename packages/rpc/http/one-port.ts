@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 and HTTP/2 on one port, without TLS ("h2c", RFC 9113 section 3.3: by prior knowledge) or with it, where ALPN has
- * agreed on one of them (RFC 7301) before the client speaks it.
+ * HTTP/1.1 and HTTP/2 on one port, with or without TLS. Without TLS, clients use HTTP/2 by prior knowledge ("h2c", RFC 9113
+ * section 3.3); with TLS, ALPN (RFC 7301) has agreed on one of the two before.
  */
 import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -25,18 +25,18 @@ import { createServerTurns } from "./turns.ts";
 export interface OnePortOptions extends Omit<GuardOptions, "secure"> {
   /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
-  /** Which hosts requests may name, of strangers; by default any. */
+  /** Which hosts strangers' requests may name; by default any. */
   readonly checkHost?: HostCheck | undefined;
 }
 
 export interface OnePortLimits extends ConnectionLimits {
-  /** Until a connection has sent the bytes that tell its protocol. */
+  /** Time for a connection to send the bytes that tell its protocol. */
   readonly sniffMs: number;
-  /** Until a request has arrived completely; on HTTP/2 it is reset then, on HTTP/1.1 answered 408. */
+  /** Time for a request to arrive completely. Then HTTP/2 resets it, and HTTP/1.1 answers 408. */
   readonly requestMs: number;
-  /** A connection without any traffic is closed after it, unless it waits for answers. */
+  /** An HTTP/2 connection is closed after this time without traffic, unless it waits for responses. */
   readonly idleMs: number;
-  /** Where answers are waited for over HTTP/2, the client is asked so often whether it is there. */
+  /** Interval of the pings to an HTTP/2 client that waits for responses. */
   readonly keepAliveMs: number;
   /** All header fields of one request together. */
   readonly headerBytes: number;
@@ -58,12 +58,12 @@ export const defaultLimits: OnePortLimits = {
 };
 
 /**
- * Gives a promise or nothing. It resolves when nothing is done for the request any more, whatever became of its connection,
- * and never rejects.
+ * Returns a promise or nothing. The promise resolves when all work for the request has ended, whatever became of its
+ * connection, and never rejects.
  */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
-/** Once the server closes, a connection that was accepted before has so long to say what it is. */
+/** Once the server closes, connections accepted before have this long to send the bytes that tell their protocol. */
 const LAST_SNIFF_MS = 1_000;
 
 /** The first bytes of HTTP/2's preface, and of no HTTP/1.1 method (RFC 9113 section 3.4). */
@@ -74,8 +74,8 @@ const isHttp2 = (head: Buffer): boolean | undefined =>
 
 /**
  * A server that looks at the first bytes of each connection and hands it to HTTP/1.1 or HTTP/2. It is used like a
- * `node:http` server, and its `close` is graceful for both: what runs and what is on its way is finished, HTTP/2 peers are
- * told to go elsewhere (GOAWAY, twice), idle connections end. `closeAllConnections` cuts off what remains.
+ * `node:http` server, and its `close` is graceful for both: requests that run or are in flight are finished, HTTP/2 clients
+ * are told to go elsewhere (two GOAWAY frames), idle connections end. `closeAllConnections` cuts off what remains.
  */
 export function createOnePortServer(
   handler: Handler,
@@ -88,12 +88,12 @@ export function createOnePortServer(
       headersTimeout: Math.min(limits.sniffMs, limits.requestMs),
       requestTimeout: limits.requestMs,
       connectionsCheckingInterval: Math.min(1000, limits.requestMs),
-      requireHostHeader: false, // judged with the rest of the Host
+      requireHostHeader: false, // `forHost` checks it
     },
     limitHeaders(forMemory(forHost(handler, options)), limits.headerBytes),
   );
   openOnePort(http1, limits, options);
-  // As what can't be read. Node would close the connection, and with it what was asked for before CONNECT came behind it.
+  // Answered like unreadable input. Node would close the connection and drop the requests that came before the CONNECT.
   http1.on("connect", ({ socket }) => http1.emit("clientError", new Error("CONNECT asks for a proxy"), socket));
   http1.prependListener("request", (_, response) => {
     if (!http1.listening) response.setHeader("connection", "close");
@@ -102,8 +102,8 @@ export function createOnePortServer(
 }
 
 /**
- * Makes such a server of one for HTTP/1.1, whoever made it. Its requests of HTTP/2 go to the same listener, by the
- * compatibility API. To be called before others listen to it.
+ * Makes such a server of an existing HTTP/1.1 server. HTTP/2 requests go to the same listener, by the compatibility API.
+ * Must be called before other listeners are added.
  */
 export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...options }: OnePortOptions = {}): void {
   const [handler] = http1.listeners("request") as [Handler];
@@ -120,7 +120,7 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
     socket.allowHalfOpen = false;
     const frames = framesInTurns(socket, turns);
     countData(socket, () => frames.dataTaken());
-    // At once.
+    // Emitted within the call below.
     http2.once("session", (session) => {
       taken(session, socket, frames);
       if (!http1.listening) end(session);
@@ -149,7 +149,7 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
     handshake?.(socket, (...secured) => undecided.delete(socket) && done(...secured));
   };
   const connections = guardConnections(http1, limits, { ...options, secure: handshake && secure });
-  http1.on("connection", turns.accepted); // whatever it speaks
+  http1.on("connection", turns.accepted); // whichever protocol it uses
 
   farewells.set(http1, endSessions);
   const close = http1.close.bind(http1);
@@ -158,7 +158,7 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
     setTimeout(() => {
       for (const socket of undecided) socket.destroy();
     }, LAST_SNIFF_MS).unref();
-    // A kept-alive connection that is busy now is closed when it falls idle (`readInTurns`).
+    // A kept-alive connection that is busy now is closed when it becomes idle (`readInTurns`).
     return close(callback);
   };
   http1.closeAllConnections = () => {
@@ -169,12 +169,12 @@ export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...opti
 const farewells = new WeakMap<Server, () => void>();
 
 /**
- * Tells the HTTP/2 clients that are connected to go elsewhere, while the server goes on: what they have begun is finished.
- * Who comes here all the same is served until the server closes, or would come again and again.
+ * Tells the connected HTTP/2 clients to go elsewhere (GOAWAY), while the server goes on: requests that have begun are
+ * finished. A client that connects again is served until the server closes; otherwise it would connect again and again.
  */
 export const announceClose = (server: Server): void => farewells.get(server)?.();
 
-/** Answers 400 to a request that is addressed to nobody, or to two, and 421 to one that is addressed to somebody else. */
+/** Answers 400 to a request without exactly one valid host, and 421 to a stranger's request for a host that is not allowed. */
 function forHost(handler: Handler, { checkHost, knowsPeer }: OnePortOptions): Handler {
   return (request, response) => {
     response.setHeader("x-content-type-options", "nosniff");
@@ -190,17 +190,17 @@ function forHost(handler: Handler, { checkHost, knowsPeer }: OnePortOptions): Ha
   };
 }
 
-/** Does nothing for a request for which there is no memory, and counts the others as long as something is done for them. */
+/** Answers 503 to a request for which there is no memory, and counts the others as long as work is done for them. */
 function forMemory(handler: Handler): Handler {
   return (request, response) => {
     if (!isRefused(request)) return whileWorking(request, () => handler(request, response));
-    // Clients of gRPC-Web and Connect take it for UNAVAILABLE.
+    // gRPC-Web and Connect clients take a 503 for UNAVAILABLE.
     response.writeHead(503, { "content-type": "text/plain", "retry-after": "1" });
     response.end(`${TOO_MANY_UNDER_WAY}\n`);
   };
 }
 
-/** Node tells HTTP/2 clients of the limit, but accepts up to 64 KiB from those that don't care. */
+/** Node announces the limit to HTTP/2 clients, but accepts up to 64 KiB from those that ignore it. */
 function limitHeaders(handler: Handler, maxBytes: number): Handler {
   return (request, response) => {
     if (request.httpVersionMajor !== 2) return handler(request, response);

@@ -1,9 +1,9 @@
-/** What a connection says first, before anybody reads it. */
+/** Looks at the first bytes of a connection before anything else reads it. */
 import type { Socket } from "node:net";
 
 /**
- * Calls back once, with what `judge` has found as soon as enough has been read to tell; what was read is put back. A
- * connection that does not come so far in time, or ends, is closed.
+ * Passes what was read to `judge` until it returns a value, puts the bytes back, and calls `decided` with that value, once.
+ * A connection that ends before, or does not get there in `limitMs` milliseconds, is closed.
  */
 export function peek<T>(
   socket: Socket,

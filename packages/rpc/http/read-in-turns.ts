@@ -1,4 +1,4 @@
-/** How HTTP/1.1 connections take turns, so that none of them makes the others wait for what it has sent. */
+/** Lets HTTP/1.1 connections take turns, so that what one of them has sent does not hold up the others. */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -6,33 +6,33 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { callerNetwork } from "./caller-network.ts";
 import type { TurnsAtOnce } from "./turns.ts";
 
-/** Bytes that node's parser is given at a time. It tells of all requests in them at once, about 60 of the smallest. */
+/** Bytes that node's parser is given at a time. It emits all requests in them at once, about 60 of the smallest. */
 const SLICE_BYTES = 1024;
 
-/** Unanswered requests of one connection with which nothing more is read. */
+/** Unanswered requests of one connection. While there are as many, nothing more is read. */
 const PIPELINED_REQUESTS = 10;
 
-/** Slices that are kept of header fields that are not complete. */
+/** Slices that are kept of incomplete header fields. */
 const HEAD_SLICES = 64;
 
 /**
- * How long a client that has ended its side is believed to wait for its answer, in milliseconds. One that has gone looks
- * the same, and what it asked for is given up then.
+ * How long a client that has ended its side is believed to wait for its response, in milliseconds. One that has gone looks
+ * the same, so its request is given up after this time.
  */
 export const HALF_CLOSED_MS = 1_000;
 
 /**
- * Lets the connections of a server take turns, address by address. Each in its turn takes one step: it begins the next
- * request that was read, or reads a slice of what has arrived. What is one slice by itself, on a connection without other
- * requests, is read at once as long as nobody waits for a turn: that is nearly every request. With some requests that
- * wait for their answers it reads no further, so what is kept for pipelined requests is bounded: the rest waits as bytes,
- * with the client in the end. They are begun one after the other (RFC 9112, 9.3.2), each when the answer to the one
- * before was taken, and none on a connection that is over.
+ * Lets the connections of a server take turns, address by address. In its turn a connection takes one step: it begins the
+ * next request that was read, or reads a slice of what has arrived. Input that fits one slice, on a connection without other
+ * requests, is read at once while nothing waits for a turn; nearly every request is. With `PIPELINED_REQUESTS` unanswered
+ * requests a connection reads no further, so that what is kept for them is bounded: the rest waits as bytes, and TCP flow
+ * control makes the client wait in the end. Pipelined requests begin one after the other (RFC 9112, 9.3.2), each when the
+ * client has taken the response before it, and none on a connection that is over.
  *
- * Without it node parses all that one read of the socket has brought, 64 KiB with some thousand requests, or ten thousand
- * chunks of a body, and goes on when the first request has ended the connection.
+ * Otherwise node parses everything that one read of the socket has brought, 64 KiB with some thousand requests, or ten
+ * thousand chunks of a body, and goes on when the first request has ended the connection.
  *
- * To be called before other listeners take the place of the server's own.
+ * Must be called before other listeners replace the server's own.
  */
 export function readInTurns(server: Server, turns: TurnsAtOnce): void {
   const connections = new WeakMap<object, Connection>();
@@ -69,9 +69,10 @@ export function readInTurns(server: Server, turns: TurnsAtOnce): void {
 }
 
 /**
- * Node takes for idle what has sent nothing that its parser has seen, and closes it as soon as the server closes. Two turns of
- * the event loop later what had arrived was read, for the first may have looked before it came; and what waits here for its
- * turn is shown to the parser. So a request that had arrived is answered, and the answer says that it is the last.
+ * Closes idle connections two turns of the event loop later than node does. Node takes a connection for idle while its
+ * parser has seen nothing of a request, and closes it as soon as the server closes. After two turns everything that had
+ * arrived has been read (the first may have looked before it came), and what waits for its turn is shown to the parser. So a
+ * request that had arrived is answered, and its response says that it is the last.
  */
 function closeIdleALittleLater(server: Server, open: ReadonlySet<Connection>): void {
   const closeIdle = server.closeIdleConnections.bind(server);
@@ -87,10 +88,10 @@ function closeIdleALittleLater(server: Server, open: ReadonlySet<Connection>): v
   };
 }
 
-/** Mostly of node's parser, which alone says what it could not read; not when that has not come. */
+/** Usually an error of node's parser, which alone says in `rawPacket` what it could not read. A timeout has none. */
 type ParserError = Error & { readonly code?: string; rawPacket?: Buffer };
 
-/** As node does where nobody listens. */
+/** Answers as node does when there is no listener. */
 function refusePlainly({ code = "" }: ParserError, socket: Duplex): void {
   const status =
     { HPE_HEADER_OVERFLOW: 431, HPE_CHUNK_EXTENSIONS_OVERFLOW: 413, ERR_HTTP_REQUEST_TIMEOUT: 408 }[code] ?? 400;
@@ -108,17 +109,17 @@ interface Exchange {
 }
 
 interface Connection {
-  /** A request was read. */
+  /** To be called when a request was read. */
   add(exchange: Exchange): void;
-  /** What was read of the request whose header fields are being read. */
+  /** What was read so far of the request whose header fields are arriving. */
   head(): Buffer;
   /**
-   * Nothing more can be read, or is to be, as behind CONNECT. `refuse` answers that when the requests before are answered:
-   * the first answer is for the first request (RFC 9112, 9.3.2), whose caller would take the refusal for its own and what
-   * was done for not done.
+   * To be called when nothing more can be read, or must be, as behind CONNECT. Calls `refuse` when the requests before are
+   * answered: the first response is for the first request (RFC 9112, 9.3.2), so its caller would take an earlier refusal for
+   * its own, and believe that its request was not carried out.
    */
   fail(refuse: () => void): void;
-  /** Reads a slice now if all that was read before is answered, and something waits. */
+  /** Reads a slice now if every request read before is answered and more has arrived. */
   beginToRead(): void;
 }
 
@@ -129,7 +130,7 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
   let newest: IncomingMessage | undefined;
   let head: Buffer[] = [];
   let paused = false;
-  /** What arrives is passed on as it comes. Else it waits in the socket. */
+  /** Whether input is passed on as it arrives. Else it waits in the socket. */
   let isFlowing = true;
   let isPipelined = false;
   let endWaits = false;
@@ -139,7 +140,10 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
 
   const queue = () => turns(caller, step);
   const isOver = () => socket.destroyed || socket.writableEnded;
-  /** Before its content has come. The client would take a second answer for that of its next request, or for a part of the first. */
+  /**
+   * Whether the newest request was answered before its content arrived. The client would take a second response for the one
+   * to its next request, or for a part of the first.
+   */
   const isNewestAnswered = () =>
     newest?.complete === false && (unanswered.find(({ request }) => request === newest)?.response.headersSent ?? true);
   const isAnyComplete = () => unanswered.some(({ request }) => request.complete);
@@ -148,7 +152,7 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
     const [first] = unanswered;
     if (first && !first.begun) {
       begin(first);
-      // Its body may be there already, and nothing else would read on.
+      // Its body may have arrived already, and nothing else would read it.
       if (!first.request.complete) queue();
     } else if (refuse) return;
     else if (!paused && !isOver() && unanswered.length < PIPELINED_REQUESTS && socket.readableLength > 0) {
@@ -158,11 +162,11 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
     } else if (socket.readableLength === 0) rest();
   }
 
-  /** All that has come was read. */
+  /** To be called when everything that has arrived was read. */
   function rest(): void {
     if (refuse) return;
     socket.read(); // for the event "end"
-    // Node closes idle connections once when a server closes: what is read later makes others idle.
+    // Node closes idle connections only once, when a server closes: this one may have become idle later.
     if (unanswered.length === 0 && !server.listening) server.closeIdleConnections();
     if (!paused && !isOver() && unanswered.length === 0) flow();
   }
@@ -191,13 +195,13 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
 
   function begin(exchange: Exchange): void {
     exchange.begun = true;
-    // The answer before said that it was the last one, or the client has gone. Node tells nobody who waits behind it.
+    // The previous response said that it was the last, or the client has gone. Node does not tell the requests behind it.
     if (isOver()) exchange.response.emit("close");
     else exchange.begin();
   }
 
-  // A stream that is paused emits "data" for what is read, as much as is asked for. Node's HTTP server reads from the handle,
-  // past the stream, but gives that up for a listener to "data". That much is not documented.
+  // A paused stream emits "data" for what is read, as much as was asked for. Node's HTTP server reads from the handle, past
+  // the stream, but stops doing so when a listener to "data" is added. The latter is not documented.
   const { push, pause, resume } = socket;
   socket.push = (chunk: Buffer | null, encoding) => {
     if (isFlowing && chunk && (chunk.length > SLICE_BYTES || unanswered.length > 0 || !turns.atOnce())) stopFlowing();
@@ -210,22 +214,22 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
     queue();
   }
   socket.prependListener("data", (slice: Buffer) => {
-    if (newest?.complete === false) head = []; // the body of the newest still arrives
+    if (newest?.complete === false) head = []; // the body of the newest request is still arriving
     if (head.length < HEAD_SLICES) head.push(slice);
   });
   const drains = socket.listeners("drain") as (() => void)[];
-  // At the end node gives up what is unanswered, at once: whatever had to wait for its turn would get no answer.
+  // On "end" node gives up unanswered requests at once: those that had to wait for their turn would get no response.
   const listeners = socket.listeners("end") as (() => void)[];
   const giveUp = () => {
     endWaits = false;
     clearTimeout(patience);
-    if (socket.destroyed) return; // its parser may read for another connection by now
+    if (socket.destroyed) return; // node may have given its parser to another connection
     for (const listener of listeners) listener.call(socket);
   };
   const end = () => {
     endWaits = isAnyComplete();
     if (!endWaits) return giveUp();
-    // Who has sent several requests has not gone after the first of them, and waits for all answers.
+    // A client that has pipelined requests has not gone after the first of them: it waits for all responses.
     if (!isPipelined && !refuse) patience ??= setTimeout(giveUp, HALF_CLOSED_MS).unref();
   };
   socket.removeAllListeners("end").on("end", end);
@@ -257,9 +261,9 @@ function readInSlices(socket: Socket, turns: TurnsAtOnce, server: Server): Conne
     },
     head: () => Buffer.concat(head),
     fail(how) {
-      if (refuse) return; // it reads no better than before
+      if (refuse) return; // it is being refused already
       refuse = how;
-      // Node hands over a connection with CONNECT on it, and does not tell the answers before that they may go on.
+      // After CONNECT node removes its own listeners, and earlier responses would not learn that they may go on.
       for (const listener of drains) socket.off("drain", listener).on("drain", listener);
       refuseInTurn();
     },

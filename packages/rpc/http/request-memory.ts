@@ -1,42 +1,42 @@
-/** What the requests of strangers take of a process' memory, from their first byte until nothing is kept of them. */
+/** Bounds the memory that strangers' requests take, from their first byte until nothing is kept of them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 
-/** What whoever is refused for want of memory or of room is told. */
+/** The message to a client whose request is refused for lack of memory or of room. */
 export const TOO_MANY_UNDER_WAY = "There are too many requests under way. Nothing was done. Try again in a second.";
 
-/** Whoever sends requests: one connection. */
+/** One connection, as the sender of requests. */
 export interface Sender {
   readonly address: string;
-  /** Closes the connection. What it has sent is given up. */
+  /** Closes the connection and gives up its requests. */
   giveUp(why: string): void;
 }
 
 export interface RequestMemory {
   /**
-   * Counts a request until its response is closed and the work for it is done: its header fields and what is done for it.
-   * It is refused (`isRefused`) when its address has its share already.
+   * Counts a request, with its header fields and the work for it, until its response is closed and that work is done.
+   * Refuses it (`isRefused`) if it exceeds the share of its address.
    */
   hold(sender: Sender, request: IncomingMessage, response: ServerResponse): void;
-  /** The sender sends nothing more. What is held of its requests counts until it is released. */
+  /** To be called when a connection is closed. Its requests count until they are released. */
   forget(sender: Sender): void;
   /** Bytes that are held now. */
   held(): number;
 }
 
-// Measured with Node 26, on the heap and beside it, and rounded up.
-/** A request for which nothing is done: its stream or its parser's objects, its response. */
+// Measured with Node 26, on the heap and outside it, and rounded up.
+/** A request without any work: its stream or its parser's objects, and its response. */
 export const REQUEST_BYTES = 16 * 1024;
-/** What a protocol and a handler make to answer it. */
+/** What a protocol and a handler allocate to answer it. */
 export const WORK_BYTES = 48 * 1024;
-/** A header field beside its text. */
+/** A header field, besides its text. */
 export const FIELD_BYTES = 512;
-/** A piece of a body beside its bytes: each frame or chunk of the protocol is one, be it of one byte. */
+/** A piece of a body, besides its bytes. Each frame or chunk is a piece, even one of a single byte. */
 export const PIECE_BYTES = 512;
-/** Text and bytes are there twice, as they came and as they are used. */
+/** Text and bytes exist twice, as received and as used. */
 const COPIES = 2;
 
-/** A record and no closures: there is one for each stream that is open. */
+/** A plain record without closures, for there is one per open stream. */
 interface Hold {
   readonly account: Account;
   readonly memory: Memory;
@@ -51,7 +51,7 @@ interface Account {
   readonly sender: Sender;
   readonly share: Share;
   bytes: number;
-  /** It was closed for its memory, which is free as soon as everybody has noticed. */
+  /** It was closed for its memory, which is free once all work for its requests has stopped. */
   isGoing: boolean;
   isForgotten: boolean;
 }
@@ -66,27 +66,27 @@ interface Share {
 
 interface Memory {
   add(hold: Hold, bytes: number): void;
-  /** Forgets what is neither open nor worked on. */
+  /** Stops counting a request that is neither open nor worked on. */
   release(hold: Hold): void;
 }
 
-// On the request itself: in a WeakMap it cost a tenth of what a refusal takes, most of it when garbage is collected.
+// Stored on the request itself: a WeakMap cost a tenth of the time of a refusal, most of it in garbage collection.
 const HOLD: unique symbol = Symbol("hold");
 type Held = object & { [HOLD]?: Hold };
 const holdOf = (request: Held): Hold | undefined => request[HOLD];
 const ACCOUNT: unique symbol = Symbol("account");
 type Known = Sender & { [ACCOUNT]?: Account };
 
-/** There is no memory for what is to be done for the request. */
+/** Whether a request is refused, for there is no memory for its work. */
 export const isRefused = (request: IncomingMessage): boolean => holdOf(request)?.isRefused === true;
 
-/** Counts bytes that are taken for a request beside those that have come. */
+/** Counts bytes that are allocated for a request, besides those received. */
 export function growRequest(request: object, bytes: number): void {
   const hold = holdOf(request);
   if (hold?.isOpen) hold.memory.add(hold, bytes);
 }
 
-/** Nothing more is counted of a request: it is counted elsewhere. */
+/** Stops counting a request here, for it is counted elsewhere. */
 export function releaseRequest(request: object): void {
   const hold = holdOf(request);
   if (!hold) return;
@@ -99,10 +99,10 @@ function close(hold: Hold): void {
   hold.memory.release(hold);
 }
 
-/** Counts what comes of the request's body. */
+/** Counts the request's body as it arrives. */
 export function countBody(request: IncomingMessage): void {
   if (!holdOf(request)) return;
-  // On HTTP/2 pieces wait in the stream until the request is read, the first ones already when node tells of the request.
+  // On HTTP/2 pieces wait in the stream until the request is read; the first may be there when node emits the request.
   const { stream: body = request }: { readonly stream?: Readable } = request as object;
   const pieces = (body as { readonly readableBuffer?: ArrayLike<unknown> }).readableBuffer?.length ?? 0;
   if (pieces > 0) growRequest(request, COPIES * body.readableLength + PIECE_BYTES * pieces);
@@ -114,7 +114,7 @@ export function countBody(request: IncomingMessage): void {
   };
 }
 
-/** Counts a request for as long as something is done for it, be its connection closed. */
+/** Counts a request for as long as work is done for it, even after its connection was closed. */
 export function whileWorking(request: IncomingMessage, work: () => void | Promise<void>): void | Promise<void> {
   const hold = holdOf(request);
   if (!hold) return work();
@@ -129,11 +129,11 @@ export function whileWorking(request: IncomingMessage, work: () => void | Promis
 }
 
 /**
- * Bounds the bytes of all requests together, and shares them out. An address may hold as much as it leaves free, which is
- * one half while it is alone, and in any case an even part: a third for each of two, so that there is room for one more. A
- * request beyond that is refused, which costs little until its client has taken note. Where an address comes to hold
- * twice what is free all the same, by bodies that grow, by refused requests that stay open, or because others have come,
- * the address with the most loses the connection with the most.
+ * Bounds the bytes of all requests together, and shares them out among addresses. An address may hold as much as it leaves
+ * free, which is half while it is alone, and in any case an even part: a third for each of two, so that there is room for
+ * one more. A request beyond that is refused, which costs little until its client has noticed. If an address still comes to
+ * hold more than twice what is free, by bodies that grow, by refused requests that stay open, or because others have come,
+ * the address with the most loses its connection with the most.
  */
 export function limitRequestMemory(maxBytes: number): RequestMemory {
   const shares = new Map<string, Share>();

@@ -1,49 +1,49 @@
-/** Shares out the turns of the event loop, so that nobody waits for all that somebody else has asked for. */
+/** Shares out the turns of the event loop, so that no caller waits for everything that another has asked for. */
 
 /**
- * Begins a piece of work when it is its turn: soon, but never at once. `caller` is for whom it is done. What waits already
- * is not begun twice. A piece counts as one; one that gives a number counts as that many.
+ * Begins a piece of work for `caller` when its turn comes: soon, but never synchronously. A piece that already waits is not
+ * queued again. A piece counts as one, or as the number that it returns.
  */
 export type Turns = (caller: unknown, begin: () => unknown) => void;
 
-/** Turns that need not always be waited for. */
+/** Turns for work that may also begin at once, if there is room. */
 export type TurnsAtOnce = Turns & {
-  /** Counts a piece of work that may begin at once. False where others wait, or as much has begun in this turn as may. */
+  /** Counts a piece of work that may begin at once. Returns false if others wait, or if this turn has no room left. */
   readonly atOnce: () => boolean;
 };
 
 /**
- * Pieces of work in one turn of the event loop, which reads what has come meanwhile before the next one. With 8 a call cost
- * twice the processor time at 50 callers, for what is begun in one turn is sent on together; with 32 it costs the same as
- * without turns, and whom the calls are sent to works on the first while the others are begun.
+ * Pieces of work in one turn of the event loop; before the next turn it reads what has arrived. With 8 a call cost twice the
+ * CPU time at 50 callers, for calls that begin in one turn are sent on together. With 32 it costs the same as without turns,
+ * and the service that the calls are sent to works on the first while the others begin.
  */
 export const WORK_PER_TURN = 32;
 
 /**
- * Of these, pieces that are begun together. What follows from them at once is done before the next ones, so that is counted
- * which node announces only then, and what it has cost is known.
+ * Of these, pieces that begin together. What follows from them at once is done before the next ones begin. So work that node
+ * announces only then is counted, and what the pieces have cost is known.
  */
 export const WORK_TOGETHER = 8;
 
 /**
- * The event loop accepts one connection in each turn, and others may wait behind it. While they do, one piece is begun in
- * one of so many turns.
+ * The event loop accepts one connection in each turn, and others may wait behind it. While connections keep coming, one
+ * piece begins in one of this many turns.
  */
 export const TURNS_WHILE_OTHERS_CONNECT = 8;
 
-/** Processor time of a turn, in milliseconds, from which on nothing more is begun in it, and less in the next one. */
+/** CPU time of a turn, in milliseconds, after which nothing more begins in it, and less in the next one. */
 export const LONG_TURN_MS = 25;
 
-/** How much is begun in a turn of the event loop. */
+/** How much may begin in a turn of the event loop. */
 export interface Pace {
-  /** Begins a turn. Gives how much there is room for. */
+  /** Begins a turn. Returns how many pieces it has room for. */
   begin(): number;
-  /** The turn has taken so long that nothing more is to begin in it. */
+  /** Whether the turn has taken so long that nothing more may begin in it. */
   isOver(): boolean;
 }
 
 export type ServerTurns = TurnsAtOnce & {
-  /** To be called for every connection that is accepted. */
+  /** Must be called for every accepted connection. */
   readonly accepted: () => void;
 };
 
@@ -68,9 +68,9 @@ export function createServerTurns(pace: Pace = createPace()): ServerTurns {
 }
 
 /**
- * How much to begin in each turn: half as much after a long one, twice as much after any other. What a piece costs can't be
- * told when it is begun: a page of large records costs a hundred times what a small one does. The processor time is that
- * of this thread, so a machine that is busy with something else does not count.
+ * How much to begin in each turn, from 1 to `WORK_PER_TURN`: half as much after a long turn, twice as much after any other.
+ * The cost of a piece is not known when it begins: a page of large records costs a hundred times as much as a small one. The
+ * CPU time is that of this thread, so a machine that is busy with something else does not count.
  */
 export function createPace(spentMs: () => number = threadMs): Pace {
   let most = WORK_PER_TURN;
@@ -91,19 +91,19 @@ function threadMs(): number {
   return (user + system) / 1000;
 }
 
-/** When all is done that has been asked for by promises and by `nextTick`, before the event loop goes on. */
+/** Calls `begin` when the queues of promises and of `nextTick` have run, before the event loop goes on. */
 const afterAllThatFollows = (begin: () => void): void => queueMicrotask(() => process.nextTick(begin));
 
-/** Callers take turns; what one caller asks for is begun in its order. */
+/** Callers take turns. The work of one caller begins in the order in which it was asked for. */
 export function createTurns(
   nextTurn: (turn: () => void) => void = setImmediate,
   pace: Pace = createPace(),
   afterwards: (begin: () => void) => void = afterAllThatFollows,
 ): TurnsAtOnce {
-  // Both keep their order, and lose their first at no cost, however long they are.
+  // A Map and a Set keep their order, and removing the first entry costs the same however many there are.
   let waiting = new Map<unknown, Set<() => unknown>>();
   let pieces = 0;
-  /** Of these, those that were asked for by what follows from others of this turn: nothing is begun for them alone. */
+  /** Of these, pieces that were asked for by what followed from this turn's work: the turn does not go on for them alone. */
   let newcomers = 0;
   let isBetween = false;
   let isDue = false;
@@ -117,7 +117,7 @@ export function createTurns(
     isBetween = false;
     let left = most;
     try {
-      // What is asked for meanwhile comes last, in this turn if there is room.
+      // Pieces that are asked for meanwhile come last, in this turn if there is room.
       for (const [caller, own] of waiting) {
         if (left <= 0 || most - left >= WORK_TOGETHER) break;
         waiting.delete(caller);
