@@ -1,4 +1,4 @@
-/** Who may call a service: the system's own processes by their secret, everybody else by credentials where these are asked for. */
+/** Who may call a service: the system's own processes by secret or certificate, others by credentials where required. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
@@ -9,7 +9,7 @@ import { ANONYMOUS, CALLER_HEADER, type Principal, SECRET_HEADER } from "../call
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { isProven } from "../http/connections.ts";
 
-// Equal lengths for timingSafeEqual, whatever was sent.
+// timingSafeEqual needs equal lengths.
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /** Whether a request comes from one of the system's own processes, by their certificate or by their secret. */
@@ -23,9 +23,9 @@ export function isPeerRequest(
 }
 
 /**
- * Who calls a service, if they may. The system's own processes know a secret that no caller from outside is told, or have
- * shown a certificate: internal services are for them alone, and they alone are believed when they name the caller that they
- * speak for.
+ * Finds out who calls a service, and whether they may. The system's own processes know a secret that outside callers never
+ * get, or have presented a certificate. Only they may call internal services, and only they may name the caller on whose
+ * behalf they call.
  */
 export function createAuthorization(
   secret: string | undefined,
@@ -39,15 +39,15 @@ export function createAuthorization(
   };
   return {
     isTrusted,
-    /** `isPeer` where it is known already. Throws or rejects with UNAUTHENTICATED or PERMISSION_DENIED. */
+    /** Returns who calls. Throws or rejects with UNAUTHENTICATED or PERMISSION_DENIED. Pass `isPeer` if it is already known. */
     admit(method: DescMethod, headers: Headers, isPeer = isTrusted(headers)): Principal | Promise<Principal> {
       if (isPeer) return { id: headers.get(CALLER_HEADER) || ANONYMOUS.id };
       if (isInternal(method)) throw rpcError("PERMISSION_DENIED", `This RPC is for ${system}'s own services.`);
       return authentication ? authentication.admit(credentialsIn(headers), method) : ANONYMOUS;
     },
     /**
-     * For what was admitted and lasts: `end` is called when it would not be admitted any more. Gives what stops the checks. A
-     * peer is not checked: it ends by itself what its own caller may not go on with.
+     * For an admitted call that lasts: calls `end` when it would no longer be admitted. Returns a function that stops the
+     * checks. A peer is not checked, for it ends the call itself when its own caller is no longer admitted.
      */
     recheck(method: DescMethod, headers: Headers, isPeer: boolean, end: (refusal: RpcError) => void): () => void {
       return isPeer || !authentication ? () => {} : authentication.recheck(credentialsIn(headers), method, end);

@@ -1,6 +1,6 @@
 /**
- * Every RPC of a service passes through here, unary or server-streaming, whichever way it came: by itself, over a link, or
- * from a simulation. Each goes through the same admission, authorization, validation, log and mapping of errors.
+ * Every RPC of a service passes through the dispatcher, unary or server-streaming, whether it came by itself, over a link, or
+ * from a simulation. Each goes through the same admission, authorization, validation, logging and mapping of errors.
  */
 import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
@@ -30,27 +30,27 @@ export interface Answer {
 export interface Dispatcher {
   readonly services: readonly DescService[];
   readonly errors: ErrorCatalogue;
-  /** "package.Service/Method" to the method, if it is unary. */
+  /** The unary method with the name "package.Service/Method", if there is one. */
   find(name: string): DescMethodUnary | undefined;
-  /** True for a caller that knows the secret of the internal services. */
+  /** Whether the headers contain the secret of the internal services. */
   isTrusted(headers: Headers): boolean;
   readonly clock: Clock;
-  /** Whether callers from outside are asked for credentials. */
+  /** Whether callers from outside need credentials. */
   readonly asksCallers: boolean;
   /**
-   * Refuses a call that there is no room for, before anything is read of it: throws OVERLOADED. Calls of the system's own
-   * processes were let in elsewhere.
+   * Throws OVERLOADED if there is no room for a call, before its message is read. Calls of the system's own processes are
+   * never refused, for they belong to calls that were admitted elsewhere.
    */
   shed(method: DescMethod, headers: Headers, isPeer?: boolean, origin?: RequestOrigin): void;
-  /** Who calls, if they may call the method. Throws or rejects with an RpcError, which it has logged. */
+  /** Returns who calls, if they may call the method. Throws or rejects with an RpcError, after logging it. */
   admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal>;
   /** Runs one unary call. Rejects with an RpcError and nothing else. */
   invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer>;
-  /** Runs one call that is answered by a stream, which ends with an RpcError or without any. */
+  /** Runs one server-streaming call. The stream ends with an RpcError or without any error. */
   stream(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream): AsyncIterable<Message>;
   /**
-   * The process stops: streams are told to end in good order, see `StreamingCall`, and those that go on are ended with
-   * UNAVAILABLE.
+   * To be called when the process stops: asks the streams to end (`StreamingCall.draining`), and after `drainMs` ends the
+   * others with UNAVAILABLE.
    */
   drain(): void;
   /** Adds every service to a Connect router. */
@@ -60,26 +60,26 @@ export interface Dispatcher {
 export interface DispatcherOptions {
   readonly deps: Pick<Runtime, "clock" | "random" | "log">;
   readonly errors: ErrorCatalogue;
-  /** By default no failure of a handler is one of a store. */
+  /** By default no error of a handler counts as a store failure. */
   readonly storeFailureOf?: StoreFailureOf;
-  /** What callers of internal services must know, unless they have shown a certificate. */
+  /** The secret that callers of internal services must send, unless they have presented a certificate. */
   readonly secret?: string | undefined;
-  /** Asks callers from outside who they are. By default nobody is asked, and everybody may call what is not internal. */
+  /** Authenticates callers from outside. By default they need no credentials, and may call everything but internal services. */
   readonly authentication?: Authentication | undefined;
-  /** Longest that a unary call may take, in milliseconds. A stream takes as long as its caller and its handler want. */
+  /** Longest time limit of a unary call, in milliseconds. A stream lasts as long as its caller and its handler want. */
   readonly maxTimeoutMs?: number;
-  /** Most unary calls of public services that are worked on at once; more are refused with OVERLOADED. */
+  /** While this many unary calls run, those of public services are refused with OVERLOADED; diagnostic ones are not. */
   readonly maxCalls?: number;
-  /** The same for streams; more are refused with TOO_MANY_STREAMS. Those of diagnostic services are counted by themselves. */
+  /** Most streams of public services; more are refused with TOO_MANY_STREAMS. Diagnostic streams are counted separately. */
   readonly streamLimits?: StreamLimits;
   /** How long streams may go on once the process stops, in milliseconds. */
   readonly drainMs?: number;
 }
 
-/** Enough for a last message on a slow way, and less than a server gives what runs when it closes. */
+/** Enough for a last message over a slow network, and less than a server that closes gives running requests. */
 const DRAIN_MS = 5_000;
 
-/** Puts services behind one endpoint. Throws when a method lacks its handler, or takes a stream. */
+/** Puts services behind one endpoint. Throws if a method has no handler or takes a stream of requests. */
 export function createDispatcher(implementations: readonly Implementation[], options: DispatcherOptions): Dispatcher {
   const {
     deps,
@@ -99,7 +99,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     for (const method of desc.methods) {
       const handler = handlers[method.localName];
       if (!isServed(method) || !handler) throw new Error(`${method.toString()} has no handler`);
-      // Internal calls belong to work that was admitted elsewhere: to refuse them would only leave it unfinished.
+      // Internal calls belong to work that was admitted elsewhere: refusing them would only leave it unfinished.
       const limited = !isInternal(method) && !(isDiagnostic && isUnary(method));
       const isSheddable = !isInternal(method) && !isDiagnostic;
       methods.set(methodName(method), { method, handler, limited, isSheddable, isDiagnostic });
@@ -111,7 +111,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     return entry;
   }
 
-  /** Undefined when there is nothing to wait for any more. */
+  /** Undefined once requests can be validated. */
   let preparing = prepareValidation([...methods.values()].map(({ method }) => method.input))?.then(() => {
     preparing = undefined;
   });
@@ -144,11 +144,11 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     }
   }
 
-  /** Waits for nothing where nobody is asked. */
+  /** Returns no promise if callers need no credentials. */
   const principalOf = (method: Served, { principal, headers, isPeer }: Incoming): Principal | Promise<Principal> =>
     principal ?? admit(method, headers, isPeer);
 
-  /** Counts until the handler is done, which may be after its caller was answered. */
+  /** Runs a handler, and counts the call until it is done: that may be after its caller got DEADLINE_EXCEEDED. */
   async function runCounted({ method, handler }: Entry, request: Message, run: Run, call: Call) {
     const admitted = admission.begin(method);
     let isAnswered = false;
@@ -207,7 +207,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   };
 }
 
-/** The handler goes on when its caller's time is up: what it has begun is better finished than left to a recovery worker. */
+/** At the deadline only the waiting ends. The handler goes on, for finishing its work beats leaving it to a recovery worker. */
 async function inTime<T>(work: Promise<T>, ms: number, outOfTime: () => RpcError): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(outOfTime()), Math.max(0, ms));

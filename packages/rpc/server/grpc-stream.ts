@@ -1,7 +1,7 @@
 /**
- * Streams in binary gRPC, past Connect: what Connect (2.2) holds for a stream as long as it is open takes more memory than
- * all else together. Its own parts read the request and write the status, so a caller can't tell the difference; of the
- * request nothing is kept when its message was read.
+ * Serves streams in binary gRPC without Connect's handler, because what Connect (2.2) holds for each open stream takes more
+ * memory than everything else together. Connect's own functions read the request and write the status, so a caller can't tell
+ * the difference. Nothing of the request is kept once its message was read.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { DescMethod, DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
@@ -39,17 +39,17 @@ export interface GrpcStreamOptions {
   readonly compressions: readonly Compression[];
   /** Most bytes of a request message. */
   readonly maxBytes: number;
-  /** Called where no answer could be sent. */
+  /** Called when no response could be sent. */
   readonly giveUp: (request: IncomingMessage, response: ServerResponse, error: unknown) => void;
 }
 
-/** Before the message is read: throws or rejects for who may not call. */
+/** Checks a call before its message is read. Rejects if the caller may not call the method, or if there is no room. */
 export type Gate = (method: DescMethod, headers: Headers, caller: Caller) => Promise<void>;
 
-/** Serves one request. Resolves when nothing is done for it any more, and never rejects. */
+/** Serves one request. Resolves when all work for it has ended, and never rejects. */
 export type ServeStream = (request: IncomingMessage, response: ServerResponse, caller: Caller) => Promise<void>;
 
-/** A call in binary gRPC. All others are Connect's. */
+/** Whether a request is a call in binary gRPC. Connect serves all others. */
 export const isBinaryGrpc = ({ method, headers }: IncomingMessage): boolean =>
   method === "POST" && parseContentType(headers["content-type"] ?? null)?.binary === true;
 
@@ -132,7 +132,7 @@ export function serveGrpcStream(
   };
 }
 
-/** The message of a request that has exactly one. */
+/** The message of a request that must have exactly one. Throws UNIMPLEMENTED otherwise. */
 async function only(messages: AsyncIterable<Message>): Promise<Message> {
   const all: Message[] = [];
   for await (const message of messages) {
@@ -168,6 +168,6 @@ function end(response: ServerResponse, headers: Headers, error?: ConnectError): 
 
 function statusOf(error: unknown): ConnectError {
   if (!(error instanceof ConnectError)) return new ConnectError("internal error", Code.Internal);
-  // Half of a surrogate pair, which an error may quote, can't be written.
+  // An error may quote half of a surrogate pair, which can't be encoded.
   return Object.assign(error, { rawMessage: error.rawMessage.toWellFormed() });
 }

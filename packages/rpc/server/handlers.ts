@@ -1,4 +1,4 @@
-/** How a service is written down: a handler for each of its RPCs. */
+/** The handlers of a service, one for each of its RPCs. */
 import type {
   DescMethod,
   DescMethodServerStreaming,
@@ -10,23 +10,22 @@ import type {
 } from "@bufbuild/protobuf";
 import type { Call } from "../call.ts";
 
-/** A call that is answered by a stream. The headers of its request are not kept as long as it lasts. */
+/** A server-streaming call. It has no request headers, for these are not kept while the stream is open. */
 export interface StreamingCall extends Omit<Call, "headers"> {
   /**
-   * Aborts when the stream has to end: nobody takes its messages any more, for the caller has gone or its time is over, or
-   * the process stops.
+   * Aborts when the stream has to end: the caller has gone, its deadline has passed, it is no longer admitted, or the process
+   * stops.
    */
   readonly signal: AbortSignal;
   /**
-   * Aborts when the process stops. The stream is to send what its caller needs to go on elsewhere, and to end; after some
-   * seconds it is ended, with UNAVAILABLE. It is aborted already for a stream that comes while the process stops.
+   * Aborts when the process stops. The stream should then send what its caller needs to continue elsewhere, and end; after
+   * `drainMs` it is ended with UNAVAILABLE. For a stream that begins while the process stops, it is already aborted.
    */
   readonly draining: AbortSignal;
 }
 
 /**
- * Handles one RPC, unary or server-streaming. It reads like its rule; whatever it throws becomes an error of the
- * catalogue.
+ * Handles one RPC, unary or server-streaming. Every error that it throws becomes one of the catalogue.
  */
 export type Handler<M> =
   M extends DescMethodUnary<infer I, infer O>
@@ -46,7 +45,7 @@ export type StreamHandler = (request: Message, call: StreamingCall) => AsyncIter
 export interface Implementation {
   readonly desc: DescService;
   readonly handlers: Readonly<Record<string, UnaryHandler | StreamHandler>>;
-  /** Its unary calls are admitted however many others are under way: they tell how the process is. */
+  /** Its unary calls are always admitted, however many others are running: they tell how the process is. */
   readonly isDiagnostic: boolean;
 }
 export const implement = <S extends DescService>(

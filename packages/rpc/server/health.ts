@@ -6,22 +6,22 @@ import { RpcError } from "../errors/catalogue.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { type Implementation, implement } from "./handlers.ts";
 
-/** How long one Watch is served. Its client then asks again, so that streams whose client is lost don't pile up. */
+/** How long one Watch is served. Its client then calls again, so that streams of lost clients don't pile up. */
 const WATCH_LIMIT_MS = 300_000;
 
 export interface HealthState {
-  /** By the service's full name; "" stands for the process. Undefined: there is no such service. */
+  /** The status of a service, by its full name; "" is the process. Undefined if there is no such service. */
   get(service: string): Status | undefined;
   all(): ReadonlyMap<string, Status>;
-  /** Sets all of them; after `drain` it does nothing. */
+  /** Sets the status of all services and of the process; after `drain` it does nothing. */
   set(serving: boolean): void;
-  /** Nothing serves any more. */
+  /** Sets everything to NOT_SERVING, for good. */
   drain(): void;
-  /** What a service's status is now, and every change of it until the signal aborts. */
+  /** Yields a service's status, SERVICE_UNKNOWN if there is none, and then every change until the signal aborts. */
   watch(service: string, signal: AbortSignal): AsyncIterable<Status>;
 }
 
-/** Nothing serves until `set(true)`. */
+/** Everything is NOT_SERVING until `set(true)`. */
 export function createHealth(services: readonly string[]): HealthState {
   const statuses = new Map<string, Status>(["", ...services].map((name) => [name, Status.NOT_SERVING]));
   const changes = new EventEmitter().setMaxListeners(0);
@@ -52,7 +52,7 @@ export function createHealth(services: readonly string[]): HealthState {
   };
 }
 
-/** The three RPCs, as a service like any other. They are served however many other calls are under way. */
+/** The service with its three RPCs. Unary ones are served however many other calls are running. */
 export const healthService = (health: HealthState, { watchLimitMs = WATCH_LIMIT_MS } = {}): Implementation =>
   implement(
     Health,

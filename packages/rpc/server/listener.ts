@@ -1,4 +1,4 @@
-/** What a server does with each request: which way it goes, and what is known of who asks. */
+/** Routes each request of a server to a link, to a stream in binary gRPC, or to Connect, with what is known of its caller. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextValues } from "@connectrpc/connect";
@@ -22,7 +22,7 @@ import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
 import { endedBy } from "./until.ts";
 
 export interface ListenerOptions {
-  /** Of what is served past Connect. */
+  /** For streams that are served without Connect's handler. */
   readonly gate: Gate;
   readonly compressions: readonly Compression[];
   readonly links: LinkServer;
@@ -37,7 +37,7 @@ export function createListener(
 ): Handler {
   const { errors, asksCallers } = dispatcher;
   const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
-  /** Errors of a handler are answers. What arrives here is a request that is no HTTP, or a client that has gone. */
+  /** Errors of a handler are sent as responses. This handles requests that are not valid HTTP, and clients that have gone. */
   const giveUp = ({ url = "" }: IncomingMessage, response: ServerResponse, err: unknown): void => {
     log.debug({ err, path: url.split("?", 1)[0] }, "no answer could be sent");
     response.destroy();
@@ -68,7 +68,7 @@ export function createListener(
           giveUp(request, response, error);
           resolve();
         });
-      // Some protocols run the RPC while its answer is read. The answer itself may wait for its client.
+      // Some protocols run the RPC while its response is read, so wait for that end. Its client may take longer to read it.
       await ended;
     } catch (error) {
       giveUp(request, response, error);
@@ -77,7 +77,7 @@ export function createListener(
   const serve: Handler = (request, response) => {
     const link = links.serve(request, response);
     if (link) return link;
-    // What a GET asked for may be kept unless it is said (RFC 9111, 4.2.2), and given to whoever asks for the same.
+    // Without this, caches may store the response to a GET (RFC 9111, 4.2.2) and serve it to other callers.
     if (request.method === "GET") response.setHeader("cache-control", "no-store");
     const { path, query } = splitTarget(request.url ?? "");
     const handler = byPath.get(path);
@@ -98,7 +98,7 @@ export function createListener(
   };
 }
 
-/** What is known of the caller before its headers are looked at. */
+/** What is known of the caller before its headers are read. */
 const whoAsks = (request: IncomingMessage, response: ServerResponse): Caller =>
   isProven(request)
     ? { isPeer: true }
@@ -110,7 +110,7 @@ const whoAsks = (request: IncomingMessage, response: ServerResponse): Caller =>
         },
       };
 
-/** Drops the rest of the request, so that its client comes to read the answer. */
+/** Answers a request for an unknown RPC. Drops the rest of the request, so that its client goes on to read the response. */
 function answerUnknown(
   request: IncomingMessage,
   response: ServerResponse,
@@ -128,7 +128,7 @@ function answerUnknown(
   ) ?? { status: 404, headers: { "content-type": "text/plain" }, body: `${NO_SUCH_RPC}\n` };
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  // Trailers-Only is one frame: gRPC's own clients see no status when an empty one follows to end the stream.
+  // Trailers-Only is one frame: gRPC's own clients see no status if an empty frame follows to end the stream.
   response.end(body.length > 0 ? body : undefined);
 }
 

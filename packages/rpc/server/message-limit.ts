@@ -1,4 +1,4 @@
-/** How large any message may be, refused as soon as it is known to be larger. */
+/** Limits the size of messages: a larger one is refused as soon as its size is known. */
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -9,12 +9,12 @@ import { growRequest } from "../http/request-memory.ts";
 /** Largest message of any RPC, in either direction and also after decompression. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 
-/** Each message of a gRPC, gRPC-Web or streaming Connect body follows one byte of flags and four of its length. */
+/** In gRPC, gRPC-Web and streaming Connect, each message follows one byte of flags and four bytes of its length. */
 const PREFIX_BYTES = 5;
 
 /**
- * A call whose body is the request's, with its messages limited. Connect reads a Content-Length, too, and refuses by it in
- * words of its own, without a reason: it doesn't get to see one.
+ * Limits the messages of a call, whose body is that of the request. Removes Content-Length, for Connect would refuse a large
+ * one with an error of its own, without a reason.
  */
 export function limitCall<C extends UniversalServerRequest>(
   call: C,
@@ -28,10 +28,10 @@ export function limitCall<C extends UniversalServerRequest>(
 }
 
 /**
- * The body of a request, of which so many bytes are announced. Fails with PAYLOAD_TOO_LARGE as soon as a message is known to
- * exceed the limit, or the whole body if its content type says that it is one bare message. The rest is read and dropped then,
- * for some clients look for the answer only when they have sent everything. Fails with CANCELLED where the caller has gone:
- * over HTTP/2 what it had not sent looks like the end of its message.
+ * Yields the body of a request; `announced` is its Content-Length. Fails with PAYLOAD_TOO_LARGE as soon as a message is known
+ * to exceed the limit, or the whole body if by its content type it is one bare message. The rest is then read and dropped,
+ * for some clients look for the response only after sending everything. Fails with CANCELLED if the caller has gone: over
+ * HTTP/2 its cut message would look complete.
  */
 export async function* limitMessages(
   body: Readable,
@@ -58,15 +58,15 @@ export async function* limitMessages(
 }
 
 /**
- * Messages that are unpacked at a time, of all requests. Each takes megabytes beside the heap, however few bytes it is
- * packed into: brotli's window and what comes out. There are no more threads for it by default.
+ * Messages that are decompressed at a time, for all requests. Each takes megabytes outside the heap, however few its
+ * compressed bytes: for Brotli's window and for the output. By default libuv has no more threads for it.
  */
 export const UNPACKED_AT_A_TIME = 4;
 
 let unpacking = 0;
 const waiting: (() => void)[] = [];
 
-/** Unpacks when it is its turn. */
+/** Calls `unpack` when fewer than `UNPACKED_AT_A_TIME` run, in order of arrival. */
 async function inTurn<T>(unpack: () => Promise<T>): Promise<T> {
   if (unpacking < UNPACKED_AT_A_TIME) unpacking++;
   else await new Promise<void>((resolve) => waiting.push(resolve));
@@ -79,7 +79,7 @@ async function inTurn<T>(unpack: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A way to unpack messages, a few at a time, that fails with PAYLOAD_TOO_LARGE when one turns out to exceed the limit. */
+/** A compression that decompresses a few messages at a time, and fails with PAYLOAD_TOO_LARGE if one exceeds the limit. */
 export const limitUnpacked =
   (errors: ErrorCatalogue) =>
   (compression: Compression): Compression => ({
@@ -93,11 +93,11 @@ export const limitUnpacked =
     },
   });
 
-/** What a caller is told whose message is larger than that. */
+/** The error for a message of more than `maxBytes`. */
 export const tooLarge = ({ rpcError }: ErrorCatalogue, maxBytes: number) =>
   rpcError("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
 
-/** Bytes seen so far. */
+/** Returns the bytes seen so far, of all chunks. */
 function total() {
   let bytes = 0;
   return (chunk: Uint8Array): number => {
@@ -106,7 +106,7 @@ function total() {
   };
 }
 
-/** The largest length announced in a chunk. */
+/** Returns the largest message length announced in a chunk. */
 function largestMessage() {
   const prefix = Buffer.alloc(PREFIX_BYTES);
   let prefixBytes = 0;

@@ -1,6 +1,6 @@
 /**
- * The messages of a stream on a shorter way to its client. Connect (2.2) takes each through eight iterators, and encodes it
- * anew for each client that is told the same: most of what a service with many streams did.
+ * Sends most messages of a stream to the client without Connect. Connect (2.2) passes each through eight iterators, and
+ * encodes it again for each client that gets the same: that was most of the work of a service with many streams.
  */
 import type { ServerResponse } from "node:http";
 import { type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
@@ -8,25 +8,25 @@ import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { isGone } from "connect-transcoder/server/gone";
 
-/** What an answer is written to, as far as it is needed here. */
+/** The response that messages are written to, as far as it is needed here. */
 export interface AnswerStream extends Pick<ServerResponse, "closed" | "destroyed"> {
   readonly headersSent: boolean;
-  /** False when what was written has to be taken before more is. */
+  /** Returns false if the client must take what was written before more is. */
   write(bytes: Uint8Array): boolean;
   once(event: "drain" | "close", listener: () => void): unknown;
   off(event: "drain" | "close", listener: () => void): unknown;
 }
 
-/** Where the messages go that Connect does not get. */
+/** The response that gets the messages which bypass Connect. */
 export const answerKey = createContextKey<AnswerStream | undefined>(undefined);
 
-/** From so many bytes on a message is compressed for who takes that, as Connect does it. */
+/** The size in bytes from which on a message is compressed for clients that accept it, as in Connect. */
 export const COMPRESSED_BYTES = 1024;
 
-/** By message, so that those who are told the same share one encoding of it. */
+/** By message, so that clients that get the same one share its encoding. */
 const envelopes = new WeakMap<Message, Uint8Array>();
 
-/** Alike in gRPC, gRPC-Web and Connect, whatever compression was agreed on: no flag says that it was used. */
+/** An uncompressed message as gRPC, gRPC-Web and Connect all frame it, whatever compression was negotiated: its flags are 0. */
 export function envelopeOf<M extends Message>(message: M, serialize: (message: M) => Uint8Array): Uint8Array {
   const known = envelopes.get(message);
   if (known) return known;
@@ -36,8 +36,8 @@ export function envelopeOf<M extends Message>(message: M, serialize: (message: M
 }
 
 /**
- * The messages that are left for Connect: the first one, with which it sends the headers; those in JSON; and those that are
- * large. All others are written behind the one before, while Connect waits for the next and for the end.
+ * Yields the messages that are left to Connect: the first one, with which it sends the headers; those in JSON; and large
+ * ones. Writes all others to the response itself, while Connect waits for the next message or for the end.
  */
 export async function* pastConnect(
   messages: AsyncIterable<Message>,
@@ -54,7 +54,7 @@ export async function* pastConnect(
   }
 }
 
-/** Resolves when more may be written, or nothing ever again. */
+/** Resolves when more may be written, or when the response is closed. */
 export function taken(answer: AnswerStream): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const events = ["drain", "close"] as const;

@@ -1,9 +1,9 @@
-/** How many streams are open. They last, so what bounds short calls says nothing of them. */
+/** Limits the number of open streams. They last, so the limits for short calls don't bound them. */
 
 export interface StreamLimits {
-  /** Of one process. */
+  /** Streams of one process. */
   readonly streams: number;
-  /** Of these, of one caller. */
+  /** Streams of one caller. */
   readonly streamsPerCaller: number;
 }
 
@@ -11,8 +11,8 @@ export const defaultStreamLimits: StreamLimits = { streams: 1_000, streamsPerCal
 
 export interface OpenStreams {
   /**
-   * Counts one more stream until what it gives back is called; where there is no place for it, says why, in words for its
-   * caller. A caller without a name is one of the system's own processes, which has counted for whom it calls.
+   * Counts one more stream, and returns a function that stops counting it. If the limit is reached, returns a message for the
+   * caller instead. An undefined `caller` is one of the system's own processes, which has counted its own callers.
    */
   enter(caller: string | undefined): (() => void) | string;
 }

@@ -1,17 +1,17 @@
-/** How long the fields of a protocol may be that its errors quote, and the time that they ask for. */
+/** Limits the length of protocol fields, which errors quote, and the timeouts in them. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 
-/** No header or parameter of gRPC or Connect that means something is longer, a parameter with its name. */
+/** No valid protocol header or parameter of gRPC or Connect is longer; for a parameter this includes its name. */
 const MAX_LENGTH = 128;
 const OF_PROTOCOL = /^(connect|grpc)-|-encoding$/;
 
 /**
- * A call whose protocol headers (encodings, timeouts, versions) and parameters of a Connect GET are cut to a length, for
- * the errors about them quote them whole. What is cut was wrong before and is wrong afterwards. A time that no timer can
- * run for is the longest that one can.
+ * Cuts the protocol headers (encodings, timeouts, versions) of a call, and the parameters of a Connect GET, to 128
+ * characters, because errors about them quote them whole. A value that is cut is as invalid as it was before. A timeout that
+ * is too long for a timer becomes the longest one that is not.
  */
 export function shortenProtocolFields<C extends UniversalServerRequest>(call: C): C {
   shortenHeaders(call.header);
@@ -22,10 +22,10 @@ export function shortenProtocolFields<C extends UniversalServerRequest>(call: C)
   return { ...call, url: url.href };
 }
 
-/** Whether a part of a query is the message of a Connect GET, whose bytes are left as they came. */
+/** Whether a part of a query is the message of a Connect GET, which is never cut. */
 export const isMessage = (part: string): boolean => new URLSearchParams(part).has("message");
 
-/** The headers of a request as Connect shows them, with its protocol's own cut to a length. */
+/** The headers of a request as Connect passes them on, with those of the protocol cut to 128 characters. */
 export function shortHeadersOf(fields: IncomingHttpHeaders): Headers {
   const header = new Headers();
   for (const [name, value] of Object.entries(fields))
@@ -40,7 +40,7 @@ function shortenHeaders(header: Headers): void {
   shortenTimeouts(header);
 }
 
-/** Connect sets a timer to whatever a caller asks for, and Node rings at once where that is longer. */
+/** Connect sets a timer to whatever timeout a caller asks for, and Node fires a longer timer at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 function shortenTimeouts(header: Headers): void {

@@ -8,28 +8,28 @@ import { ServerReflection, type ServerReflectionRequest } from "../gen/grpc/refl
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
 import { until } from "./until.ts";
 
-/** How long one stream of questions is served: less than a request may take to arrive, after which it is reset. */
+/** How long one stream is served: less than `requestMs`, after which a request that is still arriving is reset. */
 export const STREAM_LIMIT_MS = 25_000;
 
-/** Lists `services` and the reflection services themselves, until the process stops. */
+/** Serves reflection of `services` and of the reflection services themselves, until `stopping` aborts. */
 export function serveReflection(
   router: ConnectRouter,
   services: readonly DescService[],
   stopping: AbortSignal,
   streamLimitMs = STREAM_LIMIT_MS,
 ): void {
-  /** Made for the first question: to encode all descriptors takes 15 ms of a start. */
+  /** Created for the first request, because encoding all descriptors would add 15 ms to a start. */
   let answer: ReturnType<typeof createAnswers> | undefined;
   async function* serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
     answer ??= createAnswers([...services, ServerReflection, ServerReflectionAlpha]);
     const inTime = until(AbortSignal.timeout(streamLimitMs), requests, tooLong);
     for await (const request of until(stopping, inTime, goneSoon)) {
-      await nextTurn(); // an answer is a thousand times as large as its question, and thousands may have come together
+      await nextTurn(); // an answer is a thousand times as large as its request, and thousands may have arrived together
       yield { validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest) };
     }
   }
   router.service(ServerReflection, { serverReflectionInfo });
-  // The two versions differ in their names only.
+  // The two versions differ only in their names.
   router.service(ServerReflectionAlpha, { serverReflectionInfo } as never);
 }
 
@@ -95,7 +95,7 @@ function indexOf(services: readonly DescService[]) {
   return { files, symbols, extensions };
 }
 
-/** A file and all that it imports, directly or not. */
+/** A file and everything that it imports, directly or indirectly. */
 function withImports(file: DescFile, found = new Set<DescFile>()): Set<DescFile> {
   if (found.has(file)) return found;
   found.add(file);

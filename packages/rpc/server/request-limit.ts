@@ -1,17 +1,17 @@
-/** How large a request of a method can be: what its fields can hold, long before the limit of all messages. */
+/** The largest request of a method, by what its fields can hold: mostly far less than the limit for all messages. */
 import { type DescField, type DescMessage, type DescMethod, ScalarType } from "@bufbuild/protobuf";
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type Limit, limitOf, MAX_PATHS } from "connect-transcoder/validation/field-limits";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 
-/** For what no limit of the contract speaks of: white space, needless escapes, fields of a newer contract. */
+/** For what the limits of fields don't include: white space, needless escapes, fields of a newer contract. */
 export const SLACK_BYTES = 64 * 1024;
 
 const limits = new WeakMap<DescMethod, number>();
 
 /**
- * Most bytes of a method's request message, in whichever encoding and after decompression: what its fields can hold as
- * JSON (which is larger than binary) and 64 KiB beside, never more than 1 MiB.
+ * Most bytes of a method's request message, in any encoding and after decompression: what its fields can hold as JSON (which
+ * is larger than binary) plus 64 KiB, at most 1 MiB.
  */
 export function maxRequestBytes(method: DescMethod): number {
   let limit = limits.get(method);
@@ -22,7 +22,7 @@ export function maxRequestBytes(method: DescMethod): number {
   return limit;
 }
 
-// As JSON writes it that escapes all but ASCII: two times \uXXXX for a character beyond U+FFFF.
+// In JSON that escapes everything but ASCII: a character beyond U+FFFF is \uXXXX twice.
 const CHARACTER_BYTES = 12;
 // "-9223372036854775808", or a double with all its digits.
 const NUMBER_BYTES = 26;
@@ -31,7 +31,7 @@ const TIMESTAMP_BYTES = 40;
 const MEMBER_BYTES = 4;
 const STRING_BYTES = 2;
 
-/** Infinite for a message that may hold itself. */
+/** Infinite for a message that may contain itself. `around` are the messages that contain it, from the request on. */
 function messageBytes(desc: DescMessage, around: readonly DescMessage[]): number {
   if (around.includes(desc)) return Number.POSITIVE_INFINITY;
   if (desc.typeName === TimestampSchema.typeName) return TIMESTAMP_BYTES;
@@ -65,7 +65,7 @@ function scalarBytes(type: ScalarType | undefined, { size }: Limit = { size: Num
   return NUMBER_BYTES;
 }
 
-/** A path names a field of the messages that the mask's request holds. */
+/** The longest path of a field mask, plus a comma. A path names a field of a message that is a field of the request. */
 function longestPath([request]: readonly DescMessage[]): number {
   const names = request?.fields.flatMap(({ message }) => message?.fields ?? []).map(({ name }) => name.length) ?? [];
   return 1 + Math.max(0, ...names);

@@ -1,4 +1,4 @@
-/** The way from Connect to a dispatcher, and back with headers and messages. */
+/** Routes the calls that Connect receives to a dispatcher. */
 import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { Closing } from "../admission/admission.ts";
@@ -14,20 +14,20 @@ export const isServerStreaming = (method: DescMethod): method is DescMethodServe
   method.methodKind === "server_streaming";
 export const isServed = (method: DescMethod): method is Served => isUnary(method) || isServerStreaming(method);
 
-/** The network that a request came from, and where its answer goes. */
+/** The network that a request came from, see `callerNetwork`, and its response. */
 export interface RequestOrigin {
   readonly network: string;
   readonly response: Closing;
-  /** It is answered by a stream that has its place among streams, and takes none of what is for others any more. */
+  /** Counts the response as a stream, which no longer takes from what short requests share. */
   countAsStream(): void;
 }
 
 /** What is known of a caller before the message is read. */
 export interface Caller {
-  /** It has proved, before its headers were looked at, to be one of the system's own processes. */
+  /** Its connection has proved, before its headers were read, to be one of the system's own processes. */
   readonly isPeer?: true;
   readonly origin?: RequestOrigin;
-  /** Who calls, if that was asked. */
+  /** Who calls, if callers are authenticated. */
   principal?: Principal;
 }
 export const callerKey = createContextKey<Caller>(Object.freeze({}));

@@ -1,4 +1,4 @@
-/** One call on its way through the dispatcher: what it is done under, what its caller is told, and its line in the log. */
+/** One call in the dispatcher: its context, its validation, the error that its caller gets, and its line in the log. */
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
@@ -11,23 +11,23 @@ import { type ErrorTranslation, NOT_BEGUN, outOfTime, violationError } from "../
 import type { StreamHandler, UnaryHandler } from "./handlers.ts";
 import { isUnary, type RequestOrigin, type Served } from "./routes.ts";
 
-/** What came with a call besides its message. */
+/** What arrives with a call besides its message. */
 export interface Incoming {
   readonly headers: Headers;
   /** Milliseconds until the caller gives up; undefined when it set no limit. */
   readonly timeoutMs: number | undefined;
-  /** It came from a process of the system, which has shown it already. By default the headers have to. */
+  /** Whether the caller has proved to be one of the system's own processes. By default the secret in the headers decides. */
   readonly isPeer?: boolean | undefined;
-  /** Who calls, if `admit` has said so. By default it is asked. */
+  /** Who calls, if `admit` was called already. By default the dispatcher calls it. */
   readonly principal?: Principal | undefined;
 }
 
 export interface IncomingStream extends Incoming {
-  /** What is known of where it came from. */
+  /** The network that the request came from, and its response. */
   readonly origin?: RequestOrigin | undefined;
-  /** Calls `end` when the caller has gone, at once if it has. */
+  /** Calls `end` when the caller has gone, at once if it already has. */
   readonly whenGone: (end: () => void) => void;
-  /** Where headers of the answer go. */
+  /** Receives the headers of the response. */
   readonly responseHeaders: Headers;
 }
 
@@ -35,14 +35,14 @@ export interface IncomingStream extends Incoming {
 export interface Entry {
   readonly method: Served;
   readonly handler: UnaryHandler | StreamHandler;
-  /** No more than so many run at a time. */
+  /** `maxCalls` or `streamLimits` bounds how many run at a time. */
   readonly limited: boolean;
-  /** It may be refused for others. */
+  /** It may be refused in favour of other calls. */
   readonly isSheddable: boolean;
   readonly isDiagnostic: boolean;
 }
 
-/** So much before the deadline a timer that was set to it may fire. */
+/** A timer may fire this many milliseconds before the deadline that it was set to. */
 const EARLY_MS = 2;
 
 export const methodName = (method: DescMethod): string => `${method.parent.typeName}/${method.name}`;
@@ -52,13 +52,13 @@ export interface RunOptions {
   readonly errors: ErrorCatalogue;
   readonly translation: ErrorTranslation;
   readonly admission: Admission;
-  /** Most unary calls that are worked on at once. */
+  /** While this many unary calls run, new ones of public services are refused. */
   readonly maxCalls: number;
 }
 
 export interface Run {
   readonly call: CallContext;
-  /** On the process's clock. */
+  /** When the call began, on the process's clock (milliseconds). */
   readonly started: number;
   readonly method: Served;
 }
@@ -76,7 +76,7 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
     else deps.log.debug({ ...line, code: Code[failure.code] }, failure.rawMessage);
   }
 
-  /** Throws OVERLOADED or DEADLINE_EXCEEDED for what is not begun. */
+  /** Throws OVERLOADED or DEADLINE_EXCEEDED for a call that is not begun. */
   function begin({ method, limited }: Entry, incoming: Incoming, principal: Principal, maxTimeoutMs: number): Run {
     if (limited && isUnary(method) && admission.underWay() >= maxCalls)
       throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
@@ -93,11 +93,11 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
   }
 
   const writes = ({ method }: Run) => method.idempotency !== Level.NO_SIDE_EFFECTS;
-  /** Whether the caller's time is over, as far as a timer can tell. */
+  /** Whether the caller's deadline has passed, as far as a timer can tell. */
   const isLate = ({ call }: Run) => deps.clock() >= call.deadline - EARLY_MS;
   const late = (run: Run) => rpcError("DEADLINE_EXCEEDED", outOfTime(writes(run)));
 
-  /** What the caller is told. */
+  /** The error that the caller gets. */
   const failed = (run: Run, thrown: unknown): RpcError =>
     toRpcError(thrown, { requestId: run.call.requestId, isLate: isLate(run), writes: writes(run) });
 
@@ -111,5 +111,5 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
   return { begin, validated, isLate, late, failed, log, logFailure };
 }
 
-/** What passes by itself needs no stack. */
+/** A temporary failure is logged without its stack. */
 const oneLine = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`);

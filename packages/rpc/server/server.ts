@@ -21,7 +21,7 @@ import { callerKey } from "./routes.ts";
 import { strictJson } from "./strict-json.ts";
 import { explainUnreadable } from "./unreadable-message.ts";
 
-/** How long requests that run may go on once the server closes. */
+/** How long running requests may go on once the server closes, in milliseconds. */
 const GRACE_MS = 8000;
 
 export interface RpcServerOptions {
@@ -30,12 +30,12 @@ export interface RpcServerOptions {
   readonly port: number;
   readonly log: Logger;
   readonly dispatcher: Dispatcher;
-  /** It serves when the server listens, and drains when the server closes. */
+  /** Set to SERVING when the server listens, and drained when it closes. */
   readonly health: HealthState;
   readonly limits?: OnePortLimits;
   /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
-  /** The names that strangers may call it by, see `createHostCheck`; by default any. */
+  /** The host names that strangers' requests may use, see `createHostCheck`; by default any. */
   readonly allowedHosts?: readonly string[] | undefined;
   readonly listenAdvice?: ListenAdvice;
   /** Most bytes of a method's request message; by default what its fields can hold. */
@@ -45,17 +45,17 @@ export interface RpcServerOptions {
 export interface RpcServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Not ready, accepts nothing new, finishes what runs; cuts off what still runs after `graceMs`. */
+  /** Reports NOT_SERVING, accepts no new connections, finishes running requests, and cuts off those left after `graceMs`. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** Resolves when the server takes calls. Throws `ListenError`. */
+/** Resolves when the server takes calls. Rejects with `ListenError` if it can't listen and there is advice. */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
   const { host, log, dispatcher, health, limits = defaultLimits, tls, allowedHosts } = options;
   const { maxBytesOf = maxRequestBytes } = options;
   const { errors } = dispatcher;
   const unreadable = explainUnreadable(errors);
-  /** Before its message is read, and whatever is called: reflection and links too, which the dispatcher does not serve. */
+  /** Runs before a message is read, for every RPC: also for reflection and links, which the dispatcher does not serve. */
   const gate: Gate = async (method, headers, caller) => {
     dispatcher.shed(method, headers, caller.isPeer, caller.origin);
     if (dispatcher.asksCallers) caller.principal = await dispatcher.admit(method, headers, caller.isPeer);
@@ -65,7 +65,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     await unreadable.requestGate(context);
   };
   const compressions = limitedCompressions(errors);
-  // A limit on the time that callers may ask for would refuse those who ask for more: the dispatcher lowers it instead.
+  // Connect's limit of timeouts would refuse calls that ask for more: the dispatcher shortens their time instead.
   const router = createConnectRouter({
     readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
@@ -100,13 +100,13 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   return { url: origin(host, port, tls && "https"), port, close, [Symbol.asyncDispose]: () => close() };
 }
 
-/** Finishes what runs on a server, for so many milliseconds at most. */
+/** Closes a server once its running requests are done, or after `graceMs` milliseconds. */
 async function closeServer(server: Server, dispatcher: Dispatcher, graceMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
   await acceptWaiting(server);
   server.close(() => resolve());
-  // Their callers come back at once, and not to a server that still listens.
+  // Only now: callers of streams come back at once, and must not reach a server that still listens.
   dispatcher.drain();
   await promise;
   clearTimeout(cutOff);

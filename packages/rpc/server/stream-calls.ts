@@ -1,4 +1,4 @@
-/** Calls that are answered by a stream: how many there may be, and all the ways in which one ends. */
+/** Server-streaming calls: how many there may be, and all the ways in which one ends. */
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { callerName, type Principal } from "../call.ts";
@@ -21,30 +21,30 @@ export interface StreamCallsOptions {
   readonly ready: () => Promise<void> | undefined;
 }
 
-/** The longest time that a timer of Node can be set to: about 25 days. */
+/** The longest time that a Node timer can run: about 25 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const nothing = () => {};
 
 const STOPS = "The process stops. Call again: another one goes on.";
 
-/** A stream that is open, without what only its beginning needed: it may last for days. */
+/** An open stream, without what only its beginning needed, because it may last for days. */
 interface OpenStream {
   readonly run: Run;
-  /** Aborted for its handler: nobody wants more of it, or the process stops. */
+  /** Its signal tells the handler that nobody wants more messages, or that the process stops. */
   readonly stopping: AbortController;
   messages: AsyncIterator<Init> | undefined;
   timer: NodeJS.Timeout | undefined;
-  /** Frees its place. */
+  /** Stops counting the stream and rechecking its credentials. */
   leave: () => void;
-  /** Tells who waits for the next message that there is none. */
+  /** Rejects the promise of the next message. */
   fail: (error: RpcError) => void;
   isOver: boolean;
-  /** Why it was ended, if it was neither its caller nor its time. */
+  /** Why it was ended, if neither its caller nor its deadline ended it. */
   why: RpcError | undefined;
 }
 
-/** Opens a stream, once: what it needs for that is not kept. */
+/** Opens a stream, once: `open` is dropped when it was called, so that the request is not kept. */
 interface Beginning {
   open?: (() => Promise<OpenStream>) | undefined;
 }
@@ -53,11 +53,11 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
   const { rpcError } = errors;
   const streams = new Set<OpenStream>();
   const places = createOpenStreams(limits);
-  // Load balancers watch for all of their own callers.
+  // A load balancer watches on behalf of all its own callers.
   const diagnosticPlaces = createOpenStreams({ ...limits, streamsPerCaller: Math.ceil(limits.streams / 4) });
   const draining = new AbortController();
 
-  /** `end` is called when the caller may not have it any more. Gives what frees the place again. */
+  /** Counts a stream, and calls `end` if its caller is no longer admitted. Returns a function that undoes both. */
   function takePlace(
     { method, limited, isDiagnostic }: Entry,
     { headers, isPeer = authorization.isTrusted(headers), origin }: IncomingStream,
@@ -79,7 +79,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
   const stopped = ({ why, run }: OpenStream): RpcError =>
     why ?? (runs.isLate(run) ? runs.late(run) : new RpcError("the caller has gone", Code.Canceled));
 
-  /** Also while its handler goes on, or nobody asks for its next message. */
+  /** Ends a stream, even while its handler is running or while nobody asks for its next message. */
   function end(open: OpenStream, why?: RpcError): void {
     if (open.isOver) return;
     open.isOver = true;
@@ -134,7 +134,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     streams.delete(open);
     clearTimeout(open.timer);
     end(open);
-    open.leave(); // it may have been ended before it had its place
+    open.leave(); // it may have been ended before `takePlace` returned
     runs.log(open.run, failure, thrown);
   }
 
@@ -152,7 +152,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     if (!open) return;
     let failure: RpcError | undefined;
     let thrown: unknown;
-    /** False while a message waits. What comes then is no failure of the handler: it could not be sent, or nobody wants it. */
+    /** False while a message waits to be sent. An error then is not the handler's: sending failed, or the caller has gone. */
     let isTaken = true;
     try {
       for (let item = await next(open); !item.done; item = await next(open)) {
@@ -171,7 +171,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     }
   }
 
-  /** Ends with an RpcError or without any. `admit` says who calls, and is asked when the first message is. */
+  /** The stream ends with an RpcError or without one. `admit` returns who calls, and runs when the first message is read. */
   const stream = (
     entry: Entry,
     request: Message,
@@ -179,7 +179,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     admit: () => Principal | Promise<Principal>,
   ): AsyncIterable<Message> => tell({ open: () => open(entry, request, incoming, admit) }, entry.method.output);
 
-  /** Streams are told to end in good order; those that go on are ended. */
+  /** Aborts the signals of all streams, and ends those that are still open after `drainMs` with UNAVAILABLE. */
   function drain(): void {
     if (draining.signal.aborted) return;
     draining.abort();

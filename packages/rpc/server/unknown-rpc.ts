@@ -1,4 +1,4 @@
-/** The answer to an RPC that is not served, in the words of the protocol that asks. */
+/** The response to a call of an RPC that is not served, in the caller's protocol. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { createEndStreamSerialization, endStreamFlag, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
@@ -7,7 +7,7 @@ import type { ErrorCatalogue } from "../errors/catalogue.ts";
 
 export const NO_SUCH_RPC = "There is no such RPC here.";
 
-/** What tells the protocol of a call. */
+/** The parts of a request that tell its protocol. */
 export interface CallForm {
   readonly method: string | undefined;
   /** The query of the target, without the question mark. */
@@ -23,7 +23,7 @@ export interface PlainAnswer {
 
 const endStream = createEndStreamSerialization(undefined);
 
-/** UNIMPLEMENTED, with a reason. */
+/** UNIMPLEMENTED, with the reason ROUTE_NOT_FOUND. */
 export function noSuchRpc({ rpcError }: ErrorCatalogue): ConnectError {
   const { rawMessage, details } = rpcError("ROUTE_NOT_FOUND", NO_SUCH_RPC);
   const error = new ConnectError(rawMessage, Code.Unimplemented);
@@ -32,8 +32,8 @@ export function noSuchRpc({ rpcError }: ErrorCatalogue): ConnectError {
 }
 
 /**
- * Undefined for what is no call of gRPC, gRPC-Web or Connect. To Connect a path that does not exist is 404 (its 501 is for
- * what exists and is not implemented), for proxies and clients that look no further.
+ * Undefined for a request that is no call of gRPC, gRPC-Web or Connect. Unary Connect gets 404, its status for a path that
+ * does not exist (501 is for RPCs that exist but are not implemented), for proxies and clients that read only the status.
  */
 export function unknownRpcAnswer(
   { method, query, contentType = "" }: CallForm,
@@ -42,7 +42,7 @@ export function unknownRpcAnswer(
   const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   const error = noSuchRpc(errors);
   if (method === "POST" && /^application\/grpc(-web(-text)?)?(\+[\w.-]+)?$/.test(type)) {
-    // Trailers-Only: gRPC's "Responses" allows the status among the headers when there is no message.
+    // Trailers-Only: gRPC's "Responses" allows the status among the headers if there is no message.
     const trailers = new Headers();
     setTrailerStatus(trailers, error);
     const headers = { "content-type": type, ...Object.fromEntries(trailers) };

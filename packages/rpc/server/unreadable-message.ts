@@ -1,6 +1,6 @@
 /**
- * The answer to a message of unary Connect that can't be decoded, which would be an error of the server, without a reason.
- * In gRPC, gRPC-Web and streams it stays INTERNAL, as gRPC has it ("Status codes and their use in gRPC").
+ * The error for a unary Connect message that can't be decoded; Connect itself would report a server error without a reason.
+ * In gRPC, gRPC-Web and streams the code stays INTERNAL, as in gRPC ("Status codes and their use in gRPC").
  */
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import {
@@ -14,15 +14,15 @@ import {
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { isMessage } from "./protocol-fields.ts";
 
-/** Whether the message of a call was decoded: what goes wrong later is not about it. */
+/** Whether the message of a call was decoded: later errors are not about decoding. */
 const decodedKey = createContextKey(false);
 
-/** Codes of Connect's errors about a message. */
+/** Codes of Connect's errors about a message that it can't decode. */
 const aboutTheMessage: readonly Code[] = [Code.InvalidArgument, Code.Internal];
 
 /**
- * Gives the reason VALIDATION_FAILED to an error of Connect's about a message that it could not decode, in place. Where
- * Connect calls it an error of the server, its code becomes INVALID_ARGUMENT. `others` are more codes to explain.
+ * Changes Connect's error about a message that it could not decode: adds the reason VALIDATION_FAILED, and replaces INTERNAL
+ * by INVALID_ARGUMENT. Errors with one of the codes `others` get the reason, too.
  */
 export function explainDecoding(
   error: unknown,
@@ -36,9 +36,9 @@ export function explainDecoding(
 }
 
 /**
- * Calls `see` with what a call fails with, before Connect writes it down: it aborts the call with it first. The signal of
- * the call would not do, for it tells of one end alone, and the caller's time may have been over before. Half of a
- * surrogate pair, which JSON may hold and an error quote, is U+FFFD afterwards: gRPC can't write it.
+ * Calls `see` with the error of a call before Connect serializes it: Connect aborts the call with that error first. The
+ * call's signal would not do, because it aborts only once, and the caller's deadline may have passed before. Afterwards half
+ * of a surrogate pair in the message, which an error may quote from JSON, is U+FFFD, since gRPC can't encode it.
  */
 export function beforeFailure(context: HandlerContext, see: (error: unknown) => void): void {
   const call = context as ReturnType<typeof createHandlerContext>;
@@ -50,7 +50,7 @@ export function beforeFailure(context: HandlerContext, see: (error: unknown) => 
   };
 }
 
-/** A gate of a Connect router and the interceptor that belongs to it: what can't be decoded is VALIDATION_FAILED. */
+/** A request gate and an interceptor for a Connect router: messages that can't be decoded fail with VALIDATION_FAILED. */
 export function explainUnreadable(errors: ErrorCatalogue) {
   const requestGate = async (context: HandlerContext) => {
     const { values, protocolName, method } = context;
@@ -68,8 +68,8 @@ export function explainUnreadable(errors: ErrorCatalogue) {
 }
 
 /**
- * Throws VALIDATION_FAILED for the message of a Connect GET that says it is base64 and is not, or else is not UTF-8, of which
- * Connect would make the message of another request.
+ * Throws VALIDATION_FAILED if the message of a Connect GET is declared as base64 and is not, or is not UTF-8. Connect would
+ * decode such a message to a different one.
  */
 export function ensureQuery({ requestMethod, url }: HandlerContext, { rpcError }: ErrorCatalogue): void {
   if (requestMethod !== "GET") return;

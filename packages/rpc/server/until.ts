@@ -1,6 +1,6 @@
 /**
- * What an iterable yields before the signal aborts; the error from then on, also when the iterable never answers. The
- * iterable is told at once that no more is wanted, be it that nobody has taken its last item yet, but not waited for.
+ * Yields the items of an iterable until the signal aborts, and then throws the error, even if the iterable never answers. The
+ * abort calls the iterator's `return` at once, even while the last item has not been taken, and does not wait for it.
  */
 export async function* until<T>(
   signal: AbortSignal,
@@ -8,7 +8,7 @@ export async function* until<T>(
   error: () => Error,
 ): AsyncGenerator<T, void> {
   const iterator = items[Symbol.asyncIterator]();
-  // One listener for all steps: a promise that every step races with would remember each of them.
+  // One listener for all steps: a promise that each step races with would keep a reference to every one of them.
   let reject = (_: Error) => {};
   const stop = () => {
     reject(error());
@@ -31,18 +31,18 @@ export async function* until<T>(
   }
 }
 
-/** Calls when the signal aborts, at once if it has. */
+/** Calls `call` when the signal aborts, at once if it already has. */
 export function onAbort(signal: AbortSignal, call: () => void): void {
   if (signal.aborted) call();
   else signal.addEventListener("abort", call, { once: true });
 }
 
-/** Says that no more is wanted, and waits for nothing. */
+/** Calls the iterator's `return` and waits for nothing. */
 export const leave = (iterator: AsyncIterator<unknown>): void => void iterator.return?.().then(undefined, () => {});
 
 /**
- * The same items, of which no more are wanted once the signal aborts, be it that nobody asks for the next one any more.
- * Connect's writer (2.2) waits forever for a reader that goes away while something waits for it.
+ * The same items, but the signal's abort calls the iterator's `return`, even if nobody asks for the next item any more.
+ * Connect's writer (2.2) waits forever for a reader that goes away while an item waits for it.
  */
 export function endedBy<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncIterable<T> {
   const iterator = items[Symbol.asyncIterator]();
