@@ -1,4 +1,4 @@
-/** Calls that failed on the way: they may or may not have run. */
+/** Calls that failed in transit: they may or may not have run. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
@@ -8,16 +8,16 @@ import { advice } from "../errors/translate.ts";
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
 
 /**
- * Whether a failure came from the way there or back. `broken` are the codes by which Connect reports a connection that broke, a
- * stream that was reset, or a reply cut short; a service gives a reason, and what its caller gave up says nothing.
+ * Whether a call failed in transit. `broken` are the codes by which Connect reports a connection that broke, a stream that was
+ * reset, or a reply that was cut short. An error with a reason came from the service, and an aborted signal proves nothing.
  */
 export const wayBroke = (error: ConnectError, { reasonOf }: ErrorCatalogue, signal: AbortSignal | undefined): boolean =>
   !signal?.aborted && !reasonOf(error) && broken.has(error.code);
 
 /**
- * A service of ours gives a reason with every failure. A failure without one came from the way there or back, so nobody
- * knows whether the call ran: that is "unavailable" (never 500 or 502 over HTTP), and an
- * AmbiguousFailure, so that it is retried where it was noticed and nowhere else.
+ * Turns failures in transit into AmbiguousFailure. Every error of our services has a reason. One without a reason arose in
+ * transit, so it is unknown whether the call ran. The caller gets UNAVAILABLE (never 500 or 502 over HTTP), and the call is
+ * retried by the process that noticed the failure and by no other.
  */
 export function withAmbiguousFailures(next: Transport, { errors }: { readonly errors: ErrorCatalogue }): Transport {
   const told = (method: DescMethod, thrown: unknown, signal: AbortSignal | undefined): ConnectError => {
@@ -43,7 +43,7 @@ export function withAmbiguousFailures(next: Transport, { errors }: { readonly er
   };
 }
 
-/** Messages as they come, and what is made of the error that they end with. */
+/** Yields the messages of a stream. If it ends with an error, throws what `told` makes of that. */
 export async function* translating<T>(
   messages: AsyncIterable<T>,
   told: (thrown: unknown) => ConnectError,
@@ -55,7 +55,7 @@ export async function* translating<T>(
   }
 }
 
-/** No answer came: the call may or may not have run. */
+/** UNAVAILABLE for a call without a reply: it may or may not have run. */
 export class AmbiguousFailure extends ConnectError {
   readonly #isAmbiguous = true;
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -69,7 +69,7 @@ export class AmbiguousFailure extends ConnectError {
   }
 }
 
-/** A call that was not made at all. It is no fault of this process: one that makes calls of its own can't pass it on. */
+/** The error for a call that was not made at all. It is no RpcError, which a service would pass on to its own caller. */
 export function notMade({ rpcError }: ErrorCatalogue, reason: OwnReason, message: string): ConnectError {
   const { rawMessage, code, details } = rpcError(reason, message);
   const error = new ConnectError(rawMessage, code);

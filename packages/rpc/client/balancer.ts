@@ -1,8 +1,8 @@
 /**
- * Which replica of a service is called next, in the way and in the words of gRPC: "round_robin" among those that are
- * ready; one that failed, or that does not serve, is in "transient failure" and passed over until it says that it serves, asked
- * at intervals of gRPC's connection backoff. One that takes calls and answers nothing is found out by asking it, and is not
- * called at all.
+ * Chooses the replica of a service for the next call, as gRPC does: "round_robin" among those that are ready. A replica that
+ * failed, or does not serve, is in "transient failure": it is skipped until a health check says that it serves, at intervals
+ * of gRPC's connection backoff. A replica that accepts calls but answers nothing is detected by health checks, and gets no
+ * calls at all.
  */
 import type { Runtime } from "@petstore/runtime/clock";
 import { InFlight } from "../in-flight.ts";
@@ -14,40 +14,39 @@ const BACKOFF_JITTER = 0.2;
 /** gRPC's two minutes are too long for services that restart in a second. */
 const MAX_BACKOFF_MS = 10_000;
 
-/** A replica that owes answers and has given none for so long is asked whether it is there. */
+/** A replica that has calls under way and has answered none for this long gets a health check. */
 const UNHEARD_MS = 500;
-/** Questions without an answer that prove a replica silent: one may be lost to a pause of this process itself. */
+/** Unanswered health checks after which a replica counts as silent. One may be due to a pause of this process itself. */
 const QUESTIONS = 2;
 
 export interface Balancer {
   /** How many replicas there are. */
   readonly size: number;
   /**
-   * The replica whose turn it is, and that was not tried. One that is not ready only if there is no other, and none if
-   * all are silent.
+   * The next replica in turn that was not tried. A replica that is not ready is chosen only if there is no other, and a
+   * silent one never; undefined if none is left.
    */
   next(tried?: ReadonlySet<Replica>): Replica | undefined;
-  /** The way to it is broken: passes it over until it says that it serves. */
+  /** A call to a replica failed in transit: skips the replica until it says that it serves. */
   failed(replica: Replica): void;
   /**
-   * It answered that something is unavailable, which may be another service: asks whether it serves, and passes it over if
-   * not.
+   * A replica answered UNAVAILABLE, which may be about another service: checks its health, and skips it if it does not serve.
    */
   doubted(replica: Replica): void;
-  /** A call to it begins. `onSilence` is called if the replica turns out to be silent before the call has ended. */
+  /** A call to a replica begins. `onSilence` is called if the replica turns out to be silent before the call has ended. */
   begin(replica: Replica, onSilence: () => void): CallEnd;
 }
 
-/** To be called when a call has ended, and whether it was the replica that ended it. */
+/** Must be called when a call has ended; `answered` if the replica ended it. */
 export type CallEnd = (answered: boolean) => void;
 
 interface Member {
   readonly replica: Replica;
-  /** Undefined when it is ready. */
+  /** Undefined if the replica is ready. */
   failure: { backoffMs: number; askAt: number; isSilent: boolean } | undefined;
-  /** Calls under way, each with what is to be called on silence. */
+  /** The `onSilence` of each call under way. */
   readonly calls: InFlight<() => void>;
-  /** Since when it owes an answer and has given none. */
+  /** Since when calls have been under way without any answer. */
   unheardSince: number | undefined;
   isWatched: boolean;
   isDoubted: boolean;
@@ -70,7 +69,7 @@ export function createBalancer(
   const memberOf = (replica: Replica) => members.find((one) => one.replica === replica) as Member;
   let turn = 0;
 
-  /** Without a timer: a replica is asked when somebody could use it. */
+  /** Checks a replica's health. This needs no timer: it happens when the next call could use the replica. */
   async function ask(member: Member, failure: NonNullable<Member["failure"]>): Promise<void> {
     failure.askAt = Number.POSITIVE_INFINITY;
     if (await member.replica.isServing()) {
@@ -93,7 +92,7 @@ export function createBalancer(
     member.unheardSince = undefined;
   }
 
-  /** A silent replica gets no calls, so it is asked on a timer until it answers. */
+  /** Gives up the calls of a silent replica. It gets no new ones, so a timer repeats the health check until it answers. */
   async function silence(member: Member): Promise<void> {
     member.unheardSince = undefined;
     const failure = { backoffMs: INITIAL_BACKOFF_MS, askAt: Number.POSITIVE_INFINITY, isSilent: true };
@@ -114,7 +113,7 @@ export function createBalancer(
     return true;
   }
 
-  /** Runs while the replica owes an answer. A slow call proves nothing as long as it answers other calls, or the question. */
+  /** Runs while calls are under way. A slow call proves nothing if the replica answers other calls, or the health check. */
   async function watch(member: Member): Promise<void> {
     member.isWatched = true;
     for (;;) {

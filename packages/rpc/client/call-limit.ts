@@ -1,21 +1,21 @@
-/** How many calls may wait for one service. */
+/** Limits the calls that wait for one service. */
 import { type DescMessage, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { messageOf } from "../message.ts";
 import { notMade } from "./ambiguous-failure.ts";
 
-/** Most calls to one service that have not been answered. */
+/** Most unanswered calls to one service. */
 const MAX_CALLS = 10_000;
 /** Most bytes of their request messages. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export interface CallLimit {
-  /** Counts a call of so many bytes and returns what has to be called when it ends. Throws OVERLOADED beyond the limit. */
+  /** Counts a call and its bytes. Returns a function to call when it ends. Throws OVERLOADED beyond the limit. */
   enter(bytes: number): () => void;
 }
 
-/** Bounds the calls that one process waits for at one service: one that is slow must not fill the memory of its callers. */
+/** Bounds the calls of this process that wait for one service: a slow service must not fill the memory of its callers. */
 export function limitCalls(errors: ErrorCatalogue, maxCalls = MAX_CALLS, maxBytes = MAX_BYTES): CallLimit {
   let calls = 0;
   let waiting = 0;
@@ -33,14 +33,14 @@ export function limitCalls(errors: ErrorCatalogue, maxCalls = MAX_CALLS, maxByte
   };
 }
 
-/** Counts a call by its request, which it gives back encoded, with what has to be called when the call ends. */
+/** Counts a call by the size of its request. Returns the encoded request, and `leave` to call when the call ends. */
 export function enterCall(limit: CallLimit, { input }: DescMethod, init: MessageInitShape<DescMessage>) {
   const message = messageOf(input, init);
   const bytes = toBinary(input, message);
   return { message, bytes, leave: limit.enter(bytes.length) };
 }
 
-/** Lets the unary calls of a transport count. */
+/** Counts the unary calls of a transport towards the limit. */
 export const withCallLimit = (next: Transport, limit: CallLimit): Transport => ({
   ...next,
   async unary(method, signal, timeoutMs, headers, input, contextValues) {

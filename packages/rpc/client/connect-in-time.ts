@@ -1,14 +1,14 @@
-/** Opening connections to a service: none may take for ever. */
+/** Opens connections to a service, within a time limit. */
 import type { SecureClientSessionOptions } from "node:http2";
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-/** Until a connection is there, with its TLS handshake. Longer than a lost packet takes to be sent again. */
+/** Time for a connection and its TLS handshake. Longer than TCP takes to retransmit a lost packet. */
 export const CONNECT_MS = 3_000;
 
 /**
- * Opens a socket for HTTP/2, as node does by itself, and gives it up after `CONNECT_MS`. Node has no such limit: of a peer
- * that has gone in the middle of a handshake, which owes nothing that could be missed, it would wait for ever.
+ * Opens a socket for HTTP/2, as node does by itself, and destroys it if it is not connected after `CONNECT_MS`. Node has no
+ * such limit: for a peer that vanished in the middle of a handshake it would wait for ever.
  */
 export function connectInTime({ protocol, hostname, port }: URL, options: SecureClientSessionOptions): Socket {
   const host = hostname.replace(/^\[(.*)\]$/, "$1"); // an IPv6 address

@@ -12,8 +12,8 @@ import type { Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
 
 /**
- * Calls of one tick go to the same replica, a stream to the next one. What surely never ran goes to the next one, and so does
- * what may be repeated when its replica turns out to be silent before it answers, or before the stream begins.
+ * Unary calls of one tick go to the same replica, a stream to the next one. A call that certainly never ran is sent to the
+ * next replica, and so is a repeatable call if its replica turns out to be silent before it answers or begins the stream.
  */
 export function withLoadBalancing(
   balancer: Balancer,
@@ -29,7 +29,7 @@ export function withLoadBalancing(
     current = balancer.next();
     return current;
   };
-  /** An error that the replica sent itself proves that it is there, and a caller's deadline proves nothing. */
+  /** An error from the replica itself proves that it is there; the caller's deadline or abort proves nothing. */
   const provesPresence = (error: ConnectError, signal: AbortSignal | undefined): boolean =>
     !signal?.aborted && !wayBroke(error, errors, signal) && !(error.code === Code.DeadlineExceeded && !reasonOf(error));
   const doubt = (replica: Replica, error: ConnectError): void => {

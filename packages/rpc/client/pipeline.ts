@@ -1,7 +1,6 @@
 /**
- * A client's path to a service, as one list. From the caller inwards: keyed retry, retry, ambiguous failures, load
- * balancing over the replicas of the service, and to each of them one connection with one link, on which calls of one
- * tick travel together.
+ * A client's path to a service, as one list of layers. From the caller inwards: keyed retry, retry, ambiguous failures, load
+ * balancing over the replicas, and to each replica one connection with one link, on which calls of one tick are sent together.
  */
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
@@ -20,17 +19,17 @@ export interface PipelineDeps extends Pick<Runtime, "clock" | "random" | "sleep"
 
 type Layer = (next: Transport, deps: PipelineDeps) => Transport;
 
-/** What stands above the connections, outermost first. */
+/** The layers above load balancing, outermost first. */
 const layers: readonly Layer[] = [withKeyedRetry, withRetry, withAmbiguousFailures];
 
-/** The layers of a client above what reaches the service. */
+/** Puts a client's layers around a transport that reaches the service. */
 export const pipeline = (innermost: Transport, deps: PipelineDeps): Transport =>
   layers.reduceRight((next, layer) => layer(next, deps), innermost);
 
 export interface ServiceTransportOptions
   extends PipelineDeps,
     Pick<ReplicaOptions, "secret" | "certificates" | "link" | "log"> {
-  /** Where the service is, such as "http://127.0.0.1:8081": the addresses of all its replicas, one at least. */
+  /** The addresses of all replicas of the service, such as "http://127.0.0.1:8081"; at least one. */
   readonly urls: readonly string[];
 }
 

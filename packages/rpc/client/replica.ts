@@ -1,4 +1,4 @@
-/** One process of a service as its callers see it: an HTTP/2 connection for calls and one for streams, and what an error tells about a call. */
+/** One process of a service, as its callers see it: an HTTP/2 connection for unary calls and one for streams. */
 import { constants, type Http2Session } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
@@ -16,43 +16,43 @@ import { connectInTime } from "./connect-in-time.ts";
 import { sayTimeout } from "./grpc-timeout.ts";
 import { markNeverRan } from "./never-ran.ts";
 
-/** Time to answer whether it serves. */
+/** Time limit of a health check. */
 const CHECK_MS = 1000;
 
 export interface Replica {
-  /** Where it is, such as "http://127.0.0.1:8081". */
+  /** Its address, such as "http://127.0.0.1:8081". */
   readonly url: string;
   readonly transport: Transport;
-  /** Whether it says that it takes calls; false, too, when it does not answer within a second. Never rejects. */
+  /** Whether it reports SERVING; also false if it does not answer within a second. Never rejects. */
   isServing(): Promise<boolean>;
-  /** Whether it leaves that question unanswered for a second, which a broken connection does not. Never rejects. */
+  /** Whether it leaves a health check unanswered for a second; false if the connection is broken. Never rejects. */
   isSilent(): Promise<boolean>;
   close(): void;
 }
 
 export interface ReplicaOptions {
-  /** Lets calls through to internal services, and their caller be believed, unless a certificate does. */
+  /** Proves, if no certificate does, that this process may call internal services and name the caller that it calls for. */
   readonly secret?: string | undefined;
-  /** What a replica with an https address is shown, and the authorities it is verified by. By default nothing, and Node's. */
+  /** The certificate to present at an https address, and the CAs that verify the replica. By default none, and Node's CAs. */
   readonly certificates?: Watched<Certificates> | undefined;
-  /** It may be one for several replicas. */
+  /** Several replicas may share it. */
   readonly limit: CallLimit;
   readonly clock: Clock;
   readonly log?: Pick<Logger, "warn"> | undefined;
-  /** Whether unary calls go over a link, where the replica has one. True by default. */
+  /** Whether unary calls go over a link, if the replica supports it. True by default. */
   readonly link?: boolean | undefined;
 }
 
-/** So often a line of the log tells of a certificate that can't be verified. */
+/** Milliseconds between two lines of the log about a certificate that can't be verified. */
 const TELL_MS = 10_000;
-/** How Node names what is wrong with a certificate. */
+/** Node's error codes for a certificate that can't be verified. */
 const UNVERIFIED = /CERT|UNABLE_TO|INVALID_CA|HOSTNAME/;
 
 /** Connects when it is first called. */
 export function openReplica(url: string, options: ReplicaOptions): Replica {
   const { secret, certificates, limit, clock, link = true, log } = options;
   let toldAt = Number.NEGATIVE_INFINITY;
-  // Callers hear no more than that there is no answer, and this does not pass by itself.
+  // Callers get only UNAVAILABLE, and the cause does not go away by itself.
   const tellUnverified = (problem: string) => {
     if (clock() - toldAt < TELL_MS) return;
     toldAt = clock();
@@ -63,10 +63,10 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
     const connections = new Http2SessionManager(url, pings, {
       createConnection: connectInTime,
       settings: { initialWindowSize: windowBytes },
-      // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
+      // The default, but NODE_TLS_REJECT_UNAUTHORIZED can't switch it off.
       rejectUnauthorized: true,
       minVersion: MIN_VERSION,
-      // Looked at for each connection.
+      // Read for each new connection.
       get secureContext() {
         return certificates?.current().context;
       },
@@ -74,7 +74,7 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
     return { connections, sessions: watched(connections, tellUnverified) };
   };
   const { connections, sessions } = connected(STREAM_WINDOW_BYTES);
-  // However many there are, calls have room on their connection. Little waits of each, for there are many, and slow readers.
+  // A connection of their own, so that streams take no room from calls. Its windows are small: many streams have slow readers.
   const forStreams = connected(WAITING_BYTES);
   const shown: Record<string, string> = secret === undefined ? {} : { [SECRET_HEADER]: secret };
   const over = (sessionManager: GrpcTransportOptions["sessionManager"]) =>
@@ -83,7 +83,7 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
       sessionManager,
       readMaxBytes: MAX_MESSAGE_BYTES,
       writeMaxBytes: MAX_MESSAGE_BYTES,
-      // To pack an answer costs more than to send it as it is to the next process.
+      // Compressing a response costs more than sending it to the next process as it is.
       acceptCompression: [],
       interceptors: [
         sayTimeout,
@@ -96,7 +96,7 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
   const transport: Transport = { unary: over(sessions).unary, stream: over(forStreams.sessions).stream };
   const linkHeaders = { "content-type": LINK_CONTENT_TYPE, te: "trailers", ...shown };
   const connect = (isAgain: boolean) => {
-    // Who calls is judged once for each connection: with other certificates, here or there, another one may be believed.
+    // Peers are authenticated once per connection. A new one may succeed, if certificates have changed on either side.
     if (isAgain && certificates) for (const { leave } of [sessions, forStreams.sessions]) leave();
     return sessions.request("POST", LINK_PATH, linkHeaders, {});
   };
@@ -121,16 +121,16 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
   };
 }
 
-/** Bytes of a stream that wait for a slow reader: what HTTP/2 begins with (RFC 9113, 6.9.2). */
+/** Bytes of a stream that may wait for a slow reader: HTTP/2's initial window (RFC 9113, 6.9.2). */
 const WAITING_BYTES = 65_535;
 
 const guarded = new WeakSet<Http2Session>();
 
 /**
- * The sessions, and two things that connect-node 2.2 lacks. It remembers the errors of requests that no server worked on,
- * which by themselves look like those of a lost reply. And it listens to the last error of a connection, which would end
- * the process when a GOAWAY had closed the connection and a request came before that error (connect-es issue 1768).
- * `leave` lets the next request open another connection; those under way end on the one that there is.
+ * Adds two things to the sessions that connect-node 2.2 lacks. It marks the errors of requests that no server worked on,
+ * which otherwise look like those of a lost reply. And it listens to the last error of a connection, which would end the
+ * process if a GOAWAY had closed the connection and a request came before that error (connect-es issue 1768).
+ * `leave` makes the next request open a new connection; requests under way end on the old one.
  */
 function watched(
   sessions: Http2SessionManager,

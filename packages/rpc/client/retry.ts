@@ -1,4 +1,4 @@
-/** What may be repeated, and repeating it when no answer came. */
+/** Repeats calls that got no reply, if they may be repeated. */
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
@@ -8,7 +8,7 @@ import { deadlineAfter } from "../deadline.ts";
 import { AmbiguousFailure } from "./ambiguous-failure.ts";
 
 const MAX_ATTEMPTS = 3;
-/** Retries may be this part of the traffic, so that a service in trouble is not buried. */
+/** Retries may be this part of the traffic, so that they don't overload a service in trouble. */
 const SHARE = 0.1;
 /** Retries that may come at once after a quiet time. */
 const BURST = 10;
@@ -16,7 +16,7 @@ const FIRST_PAUSE_MS = 50;
 
 const keyFields = new WeakMap<DescMethod, string | undefined>();
 
-/** The request's field that holds an idempotency key, if it has one. */
+/** The field of the request message for an idempotency key, if the method takes one. */
 function keyField(method: DescMethod): string | undefined {
   if (!keyFields.has(method)) {
     const field = method.input.fields.find((f) => getOption(f, fieldOption).header === "Idempotency-Key");
@@ -25,20 +25,20 @@ function keyField(method: DescMethod): string | undefined {
   return keyFields.get(method);
 }
 
-/** True when the request carries an idempotency key. */
+/** Whether the request carries an idempotency key. */
 export function isKeyed(method: DescMethod, input: object): boolean {
   const name = keyField(method);
   return name !== undefined && (input as Record<string, unknown>)[name] !== undefined;
 }
 
-/** True when to do it twice is to do it once: reads, operations that name themselves, creates with a key. */
+/** Whether running a call twice has the effect of running it once: reads, idempotent methods, creates with a key. */
 export const isReplayable = (method: DescMethod, input: object): boolean =>
   method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, input);
 
 /**
- * Repeats a call that failed ambiguously, if it may be repeated: reads, operations that name themselves, creates with a key.
- * Full jitter, and a budget over all calls (see "Exponential Backoff And Jitter" and gRPC's retry throttling, A6). An
- * error that a service answered with is not retried here: whoever was nearest to it has done so.
+ * Repeats a call that failed ambiguously, if it is replayable. Pauses have full jitter ("Exponential Backoff And Jitter"), and
+ * all calls share a budget of retries (as in gRPC's retry throttling, A6). An error that a service answered with is not
+ * retried here: the process nearest to the failure has done so.
  */
 export function withRetry(
   next: Transport,
