@@ -1,4 +1,4 @@
-/** One call of a link's client, from the moment it is made until it is settled. */
+/** One call at the client's end of a link, from its start until it is settled. */
 import { type DescMethodUnary, fromBinary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { ReadAnswer } from "connect-transcoder/response/answer-reader";
@@ -16,17 +16,17 @@ export interface NewCall {
   readonly headers: CallHeaders;
   readonly deadline: Deadline;
   readonly signal: AbortSignal | undefined;
-  /** What the caller takes in place of the answer's message, if it can be made. */
+  /** Reads the answer's bytes into what the caller takes in place of the message, or returns undefined if it can't. */
   readonly read: ReadAnswer | undefined;
 }
 
-/** A class, unlike most of what is here: there are thousands, and closures would cost more than the call. */
+/** A class, because there are thousands of calls, and closures would cost more than the call itself. */
 export class ClientCall {
   readonly made: NewCall;
   readonly answered: Promise<UnaryResponse>;
-  /** Called when it is given up after it was sent. */
+  /** Set once the call was sent. Called when its caller then gives it up. */
   onGiveUp: (() => void) | undefined;
-  /** Called when it is over at the service, after it was given up: whether it was answered. */
+  /** Called when a call that was given up is over at the service, with whether it was answered. */
   #over: ((isAnswered: boolean) => void) | undefined;
   #onSettled: (() => void) | undefined;
   #resolve!: (response: UnaryResponse) => void;
@@ -46,12 +46,12 @@ export class ClientCall {
     return this.#onSettled === undefined;
   }
 
-  /** Of its signal. */
+  /** Called when the signal aborts. */
   handleEvent(): void {
     this.giveUp(ConnectError.from(this.made.signal?.reason, Code.Canceled));
   }
 
-  /** Nobody waits for it any more. Once it was sent, the service may go on with it. */
+  /** The caller stops waiting. If the call was sent, the service may go on with it. */
   giveUp(error: ConnectError): void {
     if (this.isSettled) return;
     if (this.onGiveUp) {
@@ -63,7 +63,7 @@ export class ClientCall {
     this.onGiveUp?.();
   }
 
-  /** It will never be answered. */
+  /** The call will never be answered. */
   lose(error: ConnectError): void {
     this.#over?.(false);
     this.fail(error);
@@ -102,7 +102,7 @@ export class ClientCall {
   }
 }
 
-/** Its headers are made when they are asked for, which hardly anybody does. */
+/** A response whose headers are created on demand, for hardly any caller reads them. */
 class LinkResponse implements UnaryResponse {
   readonly stream = false;
   readonly service;

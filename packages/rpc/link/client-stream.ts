@@ -1,4 +1,4 @@
-/** The caller's end of one link: calls as frames to the service, answers from it, and what is known when it ends. */
+/** The client's end of one link: sends calls as frames, takes answers, and settles the calls when the link ends. */
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import querystring from "node:querystring";
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
@@ -20,35 +20,35 @@ import { LINK_VERSION } from "./version.ts";
 
 type CallInit = MessageInitShape<typeof CallSchema>;
 
-/** A service greets at once. Where nothing comes, something on the way may keep back what does not end: calls go plainly then. */
+/** Time for the service's hello, which it sends at once. Without one calls are plain RPCs: a proxy may buffer the stream. */
 export const HELLO_MS = 2_000;
 
 export interface ClientStream {
-  /** False while what was sent has to be taken first. */
+  /** False while flow control holds back what was sent. */
   canSend(): boolean;
-  /** Every call that was sent is answered. */
+  /** Whether every call that was sent is answered. */
   isIdle(): boolean;
   /** Sends calls together. */
   send(calls: readonly ClientCall[]): void;
 }
 
 export interface ClientStreamOptions {
-  /** More can be sent. */
+  /** Called when more can be sent. */
   readonly onReady: () => void;
-  /** It takes no more calls: the service stops, or the stream is lost. Those that were sent may still be answered. */
+  /** Called when the link takes no more calls: the service stops, or the stream is lost. Calls already sent may be answered. */
   readonly onOver: () => void;
 }
 
 /**
- * Opens a link on a fresh stream. Gives undefined when the other side has none, another version, or does not say. Rejects when the
- * stream was lost before: as nothing was sent on it, whatever was to be sent surely never ran.
+ * Opens a link on a fresh stream. Resolves to undefined if the other side has no links or another version, or does not answer.
+ * Rejects if the stream is lost before: no call was sent on it yet, so calls that wait for it certainly never ran.
  */
 export function openStream(
   stream: ClientHttp2Stream,
   { onReady, onOver }: ClientStreamOptions,
 ): Promise<ClientStream | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<ClientStream | undefined>();
-  /** Sent and not answered, given up or not: the service answers each of them. */
+  /** Calls that were sent and not answered, also those that were given up: the service answers each of them. */
   const unanswered = new InFlight<ClientCall>();
   const numbers = new Map<DescMethodUnary, number>();
   const reader = readFrames(LinkResponseSchema, take);
@@ -56,7 +56,7 @@ export function openStream(
   let cancels = new Set<number>();
   let isBlocked = false;
   let refusal = "";
-  // What has arrived while this process was busy is read first.
+  // setImmediate lets node first read what arrived while this process was busy.
   const patience = setTimeout(() => setImmediate(() => state === "new" && refuse()), HELLO_MS);
 
   function take({ hello, answers, drain }: LinkResponse): void {
@@ -118,7 +118,7 @@ export function openStream(
     tellCancels();
   }
 
-  /** The other side has no link for us, and has done nothing. */
+  /** The other side has no link for us, and has run nothing. */
   function refuse(): void {
     state = "over";
     clearTimeout(patience);
@@ -132,7 +132,7 @@ export function openStream(
     state = "over";
     clearTimeout(patience);
     const why = refusal || (cause instanceof Error ? cause.message : "its stream was closed");
-    // Without its cause: that the stream was refused says nothing of calls that were sent on it.
+    // Without `cause`, by which `neverRan` would take calls that were sent on a refused stream for calls that never ran.
     const error = new ConnectError(`the link is lost: ${why}`, Code.Unavailable);
     if (before === "new") reject(markNeverRan(error));
     for (const call of unanswered.all()) call.lose(error);
@@ -140,7 +140,7 @@ export function openStream(
   }
 
   function respond(headers: IncomingHttpHeaders & { readonly ":status"?: number }): void {
-    // A status of gRPC among the headers is an answer without messages ("Trailers-Only").
+    // A gRPC status among the headers is a response without messages ("Trailers-Only").
     if (state === "new" && (headers[":status"] !== 200 || headers["grpc-status"] !== undefined)) refuse();
   }
 
@@ -174,10 +174,10 @@ export function openStream(
   return promise;
 }
 
-/** The longest time that a call can say: 49 days. */
+/** The largest value of `timeout_ms`: 49 days. */
 const MAX_TIMEOUT_MS = 0xffff_ffff;
 
-/** What remains of a call's time, as a number that fits: 0 where there is no limit. What is no number is no time. */
+/** The remaining milliseconds of a call, as a uint32: 0 if there is no limit, 1 if the remainder is not a number. */
 function timeoutOf(deadline: Deadline): number {
   const left = deadline.timeoutMs();
   return left === undefined ? 0 : Math.min(MAX_TIMEOUT_MS, Math.ceil(left)) || 1;

@@ -1,4 +1,4 @@
-/** A client's calls to one replica: over its link, as long as there is one. */
+/** Sends a client's unary calls to one replica over its link, if there is one. */
 import type { ClientHttp2Stream } from "node:http2";
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import type { Clock } from "@petstore/runtime/clock";
@@ -11,40 +11,40 @@ import { type ClientStream, openStream } from "./client-stream.ts";
 import { fromCallHeaders, toCallHeaders } from "./headers.ts";
 import { onceATurn } from "./once-a-turn.ts";
 
-/** A larger message goes by itself: on a link the calls behind it would wait for it. */
+/** Bytes. A call with a larger message is a plain RPC: on a link the calls behind it would wait for it. */
 const BIG = 32 * 1024;
-/** How long the calls to a replica that has no link are plain before it is asked for one again. */
+/** How long calls to a replica without a link are plain RPCs before the next attempt to open one. */
 const PLAIN_MS = 60_000;
-/** Links that are lost one after the other before they are greeted, until calls are plain: something on the way may reset them. */
+/** Links that may be lost in a row before the hello. Then calls are plain RPCs: a proxy may be resetting the links. */
 const MAX_LOST = 3;
-/** How often it is looked for calls whose time is over. The service, too, ends them by itself. */
+/** Interval of the search for calls whose deadline has passed. The service ends them by itself, too. */
 const SWEEP_MS = 20;
 
 export interface LinkOptions {
-  /** Opens a stream for a link, on the connection that plain RPCs use. `isAgain` after it was asked for one in vain. */
+  /** Opens a stream for a link, on the connection of plain RPCs. `isAgain` if the replica had no link before. */
   readonly connect: (isAgain: boolean) => Promise<ClientHttp2Stream>;
   readonly clock: Clock;
   readonly limit: CallLimit;
 }
 
 /**
- * Wraps a transport so that unary calls go over one long-lived stream: those of one tick together, each with its own
- * headers and time limit, each answered as soon as it is ready. Streaming RPCs are plain, and so are big calls, and all
- * to a replica that has no link. All unary ones count towards the limit.
+ * Wraps a transport so that unary calls go over one long-lived stream. Calls of one tick are sent together, each with its own
+ * headers and timeout; each is answered as soon as it is ready. Streaming RPCs are plain RPCs, and so are large calls, and all
+ * calls to a replica without links. All unary calls count towards the limit.
  */
 export function withLink(plain: Transport, { connect, clock, limit }: LinkOptions): Transport {
   const endLate = sweepDeadlines(clock);
-  /** Not sent yet. A new one for each turn: one that is emptied and filled again keeps what was in it (see `InFlight`). */
+  /** Calls not sent yet. Each turn gets a new Set: one that is emptied and filled again keeps old entries (`InFlight`). */
   let queue = new Set<ClientCall>();
   let stream: ClientStream | undefined;
   let isOpening = false;
   let plainUntil = Number.NEGATIVE_INFINITY;
-  /** When it was asked for a link last, or too often in vain. Nobody waits then while it is asked again. */
+  /** The replica had no link at the last attempt, or too many were lost. Calls don't wait for the next attempt then. */
   let hadNone = false;
-  /** Links that were lost before they were greeted, since one was. */
+  /** Links in a row that were lost before the hello. */
   let lost = 0;
 
-  /** How many calls went together last. */
+  /** How many calls were sent together last. */
   let together = 0;
   const flushSoon = onceATurn(flush, () => together === 1 && stream?.isIdle() === true);
   function flush(): void {
@@ -131,7 +131,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
       else {
         endLate(call);
         queue.add(call);
-        // As many as a turn begins are sent before it is over: the service begins with them meanwhile.
+        // A full turn of calls is sent before the turn is over, so that the service begins with them meanwhile.
         if (queue.size === WORK_PER_TURN && stream) flush();
         else flushSoon();
       }
@@ -140,7 +140,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
   };
 }
 
-/** One timer for all calls to a replica: each with a timer of its own would cost more than it is worth to be exact. */
+/** Times calls out, with one timer for all calls to a replica: a timer per call would cost more than its precision is worth. */
 function sweepDeadlines(clock: Clock): (call: ClientCall) => void {
   let calls: ClientCall[] = [];
   let timer: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-/** The failure of a call as a link carries it: what a plain RPC has in its trailers, no more and no less. */
+/** The failure of a call as a link carries it: exactly what a plain RPC has in its trailers. */
 import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";

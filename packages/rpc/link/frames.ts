@@ -1,4 +1,4 @@
-/** The messages of a link as bytes: gRPC's frames, each one byte of flags, four of its length, and a message. */
+/** The messages of a link as bytes: gRPC's frames, each one byte of flags, four bytes of length, and a message. */
 import {
   create,
   type DescMessage,
@@ -11,10 +11,10 @@ import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 
 const PREFIX_BYTES = 5;
-/** Largest message of a link: it holds one call or answer of the size that any RPC may have, and what is around it. */
+/** Largest message of a link: one call or answer of the largest size that an RPC may have, and 64 KiB for what surrounds it. */
 export const MAX_FRAME_BYTES = MAX_MESSAGE_BYTES + 64 * 1024;
 
-/** The other side has said what no link says. Nothing that comes after it can be trusted. */
+/** The other side has violated the protocol of links. Nothing that it sends afterwards can be trusted. */
 export class LinkViolation extends Error {
   override readonly name = "LinkViolation";
 }
@@ -25,7 +25,7 @@ export const toFrame = <D extends DescMessage>(desc: D, message: MessageInitShap
 export interface FrameReader {
   /** Takes what has arrived, and hands on the messages that are complete. Throws LinkViolation. */
   read(chunk: Buffer): void;
-  /** A message has begun to arrive and is not complete. */
+  /** Whether a message has begun to arrive and is not complete. */
   isWithinFrame(): boolean;
 }
 
@@ -33,7 +33,7 @@ export interface FrameReader {
 export function readFrames<D extends DescMessage>(desc: D, take: (message: MessageShape<D>) => void): FrameReader {
   let parts: Buffer[] = [];
   let held = 0;
-  /** With fewer bytes nothing more is known. */
+  /** Bytes needed before more can be decoded. */
   let needed = PREFIX_BYTES;
 
   function read(chunk: Buffer): void {
@@ -46,7 +46,7 @@ export function readFrames<D extends DescMessage>(desc: D, take: (message: Messa
       const left = bytes.length - at;
       needed = left < PREFIX_BYTES ? PREFIX_BYTES : PREFIX_BYTES + lengthAt(bytes, at);
       if (left < needed) break;
-      // A view of its own: parts of a Buffer are Buffers, and a message holds none.
+      // A new view, because a part of a Buffer is a Buffer, and a message holds plain Uint8Arrays.
       const payload = new Uint8Array(bytes.buffer, bytes.byteOffset + at + PREFIX_BYTES, needed - PREFIX_BYTES);
       const message = decode(desc, payload);
       at += needed;

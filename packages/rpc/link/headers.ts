@@ -1,4 +1,4 @@
-/** Headers as a link carries them: the two that every call has by themselves, the others by name. */
+/** Headers as a link carries them: the two that every call has as fields of their own, the others by name. */
 import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
 import { CALLER_HEADER } from "../call.ts";
 
@@ -7,7 +7,7 @@ interface Field {
   readonly value: string;
 }
 
-/** How a call says its headers. */
+/** The headers of a call, as fields of the message `Call`. */
 export interface CallHeaders {
   readonly requestId: string;
   readonly caller: string;
@@ -22,7 +22,7 @@ export function toHeaders(fields: readonly Field[]): Headers {
   return headers;
 }
 
-/** Most callers give a plain object: to make Headers of it would cost more than all that is done with them. */
+/** Most callers pass a plain object, and creating Headers from it would cost more than everything done with them. */
 export function toCallHeaders(init: HeadersInit | undefined): CallHeaders {
   const all = { requestId: "", caller: "", headers: [] as Field[] };
   if (init === undefined) return all;

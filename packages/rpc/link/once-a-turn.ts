@@ -1,7 +1,7 @@
 /**
- * Does work at the end of a turn of the event loop, once, however often it was asked for in it: what becomes ready in one
- * turn is sent together. Where nothing else is to be expected, `isAlone`, it is done as soon as what asked for it is done:
- * the end of a turn is a turn later for HTTP/2, which sends at the end of one, too.
+ * Returns a function that does `work` once at the end of a turn of the event loop, however often it is called in it, so that
+ * everything that becomes ready in one turn is sent together. If `isAlone` returns true, nothing else is to be expected, and
+ * `work` runs on the next tick: HTTP/2 also sends at the end of a turn, so waiting for that would cost another turn.
  */
 export function onceATurn(work: () => void, isAlone: () => boolean = () => false): () => void {
   let isDue = false;

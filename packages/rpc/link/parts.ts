@@ -1,8 +1,8 @@
-/** How much goes into one message of a link. */
+/** Limits how much goes into one message of a link. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AnswerSchema, CallSchema } from "../gen/link/internal/v1/link_service_pb.ts";
 
-/** Bytes at which a message is full; one that holds a single call or answer may have more. */
+/** Most bytes of a message; one that holds a single call or answer may have more. */
 const FULL_BYTES = 256 * 1024;
 
 /** Tags and lengths around one field or detail, at most. */
@@ -22,7 +22,7 @@ export function bytesOfAnswer({ outcome, headers }: MessageInitShape<typeof Answ
   return details.reduce((sum, detail) => sum + TAG_BYTES + detail.length, bytes + bytesOfText(message));
 }
 
-/** Cuts what is ready into messages. `bytesOf` may say too much, but not too little. */
+/** Splits calls or answers into messages. `bytesOf` may overestimate a size, but not underestimate it. */
 export function* parts<T>(all: readonly T[], bytesOf: (one: T) => number): Generator<T[]> {
   let part: T[] = [];
   let bytes = 0;

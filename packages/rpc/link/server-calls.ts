@@ -1,4 +1,4 @@
-/** The calls of one link at the service: each through the dispatcher, in its turn, to one answer. */
+/** The calls of one link at the service. Each passes through the dispatcher in its turn, and gets one answer. */
 import { type DescMethodUnary, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
@@ -14,31 +14,31 @@ import { bytesOfAnswer } from "./parts.ts";
 
 export type AnswerInit = MessageInitShape<typeof AnswerSchema> & { readonly id: number };
 
-/** Methods that may have a number on one link. */
+/** Most methods that may have a number on one link. */
 const MAX_METHODS = 1000;
 
 export interface ServerCalls {
   /** Begins the calls of a message, each in its turn. Throws LinkViolation. */
   take(request: LinkRequest): void;
-  /** Calls that are not answered, and the bytes of their requests. */
+  /** The number of unanswered calls, and the bytes of their requests. */
   underWay(): { readonly calls: number; readonly bytes: number };
-  /** Nobody can be answered any more: what has not begun never begins. */
+  /** To be called when no answer can be sent any more: calls that have not begun never begin. */
   abandon(): void;
 }
 
 export interface ServerCallsDeps {
   readonly dispatcher: Dispatcher;
   readonly turns: TurnsAtOnce;
-  /** Takes the answer of each call; undefined for one whose answer nobody can be told. */
+  /** Called with the answer of each call; with undefined if it can't be sent any more. */
   readonly onEnd: (answer: AnswerInit | undefined) => void;
 }
 
-/** The link was opened by a process that knows the secret, so its calls need not say it again. */
+/** The process that opened the link has proved to be one of the system's own, so its calls need not prove it again. */
 export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps): ServerCalls {
   const methods = new Map<number, DescMethodUnary | undefined>();
-  /** An empty one makes way for a new one, see `InFlight`. */
+  /** By id. Replaced by a new Map whenever it is empty, see `InFlight`. */
   let running = new Map<number, { isCancelled: boolean }>();
-  /** Whose turn it is. */
+  /** Stands for this link in `turns`. */
   const caller = {};
   let bytes = 0;
   let isAbandoned = false;
@@ -65,7 +65,7 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
       bytes -= call.message.length;
       onEnd(isAbandoned ? undefined : isWanted() && answer ? answer : failedAnswer(id, cancelled()));
     };
-    // All of its message is read before.
+    // Not at once: the rest of the message, such as its cancels, is read first.
     if (isAlone && turns.atOnce()) queueMicrotask(work);
     else turns(caller, work);
   }
@@ -89,7 +89,7 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
 
 const cancelled = () => new ConnectError("the caller has given up", Code.Canceled);
 
-/** Runs one call as if it had come by itself. Never rejects. */
+/** Runs one call like a plain RPC. Never rejects. */
 async function run(
   dispatcher: Dispatcher,
   method: DescMethodUnary | undefined,
@@ -102,13 +102,13 @@ async function run(
     const request = read(method, call);
     const { message, headers } = await dispatcher.invoke(method, request.message, {
       headers: request.headers,
-      // It has waited for its turn.
+      // Without the time that it waited for its turn.
       timeoutMs: call.timeoutMs ? call.timeoutMs - (dispatcher.clock() - arrivedAt) : undefined,
       isPeer: true,
     });
     const value = toBinary(method.output, message);
     const answer: AnswerInit = { id, outcome: { case: "message", value }, headers: toFields(headers) };
-    // It would fail on its own too; here it must not fail the others.
+    // As a plain RPC it would fail, too. On a link it must not make the other calls fail.
     if (value.length > MAX_MESSAGE_BYTES || bytesOfAnswer(answer) > MAX_FRAME_BYTES) throw answerTooLarge(value.length);
     return answer;
   } catch (thrown) {
@@ -119,7 +119,7 @@ async function run(
   }
 }
 
-/** INTERNAL is what gRPC calls a request that can't be read ("Status codes and their use in gRPC"). */
+/** Throws INTERNAL for a call that can't be decoded, as gRPC does ("Status codes and their use in gRPC"). */
 function read(method: DescMethodUnary, call: Call) {
   try {
     return { message: fromBinary(method.input, call.message), headers: fromCallHeaders(call) };

@@ -1,4 +1,4 @@
-/** The service's end of one link: frames from its caller, answers to it, and an end in good order. */
+/** The service's end of one link: reads frames from its caller, sends answers, and ends the link in good order. */
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
@@ -12,10 +12,10 @@ import { bytesOfAnswer, parts } from "./parts.ts";
 import { type AnswerInit, createServerCalls } from "./server-calls.ts";
 import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_VERSION, STREAM_WINDOW_BYTES } from "./version.ts";
 
-/** With so much under way a link is not read until half of it is done. */
+/** While more than this is under way on a link, nothing is read from it, until half is left. */
 export interface LinkLimits {
   readonly calls: number;
-  /** Of requests that run, and of answers that wait to be taken. */
+  /** Bytes of requests that run, and of answers that wait to be taken. */
   readonly bytes: number;
 }
 
@@ -27,13 +27,13 @@ export interface ServerStreamDeps {
 }
 
 export interface ServerStream {
-  /** Asks the caller to end the link. What it sends until then is answered. */
+  /** Asks the caller to end the link. Calls that it sends until then are answered. */
   drain(): void;
   /** Resolves when the stream is closed and no call is under way any more. */
   readonly ended: Promise<void>;
 }
 
-/** Serves a stream that was opened by a process of the system. */
+/** Serves a link that one of the system's own processes has opened. */
 export function serveStream(
   request: Http2ServerRequest,
   response: Http2ServerResponse,
@@ -80,7 +80,7 @@ export function serveStream(
     flushSoon();
   }
 
-  /** How many answers went together last. */
+  /** How many answers were sent together last. */
   let together = 0;
   const flushSoon = onceATurn(flush, () => together === 1 && calls.underWay().calls === 0);
   function flush(): void {
@@ -100,22 +100,22 @@ export function serveStream(
 
   function readOrWait(): void {
     const underWay = calls.underWay();
-    // What is not blocked is on its way, and nobody tells when it was taken.
+    // Written bytes count only while blocked: otherwise they are in flight, and nothing reports when they were taken.
     const bytes = underWay.bytes + answersBytes + (isBlocked ? response.writableLength : 0);
     if (underWay.calls > limits.calls || bytes > limits.bytes) stream.pause();
     else if (stream.isPaused() && underWay.calls <= limits.calls / 2 && bytes <= limits.bytes / 2) stream.resume();
   }
 
-  /** Ends the stream with a status of gRPC. */
+  /** Ends the stream with a gRPC status. */
   function finish(status: Code | 0 = 0, message = ""): void {
     if (state === "over") return;
     const isNew = state === "new";
     state = "over";
     const trailers = { "grpc-status": `${status}`, ...(message && { "grpc-message": encodeURIComponent(message) }) };
-    // Without an answer before it, the status stands among the headers ("Trailers-Only").
+    // If nothing was sent before, the status is among the headers ("Trailers-Only").
     if (isNew) response.writeHead(200, { "content-type": LINK_CONTENT_TYPE, ...trailers });
     else response.addTrailers(trailers);
-    // The caller need send nothing more (RFC 9113 section 8.1). At once, it would take the trailers away.
+    // Tells the caller to send nothing more (RFC 9113 section 8.1). Closing without delay would drop the trailers.
     stream.once("wantTrailers", () => setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR)));
     response.end();
   }
@@ -142,7 +142,7 @@ export function serveStream(
 
   stream.on("data", read);
   stream.once("end", () => {
-    // A connection that is lost ends its streams, too.
+    // A lost connection emits "end" on its streams, too.
     if (state === "over" || stream.aborted) return;
     if (state === "new" || reader.isWithinFrame()) return refuse("it ends in the middle");
     hasAllCalls = true;

@@ -1,4 +1,4 @@
-/** The links to a process: which requests open one, who may, and their end when the process stops. */
+/** The links to a process: which requests open one, which callers may, and how links end when the process stops. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
@@ -10,26 +10,26 @@ import type { Dispatcher } from "../server/dispatcher.ts";
 import { type LinkLimits, type ServerStream, serveStream } from "./server-stream.ts";
 import { LINK_PATH } from "./version.ts";
 
-/** As many calls as a dispatcher works on, and as many bytes as a caller may wait with. */
+/** As many calls as a dispatcher runs, and as many bytes as a client may have waiting (`limitCalls`). */
 const defaultLimits: LinkLimits = { calls: 10_000, bytes: 64 * 1024 * 1024 };
 
 export interface LinkServerOptions {
   readonly dispatcher: Dispatcher;
   readonly log: Logger;
   readonly limits?: LinkLimits;
-  /** Calls of all links are begun in turns, so that none keeps the process busy for long. */
+  /** Calls of all links begin in turns, so that no link keeps the process busy for long. */
   readonly turns?: TurnsAtOnce;
 }
 
 export interface LinkServer {
   /**
-   * Serves a request that opens a link and may; resolves when nothing is done for it any more. Undefined for any other
-   * request, among them those for a link that the router refuses.
+   * Serves a request that opens a link, if its caller may; resolves when all work for it has ended. Undefined for any other
+   * request, including those for a link that `routes` refuses.
    */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined;
-  /** Refuses what asks for a link and may not, or asks in a protocol that can't carry one. */
+  /** Refuses requests for a link whose caller may not open one, or whose protocol can't carry one. */
   routes(router: ConnectRouter): void;
-  /** The process stops: no new links, and those that are open end when their last call is answered. */
+  /** To be called when the process stops: refuses new links, and ends open ones when their last call is answered. */
   drain(): void;
 }
 
@@ -42,7 +42,7 @@ export function createLinkServer({ dispatcher, log, limits = defaultLimits, turn
   return {
     serve(request, response) {
       if (request.url !== LINK_PATH || !isGrpc(request) || !isPeerRequest(dispatcher, request)) return undefined;
-      // Of HTTP/2: they stand in for those of HTTP/1.1.
+      // HTTP/2 objects of the compatibility API, typed as those of HTTP/1.1.
       const exchange = [request, response] as unknown as [Http2ServerRequest, Http2ServerResponse];
       const link = serveStream(...exchange, { dispatcher, turns: shared, log, limits });
       open.add(link);
