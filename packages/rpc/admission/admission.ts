@@ -1,84 +1,84 @@
-/** What is let in: as many calls as `limit.ts` finds right, those that matter most before the others. */
+/** Admission control: lets in as many calls as the adaptive limit of `limit.ts` allows, in order of priority. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Clock } from "@petstore/runtime/clock";
 import { CALM, MEMORY, nextCalm, nextLimit, START_LIMIT, slowdown, TOLERANCE } from "./limit.ts";
 import { type Priority, priorityOf } from "./priority.ts";
 
-/** A limit is looked at anew after so long, and so many calls. */
+/** The limit is adjusted after at least this time and at least this many calls. */
 const WINDOW_MS = 100;
 const WINDOW_CALLS = 10;
 
-/** How much of the limit there is for calls of a priority: what is above it is kept for those that go before. */
+/** The room for calls of a priority, as a multiple of the limit. The difference is reserved for higher priorities. */
 const ROOM: Record<Priority, number> = { list: 1, read: 1.1, create: 1.25, finish: 1.5 };
 
-/** So many times the room is never under way, however many callers have little. */
+/** Never more than this multiple of the room is under way, however many callers have less than their share. */
 const MOST = 2;
 
 /**
- * Where calls are refused all the time, there are never few under way, and what they take then is forgotten or was never
- * known. So from time to time hardly any are let in for a moment (as BBR and Envoy do).
+ * While calls are refused all the time, there are never few under way, so the delay without load can't be measured. So from
+ * time to time hardly any calls are let in for a moment (as BBR and Envoy do).
  */
 const PROBE_EVERY_MS = 30_000;
 const PROBE_MS = 150;
 
-/** Longest that a caller's call counts after he has gone. */
+/** Longest time that a call counts after its caller has gone. */
 const GOES_ON_MS = 1_000;
 
 /** A call that is under way. */
 export interface Admitted {
   readonly kind: Kind;
   readonly startedAt: number;
-  /** It began when few were under way. */
+  /** It began when few calls were under way. */
   readonly isCalm: boolean;
-  /** It was let in to find out whether it is as slow as it was. */
+  /** It was let in to find out whether such calls are still as slow as before. */
   readonly isTrial: boolean;
 }
 
 /**
- * What the time of a call says: what such calls take, where it was answered; that they take as long at least, where it
- * failed or was cut short; or nothing, where it may never have run.
+ * What the duration of a call tells: how long such calls take ("all"), if it was answered; a lower bound ("at least"), if it
+ * failed or was cut short; or nothing, if it may never have run.
  */
 export type Tells = "all" | "at least" | "nothing";
 
 interface Kind {
   calmMs: number;
   calmCalls: number;
-  /** Calls whose time would not have been enough. */
+  /** Calls that had too little time left. */
   hopeless: number;
-  /** The next one that begins is one of these all the same. */
+  /** The next call that begins is one of these, let in as a trial. */
   isTrial: boolean;
 }
 
-/** What tells of its end, such as the response to a request. */
+/** An object that reports its end, such as the response to a request. */
 export interface Closing {
-  /** Its caller has all of it. */
+  /** The caller has received all of it. */
   readonly writableFinished: boolean;
   once(event: "close", listener: () => void): unknown;
 }
 
 export interface Admission {
   /**
-   * Whether one more call may begin. Where others have taken all room, one may of a caller that holds less than its part:
-   * who asks for everything keeps nobody out.
+   * Whether one more call may begin. If there is no room left, a caller that holds less than its share may still begin one, so
+   * that no caller can keep others out.
    */
   hasRoom(method: DescMethod, caller?: string): boolean;
   /**
-   * Whether there is room for a caller's call, which then counts until its answer closes. Of one who goes away before, it
-   * counts for as long as such calls take: what was begun for him goes on.
+   * Whether there is room for a caller's call. If so, the call counts as the caller's until its response closes. If the caller
+   * goes away before, it counts for about as long as such calls take, at most 1 s, because its work goes on.
    */
   letIn(method: DescMethod, caller?: string, response?: Closing): boolean;
-  /** No more calls may begin, whoever asks. */
+  /** Whether no more calls may begin, for any caller. */
   isFull(method: DescMethod): boolean;
-  /** Counts a request of a caller that was let in, until what it gives back is called. */
+  /** Counts a request of a caller that was let in. Returns a function that stops counting it. */
   hold(caller: string): () => void;
-  /** Whether a call can't be answered within the time that is left for it: others wait, and it would need more alone. */
+  /** Whether a call can't be answered in the time left: others are under way, and it would need more even without them. */
   isHopeless(method: DescMethod, leftMs: number): boolean;
   /** Counts a call from now on, whether there is room for it or not. */
   begin(method: DescMethod): Admitted;
   /** The call has ended. */
   end(call: Admitted, tells: Tells): void;
   underWay(): number;
-  /** How many may be under way now, without those that go before others. */
+  /** How many calls may be under way now, not counting the extra room of higher priorities. */
   limit(): number;
 }
 
@@ -90,7 +90,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
   let underWay = 0;
 
   let window = { since: clock(), calls: 0, slowdowns: 0, peak: 0 };
-  /** When nothing was under way any more, the last time. */
+  /** When the last call under way ended. */
   let restedAt = clock();
   let calmAt = clock();
   let probeUntil = Number.NEGATIVE_INFINITY;
@@ -104,7 +104,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
     return kind;
   }
 
-  /** There is no room for somebody. */
+  /** Called when there is no room for a call. Begins a probe if none was measured with few under way for `PROBE_EVERY_MS`. */
   function probe(): void {
     const now = clock();
     if (now - calmAt < PROBE_EVERY_MS) return;
@@ -145,7 +145,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
     hold,
     letIn(method, caller, response) {
       if (!hasRoom(method, caller)) return false;
-      // A stream lasts: it would take its caller's part of what is for short calls.
+      // A stream lasts: it would use up its caller's share of the room for short calls.
       if (caller === undefined || !response || method.methodKind !== "unary") return true;
       const release = hold(caller);
       response.once("close", () => {
@@ -159,7 +159,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
       if (leftMs <= 0) return true;
       const kind = kindOf(method);
       if (underWay < CALM || kind.calmCalls < MEMORY || leftMs >= kind.calmMs) return false;
-      // It may be faster than it was: so now and then one is tried. What a caller leaves it says nothing of what it takes.
+      // Such calls may have become faster, so now and then one is tried, whatever time its caller has left.
       kind.isTrial = ++kind.hopeless % MEMORY === 0;
       return !kind.isTrial;
     },
@@ -176,7 +176,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
       const now = clock();
       if (--underWay === 0) restedAt = now;
       const ms = now - startedAt;
-      // Else whoever asks for what fails at once, or leaves his calls no time, would make all others look slow.
+      // Otherwise a caller whose calls fail at once, or have hardly any time, would distort what is measured.
       if (tells === "nothing" || (tells === "at least" && ms < kind.calmMs)) return;
       if (isCalm) calmAt = now;
       if (tells === "all" && (isCalm || (isTrial && ms < kind.calmMs)))

@@ -1,11 +1,11 @@
-/** Tells of refused calls in few lines: one for each would cost more than the refusal. */
+/** Logs refused calls in few lines: a line for each would cost more than the refusal. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Runtime } from "@petstore/runtime/clock";
 import { type Priority, priorityOf } from "./priority.ts";
 
 const EVERY_MS = 1_000;
 
-/** Counts a refused call. The first is told at once, and then a second's together with the next one. */
+/** Returns a function that counts a refused call. It logs the first at once, and later ones together, once a second at most. */
 export function createShedLog({ clock, log }: Pick<Runtime, "clock" | "log">): (method: DescMethod) => void {
   let refused: Partial<Record<Priority, number>> = {};
   let toldAt = Number.NEGATIVE_INFINITY;

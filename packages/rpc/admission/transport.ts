@@ -1,4 +1,4 @@
-/** Lets in what a service can finish, where calls from outside are passed on to it. */
+/** Admission control for calls that are passed on to a service, so that it gets no more than it can finish. */
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { notMade } from "../client/ambiguous-failure.ts";
 import { stillRunning } from "../client/still-running.ts";
@@ -8,20 +8,21 @@ import type { Admission, Admitted, Tells } from "./admission.ts";
 
 export const NO_ROOM = "There is more to do than can be done in time. Nothing was done. Try again in a second.";
 
-/** Such a call may have ended at once, whatever the service has to do. */
+/** A call with one of these codes may have ended at once, however busy the service is. */
 const saysNothing: readonly Code[] = [Code.Unavailable, Code.Canceled];
 
-/** So long a call counts whose caller has given it up: one replica that hangs must not take the room of all. */
+/** How long a call counts after its caller has given it up, at most: one hanging replica must not use up all the room. */
 const RUNS_ON_MS = 1_000;
 
 /**
- * Counts the unary calls of a transport, until the service is done with them, and measures them. Beyond the limit they are refused with OVERLOADED, and those that
- * can't be answered in time with DEADLINE_EXCEEDED: they are not made. Streams have no delay, and are not counted.
+ * Counts and measures the unary calls of a transport until the service is done with them. Beyond the limit a call fails with
+ * OVERLOADED, and one that can't be answered in time with DEADLINE_EXCEEDED: neither is sent. Streams are not counted, for
+ * their duration says nothing of load.
  */
 export const withAdmission = (next: Transport, admission: Admission, errors: ErrorCatalogue): Transport => ({
   ...next,
   async unary(method, signal, timeoutMs, headers, input, contextValues) {
-    // Who calls was asked when the request came; its message may have taken long.
+    // The request was let in when its headers arrived; its message may have taken long.
     if (admission.isFull(method)) throw notMade(errors, "OVERLOADED", NO_ROOM);
     if (timeoutMs !== undefined && admission.isHopeless(method, timeoutMs))
       throw notMade(errors, "DEADLINE_EXCEEDED", NOT_BEGUN);
@@ -39,7 +40,7 @@ export const withAdmission = (next: Transport, admission: Admission, errors: Err
   },
 });
 
-/** Else who gives up what he has asked for could have a service do as much as he likes. */
+/** Otherwise a caller that gives up its calls could make a service do any amount of work. */
 function endLater(admission: Admission, call: Admitted, over: Promise<boolean>): void {
   let hasEnded = false;
   const end = (tells: Tells) => {
