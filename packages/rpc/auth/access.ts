@@ -1,4 +1,4 @@
-/** What a caller needs to call a method, read from the contract. What the contract does not say, nobody may call. */
+/** What a caller needs to call a method, as the contract declares it. Nobody may call a method that declares nothing. */
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { scope as scopeOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
@@ -6,11 +6,11 @@ import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflectio
 import { Health } from "../gen/health/v1/health_pb.ts";
 
 export type Access =
-  /** The system's own processes alone. */
+  /** Only the system's own processes. */
   | { readonly kind: "internal" }
-  /** Everybody, whatever they show. */
+  /** Everybody, with or without credentials. */
   | { readonly kind: "open" }
-  /** Whoever has a valid credential, with whatever scopes. */
+  /** Every caller with a valid credential, whatever its scopes. */
   | { readonly kind: "authenticated" }
   | { readonly kind: "scope"; readonly scope: string }
   | { readonly kind: "nobody" };
@@ -18,7 +18,7 @@ export type Access =
 /** Services of a proto package with this part in its name, such as "library.internal.v1", are internal. */
 const INTERNAL = "internal";
 
-// Others wrote these contracts, so their methods can't say it themselves.
+// Contracts of third parties, whose methods can't declare a scope.
 const byService = new Map<string, Access>([
   [Health.typeName, { kind: "open" }],
   [ServerReflection.typeName, { kind: "authenticated" }],
@@ -35,6 +35,6 @@ export function accessOf(method: DescMethod): Access {
   return scope === "" ? { kind: "nobody" } : { kind: "scope", scope };
 }
 
-/** Whether what was granted holds the scope: "books:read" itself, "books:*", or "*" for everything. */
+/** Whether the granted scopes include one: as "books:read" itself, "books:*", or "*" for everything. */
 export const grants = (granted: ReadonlySet<string>, scope: string): boolean =>
   granted.has(scope) || granted.has("*") || granted.has(scope.replace(/:.*/, ":*"));

@@ -1,6 +1,6 @@
 /**
- * API keys as callers hold them: `psk_<id>_<secret>`, where the last eight digits are a checksum of all before them. By
- * that a typo is told from a key that is not known, and a scanner of sources recognises one that was committed.
+ * API keys as callers hold them: `psk_<id>_<secret>`, where the last eight hexadecimal digits are a CRC-32 of all before
+ * them. The checksum tells a typo from an unknown key, and lets secret scanners recognise a committed key.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -11,7 +11,7 @@ const ID_BYTES = 6;
 const SECRET_BYTES = 32;
 
 export interface ApiKey {
-  /** Names the key wherever it is spoken of. It is no secret. */
+  /** Identifies the key, in logs for example. It is no secret. */
   readonly id: string;
   readonly secret: string;
 }
@@ -21,7 +21,7 @@ export const KEY_ID = /^[\da-f]{12}$/;
 export const isApiKey = (text: string): boolean => text.startsWith(PREFIX);
 
 export const newKeyId = (): string => randomBytes(ID_BYTES).toString("hex");
-/** A key with a secret of its own, of 256 random bits. */
+/** A key with a new secret of 256 random bits. */
 export const newApiKey = (id = newKeyId()): ApiKey => ({ id, secret: randomBytes(SECRET_BYTES).toString("hex") });
 
 export function formatApiKey({ id, secret }: ApiKey): string {
@@ -40,5 +40,5 @@ export function parseApiKey(text: string): ApiKey {
 
 const checksum = (text: string): string => crc32(text).toString(16).padStart(8, "0");
 
-/** All that is stored of a secret. It is random, so a plain hash can't be searched. */
+/** The only form in which a secret is stored. SHA-256 suffices, for 256 random bits can't be searched. */
 export const hashOf = (secret: string): Buffer => createHash("sha256").update(secret).digest();

@@ -1,4 +1,4 @@
-/** The API keys that a process accepts: those of a file, read again while it runs. */
+/** The API keys that a process accepts: those of a file, which is read again when it changes. */
 import { timingSafeEqual } from "node:crypto";
 import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
@@ -11,20 +11,20 @@ import { type KeyFile, parseKeyFile } from "./key-file.ts";
 
 interface Accepted {
   readonly hash: Buffer;
-  /** Milliseconds since 1970; infinite for a key without an end. */
+  /** Milliseconds since 1970; infinite for a key that does not expire. */
   readonly expiresAt: number;
   readonly identity: Identity;
 }
 
 export interface ApiKeys extends AsyncDisposable {
   readonly verify: Verify;
-  /** Is called whenever other keys are accepted, or the same ones for something else. */
+  /** Calls `changed` whenever the accepted keys, or what they grant, have changed. */
   onChange(changed: () => void): void;
-  /** Reads the file again, as happens by itself. Never rejects. */
+  /** Reads the file again now, as otherwise happens by itself. Never rejects. */
   reload(): Promise<void>;
 }
 
-/** Opens a file of keys. A file that breaks later leaves those accepted that it held before. Throws ConfigError. */
+/** Opens a file of keys. If it becomes invalid later, the keys read before stay accepted. Throws ConfigError. */
 export async function openApiKeys(
   path: string,
   { wallClock, log, ...time }: Pick<Runtime, "log" | "sleep" | "random"> & WallTime,
@@ -59,7 +59,7 @@ export async function openApiKeys(
   };
 }
 
-/** Of no secret. */
+/** The hash of no secret, to compare with when a key is unknown. */
 const NO_HASH = Buffer.alloc(32);
 
 const acceptedFrom = ({ keys }: KeyFile): ReadonlyMap<string, Accepted> =>

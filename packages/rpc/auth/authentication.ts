@@ -1,4 +1,4 @@
-/** Who calls from outside, and whether they may: the same answer at every endpoint and in every protocol. */
+/** Authenticates and authorizes outside callers, in the same way at every endpoint and in every protocol. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { ANONYMOUS, type Principal } from "../call.ts";
@@ -7,19 +7,19 @@ import { type Access, accessOf, grants } from "./access.ts";
 import { isApiKey } from "./api-key.ts";
 import { type Credentials, credentialFrom, InvalidCredential } from "./credentials.ts";
 
-/** Whom a credential belongs to, and what it was granted. */
+/** The holder of a credential, and the scopes granted to it. */
 export interface Identity extends Principal {
   readonly scopes: ReadonlySet<string>;
 }
 
-/** Finds out whose a credential is. Throws InvalidCredential, or an RpcError when it can't be found out now. */
+/** Finds the holder of a credential. Throws InvalidCredential, or an RpcError if the credential can't be verified now. */
 export type Verify = (text: string) => Identity | Promise<Identity>;
 
 export interface Authentication {
   /**
-   * Who calls, if they may call the method. Rejects with UNAUTHENTICATED, or with PERMISSION_DENIED when the scope is
-   * missing; the header `WWW-Authenticate` of the error says which (RFC 6750, 3). `known` is called as soon as it is known
-   * who calls; what it throws is the answer, too. `also` are more methods that the caller must be allowed.
+   * Returns the caller, if it may call the method. Rejects with UNAUTHENTICATED, or with PERMISSION_DENIED if the scope is
+   * missing; the error's header `WWW-Authenticate` tells which (RFC 6750, 3). `known` is called as soon as the caller is
+   * known; an error that it throws is passed on. `also` are more methods that the caller must be allowed to call.
    */
   admit(
     credentials: Credentials,
@@ -28,8 +28,8 @@ export interface Authentication {
     also?: readonly DescMethod[],
   ): Promise<Principal>;
   /**
-   * For what lasts, such as a stream, and was admitted: it is checked again whenever `recheckAll` is called. `end` is called
-   * with the first refusal, and then no more. Gives what stops the checks.
+   * For an admitted call that lasts, such as a stream: checks it again whenever `recheckAll` is called. Calls `end` once, with
+   * the first refusal. Returns a function that stops the checks.
    */
   recheck(
     credentials: Credentials,
@@ -37,15 +37,15 @@ export interface Authentication {
     end: (refusal: RpcError) => void,
     also?: readonly DescMethod[],
   ): () => void;
-  /** Checks all that lasts. Never rejects: what can't be found out now ends nothing. */
+  /** Checks all lasting calls again. Never rejects: a credential that can't be verified now ends no call. */
   recheckAll(): Promise<void>;
 }
 
 export interface AuthenticationOptions {
   readonly errors: ErrorCatalogue;
-  /** What credentials are for, in the challenge, such as "library". */
+  /** The realm in the `WWW-Authenticate` challenge, such as "library". */
   readonly realm: string;
-  /** What is accepted; at least one of them. */
+  /** The kinds of credentials that are accepted; at least one. */
   readonly apiKeys?: Verify | undefined;
   readonly tokens?: Verify | undefined;
 }
@@ -113,7 +113,7 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
       return () => void lasting.delete(one);
     },
     async recheckAll() {
-      // One after the other: a signature takes a while to verify, and requests are waiting.
+      // One after the other, because verifying a signature takes a while, and requests are waiting.
       for (const one of [...lasting]) {
         const refused = lasting.has(one) && (await one.admitted().then(() => undefined, refusalIn));
         if (refused && lasting.delete(one)) one.end(refused);

@@ -1,43 +1,43 @@
-/** What a caller shows to say who it is, as HTTP carries it (RFC 9110, 11.6.2; RFC 6750, 2.1). */
+/** Credentials as HTTP carries them (RFC 9110, 11.6.2; RFC 6750, 2.1). */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 
-/** The header that takes API keys, beside `Authorization: Bearer`. */
+/** The header for API keys, as an alternative to `Authorization: Bearer`. */
 const API_KEY_HEADER = "x-api-key";
 
-/** The two fields as they came. One that came twice holds both values, so it is no credential. */
+/** The two header fields as received. A repeated field holds all its values, so it is not a valid credential. */
 export interface Credentials {
   readonly authorization: string | undefined;
   readonly apiKey: string | undefined;
 }
 
-/** Longest credential that is looked at, in characters. */
+/** Longest credential that is accepted, in characters. */
 const MAX_LENGTH = 8 * 1024;
 
-/** What was shown can't be a valid credential, or is none any more. The message is public, and never quotes it. */
+/** A credential is malformed, unknown or no longer valid. The message is public, and never quotes the credential. */
 export class InvalidCredential extends Error {
   override readonly name = "InvalidCredential";
 }
 
-/** Of a call's headers, which hold all values of a field if `keepRepeated` saw the request. */
+/** The credentials in a call's headers. These hold all values of a field if `keepRepeated` was called for the request. */
 export const credentialsIn = (headers: Headers): Credentials => ({
   authorization: headers.get("authorization") ?? undefined,
   apiKey: headers.get(API_KEY_HEADER) ?? undefined,
 });
 
-/** Of an HTTP request. */
+/** The credentials in an HTTP request. */
 export function credentialsOf(request: IncomingMessage): Credentials {
   keepRepeated(request);
   const { authorization, [API_KEY_HEADER]: apiKey } = request.headers as Record<string, string | undefined>;
   return { authorization, apiKey };
 }
 
-/** Of several `Authorization` fields Node keeps the first. A caller must not be taken for whom that one names. */
+/** Joins repeated `Authorization` fields. Node keeps only the first, and the caller must not be authenticated by that one. */
 export function keepRepeated({ headers, rawHeaders }: Pick<IncomingMessage, "headers" | "rawHeaders">): void {
   const all = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === "authorization");
   if (all.length > 1) (headers as IncomingHttpHeaders).authorization = all.join(", ");
 }
 
-/** The one credential that was shown; undefined without any. Throws InvalidCredential. */
+/** The one credential that was sent; undefined if there is none. Throws InvalidCredential. */
 export function credentialFrom({
   authorization,
   apiKey,

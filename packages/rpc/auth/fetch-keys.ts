@@ -1,4 +1,4 @@
-/** Where an issuer's keys come from: its own address, or a file. */
+/** Fetches an issuer's keys, from its address or from a file. */
 import { readFile } from "node:fs/promises";
 import { get as getHttp, type RequestOptions } from "node:http";
 import { get as getHttps } from "node:https";
@@ -10,8 +10,8 @@ const TIMEOUT_MS = 5_000;
 export const isAddress = (place: string): boolean => /^https?:\/\//.test(place);
 
 /**
- * The document at an address, or in a file. Rejects when it is not there, not JSON, too large or too slow; the message quotes
- * neither the path nor what was found.
+ * The JSON document at an address, or in a file. Rejects if it is missing or not JSON, and at an address if it has more than
+ * 256 KiB or takes more than 5 s. The message quotes neither the path nor the content.
  */
 export async function fetchKeys(place: string): Promise<unknown> {
   const text = await (isAddress(place) ? download(new URL(place)) : read(place));
@@ -27,10 +27,10 @@ const read = (path: string): Promise<string> =>
     throw new Error(problemOf(error, [path]));
   });
 
-/** Follows no redirect: the keys are where the operator said. */
+/** Follows no redirects: the keys must be at the configured address. */
 function download(url: URL): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  // As by default, but not to be switched off by NODE_TLS_REJECT_UNAUTHORIZED.
+  // The default, but NODE_TLS_REJECT_UNAUTHORIZED can't switch it off.
   const options: RequestOptions & { rejectUnauthorized: boolean } = {
     headers: { accept: "application/jwk-set+json, application/json" },
     rejectUnauthorized: true,

@@ -1,4 +1,4 @@
-/** The file of API keys: what it holds, and its changes as pure functions. */
+/** The file of API keys: its schema, and its changes as pure functions. */
 import { rate } from "@petstore/runtime/rate";
 import * as z from "zod";
 import { formatApiKey, hashOf, KEY_ID, newApiKey, newKeyId } from "./api-key.ts";
@@ -6,20 +6,20 @@ import { formatApiKey, hashOf, KEY_ID, newApiKey, newKeyId } from "./api-key.ts"
 /** "books:read", "books:*", or "*" for all. */
 const SCOPE = /^(\*|[a-z][a-z0-9-]*:(\*|[a-z]+))$/;
 
-// Members that a later version adds are kept.
+// Unknown members, which a later version may add, are kept.
 const entry = z.looseObject({
   id: z.string().regex(KEY_ID, "must be 12 hexadecimal digits"),
-  /** For people. */
+  /** A label for people. */
   name: z.string().min(1).max(100),
   /** SHA-256 of the secret. */
   hash: z.string().regex(/^[\da-f]{64}$/, "must be 64 hexadecimal digits"),
   scopes: z.array(z.string().regex(SCOPE, 'must be a scope such as "books:read", "books:*" or "*"')).max(100),
-  /** How much its holder may send through a gateway, such as "600/min", where that is not as much as others. */
+  /** How much its holder may send through a gateway, such as "600/min", if that differs from the default. */
   rate: z
     .string()
     .refine((text) => rate.read(text) !== undefined, `must be ${rate.description}`)
     .optional(),
-  /** From when on it is not accepted. Without one it has no end. */
+  /** When the key expires. Without it the key never does. */
   expires: z.iso.datetime({ offset: true }).optional(),
 });
 const file = z
@@ -55,7 +55,7 @@ export function parseKeyFile(text: string): KeyFile {
 
 export const formatKeyFile = (content: KeyFile): string => `${JSON.stringify(content, null, 2)}\n`;
 
-/** A changed file, and the key that its owner has to be told now: it is stored nowhere. */
+/** The changed file, and the key, which must be shown to its owner now, for it is stored nowhere. */
 export interface Issued {
   readonly content: KeyFile;
   readonly id: string;
@@ -89,7 +89,7 @@ export function createKey(content: KeyFile, { name, scopes, rate, expires }: New
   };
 }
 
-/** Another secret for the same key: who calls with it stays the same caller. Throws KeyFileError. */
+/** Gives a key a new secret. Its holder stays the same caller. Throws KeyFileError. */
 export function rotateKey(content: KeyFile, id: string): Issued {
   const key = newApiKey(id);
   const hash = hashOf(key.secret).toString("hex");

@@ -1,31 +1,31 @@
-/** The public keys of an issuer of tokens, which may change its keys, go away and come back. */
+/** The public keys of a token issuer, which may rotate its keys, and be unreachable for a while. */
 import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
 
-/** No caller can make the issuer be asked more often. */
+/** Shortest interval between fetches, whatever tokens callers send. */
 const PAUSE_MS = 60_000;
-/** The same until keys were fetched for the first time: without any, nobody gets in. */
+/** The same until keys were fetched for the first time: without keys no token is accepted. */
 const FIRST_PAUSE_MS = 5_000;
-/** Keys that are older are fetched again when one is needed, so that a key that the issuer took back ends. */
+/** Older keys are fetched again when one is needed, so that a key that the issuer withdraws stops being accepted. */
 const MAX_AGE_MS = 600_000;
-/** Tokens wait for that where nobody has asked for so long: it may have been days, or the machine slept. */
+/** If the last fetch was longer ago, tokens wait for a new one: it may have been days, or the machine slept. */
 const LONG_MS = 2 * MAX_AGE_MS;
 
-/** No keys have ever been fetched, so that no token can be judged. */
+/** No keys have been fetched yet, so no token can be verified. */
 export class NoKeys extends Error {
   override readonly name = "NoKeys";
 }
 
 export interface KeySet {
-  /** The key that a token names. Rejects with NoKeys, or with an error of jose's when there is none. */
+  /** The key that a token names. Rejects with NoKeys, or with an error of jose's if there is no such key. */
   readonly find: JWTVerifyGetKey;
-  /** Fetches the keys now. Rejects when that fails, which leaves those that are known. */
+  /** Fetches the keys now. Rejects if that fails; the keys that are known stay accepted. */
   refresh(): Promise<void>;
 }
 
 type KeySetDeps = Pick<Runtime, "log"> & WallTime;
 
-/** `load` brings the document of keys (RFC 7517, 5), within bounds of its own. */
+/** `load` fetches the JWK Set (RFC 7517, 5), and limits its own time and size. */
 export function createKeySet(load: () => Promise<unknown>, { wallClock, log }: KeySetDeps): KeySet {
   let known: JWTVerifyGetKey | undefined;
   let loadedAt = Number.NEGATIVE_INFINITY;
@@ -33,7 +33,7 @@ export function createKeySet(load: () => Promise<unknown>, { wallClock, log }: K
   let loading: Promise<void> | undefined;
   let catchingUp: Promise<void> | undefined;
 
-  const since = (instant: number) => Math.abs(wallClock() - instant); // it may be set back
+  const since = (instant: number) => Math.abs(wallClock() - instant); // the wall clock may be set back
 
   const fetchKeys = async () => {
     triedAt = wallClock();
@@ -49,7 +49,7 @@ export function createKeySet(load: () => Promise<unknown>, { wallClock, log }: K
     return loading;
   }
 
-  /** At once what is on its way, else no more than once in a while. Never rejects. */
+  /** Waits for a fetch under way, or begins one if the last was long enough ago. Never rejects. */
   async function refreshIfMay(): Promise<void> {
     if (loading === undefined && since(triedAt) < (known ? PAUSE_MS : FIRST_PAUSE_MS)) return;
     const isFirst = loading === undefined;

@@ -1,23 +1,23 @@
-/** Opens what a process asks its callers by. What is not configured is not even loaded. */
+/** Opens the authentication of a process. Modules for kinds of credentials that are not configured are not loaded. */
 import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { every } from "@petstore/runtime/workers";
 import { type Authentication, type AuthenticationOptions, createAuthentication } from "./authentication.ts";
 import type { TokenConfig } from "./tokens.ts";
 
-/** What is accepted: one of them at least. */
+/** The credentials that are accepted; at least one kind. */
 export interface AuthConfig {
   /** The file of API keys. */
   readonly apiKeysFile: string | undefined;
-  /** Whose access tokens. */
+  /** The issuer of access tokens. */
   readonly tokens: TokenConfig | undefined;
 }
 
 export type OpenOptions = Pick<AuthenticationOptions, "errors" | "realm"> & Runtime & WallTime;
 
-/** What lasts is checked again so often, a quarter more or less: after its credential it goes on for 15 s at most. */
+/** Interval of rechecks, give or take a quarter: a stream outlives its credential by 15 s at most. */
 const RECHECK_MS = 12_000;
 
-/** The stack closes it. Undefined when nobody is asked. Throws ConfigError when what is configured can't be used. */
+/** `stack` closes it. Undefined if no credentials are required. Throws ConfigError if the configuration can't be used. */
 export async function openAuthentication(
   config: AuthConfig | undefined,
   { errors, realm, ...runtime }: OpenOptions,

@@ -1,4 +1,4 @@
-/** Access tokens of an issuer: JSON Web Tokens, by RFC 9068 and the good practice of RFC 8725. */
+/** Access tokens of an issuer: JSON Web Tokens as in RFC 9068, verified by the best practices of RFC 8725. */
 import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type JWTPayload, errors as joseErrors, jwtVerify } from "jose";
@@ -10,13 +10,13 @@ import { createKeySet, type KeySet, NoKeys } from "./key-set.ts";
 
 /** How far the issuer's clock may be from ours. */
 const LEEWAY_S = 60;
-/** As much as OpenID Connect lets a subject have. */
+/** OpenID Connect's limit for a subject. */
 const MAX_SUBJECT_LENGTH = 255;
 
 export interface TokenConfig {
-  /** As the claim `iss` says it. */
+  /** The value of the claim `iss`. */
   readonly issuer: string;
-  /** What the system is called in the claim `aud`. */
+  /** The system's name in the claim `aud`. */
   readonly audience: string;
   /** The address or the file of the issuer's keys. */
   readonly jwks: string;
@@ -26,7 +26,7 @@ export interface TokenConfig {
 
 export type TokenDeps = Pick<Runtime, "log"> & WallTime & { readonly errors: ErrorCatalogue };
 
-/** Begins to fetch the issuer's keys, and does not wait for them. Throws ConfigError for a file that can't be used. */
+/** Opens the issuer's keys: reads a file, or begins to fetch an address without waiting. Throws ConfigError for a bad file. */
 export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<Verify> {
   const { jwks } = config;
   const keys = createKeySet(() => fetchKeys(jwks), deps);
@@ -50,7 +50,7 @@ function verifier(
     issuer,
     audience,
     algorithms: [...algorithms],
-    typ: "at+jwt", // an ID token or another token of the same issuer is none to call with
+    typ: "at+jwt", // refuses ID tokens and other tokens of the same issuer
     requiredClaims: ["exp", "sub"],
     clockTolerance: LEEWAY_S,
   };
@@ -78,7 +78,7 @@ function sentenceOf(error: joseErrors.JOSEError): string {
 }
 
 function identityOf({ sub, scope, scp }: JWTPayload): Identity {
-  // What a token says is of its issuer's making, whatever the types hold.
+  // The issuer decides what a token contains, whatever the types say.
   if (typeof sub !== "string" || sub === "" || sub.length > MAX_SUBJECT_LENGTH || !sub.isWellFormed())
     throw new InvalidCredential(
       `The access token does not count here: its "sub" has 1 to ${MAX_SUBJECT_LENGTH} characters.`,
@@ -86,7 +86,7 @@ function identityOf({ sub, scope, scp }: JWTPayload): Identity {
   return { id: `sub:${encodeURIComponent(sub)}`, scopes: new Set(scopesIn(scope ?? scp)) };
 }
 
-/** RFC 9068 has one text with spaces, other issuers a list. */
+/** RFC 9068 has one string with spaces; other issuers send a list. */
 const scopesIn = (granted: unknown): string[] =>
   (typeof granted === "string" ? granted.split(" ") : Array.isArray(granted) ? granted : []).filter(
     (scope) => typeof scope === "string" && scope !== "",

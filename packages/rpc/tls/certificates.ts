@@ -1,4 +1,4 @@
-/** The certificate that a process shows, its key, and whom it believes: files, read again while it runs. */
+/** The certificate that a process presents, its key, and the CAs that it trusts: files that are read again when they change. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
 import type { Runtime } from "@petstore/runtime/clock";
@@ -6,23 +6,23 @@ import { ConfigError } from "@petstore/runtime/environment";
 import { problemOf, type Watched, watchFiles } from "@petstore/runtime/watched-files";
 
 export interface CertificateFiles {
-  /** The certificate and what stands between it and its authority, as PEM. */
+  /** The certificate and the intermediate certificates up to its CA, as PEM. */
   readonly cert: string;
   readonly key: string;
-  /** Certificates of the authorities that the other end's has to come from, as PEM. */
+  /** Certificates of the CAs that must have issued the other end's certificate, as PEM. */
   readonly ca?: string | undefined;
 }
 
 export interface Certificates {
   readonly options: SecureContextOptions;
-  /** The same, ready for use. */
+  /** The options as a context, ready for use. */
   readonly context: SecureContext;
 }
 
-/** TLS 1.2 or newer (RFC 9325, 3.1.1), whatever Node and OpenSSL were told otherwise. */
+/** TLS 1.2 or newer (RFC 9325, 3.1.1), however Node and OpenSSL are configured. */
 export const MIN_VERSION = "TLSv1.2";
 
-/** The stack closes them. `asked` are the settings that name them, for a ConfigError when they can't be used. */
+/** Opens the files; `stack` closes them. Throws ConfigError, which names the settings `asked`, if they can't be used. */
 export async function openCertificates(
   files: CertificateFiles,
   asked: string,
@@ -54,10 +54,10 @@ function certificatesOf({ cert, key, ca }: CertificateFiles, files: CertificateF
   return { options, context: createSecureContext(options) };
 }
 
-/** Editors of some systems begin every file with it. */
+/** Some editors begin every file with it. */
 const BYTE_ORDER_MARK = /^\ufeff/;
 
-/** Reads all certificates of a file: OpenSSL would pass over a damaged one, and over all behind it, without a word. */
+/** Returns the first certificate of a file, after reading all. OpenSSL would silently skip a damaged one and all after it. */
 function firstOfAll(pem: string, path: string): X509Certificate {
   const blocks = pem
     .replace(BYTE_ORDER_MARK, "")
@@ -70,7 +70,7 @@ function firstOfAll(pem: string, path: string): X509Certificate {
   return first;
 }
 
-/** OpenSSL's own words say neither which file nor what to do. */
+/** Replaces an error of OpenSSL's, whose message names neither the file nor the remedy. */
 function readable<T>(problem: string, read: () => T): T {
   try {
     return read();

@@ -1,4 +1,4 @@
-/** Opens what a process shows at its port, and what it shows to other processes. */
+/** Opens the certificates that a process presents at its port and to other processes. */
 import type { Runtime } from "@petstore/runtime/clock";
 import type { Watched } from "@petstore/runtime/watched-files";
 import type { ServerTls } from "../http/handshakes.ts";
@@ -12,7 +12,7 @@ export interface TlsConfig {
   readonly peerNames: readonly string[];
 }
 
-/** The stack closes them. Throws ConfigError when one can't be used. */
+/** Opens the configured files; `stack` closes them. Throws ConfigError if they can't be used. */
 export async function openTls(
   { tls, internalTls, peerNames }: TlsConfig,
   runtime: Pick<Runtime, "log" | "sleep" | "random">,

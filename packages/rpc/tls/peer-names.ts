@@ -1,9 +1,9 @@
-/** Which certificates are those of the system's own processes. */
+/** Recognises the certificates of the system's own processes. */
 import type { X509Certificate } from "node:crypto";
 
 /**
- * Whether a certificate bears one of the names, as a URI or a DNS name of its subjectAltName (RFC 5280, 4.2.1.6): its
- * authority may issue others, too. Names are compared as they are written; a wildcard stands for itself.
+ * Whether a certificate has one of the names, as a URI or a DNS name in its subjectAltName (RFC 5280, 4.2.1.6). The CA alone
+ * proves nothing, for it may issue other certificates, too. Names are compared literally; a wildcard matches only itself.
  */
 export function bearsName(
   { subjectAltName }: Pick<X509Certificate, "subjectAltName">,
@@ -14,8 +14,8 @@ export function bearsName(
 }
 
 /**
- * Names in Node's notation: `URI:spiffe://a/b, DNS:c, DNS:"d, DNS:e"`. What holds a character that could look like the
- * end of a name is in quotes and no name of ours.
+ * Parses names in Node's notation: `URI:spiffe://a/b, DNS:c, DNS:"d, DNS:e"`. Node quotes a name with a character that could
+ * look like its end; such a name is left out, for it is none of ours.
  */
 function namesIn(text: string): string[] {
   const names: string[] = [];
