@@ -1,12 +1,12 @@
-/** Until when work is worth doing. Between processes only what remains is sent, never an instant: clocks differ. */
+/** The time until which work is worth doing. Processes send each other the remaining time, never an instant: clocks differ. */
 import type { Clock } from "@petstore/runtime/clock";
 
 export interface Deadline {
-  /** On the process's clock (milliseconds). Infinite where there is no limit. */
+  /** On the process's clock (milliseconds). Infinite if there is no limit. */
   readonly at: number;
-  /** Milliseconds until then; negative afterwards. */
+  /** Milliseconds until the deadline; negative after it. */
   remaining(): number;
-  /** The time limit of a call that is made now: what remains, 1 at least; undefined where there is no limit. */
+  /** The timeout of a call that is made now: the remaining milliseconds, at least 1; undefined if there is no limit. */
   timeoutMs(): number | undefined;
 }
 
@@ -16,5 +16,5 @@ export const deadlineAt = (clock: Clock, at: number): Deadline => ({
   timeoutMs: () => (at === Number.POSITIVE_INFINITY ? undefined : Math.max(1, at - clock())),
 });
 
-/** So many milliseconds from now; without a limit if undefined. */
+/** The deadline `ms` milliseconds from now; no limit if `ms` is undefined. */
 export const deadlineAfter = (clock: Clock, ms = Number.POSITIVE_INFINITY): Deadline => deadlineAt(clock, clock() + ms);

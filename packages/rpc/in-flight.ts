@@ -1,9 +1,9 @@
 /**
- * Calls that have begun and not ended, by numbers that are used again.
+ * Calls that have begun and not ended, by numbers that are reused.
  *
- * An array and no Map: each time that V8 makes room in a Map or a Set, what it held before points to what it holds now.
- * Once the first of these is old, nothing that was ever in a later one is collected before a full collection, and each call
- * is copied twice until then.
+ * An array, not a Map: each time that V8 resizes a Map or a Set, its old table points to the new one. Once the first of these
+ * tables is in the old generation, nothing that was ever in a later one is freed before a full garbage collection, and each
+ * call is copied twice until then.
  */
 export class InFlight<T> {
   #slots: (T | undefined)[] = [];
@@ -14,7 +14,7 @@ export class InFlight<T> {
     return this.#size;
   }
 
-  /** Gives it a number, from 1 on, that none of the others has. */
+  /** Adds a call, and returns its number: 1 or more, and different from that of every other call in here. */
   add(one: T): number {
     const slot = this.#free.pop() ?? this.#slots.length;
     this.#slots[slot] = one;
@@ -22,7 +22,7 @@ export class InFlight<T> {
     return slot + 1;
   }
 
-  /** Takes out the one of this number, if there is one. */
+  /** Removes and returns the call with this number, if there is one. */
   take(number: number): T | undefined {
     const slot = number - 1;
     const one = this.#slots[slot];
@@ -33,7 +33,7 @@ export class InFlight<T> {
     return one;
   }
 
-  /** Those that are under way. */
+  /** All calls that have not ended. */
   all(): T[] {
     return this.#slots.filter((one) => one !== undefined);
   }

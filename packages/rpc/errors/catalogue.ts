@@ -1,11 +1,11 @@
-/** The errors of one system: their reasons, the gRPC code of each, and who names them (google.rpc.ErrorInfo, AIP-193). */
+/** The errors of one system: their reasons, the gRPC code of each, and their domain (google.rpc.ErrorInfo, AIP-193). */
 import type { DescEnum, DescEnumValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeNamed } from "connect-transcoder/errors/reasons";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
 
-/** Reasons that this package gives by itself. */
+/** Reasons that this package itself uses. */
 const ownReasons = [
   "DEADLINE_EXCEEDED",
   "INTERNAL",
@@ -21,10 +21,10 @@ const ownReasons = [
 ] as const;
 export type OwnReason = (typeof ownReasons)[number];
 
-/** An RPC error that says all a caller should know. */
+/** An RPC error that is safe to send to the caller as it is. */
 export class RpcError extends ConnectError {
   readonly #isRpcError = true;
-  // ConnectError takes any error of its shape for an instance, and would for its subclasses.
+  // ConnectError's check accepts any error of its shape, and subclasses would inherit that.
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === "object" && value !== null && #isRpcError in value && value.#isRpcError;
   }
@@ -35,23 +35,23 @@ export interface ErrorCatalogue<R extends string = OwnReason> {
   readonly system: string;
   /** An RPC error with a reason of this catalogue. The cause stays inside, for the log. */
   rpcError(reason: R, message: string, cause?: unknown, metadata?: Record<string, string>): RpcError;
-  /** The reason that a process of this system gave for a failure; undefined for whatever is not one of theirs. */
+  /** The reason that a process of this system gave for a failure; undefined for any other failure. */
   reasonOf(thrown: unknown): { readonly reason: string; readonly metadata: Record<string, string> } | undefined;
 }
 
-/** Of what may be otherwise soon, it is said when to ask again (RFC 9110, 10.2.3). */
+/** Temporary failures: their metadata says when to retry, in seconds (RFC 9110, 10.2.3). */
 const PASSES: ReadonlySet<string> = new Set(["OVERLOADED", "UNAVAILABLE"] satisfies OwnReason[]);
 const RETRY_AFTER_S = "1";
 
 export interface CatalogueOptions {
-  /** Who names the reasons in an ErrorInfo. */
+  /** The domain of the reasons, in ErrorInfo. */
   readonly domain: string;
   readonly system: string;
   /** The name of a reason's gRPC code, such as "NOT_FOUND". UNKNOWN is sent for any other text. */
   readonly grpcCode: (value: DescEnumValue) => string;
 }
 
-/** Reads the reasons from an enum, where their names share a prefix. Throws when one is missing that this package gives. */
+/** Reads the reasons from an enum, whose values share a prefix. Throws if one that this package uses is missing. */
 export function createErrorCatalogue<R extends string>(
   reasons: DescEnum,
   { domain, system, grpcCode }: CatalogueOptions,

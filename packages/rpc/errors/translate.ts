@@ -8,29 +8,29 @@ import { type Violation, violationsToProto } from "connect-transcoder/validation
 import { type ErrorCatalogue, RpcError } from "./catalogue.ts";
 import { DomainError } from "./domain-error.ts";
 
-/** For a write whose outcome nobody knows. */
+/** Advice after a write whose outcome is unknown. */
 const IN_DOUBT = "A write may or may not have happened: look, or ask again, which is safe with an idempotency key.";
-/** What to do when there is no answer: only what has effects leaves its caller in doubt. */
+/** What the caller can do if there is no answer. Only a call with side effects leaves it in doubt. */
 export const advice = (writes: boolean): string => (writes ? IN_DOUBT : "Try again.");
 export const outOfTime = (writes: boolean): string => `The time for the request ran out. ${advice(writes)}`;
-/** For what there was no time to begin. */
+/** The message for a call that there was no time to begin. */
 export const NOT_BEGUN = "The time for the request is too short for what there is to do. Nothing was done.";
 
 /**
- * What the failure of a service's store means: it was not reached, so nothing happened; it may have done what it was asked
- * to; it had too much to do and did not begin; or what it holds can't be read.
+ * What the failure of a service's store means: it was not reached, so nothing happened; it may have carried out the
+ * operation; it had too much to do and did not begin; or a stored document can't be read.
  */
 export type StoreFailure = "unreachable" | "in doubt" | "overloaded" | "corrupt";
 
-/** Says what a failure of the store is; undefined for whatever is none. */
+/** Classifies a failure of the store; undefined if the error is none. */
 export type StoreFailureOf = (thrown: unknown) => StoreFailure | undefined;
 
-/** The time of a request was over before another service was called in its name: the call was not made. */
+/** A request's deadline passed before another service was called on its behalf: the call was not made. */
 export class DeadlineExpired extends Error {
   override readonly name = "DeadlineExpired";
 }
 
-/** The RPC error for a request that breaks rules of its schema. It tells the first of them and counts the rest. */
+/** The RPC error for a request that violates rules of its schema. It names the first violations and counts the rest. */
 export function violationError({ rpcError }: ErrorCatalogue, violations: readonly Violation[]): RpcError {
   const isPageToken = violations[0]?.field[0]?.kind === "field" && violations[0].field[0].name === "page_token"; // AIP-158
   const sentences = violations.map(({ field, message }) => `${pathToString(field)}: ${message}`);
@@ -52,20 +52,20 @@ function domainError(
 
 interface Circumstances {
   readonly requestId: string;
-  /** The caller's time is over. */
+  /** The caller's deadline has passed. */
   readonly isLate?: boolean;
-  /** The RPC has effects: of what went wrong, it is not known whether it came before or after them. */
+  /** The RPC has side effects, and it is unknown whether the failure came before or after them. */
   readonly writes?: boolean;
 }
 
 export interface ErrorTranslation {
-  /** True for an error that nobody foresaw. */
+  /** Whether an error was not foreseen. */
   isBug(thrown: unknown): boolean;
   /**
-   * Turns anything that a handler threw into what the caller is told.
+   * Turns anything that a handler threw into the error that the caller gets.
    *
-   * A failed call to another service is "unavailable" whatever went wrong there: this service does not know what became
-   * of its request, and says so.
+   * A failed call to another service becomes UNAVAILABLE whatever went wrong there: this service does not know what became
+   * of its own call, and says so.
    */
   toRpcError(thrown: unknown, circumstances: Circumstances): RpcError;
 }
@@ -85,24 +85,24 @@ export function createErrorTranslation(
       if (thrown instanceof RpcError) return thrown;
       if (thrown instanceof DomainError) return domainError(errors as ErrorCatalogue<string>, thrown);
       if (thrown instanceof ConnectError) {
-        // A call onward has less time than its caller, who may still wait and ask again.
+        // A call to another service has less time than the caller, who may still be waiting: then it is UNAVAILABLE.
         if (isLate && thrown.code === Code.DeadlineExceeded)
           return rpcError("DEADLINE_EXCEEDED", outOfTime(writes), thrown);
         return rpcError("UNAVAILABLE", `Another service did not answer. ${advice(writes)}`, thrown);
       }
       const failure = failureOf(thrown);
       if (failure === "overloaded")
-        // A step before the one that was refused may have had its effect.
+        // A step before the refused one may have taken effect.
         return rpcError("OVERLOADED", `There is more work than can be done in time. ${advice(writes)}`, thrown);
       if (failure === "unreachable" || failure === "in doubt") {
-        // The store refuses to begin what nobody waits for any more.
+        // The store refuses to begin work after its deadline.
         if (isLate) return rpcError("DEADLINE_EXCEEDED", outOfTime(writes), thrown);
         const noAnswer = `The store did not answer. ${advice(writes)}`;
         const words = failure === "in doubt" ? noAnswer : "The store can't be reached now. Try again.";
         return rpcError("UNAVAILABLE", words, thrown);
       }
       const sorry = `Something went wrong in ${system}. Quote request ${requestId}.`;
-      // What can't be read is not written either, and to try again would be in vain.
+      // A corrupt document was not written either, and a retry would fail again.
       return writes && failure !== "corrupt"
         ? rpcError("UNAVAILABLE", `${sorry} ${advice(writes)}`, thrown)
         : rpcError("INTERNAL", sorry, thrown);
