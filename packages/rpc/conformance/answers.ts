@@ -1,4 +1,4 @@
-/** The service that the conformance suite calls: it does what a request asks for, and tells what it was given. */
+/** The service that the conformance suite calls: it responds as a request asks, and reports what it received. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
@@ -18,7 +18,7 @@ import type {
 
 type Requests<A> = AsyncIterable<Request<A>> | Iterable<Request<A>>;
 
-/** Its ways to answer, by the first of the requests that came: with one message, or with as many as are asked for. */
+/** Its two ways to answer, as the first request asks: with one message, or with a stream of messages. */
 export function createAnswers({ requestInfo: requestInfoSchema }: Contract) {
   async function answerOnce(method: DescMethod, requests: Requests<OneAnswer>, context: HandlerContext) {
     const all: Request<OneAnswer>[] = [];
@@ -31,7 +31,7 @@ export function createAnswers({ requestInfo: requestInfoSchema }: Contract) {
     return create(method.output, { payload: { data: asked?.response.value, requestInfo } });
   }
 
-  /** A full-duplex call gets one message for each request while there are any; the rest follows when all have come. */
+  /** A full-duplex call gets one message per request, as long as there are any; the rest follows when all have arrived. */
   async function* answerMany(method: DescMethod, requests: Requests<ManyAnswers>, context: HandlerContext) {
     let first: Request<ManyAnswers> | undefined;
     let news: Request<ManyAnswers>[] = [];

@@ -1,6 +1,6 @@
 /**
- * The contract of the Connect conformance suite, read from the image that `buf build` makes of the suite's own protos; the
- * members that are used here are written down by hand.
+ * The contract of the Connect conformance suite, read from the image that `buf build` makes of the suite's own protos. The
+ * types of the members that are used here are written by hand.
  */
 import { readFileSync } from "node:fs";
 import { createFileRegistry, type FileRegistry, fromBinary, type Message } from "@bufbuild/protobuf";
@@ -19,7 +19,7 @@ export interface ErrorAnswer {
   readonly details: readonly Any[];
 }
 
-/** What a request wants to be answered with. */
+/** The response that a request asks for. */
 export interface AnyAnswer {
   readonly responseHeaders: readonly Header[];
   readonly responseTrailers: readonly Header[];
@@ -36,7 +36,7 @@ export interface ManyAnswers extends AnyAnswer {
   readonly error?: ErrorAnswer;
 }
 
-/** What the service was given. */
+/** What the service received. */
 export interface RequestInfo {
   readonly requestHeaders?: Header[];
   readonly timeoutMs?: bigint | undefined;
@@ -63,7 +63,7 @@ export interface Contract {
       /** Most bytes of a message; 0 leaves it to the server. */
       readonly messageReceiveLimit: number;
       readonly useTls: boolean;
-      /** What the server shows, as PEM. */
+      /** The server's certificate and its key, as PEM. */
       readonly serverCreds?: { readonly cert: Uint8Array; readonly key: Uint8Array };
     }
   >;

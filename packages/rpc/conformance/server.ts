@@ -1,11 +1,11 @@
 /**
  * A process for the Connect conformance suite: this package's server with the service that the suite calls. The suite says
- * on standard input what server it wants, and is told on standard output where it is. It takes one argument, the image
- * that `buf build` makes of the suite's protos.
+ * on standard input which server it wants, and reads its address from standard output. The one argument is the image that
+ * `buf build` makes of the suite's protos.
  *
- * Unary and server-streaming RPCs pass through the dispatcher, as those of any service do, streams in binary gRPC past
- * Connect; what the suite wants besides, trailers and what a GET looked like, is handed past it. The dispatcher takes no
- * stream of requests: those RPCs are the router's own, on the same server.
+ * Unary and server-streaming RPCs pass through the dispatcher, like those of any service; streams in binary gRPC bypass
+ * Connect. Trailers and the form of a GET, which the suite wants besides, bypass the dispatcher. The dispatcher takes no
+ * streams of requests: those RPCs are handled by the router itself, on the same server.
  */
 import type { ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -29,7 +29,7 @@ import { readContract } from "./contract.ts";
 
 type Handle = (request: Message, context: HandlerContext) => unknown;
 
-/** Each message on the standard streams follows four bytes with its length. */
+/** On the standard streams each message follows four bytes with its length. */
 const PREFIX_BYTES = 4;
 
 const contract = readContract(process.argv[2] ?? "");
@@ -51,7 +51,7 @@ const dispatched: Implementation = {
   isDiagnostic: false,
 };
 
-/** The petstore's codes without their reasons: where the server itself fails a call, the suite wants no details. */
+/** The petstore's codes without their reasons: the suite accepts no details in errors of the server itself. */
 const errors: ErrorCatalogue = {
   ...petstore,
   rpcError: (reason, message, cause) => new RpcError(message, petstore.rpcError(reason, "").code, undefined, [], cause),
@@ -67,7 +67,7 @@ const dispatcher = createDispatcher([dispatched, healthService(health)], {
   streamLimits: { ...defaultStreamLimits, streamsPerCaller: defaultStreamLimits.streams },
 });
 
-/** What the suite wants the server to show. It stays as it is. */
+/** The certificate that the suite gives the server. It never changes. */
 function tlsOf({ cert, key }: { readonly cert: Uint8Array; readonly key: Uint8Array }): ServerTls {
   const options = { cert: Buffer.from(cert), key: Buffer.from(key), minVersion: MIN_VERSION } as const;
   const shown = { options, context: createSecureContext(options) };
@@ -78,8 +78,8 @@ function tlsOf({ cert, key }: { readonly cert: Uint8Array; readonly key: Uint8Ar
 }
 
 /**
- * A router that remembers what it knows of each call. It can write the suite's messages within `Any` as JSON, and limits
- * requests as the suite wants, where a service's are limited by what their fields can hold.
+ * A router that remembers the context of each call. It can write the suite's messages within `Any` as JSON. It limits
+ * requests as the suite wants; a service limits them by what their fields can hold.
  */
 function observed(router: ConnectRouter): ConnectRouter {
   const limit = wanted.messageReceiveLimit;
@@ -95,7 +95,7 @@ function observed(router: ConnectRouter): ConnectRouter {
   return { ...router, rpc: rpc as ConnectRouter["rpc"] };
 }
 
-/** A stream that comes past Connect, whose answer gets the trailers when it ends. */
+/** A stream that bypasses Connect. Its response gets the trailers when it ends. */
 async function* streamed(...[method, request, incoming]: Parameters<typeof dispatcher.stream>) {
   const { headers: requestHeader, responseHeaders: responseHeader, timeoutMs, origin } = incoming;
   const responseTrailer = new Headers();
