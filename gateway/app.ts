@@ -1,4 +1,4 @@
-/** Builds the gateway: what every request goes through, the operations of the services, and the plugins beside them. */
+/** Builds the gateway: the hooks that every request passes, the operations of the services, and additional plugins. */
 import type { IncomingMessage } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
@@ -34,11 +34,11 @@ export const TITLE = "Petstore";
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
 
-/** A part of the gateway beside the operations. Adds its routes, in a scope of their own. */
+/** Adds further routes to the gateway, in a Fastify scope of their own. */
 export type GatewayPlugin = (app: FastifyInstance) => Promise<void>;
 
 export interface GatewayOptions extends RatesOptions, StreamsOptions {
-  /** With what may be under way at each. Without it everything is let in. */
+  /** Each with its admission control. Without `admission` every call is let in. */
   readonly services: readonly {
     readonly desc: DescService;
     readonly transport: Transport;
@@ -52,7 +52,7 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly random: () => number;
   readonly limits: Limits;
   readonly connections?: ConnectionLimits;
-  /** Which names it may be called by; by default any. */
+  /** Checks the `Host` of a request. By default every name is accepted. */
   readonly checkHost?: HostCheck | undefined;
   /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
@@ -62,13 +62,13 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly auth: Auth;
   /** Aborts when streams have to end, because the gateway stops. */
   readonly draining?: AbortSignal | undefined;
-  /** By default no answer says anything about other origins. */
+  /** By default answers carry no CORS headers. */
   readonly cors?: Cors | undefined;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
   readonly plugins?: readonly GatewayPlugin[];
 }
 
-/** The gateway, ready but not listening. @throws Error when an annotation of a service can't be served */
+/** Returns the gateway ready, but not listening. @throws Error when an annotation of a service can't be served */
 export async function buildGateway(options: GatewayOptions): Promise<FastifyInstance> {
   const { log, plugins = [] } = options;
   const served: TranscoderOptions = {
@@ -80,10 +80,10 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   };
   const app: FastifyInstance = fastify({
     ...serverOptions(served),
-    // Else Fastify loads its compilers of JSON schemas, which no route has.
+    // Otherwise Fastify loads its JSON schema compilers, which no route needs.
     schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
     loggerInstance: log as FastifyBaseLogger,
-    // One line for each request, when its answer is out.
+    // The hook below logs one line per request, after its answer was sent.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
   });
   const { connections, tls, limits } = options;
@@ -99,7 +99,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
       if (isShed) return done();
       const path = splitTarget(originalUrl).path;
       const caller = who || undefined;
-      // The services' logs have the call under this id.
+      // The services log the call under this id.
       const sharedWith = calledAs === requestId ? undefined : calledAs || undefined;
       log.info({ requestId, sharedWith, caller, method, path, status: statusCode, ms: Math.round(elapsedTime) });
       done();
@@ -116,7 +116,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   return app;
 }
 
-/** Before anything else, for not even a preflight is answered to a page that calls this machine by a name of its own. */
+/** Runs before CORS: not even a preflight is answered to a page that reaches this machine by a host name of its own. */
 function judgeHosts(app: FastifyInstance, checkHost: HostCheck): void {
   app.addHook("onRequest", ({ raw }, _reply, done) => {
     const refusal = checkHost(raw);
@@ -124,7 +124,7 @@ function judgeHosts(app: FastifyInstance, checkHost: HostCheck): void {
   });
 }
 
-/** A request that is too large is answered as any other, so there is room for more than is taken. */
+/** The port accepts larger requests than the API, so that one that is too large gets the API's own error. */
 const portLimits = ({ requestMs, urlBytes, headerBytes }: Limits) => ({
   sniffMs: requestMs,
   requestMs,

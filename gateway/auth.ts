@@ -1,7 +1,7 @@
 /**
- * Who calls, and whether they may: the one seam, which both endpoints ask for every RPC, and which nothing else knows. The
- * services ask callers from outside the same way at their own ports (`packages/rpc/server/authorization.ts`), where the
- * gateway is believed to speak for its callers.
+ * Authentication and authorization of callers. Both endpoints use this interface for every RPC; nothing else in the gateway
+ * authenticates. The services authenticate outside callers in the same way at their own ports
+ * (`packages/rpc/server/authorization.ts`), where they trust the gateway to name its callers.
  */
 import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
@@ -16,8 +16,9 @@ import type { FailedCredentials } from "./rates/failed-credentials.ts";
 
 export interface Auth {
   /**
-   * Says who calls, by credentials in the headers, if they may call the method, and those of `also`. What it throws is the
-   * answer: an HttpError with UNAUTHENTICATED or PERMISSION_DENIED. `known` is called in between, and may throw one, too.
+   * Identifies the caller by the credentials in the headers, and checks that it may call `method` and those of `also`.
+   * Throws the HttpError to answer with: UNAUTHENTICATED or PERMISSION_DENIED. `known` is called between the two steps, and
+   * may throw an HttpError, too.
    */
   readonly admit: (
     request: IncomingMessage,
@@ -26,8 +27,8 @@ export interface Auth {
     also: readonly DescMethod[],
   ) => Promise<Principal> | Principal;
   /**
-   * Checks again and again what lasts and was admitted. `end` is called with what `admit` would throw, when it would.
-   * Gives what stops the checks. Without it everybody is admitted for good.
+   * Checks a long-lived request repeatedly after its admission. Calls `end` with the error that `admit` would throw, as
+   * soon as it would. Returns a function that stops the checks. Without `recheck` an admitted request stays admitted.
    */
   readonly recheck?: (
     request: IncomingMessage,
@@ -37,7 +38,7 @@ export interface Auth {
   ) => () => void;
 }
 
-/** Nobody is asked: every caller is the same, and may call whatever the gateway serves. */
+/** No authentication: every caller is ANONYMOUS and may call everything that the gateway serves. */
 const none: Auth = {
   admit(_request, _method, known) {
     known(ANONYMOUS);
@@ -45,12 +46,12 @@ const none: Auth = {
   },
 };
 
-/** With `failed`, those who show credentials that are not valid are counted. */
+/** `failed` counts and limits the requests of an address that carry invalid credentials. */
 export const authOf = (authentication: Authentication | undefined, failed?: FailedCredentials): Auth =>
   authentication
     ? {
         admit: admitted(authentication, failed),
-        // Not counted with `failed`: who was admitted does not guess.
+        // Not counted with `failed`: a caller that was admitted is not guessing credentials.
         recheck: (request, method, also, end) =>
           authentication.recheck(credentialsOf(request), method, (refused) => end(inHttp(refused)), also),
       }
@@ -70,7 +71,7 @@ const admitted =
     }
   };
 
-/** The same refusal as an error of HTTP. */
+/** Converts an RPC error with a reason into the equivalent HttpError. */
 function inHttp(thrown: unknown): unknown {
   const reason = reasonOf(thrown)?.reason;
   if (!(thrown instanceof ConnectError) || reason === undefined) return thrown;
@@ -80,7 +81,7 @@ function inHttp(thrown: unknown): unknown {
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Lets a request call RPCs, in its caller's name, or throws an HttpError. It counts as one request. */
+    /** Authorizes a request to call RPCs in its caller's name, or throws an HttpError. It counts as one request. */
     admit(request: FastifyRequest, ...methods: readonly [DescMethod, ...DescMethod[]]): Promise<void> | void;
   }
   interface FastifyRequest {
@@ -89,7 +90,7 @@ declare module "fastify" {
   }
 }
 
-/** Adds `admit`, for whatever endpoint calls an RPC. It begins with what costs least: whether there is room for one more. */
+/** Adds `admit`, for every endpoint that calls RPCs. The cheapest check comes first: is there room for one more call? */
 export function addAuth(app: FastifyInstance, { admit, recheck }: Auth): void {
   app.decorateRequest("caller", "");
   app.decorate("admit", (request, method, ...also) => {

@@ -1,4 +1,4 @@
-/** How the gateway stops without losing a request that is on its way. */
+/** Stops the gateway without losing a request that is on its way. */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -7,13 +7,16 @@ import { announceClose } from "@petstore/rpc/http/one-port";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { FastifyInstance } from "fastify";
 
-/** How long requests that run may go on once the server takes no more connections. */
+/** How long running requests may go on after the server stopped accepting connections, in milliseconds. */
 const GRACE_MS = 8_000;
 
 export interface ClosingOptions extends Pick<Runtime, "sleep"> {
-  /** How long the server goes on after it was told to stop, so that load balancers and clients hear of it. */
+  /**
+   * How long the server goes on serving after it was told to stop, in milliseconds: load balancers and clients need that
+   * time to notice.
+   */
   readonly lameDuckMs: number;
-  /** Ends streams in good order. Called when no more connections are taken, for their callers come back at once. */
+  /** Ends streams gracefully. Called after the server stopped accepting connections, as the callers reconnect at once. */
   readonly endStreams?: () => void;
 }
 
@@ -25,9 +28,9 @@ export interface Closing {
 }
 
 /**
- * A server that closes a kept-alive connection resets the request that may be on its way there (RFC 9112, 9.5). So all
- * are served as before for a while, but each connection ends with its next answer, which says so (`Connection: close`).
- * What is idle then has been idle all the time; it is closed last.
+ * A server that closes a kept-alive connection resets a request that may be on its way there (RFC 9112, 9.5). So the server
+ * first goes on serving for the lame-duck time, and closes each connection after its next answer, which announces that
+ * (`Connection: close`). What is idle after that time has been idle throughout, and is closed last.
  */
 export function createClosing(app: FastifyInstance, { lameDuckMs, endStreams, sleep }: ClosingOptions): Closing {
   const { server } = app;
@@ -39,7 +42,7 @@ export function createClosing(app: FastifyInstance, { lameDuckMs, endStreams, sl
     if (server.listening) await sleep(lameDuckMs);
     await acceptWaiting(server);
     const cutOff = setTimeout(() => server.closeAllConnections(), GRACE_MS);
-    // Node does this first, and counts a connection as idle whose last answer is still being written.
+    // `server.close` would do this first. Node counts a connection as idle while its last answer is still being written.
     const closeIdle = server.closeIdleConnections.bind(server);
     server.closeIdleConnections = () => {};
     const { promise: closed, resolve } = Promise.withResolvers<void>();
@@ -49,16 +52,16 @@ export function createClosing(app: FastifyInstance, { lameDuckMs, endStreams, sl
     closeIdle();
     await closed;
     clearTimeout(cutOff);
-    // Fastify ends a connection with the next answer that it begins, whatever waits behind it: so there is none any more.
+    // While closing, Fastify ends a connection after its next answer, even if more requests wait. By now none is open.
     await app.close();
   };
   return { isAccepting: () => accepting, close };
 }
 
-/** Nothing has arrived behind the requests that were read: of many pipelined ones the last are read later. */
+/** Whether no unread bytes follow the requests read so far. Of many pipelined requests, the last are read later. */
 const isReadToEnd = (socket: Socket) => socket.readableLength === 0;
 
-/** The newest answer of each connection, as long as it is unfinished or there are requests that are not read yet. */
+/** Tracks the newest answer of each connection until that answer is finished and no unread request follows it. */
 function watchAnswers(server: Server) {
   const connections = new Map<Socket, { newest: ServerResponse | undefined }>();
   let unfinished = 0;
@@ -75,11 +78,11 @@ function watchAnswers(server: Server) {
     if (isReadToEnd(socket)) done(connection);
     else socket.once("data", () => settle(socket, response)); // the next request, or the rest of one that was answered early
   };
-  // One for all answers: each request would have to make its own.
+  // One listener for all answers: a closure for each request would cost an allocation.
   function closed(this: ServerResponse): void {
     settle(this.req.socket, this);
   }
-  /** Whatever HTTP is spoken over: with TLS that is not what was accepted. */
+  /** Keyed by the socket that carries HTTP. With TLS this is not the socket that the server accepted. */
   const connectionOf = (socket: Socket) => {
     const known = connections.get(socket);
     if (known) return known;
@@ -98,7 +101,7 @@ function watchAnswers(server: Server) {
     connection.newest = response;
     response.on("close", closed);
     if (!announcing) return;
-    // Pipelined: the connection has to outlive the answer before.
+    // A pipelined request: the connection has to outlive the previous answer.
     if (before && !before.headersSent) before.shouldKeepAlive = true;
     if (isReadToEnd(socket)) response.shouldKeepAlive = false;
   });
@@ -111,8 +114,8 @@ function watchAnswers(server: Server) {
         if (newest && !newest.headersSent && isReadToEnd(socket)) newest.shouldKeepAlive = false;
     },
     /**
-     * Resolves when no answer is unfinished, and no request has arrived that is not read yet: two turns of the event loop
-     * bring none, of which the first may have read before it arrived.
+     * Resolves when every answer is finished and every request that has arrived is read. This takes two turns of the event
+     * loop without a new request, because the first may have polled the sockets before the request arrived.
      */
     async allWritten(): Promise<void> {
       for (let quietTurns = 0; quietTurns < 2; ) {

@@ -1,6 +1,6 @@
 /**
- * What the gateway reads from its environment, in two pure steps: `readEnvironment` judges each variable by itself,
- * `gatewayConfig` builds the configuration and judges what concerns several variables together.
+ * Reads the gateway's configuration from its environment, in two pure steps: `readEnvironment` checks each variable on its
+ * own, `gatewayConfig` builds the configuration and checks what concerns several variables together.
  */
 
 import { MAX_MESSAGE_BYTES } from "@petstore/rpc/server/message-limit";
@@ -33,16 +33,16 @@ export interface GatewayConfig extends ProcessConfig {
   readonly name: "gateway";
   /** The file descriptor of the socket that it listens on, if it was started with one. */
   readonly descriptor: number | undefined;
-  /** In front of every path: "" or such as "/api", without a slash at the end. */
+  /** Prefix of every path: "" or such as "/api", without a slash at the end. */
   readonly basePath: string;
-  /** Web pages that may call from a browser: origins, or "*" for all. Empty means none. */
+  /** Origins of the web pages that may call from a browser, or "*" for all. Empty means none. */
   readonly corsOrigins: readonly string[];
-  /** How many requests each caller may send to this process; none means as many as it likes. */
+  /** How many requests each caller may send to this process; undefined means no limit. */
   readonly rate: Rate | undefined;
-  /** Proxies in front of it, which are believed when they say whose request it is: addresses and networks. */
+  /** Addresses and networks of the proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly Network[];
   readonly limits: GatewayLimits;
-  /** How long it goes on serving after it was told to stop, unready. */
+  /** How long it goes on serving after it was told to stop, unready. In milliseconds. */
   readonly lameDuckMs: number;
   /** When deprecated operations end, where that differs from the contract. */
   readonly deprecation: DeprecationPolicy;
@@ -57,7 +57,7 @@ const corsOrigin: Kind<string> = kind("the origin of a web page such as https://
   text === "*" ? text : url.read(text),
 );
 
-/** Of those that a process is started with: the convention of systemd's sd_listen_fds(3). */
+/** The first descriptor that a process is started with, by the convention of systemd's sd_listen_fds(3). */
 const FIRST_DESCRIPTOR = 3;
 
 const gatewaySettings = {
@@ -92,7 +92,7 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
     ...processConfig(values, "gateway", terminal),
     name: "gateway",
     descriptor: values.LISTEN_FDS && FIRST_DESCRIPTOR,
-    // Whether other machines reach it is not for HOST to say then.
+    // With LISTEN_FDS, HOST does not say which machines reach the gateway, so it must not restrict the allowed hosts.
     ...(values.LISTEN_FDS && { allowedHosts: values.ALLOWED_HOSTS }),
     basePath: values.HTTP_BASE_PATH,
     corsOrigins: values.CORS_ORIGINS,

@@ -1,6 +1,6 @@
 /**
- * The console at `/`: a page, and the files that it loads, from `console/dist`, where `npm run generate` has built them. They
- * are known when the gateway starts, so nothing of a request ever becomes the name of a file.
+ * Serves the console at `/`: a page and its assets from `console/dist`, which `npm run generate` builds. All files are read
+ * at start, so no part of a request is ever used as a file name.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -31,7 +31,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 export interface ConsoleOptions {
   readonly basePath: string;
-  /** Another build of it, for tests. */
+  /** Directory of another build, for tests. */
   readonly dir?: string;
 }
 
@@ -47,12 +47,12 @@ export const petstoreConsole =
     app.get(`${basePath}/`, async (request, reply) => {
       varyBy(reply, "Accept");
       if (!isForPeople(request)) throw notForPrograms;
-      // Asked for again each time, for it names the files of one version.
+      // Browsers revalidate the page each time, because it names the files of one version.
       reply.headers({ etag, "cache-control": "no-cache" });
       if (holds(request, etag)) return reply.code(304).send();
       return reply.type("text/html; charset=utf-8").send(page);
     });
-    // Whatever the page names is relative to it.
+    // The page's URLs are relative, so its own has to end with a slash.
     if (basePath)
       app.get(basePath, async (request, reply) => {
         varyBy(reply, "Accept");
@@ -64,7 +64,7 @@ export const petstoreConsole =
       const file = await readFile(join(dir, "assets", name));
       const packed = await readFile(join(dir, "assets", `${name}.gz`));
       app.get(`${basePath}/console/${name}`, async (request, reply) => {
-        // Its name changes with it.
+        // A file's name changes with its content.
         reply.header("cache-control", "public, max-age=31536000, immutable");
         varyBy(reply, "Accept-Encoding");
         return sendPacked(request, reply.type(TYPES[extname(name)] ?? "application/octet-stream"), file, packed);
@@ -72,7 +72,7 @@ export const petstoreConsole =
     }
   };
 
-/** A browser names HTML. To programs, which take anything or JSON, there is no operation at this path. */
+/** Browsers accept `text/html` by name. Programs accept anything or JSON; they get the error for a missing route. */
 const isForPeople = ({ headers }: FastifyRequest): boolean => headers.accept?.includes("text/html") ?? false;
 
 const notForPrograms = new HttpError(
@@ -80,19 +80,19 @@ const notForPrograms = new HttpError(
   "There is only the console here, for browsers (Accept: text/html).",
 );
 
-/** Beside what others vary by, such as the Origin. */
+/** Adds a field to `Vary` and keeps those already there, such as `Origin`. */
 function varyBy(reply: FastifyReply, field: string): void {
   const others = reply.getHeader("vary");
   reply.header("vary", others === undefined ? field : `${others}, ${field}`);
 }
 
-/** RFC 9110, 13.1.2: whether the browser has it already. */
+/** Whether the browser has this version already (`If-None-Match`, RFC 9110, 13.1.2). */
 function holds({ headers }: FastifyRequest, etag: string): boolean {
   const tags = headers["if-none-match"]?.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return tags?.some((tag) => tag === etag || tag === "*") ?? false;
 }
 
-/** By gzip where the browser takes it, as all do. */
+/** Sends the gzip version to browsers that accept gzip, as all do. */
 function sendPacked({ headers }: FastifyRequest, reply: FastifyReply, file: Buffer, packed: Buffer): FastifyReply {
   const isTaken = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(headers["accept-encoding"] ?? ""));
   return isTaken ? reply.header("content-encoding", "gzip").send(packed) : reply.send(file);

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 
 export interface Cors {
   readonly register: (app: FastifyInstance) => Promise<void>;
-  /** The header fields that it adds to an answer that no route gives. */
+  /** The CORS header fields of an answer that no route gives. */
   readonly headers: (request: IncomingMessage) => Record<string, string>;
 }
 
@@ -44,9 +44,9 @@ const RESPONSE_HEADERS = [
   ...connectCors.exposedHeaders,
 ];
 
-const PREFLIGHT_SECONDS = 7200; // what Chromium keeps at most
+const PREFLIGHT_SECONDS = 7200; // Chromium's maximum
 
-/** `origins` holds origins, or "*" for all. With none, no answer says anything about other origins. */
+/** `origins` holds origins, or "*" for all. Without any, answers carry no CORS headers. */
 export const cors = (origins: readonly string[]): Cors => ({
   register: (app) => register(app, origins),
   headers: corsHeaders(origins),
@@ -67,7 +67,7 @@ async function register(app: FastifyInstance, origins: readonly string[]): Promi
   });
 }
 
-/** What the plugin adds to an answer, for those that it does not see. */
+/** The header fields that the plugin adds, for answers that bypass it. */
 function corsHeaders(origins: readonly string[]): Cors["headers"] {
   if (origins.length === 0) return () => ({});
   const common = { vary: "Origin", "access-control-expose-headers": RESPONSE_HEADERS.join(", ") };

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { FastifyInstance } from "fastify";
 
-// The package brings the files of Swagger UI along; its own page can't show a document that is made already.
+// The package contains the files of Swagger UI. Its own page can't show a document that exists already.
 const uiFiles = join(dirname(createRequire(import.meta.url).resolve("@fastify/swagger-ui")), "static");
 
 const CSP = [
@@ -54,7 +54,7 @@ const assets = {
 export interface DocsOptions {
   readonly basePath: string;
   readonly title: string;
-  /** The OpenAPI document as JSON text. Asked for when somebody wants to see it. */
+  /** The OpenAPI document as JSON text. Called when it is first requested. */
   readonly document: () => Promise<string>;
 }
 
@@ -77,7 +77,7 @@ export const docs =
       serve(`/docs/${name}`, type, () => readFile(join(uiFiles, name)));
   };
 
-/** Makes something when it is first asked for, and again if that failed. */
+/** Calls `make` on first use and keeps its result. After a failure the next use calls it again. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {

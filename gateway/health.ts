@@ -4,7 +4,7 @@ import type { Replica } from "@petstore/rpc/client/replica";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { FastifyInstance } from "fastify";
 
-/** Services are asked no more often, however often the gateway is: `/readyz` is open to everybody. */
+/** Services are probed at most once in this time, in milliseconds: anybody may request `/readyz`, as often as they like. */
 const MAX_AGE_MS = 250;
 
 export interface HealthOptions extends Pick<Runtime, "clock"> {
@@ -17,7 +17,9 @@ export interface HealthOptions extends Pick<Runtime, "clock"> {
 export const health =
   ({ basePath, services, isAccepting, clock }: HealthOptions) =>
   async (app: FastifyInstance): Promise<void> => {
-    /** Replicas are named by their place in the list of addresses, which itself is nobody's business: pet-1, pet-2. */
+    /**
+     * Names replicas by their position in the list of addresses (pet-1, pet-2): the addresses themselves are not public.
+     */
     async function look({ name, replicas }: HealthOptions["services"][number]) {
       const serving = await Promise.all(replicas.map((replica) => replica.isServing()));
       if (!serving.includes(true)) return { failing: [name], degraded: [] };
@@ -43,7 +45,7 @@ export const health =
     });
   };
 
-/** Answers with what was found last, and looks again only when that is older than `ms`; never twice at a time. */
+/** Returns the last result, and looks again only when that is older than `ms`; never runs `look` twice at a time. */
 function atMostEvery<T>(ms: number, look: () => Promise<T>, clock: Runtime["clock"]): () => Promise<T> {
   let found: Promise<T> | undefined;
   let lookedAt: number | undefined;

@@ -1,6 +1,6 @@
 import type { Sources } from "connect-transcoder";
 
-/** They work one after the other on a petstore that holds nothing yet: identifiers start at 1. */
+/** The examples of the OpenAPI document. They work in this order on an empty petstore: identifiers start at 1. */
 export const examples: Sources["examples"] = {
   "petstore.category.v1.NewCategory": [{ name: "Dogs", description: "Loyal, loud and hungry" }],
   "petstore.category.v1.Category": [{ id: 1, name: "Dogs", description: "Loyal, loud and hungry" }],

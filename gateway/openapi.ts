@@ -1,4 +1,4 @@
-/** The document of the petstore: its services, its limits, its words. */
+/** The petstore's OpenAPI document: its services, limits and texts. */
 
 import type { Rate } from "@petstore/runtime/rate";
 import { filesBelow, type JsonObject, openApiDocument, operationsOf } from "connect-transcoder";
@@ -42,7 +42,7 @@ export function petstoreDocument({
   );
 }
 
-/** Without a rate for all, a key may have one of its own. */
+/** Without a general rate the headers are optional: an API key may have a rate of its own. */
 function rateHeaderObjects(rate: Rate | undefined, auth: GatewayConfig["auth"]): Record<string, JsonObject> {
   if (!rate && auth?.apiKeysFile === undefined) return {};
   const header = (description: string, example: (rate: Rate) => string, pattern?: string): JsonObject => ({
@@ -69,7 +69,7 @@ function rateHeaderObjects(rate: Rate | undefined, auth: GatewayConfig["auth"]):
 const KEY = "An API key, such as psk_<id>_<secret>.";
 const TOKEN = "An access token (RFC 9068).";
 
-/** What callers can show. */
+/** The kinds of credentials that callers can send. */
 const securitySchemesOf = ({
   apiKeysFile,
   tokens,

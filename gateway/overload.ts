@@ -1,4 +1,4 @@
-/** Refuses what a service has no room for, before anything but its route is looked at. */
+/** Load shedding: refuses calls that a service has no room for, before it looks at more of a request than its route. */
 import type { ServerResponse } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Admission } from "@petstore/rpc/admission/admission";
@@ -9,18 +9,18 @@ import { type EarlyRefusals, HttpError, isGone, refuseEarly, type TranscoderOpti
 import type { FastifyInstance } from "fastify";
 import type { RatesOptions } from "./rates/counting.ts";
 
-/** One for all: to make an error is to write down where, which would cost more than the rest. */
+/** One instance for all refusals: creating an error captures a stack trace, which would cost more than the rest. */
 export const OVERLOADED = new HttpError("OVERLOADED", TOO_MANY_UNDER_WAY);
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Throws OVERLOADED where there is no room for one more call of the method, by this caller. */
+    /** Throws OVERLOADED if there is no room for one more call of the method by this caller. */
     shed(request: FastifyRequest, method: DescMethod): void;
   }
   interface FastifyRequest {
-    /** It was refused for want of room, which is told together with others. */
+    /** Whether it was refused for lack of room. Such requests are logged together, not one by one. */
     isShed: boolean;
-    /** Where its answer goes. */
+    /** The raw response to it. */
     response?: ServerResponse;
   }
 }
@@ -32,8 +32,8 @@ export interface SheddingOptions extends TranscoderOptions, RatesOptions, Pick<R
 }
 
 /**
- * Adds `shed`, for whatever endpoint calls an RPC. What an operation of the transcoder has no room for is refused before,
- * which is most of what is refused at all. To be called before others listen to the server's requests.
+ * Adds `shed`, for every endpoint that calls RPCs. Most refusals happen earlier: a request for an HTTP operation without
+ * room is refused before Fastify sees it. Call this before others listen to the server's requests.
  */
 export function addShedding(app: FastifyInstance, options: SheddingOptions): void {
   const { services, addressOf } = options;
@@ -57,7 +57,7 @@ export function addShedding(app: FastifyInstance, options: SheddingOptions): voi
   });
   app.decorate("shed", (request, method) => {
     const { response } = request;
-    // Of one that is gone nobody would tell that it ends.
+    // A response that is gone already would never emit `close`, and so would count forever.
     const counted = response && !isGone(response) ? response : undefined;
     if (admissionOf(method)?.letIn(method, addressOf(request.raw), counted) !== false) return;
     request.isShed = true;

@@ -1,7 +1,7 @@
 /**
- * Connect and gRPC-Web on the same origin as the HTTP API, by Connect's own plugin for Fastify. What can be reached is a
- * list made from descriptors, and all of it is passed on. A message is read whole, under its limits and the time of its
- * request, before a service hears of it.
+ * Connect and gRPC-Web on the same origin as the HTTP API, by Connect's own plugin for Fastify. The RPCs come from
+ * descriptors, and all of them are forwarded. A message is read whole, within its size limit and the time limit of its
+ * request, before the service is called.
  */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { Code, createContextValues, type Transport } from "@connectrpc/connect";
@@ -42,7 +42,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
   const maxBytesOf = (method: DescMethod) => Math.min(limits.rpcBytes, maxRequestBytes(method));
   app.removeAllContentTypeParsers();
   app.addHook("onRequest", async (request, reply) => {
-    // What a GET asked for may be kept unless it is said (RFC 9111, 4.2.2), and given to whoever asks for the same.
+    // Without this, the answer to a GET may be cached (RFC 9111, 4.2.2) and given to others who send the same request.
     if (request.method === "GET") reply.header("cache-control", "no-store");
     if (isGrpc(request))
       throw new HttpError(
@@ -78,7 +78,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
           const { request } = exchangeOf({ values: call.contextValues });
           const limited = limitCall(shortenProtocolFields(call), request.raw, maxBytesOf(handler.method), errors);
           const answer = await handler(limited);
-          // The plugin sends an answer by itself, past the hook that adds them.
+          // The plugin sends its answers past Fastify's hooks, one of which adds the rate headers.
           for (const [name, value] of Object.entries(app.rateHeaders(request)))
             request.response?.setHeader(name, value);
           return answer.body && handler.method.methodKind !== "unary"
@@ -93,8 +93,8 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
 }
 
 /**
- * The instance, with two things that the plugin (2.2) lacks: it takes every method on every path, and comes back without
- * a word from a request that it could not answer.
+ * The Fastify instance, adapted because the plugin (2.2) does two things wrong: it registers its paths for every HTTP
+ * method, and its handler returns without an answer or an error from a request that it could not answer.
  */
 function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions): FastifyInstance {
   const methods = services.flatMap(({ desc }) => desc.methods.filter(isServed));
@@ -113,6 +113,6 @@ function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions
   return Object.create(app, { all: { value: all } });
 }
 
-// gRPC's trailers would be lost on the way.
+// gRPC is refused because its trailers would be lost on the way.
 const isGrpc = ({ headers }: FastifyRequest): boolean =>
   /^application\/grpc($|[+;])/.test(headers["content-type"] ?? "");

@@ -1,4 +1,4 @@
-/** The RPCs of the public services as the gateway serves them: each is passed on, by its descriptor alone. */
+/** Forwards the RPCs of the public services, by their descriptors alone. */
 import {
   type DescMessage,
   type DescMethod,
@@ -46,17 +46,19 @@ export function exchangeOf({ values }: { readonly values?: ContextValues | undef
 export const isSafe = ({ idempotency }: DescMethod): boolean => idempotency === Level.NO_SIDE_EFFECTS;
 
 export interface ForwardOptions extends Pick<Runtime, "clock"> {
-  /** Longest time for a unary RPC, from the arrival of its request. A stream ends when its service or its caller says. */
+  /**
+   * Time limit of a unary RPC in milliseconds, from the arrival of its request. A stream has no limit but its caller's own.
+   */
   readonly requestMs: number;
-  /** Most bytes of a method's request message. */
+  /** Maximum size of a method's request message, in bytes. */
   readonly maxBytesOf: (method: DescMethod) => number;
-  /** Ends streams between two of their messages: their callers go on elsewhere from the last one that they have. */
+  /** Ends streams between two messages. Their callers reconnect and continue after the last message that they have. */
   readonly draining?: AbortSignal | undefined;
 }
 
 /**
  * Adds the RPCs of a service to a router. The caller's message goes to the transport with the headers that the petstore's
- * processes trust and nothing else of its own; messages, headers, trailers and errors of the service come back.
+ * processes trust and none of the caller's own. The messages, headers, trailers and errors of the service come back.
  */
 export function forward(
   router: ConnectRouter,
@@ -115,7 +117,7 @@ const STOPS = "The gateway stops. Call again: another one goes on.";
 
 const failureOf = createErrorExit(errorOptions);
 
-/** What the caller is told of a failure: a service's own words, or those that the HTTP API has for it. */
+/** The error for the caller: the service's own if it has a reason, else the one that the HTTP API would give. */
 export function toRpcError(thrown: unknown, context: HandlerContext): ConnectError {
   const { request } = exchangeOf(context);
   const said = reasonOf(thrown)?.reason;
@@ -134,7 +136,7 @@ export function toRpcError(thrown: unknown, context: HandlerContext): ConnectErr
   const metadata = request.response?.headersSent ? context.responseTrailer : context.responseHeader;
   for (const [name, value] of Object.entries(headers)) {
     metadata.set(name, value);
-    told.metadata.delete(name); // it would be said twice
+    told.metadata.delete(name); // else it would be sent twice
   }
   return told;
 }
@@ -143,7 +145,7 @@ const legibleTypes = new Map<string, DescMessage>(
   [ErrorInfoSchema, ViolationsSchema].map((desc) => [desc.typeName, desc]),
 );
 
-/** Connect shows in JSON, for people, what is in the details whose type it knows. */
+/** Decodes a detail of a known type: Connect adds decoded details to its JSON errors in readable form. */
 function legible(detail: ConnectError["details"][number]): ConnectError["details"][number] {
   const desc = "type" in detail ? legibleTypes.get(detail.type) : undefined;
   return desc && "type" in detail ? { desc, value: fromBinary(desc, detail.value) } : detail;

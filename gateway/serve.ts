@@ -83,23 +83,23 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   stack.defer(() => closing.close());
   await app.ready();
   const port = await listen(app.server, config, listenAdvice);
-  // A socket that it is started with is bound to whatever whoever made it chose.
+  // The socket of LISTEN_FDS is bound to an address that its creator chose, whatever HOST says.
   const { address = config.host } = app.server.address() as AddressInfo;
   if (config.loopbackOnly && !isLoopback(address)) {
-    app.server.close(); // before it accepts what waits, and without a lame duck
+    app.server.close(); // before it accepts waiting connections, and without a lame duck
     throw asksNobody(`the socket of LISTEN_FDS, on ${address},`, "gateway", "bind it to 127.0.0.1");
   }
   if (config.descriptor !== undefined && !config.allowedHosts && isLoopback(address)) checkHost = createHostCheck([]);
   return { log, url: origin(config.host, port, tls && "https") + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 
-/** To make it takes a tenth of the gateway's start, so that is put off until somebody asks for it. */
+/** Builds the OpenAPI document on request: at start it would take a tenth of the gateway's start-up time. */
 async function documentOf(config: GatewayConfig): Promise<string> {
   const { petstoreDocument } = await import("./openapi.ts");
   return jsonText(petstoreDocument(config));
 }
 
-/** Dates from the environment have to go together with those of the contract. */
+/** Checks that the deprecation dates from the environment are consistent with those of the contract. */
 function checkDeprecation({ deprecation }: GatewayConfig): void {
   const { deprecatedAt, sunsetAt } = deprecation;
   if (deprecatedAt === undefined && sunsetAt === undefined) return;

@@ -6,7 +6,7 @@ import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { ServiceName } from "../config.ts";
 
-/** What callers from outside may reach, at either endpoint, by the process that serves it. */
+/** The services that outside callers may reach at both endpoints, with the process that serves each. */
 export const publicServices: readonly { readonly name: ServiceName; readonly desc: DescService }[] = [
   { name: "pet", desc: PetService },
   { name: "category", desc: CategoryService },
@@ -14,5 +14,5 @@ export const publicServices: readonly { readonly name: ServiceName; readonly des
   { name: "inventory", desc: InventoryService },
 ];
 
-/** What the HTTP API has: these, and what the gateway makes of them. */
+/** The services of the HTTP API: the public ones, and the gateway's own EventService. */
 export const httpServices: readonly DescService[] = [...publicServices.map(({ desc }) => desc), EventService];

@@ -1,4 +1,6 @@
-/** How many streams callers may have open at the gateway, by whichever endpoint, and that they end with their credentials. */
+/**
+ * Limits how many streams callers may have open at the gateway, and ends streams whose caller's credentials become invalid.
+ */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { callerName, type Principal } from "@petstore/rpc/call";
 import { countAsStream } from "@petstore/rpc/http/connections";
@@ -9,15 +11,15 @@ import type { CallerAddress } from "./rates/caller-address.ts";
 
 export interface StreamsOptions {
   readonly streams?: StreamLimits | undefined;
-  /** Who calls, where nobody is asked. */
+  /** Identifies callers that do not authenticate. */
   readonly addressOf: CallerAddress;
 }
 
 declare module "fastify" {
   interface FastifyInstance {
     /**
-     * Counts a request that is answered by a stream, until its answer is over. Throws TOO_MANY_STREAMS. `recheck` gets what
-     * ends the stream, with what its caller is told, and gives what is called when it is over.
+     * Counts a request that is answered by a stream, until its answer is over. Throws TOO_MANY_STREAMS. `recheck` gets a
+     * function that ends the stream with an error for its caller. It returns a function to call when the stream is over.
      */
     countStream(
       request: FastifyRequest,
@@ -27,7 +29,9 @@ declare module "fastify" {
     ): void;
   }
   interface FastifyRequest {
-    /** Of one that is answered by a stream: aborts when that has to end, with what its caller is told as the reason. */
+    /**
+     * Set for a request that is answered by a stream. Aborts when the stream has to end; the reason is the caller's error.
+     */
     ended: AbortSignal | undefined;
   }
 }

@@ -1,14 +1,14 @@
-/** Calls of RPCs that there are not, answered as the caller's protocol has it instead of with HTTP's record of a 404. */
+/** Answers calls of unknown RPCs in the caller's RPC protocol, not with the 404 error of the HTTP API. */
 
 import { unknownRpcAnswer } from "@petstore/rpc/server/unknown-rpc";
 import { splitTarget } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { errors } from "#errors";
 
-/** A service's name has its package in front of it, which no path of the HTTP API looks like. */
+/** An RPC's path has the service's full name, with its package; no path of the HTTP API looks like that. */
 const RPC_PATH = /\/\w+(\.\w+)+\/\w+$/;
 
-/** To be called before the hook that refuses what has no route. */
+/** Call this before adding the hook that refuses requests without a route. */
 export function answerUnknownRpcs(app: FastifyInstance): void {
   app.addHook("onRequest", (request, reply, done) => {
     if (!request.is404) return done();
@@ -21,7 +21,8 @@ export function answerUnknownRpcs(app: FastifyInstance): void {
     if (!answer) return done();
     const { status, headers, body } = answer;
     if (body.length > 0) return reply.code(status).headers(headers).send(Buffer.from(body));
-    // Trailers-Only is one frame: gRPC's own clients see no status when an empty one follows, as Fastify would send it.
+    // A Trailers-Only response is one frame. Fastify would send an empty second one, and then gRPC's own clients see no
+    // status.
     reply.hijack();
     reply.raw.statusCode = status;
     for (const [name, value] of Object.entries({ ...reply.getHeaders(), ...headers, ...app.rateHeaders(request) }))
@@ -30,7 +31,7 @@ export function answerUnknownRpcs(app: FastifyInstance): void {
   });
 }
 
-/** Plain JSON without the header that Connect's clients send. */
+/** Whether it is plain JSON without the header that Connect's clients send. */
 const isAnybodysJson = ({ method, headers }: FastifyRequest): boolean =>
   method === "POST" &&
   headers["connect-protocol-version"] === undefined &&

@@ -1,8 +1,8 @@
 /**
- * Puts streams together, each item as it comes. Of each stream one item at most is held: the next is asked for when that one
- * has been taken. So those who are ready take turns, and nobody gets ahead of the reader.
+ * Merges streams: yields each item as it arrives. It holds at most one item of each stream and requests the next one only
+ * when that item has been taken. So streams that are ready take turns, and no stream gets ahead of the reader.
  *
- * It ends with the first stream that ends, and fails with the first that fails. The others are its caller's to end.
+ * It ends with the first stream that ends, and fails with the first that fails. The caller has to end the others.
  */
 export async function* merge<T>(streams: Iterable<AsyncIterator<T>>): AsyncGenerator<T, void> {
   const ready: (() => { result: IteratorResult<T>; stream: AsyncIterator<T> })[] = [];

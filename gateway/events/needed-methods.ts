@@ -1,12 +1,13 @@
-/** Which RPCs a request for events stands for: its caller has to be allowed each of them. */
+/** Which RPCs a request for events needs: its caller must be allowed to call each of them. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { parseQuery, splitTarget } from "connect-transcoder";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { type Source, sources, sourcesFor } from "./sources.ts";
 
 /**
- * The RPCs whose scopes a request needs: that which it calls, or, of WatchEvents, the Watch RPCs of the types that it asks
- * for. Who asks is judged before the query is; what can't be read asks for everything, and is refused later.
+ * The RPCs whose scopes a request needs: the one that it calls, or for WatchEvents the Watch RPCs of the record types that
+ * it asks for. The caller is authorized before the query is validated: a query that can't be read needs the RPCs of all
+ * types, and is refused later.
  */
 export function neededMethods(target: string, method: DescMethod): readonly [DescMethod, ...DescMethod[]] {
   if (method.parent.typeName !== EventService.typeName) return [method];

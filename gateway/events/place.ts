@@ -1,4 +1,4 @@
-/** The id of an event: a place in what each service tells. Opaque to callers. */
+/** The id of an event: the position in each service's stream of events. Opaque to callers. */
 import { buildPath } from "@bufbuild/protobuf/reflect";
 import type { RpcError } from "@petstore/rpc/errors/catalogue";
 import { violationError } from "@petstore/rpc/errors/translate";
@@ -6,11 +6,11 @@ import { errors } from "#errors";
 import { WatchEventsRequestSchema } from "#proto/petstore/event/v1/event_service_pb.ts";
 import type { SourceName } from "./sources.ts";
 
-/** How far a service's part has come. */
+/** The position in one service's stream. */
 export interface Place {
-  /** Where to go on; empty before anything was told. */
+  /** The resume token to continue with; empty before the first message. */
   readonly token: string;
-  /** Its snapshot has not come to its end. */
+  /** Whether the snapshot is still incomplete. */
   readonly inSnapshot: boolean;
 }
 
@@ -23,7 +23,7 @@ export function writeId(places: Places): string {
   return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
-/** Throws VALIDATION_FAILED for what is no id of an event. */
+/** Throws VALIDATION_FAILED for a text that is not the id of an event. */
 export function readId(id: string): Places {
   if (id === "") return new Map();
   const parts = parse(Buffer.from(id, "base64url").toString());
@@ -35,7 +35,7 @@ export function readId(id: string): Places {
       throw invalid();
     return [name, { token, inSnapshot: inSnapshot === 1 }];
   });
-  // What was mangled may still be an id of another form.
+  // A mangled id may still decode to a valid list: only the exact encoding is accepted.
   if (writeId(new Map(places)) !== id) throw invalid();
   return new Map(places);
 }
@@ -50,7 +50,7 @@ function parse(text: string): unknown {
 
 const invalid = () => wrongId("must be the id of an event as it was received. Begin again without it.");
 
-/** VALIDATION_FAILED for the id that a caller goes on behind. `message` is a sentence without its subject. */
+/** VALIDATION_FAILED for the last event id that a caller resumes from. `message` is a sentence without its subject. */
 export function wrongId(message: string): RpcError {
   const { lastEventId } = WatchEventsRequestSchema.field;
   const field = buildPath(WatchEventsRequestSchema).field(lastEventId).toPath();

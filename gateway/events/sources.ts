@@ -1,4 +1,4 @@
-/** The four services that tell what happens to their records, and how an event of each becomes a CloudEvent. */
+/** The four services that publish changes of their records, and how their events become CloudEvents. */
 
 import type { DescService } from "@bufbuild/protobuf";
 import { create, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
@@ -29,22 +29,22 @@ import {
 } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService, WatchPetsRequestSchema, type WatchPetsResponse } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 
-/** As in the names of events. */
+/** The name as it appears in the types of events. */
 export type SourceName = "pet" | "category" | "order" | "inventory";
 
-/** What is asked of a service. */
+/** The parameters of a Watch request to a service. */
 export interface Asked {
   readonly petId: bigint[];
-  /** Empty to begin now. */
+  /** Empty to start with the events from now on. */
   readonly resumeToken: string;
   readonly snapshot: boolean;
 }
 
-/** What a service said. */
+/** A message of a service's stream. */
 export interface Told {
   readonly resumeToken: string;
   readonly kind: "event" | "heartbeat" | "synced";
-  /** Of an event. */
+  /** Present if `kind` is "event". */
   readonly event?: WatchEventsResponse["event"];
 }
 
@@ -53,10 +53,10 @@ export interface Source {
   readonly type: RecordType;
   readonly service: DescService;
   readonly method: DescMethodServerStreaming;
-  /** Whether its records are about a pet, so that they can be asked for by it. */
+  /** Whether its records belong to a pet, so that a request can select them by pet id. */
   readonly isAboutPets: boolean;
   readonly request: (asked: Asked) => Message;
-  /** Reads a response. The paths of its records stand behind `basePath`. */
+  /** Reads a response. `basePath` is the prefix of its records' paths. */
   readonly read: (response: Message, basePath: string) => Told;
 }
 
@@ -69,7 +69,7 @@ interface Change {
   readonly time?: Timestamp | undefined;
 }
 
-/** What all events have in common (CloudEvents 1.0.2, 2.3; `etag` is an extension of ours). */
+/** The attributes that all events have (CloudEvents 1.0.2, 2.3; `etag` is our extension). */
 const attributes = (name: SourceName, source: string, { id, type, time }: Change, subject: bigint, etag: string) => ({
   specversion: "1.0",
   id,
@@ -90,13 +90,13 @@ function nameOf(type: EventType): string {
   return name;
 }
 
-/** Something that every event is about, and is not there only if the service is wrong. */
+/** The record of an event. Only a faulty service leaves it out; then this throws. */
 function present<T>(record: T | undefined): T {
   if (record === undefined) throw new Error("an event without its record");
   return record;
 }
 
-/** `eventOf` gets the path of the records. */
+/** `eventOf` gets `path` behind the base path, as the event's source. */
 const reading =
   <R extends Response>(path: string, eventOf: (event: Event<R>, source: string) => WatchEventsResponse["event"]) =>
   (message: Message, basePath: string): Told => {
@@ -161,6 +161,8 @@ export const sources: readonly Source[] = [
   },
 ];
 
-/** Those that a request is about: the types that it names; without any all, but with pets only what is about pets. */
+/**
+ * The sources that a request selects: those of its types. Without types it selects all, or with pet ids those about pets.
+ */
 export const sourcesFor = (types: readonly RecordType[], hasPets: boolean): readonly Source[] =>
   sources.filter(({ type, isAboutPets }) => (types.length > 0 ? types.includes(type) : isAboutPets || !hasPets));

@@ -1,4 +1,4 @@
-/** WatchEvents: what the four services tell, as one stream. */
+/** WatchEvents: merges the events of the four services into one stream. */
 import { create, type Message } from "@bufbuild/protobuf";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
@@ -15,27 +15,27 @@ import { type Place, readId, writeId, wrongId } from "./place.ts";
 import { type Source, type SourceName, sourcesFor, type Told } from "./sources.ts";
 
 export interface EventOptions extends Pick<Runtime, "clock" | "sleep"> {
-  /** The ways to the services, by their names. */
+  /** The transports to the services, by the services' type names. */
   readonly transports: ReadonlyMap<string, Transport>;
-  /** In front of the paths of records. */
+  /** Prefix of the paths of records. */
   readonly basePath: string;
 }
 
 export interface EventCall {
-  /** Of the calls that are made for it. */
+  /** Headers of the calls to the services. */
   readonly headers: HeadersInit | undefined;
-  /** Aborts when nobody reads any more. */
+  /** Aborts when the caller no longer reads. */
   readonly signal: AbortSignal;
 }
 
 /**
- * How long a service that is away is waited for, in milliseconds, before the caller is told: a browser's EventSource does not
- * come back after an error.
+ * How long to wait for an unavailable service before the call fails, in milliseconds. A browser's EventSource does not come
+ * back after an error.
  */
 const PATIENCE_MS = 5_000;
 const RETRY_MS = 250;
 
-/** A service, and what it said first: that it has begun, at least. */
+/** A service's stream with its first message, which shows that the stream has begun. */
 interface Opened {
   readonly source: Source;
   readonly first: Told;
@@ -43,8 +43,8 @@ interface Opened {
 }
 
 /**
- * Begins with a heartbeat, as soon as all services have begun: what fails until then is the error of the whole. Later, a
- * service that goes away ends it without an error: its caller comes back with the last id, behind which all goes on.
+ * Sends a heartbeat as soon as the streams of all services have begun; a failure before that fails the call. A service that
+ * becomes unavailable later ends the stream without an error: the caller reconnects with the last id and continues there.
  */
 export async function* watchEvents(
   { types, petId, snapshot, lastEventId }: WatchEventsRequest,
@@ -102,7 +102,7 @@ export async function* watchEvents(
     for await (const message of messages) yield source.read(message, basePath);
   }
 
-  /** What a service tells counts as told from now on. */
+  /** Advances the position of a service to the message. */
   function note({ name }: Source, { resumeToken, kind }: Told): void {
     const { inSnapshot } = places.get(name) as Place;
     places.set(name, { token: resumeToken, inSnapshot: inSnapshot && kind !== "synced" });
@@ -130,14 +130,14 @@ async function* named({ source, rest }: Opened) {
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield { source, told: next.value };
 }
 
-/** Whether the service, or the way to it, is not there: it says nothing that a caller could mend. */
+/** Whether the service or the connection to it is unavailable, so that the caller can only try again. */
 function isAway(error: unknown): boolean {
   if (!(error instanceof ConnectError)) return false;
   const reason = reasonOf(error)?.reason;
   return reason === undefined || reason === "UNAVAILABLE";
 }
 
-/** A service names its own field. */
+/** Replaces a service's error about its field `resume_token` by one about the caller's field, `lastEventId`. */
 function inOurWords(error: unknown): unknown {
   const [, problem] = (error instanceof ConnectError && /^resume_token: (.*)/s.exec(error.rawMessage)) || [];
   return problem === undefined ? error : wrongId(problem);

@@ -1,11 +1,11 @@
-/** Whose address a request comes from, where proxies that the operator trusts stand in front of the gateway. */
+/** The address of a request's caller, also behind proxies that the operator trusts. */
 import type { IncomingHttpHeaders } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { callerNetwork, plainAddress } from "@petstore/rpc/http/caller-network";
 import { type Kind, kind, list } from "@petstore/runtime/environment";
 import parseForwarded from "forwarded-parse";
 
-/** A network, or one address as the smallest. */
+/** A network, or a single address as a network with all its bits. */
 export interface Network {
   readonly address: string;
   readonly bits: number;
@@ -22,7 +22,7 @@ const network: Kind<Network> = kind("an IP address or a network such as 10.0.0.0
 /** Addresses and networks of proxies. */
 export const proxies: Kind<readonly Network[]> = list(network);
 
-/** More are not looked at: a caller can write as many as fit into the header. */
+/** How many hops are examined: a caller can write as many as fit into the header. */
 const MAX_HOPS = 32;
 
 export type CallerAddress = (request: {
@@ -32,8 +32,8 @@ export type CallerAddress = (request: {
 
 /**
  * Follows `Forwarded` (RFC 7239) or `X-Forwarded-For` backwards, from one trusted proxy to the next, to the first address
- * that is none. Where both are there and say different things, one of them may be the caller's own invention: then it is
- * the proxy's address that counts. Of IPv6 it is the network of 64 bits, which is what one customer has.
+ * that is not a trusted proxy. If both headers are there and disagree, the caller may have forged one: then the address of
+ * the nearest proxy counts. An IPv6 address counts as its network of 64 bits, which is what one customer has.
  */
 export function callerAddress(trusted: readonly Network[]): CallerAddress {
   const list = new BlockList();
@@ -80,6 +80,6 @@ const listedHops = (header: string | readonly string[] | undefined): string[] | 
         .split(",")
         .map((hop) => withoutPort(hop.trim()));
 
-/** `192.0.2.1:4711`, `[2001:db8::1]:4711` and `[2001:db8::1]` without what is not the address. */
+/** The address in `192.0.2.1:4711`, `[2001:db8::1]:4711` or `[2001:db8::1]`. */
 const withoutPort = (hop: string): string =>
   /^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;

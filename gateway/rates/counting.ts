@@ -1,7 +1,7 @@
 /**
- * Counts the requests of both endpoints together and refuses what is beyond a caller's rate: an RPC or operation as soon as
- * it is known who calls, a path that there is not at once. To ask for what is open to all, such as health, is
- * counted, never refused.
+ * Counts the requests of both endpoints together and refuses those beyond a caller's rate: an RPC or operation as soon as
+ * the caller is known, a request for an unknown path at once. Requests for what is open to all, such as health, are counted
+ * but never refused.
  */
 import type { IncomingMessage } from "node:http";
 import { ANONYMOUS, callerName, type Principal } from "@petstore/rpc/call";
@@ -12,26 +12,26 @@ import type { CallerAddress } from "./caller-address.ts";
 import type { RateLimits } from "./rate-limits.ts";
 
 export interface RatesOptions {
-  /** Without them callers may send as much as they like. */
+  /** Without them there is no limit. */
   readonly rates?: RateLimits | undefined;
-  /** Who calls, where nobody is asked. */
+  /** Identifies callers that do not authenticate. */
   readonly addressOf: CallerAddress;
 }
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Counts a request, once it is known who calls. Throws an HttpError beyond the rate. */
+    /** Counts a request, once its caller is known. Throws an HttpError beyond the rate. */
     countRequest(request: FastifyRequest, principal: Principal): void;
-    /** What the answer says of the rate. Counts a request that is answered before it is known who calls. */
+    /** The rate headers of the answer. Counts a request that is answered before its caller is known. */
     rateHeaders(request: FastifyRequest): Record<string, string>;
   }
   interface FastifyRequest {
-    /** What became of it, if there are rates and it has been counted. */
+    /** The verdict on it, if there are rates and it has been counted. */
     verdict: Verdict | undefined;
   }
 }
 
-/** To be called behind what answers a browser's preflights, and before what refuses requests for want of a route. */
+/** Call this after adding what answers browsers' preflights, and before adding what refuses requests without a route. */
 export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesOptions): void {
   app.decorateRequest("verdict", undefined);
   if (!rates) return void app.decorate("countRequest", () => {}).decorate("rateHeaders", () => ({}));
@@ -44,7 +44,7 @@ export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesO
   };
   app.decorate("countRequest", (request, principal) => refuseBeyond(count(request, principal), "are allowed"));
   app.decorate("rateHeaders", (request) => {
-    // A browser's question beforehand is no request of its own.
+    // A browser's preflight does not count as a request.
     const judge = request.method === "OPTIONS" ? peek : count;
     const verdict = request.verdict ?? judge(request, ANONYMOUS);
     return verdict ? rateHeaders(verdict) : {};
@@ -59,14 +59,11 @@ export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesO
   });
 }
 
-/**
- * The router finds a route for "/pets/" as well, whose parameter is empty, and where pages of other origins may call one for
- * every OPTIONS.
- */
+/** The router also finds a route for "/pets/", with an empty parameter, and, with CORS, one for every OPTIONS. */
 const hasNoOperation = ({ is404, method, params }: FastifyRequest): boolean =>
   is404 || method === "OPTIONS" || Object.values(params as object).includes("");
 
-/** Counts a request that is refused before it is asked who calls. Gives the header fields of its answer. */
+/** Counts a request that is refused before its caller is known. Returns the rate headers of its answer. */
 export const countRefused =
   ({ rates, addressOf }: RatesOptions) =>
   (request: IncomingMessage): Record<string, string> => {
@@ -93,6 +90,6 @@ const rateHeaders = ({ rate, remaining, resetMs }: Verdict): Record<string, stri
   ratelimit: `"default";r=${remaining};t=${Math.ceil(resetMs / 1000)}`,
 });
 
-/** What the draft has no word for is a parameter of our own, as it allows. */
+/** `burst` is a parameter of our own, which the draft allows. */
 export const ratePolicy = ({ requests, windowMs, burst }: Rate): string =>
   `"default";q=${requests};w=${windowMs / 1000}${burst === requests ? "" : `;burst=${burst}`}`;

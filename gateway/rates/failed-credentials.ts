@@ -1,4 +1,6 @@
-/** How often an address may show credentials that are not valid, at one gateway: guessing is to cost more than it can bring. */
+/**
+ * How many requests with invalid credentials an address may send to one gateway: enough for mistakes, too few for guessing.
+ */
 import type { IncomingMessage } from "node:http";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { CallerAddress } from "./caller-address.ts";
@@ -8,9 +10,9 @@ import { createRateLimits } from "./rate-limits.ts";
 const RATE = { requests: 20, windowMs: 60_000, burst: 20 };
 
 export interface FailedCredentials {
-  /** Before credentials are looked at: throws an HttpError when the address has shown too many that were not valid. */
+  /** Call before checking credentials. Throws an HttpError if the address has sent too many invalid ones. */
   refuse(request: IncomingMessage): void;
-  /** They were not valid. */
+  /** Counts a request with invalid credentials. */
   count(request: IncomingMessage): void;
 }
 

@@ -3,21 +3,21 @@ import type { Runtime } from "@petstore/runtime/clock";
 import { judge, type Rate, type Used, type Verdict } from "@petstore/runtime/rate";
 
 export interface RateLimits {
-  /** Counts a request of a caller, unless it is beyond the caller's rate. Undefined when there is none. */
+  /** Counts a request of a caller, unless it is beyond the caller's rate. Returns undefined if the caller has no rate. */
   count(caller: string, own?: Rate): Verdict | undefined;
-  /** Judges as `count` does, and counts nothing. */
+  /** Judges as `count` does, but counts nothing. */
   peek(caller: string, own?: Rate): Verdict | undefined;
 }
 
-/** Of so many; beyond it, the one that was silent for longest is forgotten. */
+/** How many callers are remembered. Beyond it, the caller whose last counted request is oldest is forgotten. */
 export const MAX_CALLERS = 100_000;
 
-/** `rate` is that of callers who have none of their own; without one these may send as much as they like. */
+/** `rate` applies to callers without a rate of their own; if it is undefined, these are not limited. */
 export function createRateLimits(
   rate: Rate | undefined,
   { clock, maxCallers = MAX_CALLERS }: Pick<Runtime, "clock"> & { readonly maxCallers?: number },
 ): RateLimits {
-  /** In the order of their last request that was counted. */
+  /** Ordered by each caller's last counted request. */
   const all = new Map<string, Used>();
   const peek: RateLimits["peek"] = (caller, own = rate) => own && judge(own, all.get(caller), clock());
   return {
