@@ -1,24 +1,24 @@
-/** What calls reject with: an error whose `reason` says what happened, and by which TypeScript knows what else it has. */
+/** The error that calls reject with, and how it is made from what a transport throws. */
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { ViolationsSchema } from "./gen/buf/validate/validate_pb.ts";
 import { ErrorInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
 import { ErrorReason } from "./gen/petstore/common/v1/error_reason_pb.ts";
 
-/** What the petstore says, see ErrorReason in the contract. */
+/** The reasons that the petstore sends: ErrorReason in the contract. */
 type Said = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">;
 
 /**
- * Why a call failed. Of its own the client says:
+ * Why a call failed. The client adds these to the petstore's reasons:
  * - `CANCELLED`: the signal of the call was aborted.
- * - `UNREACHABLE`: no answer came, or none of a petstore's. A write may have happened.
- * - `UNRECOGNIZED`: a reason that this version does not know; the message tells it.
+ * - `UNREACHABLE`: no answer came, or none from a petstore. A write may have happened.
+ * - `UNRECOGNIZED`: a reason that this version does not know; the message names it.
  */
 export type Reason = Said | "CANCELLED" | "UNREACHABLE" | "UNRECOGNIZED";
 
 /** What is wrong with one field of a request. */
 export interface Violation {
-  /** Such as "pet.name"; "" where it is the whole message. */
+  /** The path of the field, such as "pet.name"; "" for the message as a whole. */
   readonly field: string;
   readonly message: string;
 }
@@ -28,14 +28,14 @@ interface Failed<R extends Reason> extends Error {
   readonly reason: R;
   /** For the petstore's operator: names the request in its logs. */
   readonly requestId: string | undefined;
-  /** What the transport said. */
+  /** The error of the transport. */
   readonly cause: ConnectError;
 }
 
-/** Too much was asked for, or the petstore can't answer now. */
+/** The caller sends too much, or the petstore can't answer now. */
 type Busy = "OVERLOADED" | "RATE_LIMITED" | "UNAVAILABLE";
 
-/** A union by `reason`: `switch` over it, and each case has what belongs to it. */
+/** A union by `reason`: in a `switch` over it, TypeScript knows the other members of each case. */
 export type PetstoreError =
   | Failed<Exclude<Reason, "VALIDATION_FAILED" | Busy>>
   | (Failed<"VALIDATION_FAILED"> & { readonly violations: readonly Violation[] })
@@ -47,7 +47,7 @@ export const isPetstoreError = (error: unknown): error is PetstoreError =>
 
 const isSaid = (reason: string): reason is Said => Object.hasOwn(ErrorReason, reason) && reason !== "UNSPECIFIED";
 
-/** Lets every call reject with a PetstoreError and nothing else. */
+/** Makes every call reject with a PetstoreError and nothing else. */
 export const withErrors = (next: Transport): Transport => ({
   unary: (...call) => next.unary(...call).catch((thrown: unknown) => Promise.reject(petstoreError(thrown))),
   async stream(...call) {
@@ -69,8 +69,8 @@ async function* withErrorsOf<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
 }
 
 /**
- * The PetstoreError for whatever a transport threw, for the request where it is known: without an answer it may be one that
- * can't be encoded, such as a quantity of 1.5. It was not sent then.
+ * The PetstoreError for what a transport threw. Without an answer, the request `sent` may be one that can't be encoded, such
+ * as with a quantity of 1.5: then it was not sent, and the reason is VALIDATION_FAILED.
  */
 export function petstoreError(
   thrown: unknown,
@@ -113,7 +113,7 @@ function reasonOf(error: ConnectError): Reason {
   const reason = told(error);
   if (reason !== undefined) return isSaid(reason) ? reason : "UNRECOGNIZED";
   if (error.code === Code.Canceled) return "CANCELLED";
-  // The time of a call is over here and there at once: who notices first is chance.
+  // The deadline passes here and at the server at once, and either may notice it first.
   return error.code === Code.DeadlineExceeded ? "DEADLINE_EXCEEDED" : "UNREACHABLE";
 }
 
@@ -125,7 +125,7 @@ const violationsOf = (error: ConnectError): Violation[] =>
     })),
   );
 
-/** In seconds, as the petstore sends it (RFC 9110, section 10.2.3). */
+/** In milliseconds. The petstore sends seconds (RFC 9110, section 10.2.3). */
 function retryAfterOf(error: ConnectError): number | undefined {
   const seconds = Number(error.metadata.get("retry-after") ?? Number.NaN);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;

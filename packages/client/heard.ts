@@ -1,9 +1,11 @@
-/** A stream for as long as it says anything. */
+/** Gives up streams that have become silent. */
 
-/** The petstore says something every 15 s. A stream that was silent for three times as long is dead. */
+/** The petstore sends a message every 15 s at least. A stream that is silent for three times as long is dead. */
 const SILENCE_MS = 45_000;
 
-/** What a stream says, until it has said nothing for too long, which is an error. However it is left, it is closed. */
+/**
+ * Yields the messages of a stream, and throws when none has come for SILENCE_MS. The stream is closed however the loop ends.
+ */
 export async function* heard<M>(
   open: (signal: AbortSignal) => AsyncIterable<M>,
   signal: AbortSignal | undefined,
@@ -25,7 +27,7 @@ export async function* heard<M>(
       yield next.value;
     }
   } catch (error) {
-    // Not as if somebody had cancelled it.
+    // Without this, it would look as if the caller had cancelled.
     throw isSilent ? new Error(`nothing came for ${SILENCE_MS / 1000} s`) : error;
   } finally {
     over.abort();

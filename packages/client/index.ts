@@ -1,4 +1,4 @@
-/** The petstore for programs: `createPetstore` is where to begin. */
+/** The petstore's client for programs: start with `createPetstore`. */
 
 export { isPetstoreError, type PetstoreError, type Reason, type Violation } from "./errors.ts";
 export type { Category, NewCategory } from "./gen/petstore/category/v1/category_pb.ts";

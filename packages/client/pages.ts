@@ -1,19 +1,19 @@
-/** Lists, as far as they are read. */
+/** Reads lists page by page. */
 import type { CallOptions } from "@connectrpc/connect";
 
 interface Page {
   readonly nextPageToken: string;
 }
 
-/** A list of T by a filter F: whoever stops reading asks for no more pages. */
+/** A list of T by a filter F. Pages are requested as they are read: when the loop ends, no more are. */
 export interface Paged<F, T> {
-  /** Page by page, each asked for when the one before has been used. `limit` is the size of a page, 100 at most. */
+  /** Yields page by page; each is requested after the one before has been used. `limit` is the page size, 100 at most. */
   pages(filter?: F, options?: CallOptions): AsyncGenerator<readonly T[]>;
-  /** Record by record. */
+  /** Yields record by record. */
   all(filter?: F, options?: CallOptions): AsyncGenerator<T>;
 }
 
-/** Both ways to read a list, from the RPC that answers one page of it (AIP-158). */
+/** Makes both ways to read a list from the RPC that returns one page of it (AIP-158). */
 export function paged<F extends object, P extends Page, T>(
   list: (request: F & { readonly pageToken?: string }, options?: CallOptions) => Promise<P>,
   itemsOf: (page: P) => readonly T[],

@@ -1,4 +1,4 @@
-/** The four services behind one address. */
+/** One client for the four services behind one address. */
 import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
@@ -15,7 +15,7 @@ import { type Paged, paged } from "./pages.ts";
 import { type RetryDeps, withRetry } from "./retry.ts";
 import { type Watched, watched } from "./watch.ts";
 
-/** Milliseconds for a call and its repetitions, when the call says nothing else. */
+/** Default time limit of a unary call with its retries, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
 export type PetstoreOptions = (
@@ -24,21 +24,21 @@ export type PetstoreOptions = (
       readonly baseUrl: string;
     }
   | {
-      /** How to get there by other means, such as `createGrpcTransport` of @connectrpc/connect-node to a service. */
+      /** Another way to the services, such as `createGrpcTransport` of @connectrpc/connect-node to one of them. */
       readonly transport: Transport;
     }
 ) & {
-  /** An API key or a token, or what gives one for each attempt; sent as `Authorization: Bearer`. */
+  /** An API key or a token, or a function that returns one for each attempt; sent as `Authorization: Bearer`. */
   readonly credential?: string | (() => string | Promise<string>);
 };
 
-/** The request of a method without what is found out while reading on. */
+/** The request of a method without the page token, which the client fills in. */
 type Filter<S extends DescService, M extends keyof S["method"]> = Omit<
   MessageInitShape<S["method"][M]["input"]>,
   "pageToken" | "$typeName" | "$unknown"
 >;
 
-/** Every RPC of a service by its name; what one of them lists and what one of them watches, to be read with `for await`. */
+/** All RPCs of a service by name; its list and its changes are read with `for await`. */
 type Resource<T, S extends DescService, L extends keyof S["method"], W extends keyof S["method"]> = Client<S> &
   Paged<Filter<S, L>, T> &
   Watched<Filter<S, W>, T>;
@@ -51,13 +51,13 @@ export interface Petstore {
 }
 
 /**
- * A client for all four services. Nothing is connected before the first call. Calls reject with a PetstoreError; `timeoutMs`
- * and `signal` of each call end it and its repetitions.
+ * A client for all four services. It connects with the first call. Calls reject with a PetstoreError; the `timeoutMs` and
+ * `signal` of a call apply to all its attempts together.
  */
 export const createPetstore = (options: PetstoreOptions): Petstore =>
   petstoreWith(options, { clock: Date.now, random: Math.random, sleep });
 
-/** For tests, which have a clock of their own. */
+/** `createPetstore` for tests, which bring their own clock. */
 export function petstoreWith(options: PetstoreOptions, deps: RetryDeps): Petstore {
   const transport = createTransport(options, deps);
   const pets = createClient(PetService, transport);
@@ -99,7 +99,10 @@ const withTimeout = (next: Transport): Transport => ({
   stream: (method, signal, ms = 0, ...rest) => next.stream(method, signal, sayable(ms), ...rest),
 });
 
-/** In gRPC a limit has eight digits at most, and no protocol has fractions. As Connect has it, 0 and less is no limit. */
+/**
+ * A timeout that every protocol can send: gRPC takes eight digits at most, and none takes fractions. As in Connect, 0 and less
+ * means no limit.
+ */
 const sayable = (ms: number): number | undefined => (ms > 0 ? Math.min(Math.ceil(ms), 99_999_999) : undefined);
 
 function withCredential(next: Transport, credential: NonNullable<PetstoreOptions["credential"]>): Transport {
@@ -116,7 +119,7 @@ function withCredential(next: Transport, credential: NonNullable<PetstoreOptions
   };
 }
 
-/** Node rings at once where more is asked for. */
+/** The longest delay that `setTimeout` takes: for a longer one Node fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>

@@ -1,4 +1,4 @@
-/** Calls again what is safe to call again. */
+/** Retries calls that are safe to repeat. */
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
@@ -13,17 +13,17 @@ const KEY = "requestId";
 export interface RetryDeps {
   readonly clock: () => number;
   readonly random: () => number;
-  /** Resolves after so many milliseconds, or when the signal is aborted. */
+  /** Resolves after `ms` milliseconds, or when the signal is aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
 /**
- * Gives every create an idempotency key of its own, and repeats reads and creates that brought no answer, or one that says
- * "not now"; changes and deletions only when they were refused for their rate, for then nothing was done. Pauses are drawn
- * (full jitter), never shorter than the petstore asks for. What would not be over before the call's deadline is not tried.
+ * Gives every create its own idempotency key. Retries reads and creates that got no answer or the answer "not now"; retries
+ * updates and deletions only if their rate was exceeded, because then nothing was done. Pauses are random (full jitter), but
+ * never shorter than the petstore asks for. If a pause would end after the call's deadline, there is no retry.
  */
 export const withRetry = (next: Transport, { clock, random, sleep }: RetryDeps): Transport => ({
-  stream: (...call) => next.stream(...call), // not copied: a transport may be of a class
+  stream: (...call) => next.stream(...call), // not copied: a transport may be an instance of a class
   async unary(method, signal, timeoutMs, header, input, contextValues) {
     const keyed = withKey(method, input);
     const isRepeatable = method.idempotency === Level.NO_SIDE_EFFECTS || hasKey(method);
@@ -45,13 +45,13 @@ export const withRetry = (next: Transport, { clock, random, sleep }: RetryDeps):
   },
 });
 
-/** Whether the same call may end otherwise a moment later, and does no harm. */
+/** Whether the same call may succeed a moment later, and does no harm. */
 function passes({ reason }: PetstoreError, isRepeatable: boolean): boolean {
   if (reason === "RATE_LIMITED") return true;
   return isRepeatable && (reason === "UNAVAILABLE" || reason === "OVERLOADED" || reason === "UNREACHABLE");
 }
 
-/** By its contract: what a caller passes may have members that the message has not, and that are not sent. */
+/** The contract decides: what a caller passes may have members that the message does not have, and that are not sent. */
 const hasKey = ({ input }: DescMethodUnary): boolean => KEY in input.field;
 
 function withKey<T extends object>(method: DescMethodUnary, init: T): T {
@@ -59,6 +59,6 @@ function withKey<T extends object>(method: DescMethodUnary, init: T): T {
   return { ...init, [KEY]: newKey() };
 }
 
-/** 128 random bits. Not `randomUUID`, which a page has over https alone. */
+/** 128 random bits. Not `randomUUID`, which pages have over https only. */
 const newKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,4 +1,4 @@
-/** Changes as they happen, without a gap, however often the stream that brings them ends. */
+/** Watches changes without a gap, however often the stream ends. */
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type { CallOptions } from "@connectrpc/connect";
 import { petstoreError, type Reason } from "./errors.ts";
@@ -9,12 +9,12 @@ import type { RetryDeps } from "./retry.ts";
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
 
-/** Of a watch that never heard anything: the address may be wrong. */
+/** Attempts of a watch that has received nothing yet: the address may be wrong. */
 const MAX_FIRST_ATTEMPTS = 4;
 
-/** Ends of a stream after which another one may bring what follows. */
+/** Reasons for the end of a stream after which another one may continue. */
 const passing: readonly Reason[] = [
-  "CANCELLED", // not by the caller: that is looked at before
+  "CANCELLED", // not by the caller, whose signal is checked, too
   "DEADLINE_EXCEEDED",
   "OVERLOADED",
   "RATE_LIMITED",
@@ -26,35 +26,35 @@ const passing: readonly Reason[] = [
 
 interface Told<Type extends string, T> {
   readonly type: Type;
-  /** The same each time that this is told, and of nothing else. */
+  /** Unique to this item, and the same if it comes again. */
   readonly id: string;
-  /** The record as it was then, with its `etag`; the last state of one that was deleted. */
+  /** The record as it was then, with its `etag`; the last state of a deleted one. */
   readonly record: T;
-  /** What a later `watch` goes on after, with the same filter. */
+  /** Where a later `watch` with the same filter continues. */
   readonly resumeToken: string;
 }
 
-/** What has become of a record, and when. */
+/** What happened to a record, and when. */
 export type Change<T> = Told<"created" | "updated" | "deleted", T> & { readonly time: Date };
 
-/** What a watch with a snapshot tells besides. */
+/** What a watch with a snapshot yields in addition. */
 export type Snapshot<T> =
-  /** What is there follows, and nothing that was told before counts any more. */
+  /** All existing records follow, and whatever came before is void. */
   | { readonly type: "snapshot" }
   | Told<"present", T>
-  /** That was all that is there. Changes follow. */
+  /** The end of the existing records. Changes follow. */
   | { readonly type: "synced"; readonly resumeToken: string };
 
 /** Changes of T by a filter F. */
 export interface Watched<F, T> {
   /**
-   * Changes from now on, from `resumeToken` on, or with `snapshot: true` after all records that are there; until the loop is
-   * left or the signal is aborted. A stream that ends, be it with its credential, or is silent for 45 s, is followed by another
-   * that goes on where it ended, however long the petstore is away: nothing is missing, and what comes twice has the same `id`.
+   * Yields changes from now on, from `resumeToken` on, or with `snapshot: true` after all existing records, until the loop is
+   * left or the signal is aborted. When a stream ends, also with its credential, or is silent for 45 s, another one continues
+   * where it ended, however long the petstore is unavailable. Nothing is missed, and what comes twice has the same `id`.
    *
-   * Rejects with a PetstoreError when the petstore can't be reached from the beginning (after four attempts) or refuses;
-   * with EVENTS_EXPIRED when it no longer knows what has changed since the token, unless there is a snapshot to begin again
-   * with.
+   * Rejects with a PetstoreError if the petstore refuses, or can't be reached from the beginning (after four attempts).
+   * Rejects with EVENTS_EXPIRED if the petstore no longer knows the changes since the token; with `snapshot: true` it starts
+   * again with a snapshot instead.
    */
   watch<S extends boolean = false>(
     filter?: F & { readonly snapshot?: S },
@@ -68,7 +68,7 @@ interface Event {
   readonly time?: Timestamp | undefined;
 }
 
-/** What the streams of all services say. */
+/** The messages that the streams of all services have in common. */
 interface Response {
   readonly resumeToken: string;
   readonly response:
@@ -85,7 +85,7 @@ interface Resumable {
   readonly snapshot?: boolean | undefined;
 }
 
-/** A watch, from the RPC that streams it. */
+/** Makes a watch from the RPC that streams the changes. */
 export function watched<F extends Resumable, R extends Response, T>(
   open: (request: F & Resumable, options: CallOptions) => AsyncIterable<R>,
   recordOf: (event: EventOf<R>) => T | undefined,
@@ -110,7 +110,7 @@ export function watched<F extends Resumable, R extends Response, T>(
       } catch (thrown) {
         const error = petstoreError(thrown);
         const beginsAgain = error.reason === "EVENTS_EXPIRED" && filter?.snapshot && resumeToken;
-        // A stream ends with its credential. For the next one another is asked for.
+        // A stream ends when its credential becomes invalid. The next one asks for a new credential.
         const isPassing = passing.includes(error.reason) || (error.reason === "UNAUTHENTICATED" && attempt === 0);
         const isOver = !isPassing || (!isKnown && attempt === MAX_FIRST_ATTEMPTS);
         if (signal?.aborted || (isOver && !beginsAgain)) throw error;
@@ -121,11 +121,11 @@ export function watched<F extends Resumable, R extends Response, T>(
         await sleep(Math.max(random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt), retryAfterMs), signal);
     }
   }
-  // What the caller is told follows from what was asked for.
+  // The type of the items follows from the filter, which TypeScript can't tell here.
   return { watch: watch as Watched<F, T>["watch"] };
 }
 
-/** Nothing for a heartbeat, and for what only a later version knows. */
+/** Undefined for a heartbeat, and for what only a later version knows. */
 function changeOf<R extends Response, T>(
   { resumeToken, response }: R,
   recordOf: (event: EventOf<R>) => T | undefined,
