@@ -1,4 +1,4 @@
-/** What people are told in passing. A screen reader reads it when it has time. */
+/** Short messages that vanish by themselves. A screen reader reads them when it is idle. */
 import { ofCaller } from "./session.ts";
 
 const SHOWN_MS = 6_000;
@@ -19,11 +19,11 @@ export function notify(text: string): void {
   }, SHOWN_MS);
 }
 
-/** Whoever listens to the page is told no more often: in a busy shop it would talk all the time. */
+/** The shortest time between two announcements: in a busy shop a screen reader would otherwise talk all the time. */
 const HEARD_MS = 3_000;
 let heardAt = Number.NEGATIVE_INFINITY;
 
-/** What has changed of what is shown, for those who don't see it light up. */
+/** The last change of what is shown, for screen readers: their users don't see its row light up. */
 export const heard = ofCaller("");
 
 export function announce(text: string): void {

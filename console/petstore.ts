@@ -1,4 +1,7 @@
-/** The petstore that this page came from, by Connect to the same origin. Every call is recorded, and asks who calls if need be. */
+/**
+ * The client of the petstore that the page came from, by Connect to the same origin. Every call is recorded; a call that is
+ * refused for lack of a credential opens the sign-in dialog.
+ */
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { createPetstore, type Petstore } from "@petstore/client";
@@ -8,7 +11,9 @@ import { credential, isAsked, sessions } from "./session.ts";
 /** Where the gateway is, without a slash at the end. */
 export const baseUrl = new URL(".", document.baseURI).href.replace(/\/$/, "");
 
-/** Calls as who is signed in now, and as nobody else: a call that outlives its caller is not repeated and not answered. */
+/**
+ * Sends the credential of the current caller. After the caller has changed, a call is not retried and its answer is dropped.
+ */
 function identified(): Interceptor {
   const session = sessions.peek();
   const shown = credential.peek();
@@ -30,7 +35,7 @@ function identified(): Interceptor {
   };
 }
 
-/** Of the caller now. */
+/** The client of the current caller. */
 export let petstore: Petstore;
 sessions.subscribe(() => {
   // The outermost interceptor is the first.

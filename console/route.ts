@@ -1,4 +1,7 @@
-/** Which view is shown, by the fragment of the address: `#/pets?status=pending`. Filters stand there too, so that they can be kept. */
+/**
+ * The view and its filters, kept in the fragment of the address: `#/pets?status=pending`. So a filtered view can be
+ * bookmarked.
+ */
 import { computed, signal } from "@preact/signals";
 
 export const views = ["pets", "categories", "orders", "inventory", "events", "requests"] as const;
@@ -27,7 +30,7 @@ addEventListener("hashchange", () => {
 
 export const route = computed(() => routeOf(fragment.value));
 
-/** Goes on with another value of one filter; "" is none. */
+/** Sets one filter, or removes it if the value is "". The history gets no new entry. */
 export function setQuery(name: string, value: string): void {
   const { view, query } = route.value;
   history.replaceState(null, "", hrefOf(view, { ...Object.fromEntries(query), [name]: value }));

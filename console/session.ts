@@ -6,7 +6,7 @@ const STORED = "petstore.credential";
 
 const forgetting: (() => void)[] = [];
 
-/** What a caller was told. It is gone with the caller: the next one at this tab may be somebody else, who may see less. */
+/** State that belongs to the current caller. It is reset when the caller changes: the next one may be allowed to see less. */
 export function ofCaller<T>(initial: T): Signal<T> {
   const known = signal(initial);
   forgetting.push(() => {
@@ -16,11 +16,11 @@ export function ofCaller<T>(initial: T): Signal<T> {
 }
 
 export const credential = signal(stored("sessionStorage", STORED));
-/** The server asked who calls, and nobody has answered yet. */
+/** Whether the server requires a credential that nobody has entered yet. */
 export const isAsked = signal(false);
-/** Whoever was asked did not answer: they are asked again when they want to. */
+/** Whether the sign-in dialog was dismissed. Then the page has a button to open it again. */
 export const isUnknown = ofCaller(false);
-/** Counts up when the caller becomes another one: what was read before is to be read again. */
+/** Incremented when the caller changes: what was read before has to be read again. */
 export const sessions = signal(0);
 
 export function signIn(text: string): void {
@@ -35,7 +35,7 @@ export function signIn(text: string): void {
 
 export const signOut = (): void => signIn("");
 
-/** Not now. */
+/** Dismisses the sign-in dialog. */
 export function stayUnknown(): void {
   isAsked.value = false;
   isUnknown.value = true;

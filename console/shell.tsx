@@ -1,4 +1,4 @@
-/** What stands around every view. */
+/** The frame around every view. */
 import { useEffect, useRef } from "preact/hooks";
 import { Events, Rail } from "./live/event-list.tsx";
 import { denied, type LiveState, liveState } from "./live/state.ts";
@@ -23,7 +23,7 @@ const titles: Readonly<Record<View, string>> = {
   requests: "Requests",
 };
 
-/** What a view is nothing without. */
+/** The kind of records that a view needs. */
 const shows: Partial<Record<View, Kind>> = {
   pets: "pet",
   categories: "category",
@@ -46,7 +46,7 @@ export function Shell() {
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${titles[view]} · Petstore`;
-    // Who went there by the keyboard goes on from its beginning.
+    // People who use the keyboard continue at the beginning of the new view.
     if (!isFirst.current) main.current?.querySelector("h1")?.focus();
     isFirst.current = false;
   }, [view]);
@@ -106,7 +106,7 @@ export function Shell() {
         </footer>
       </nav>
       <main ref={main} tabIndex={-1}>
-        {/* Another one for another caller: lists, drafts and whatever else stands in it goes. */}
+        {/* A new caller gets a new page, without the previous caller's lists and drafts. */}
         <Page key={`${sessions.value} ${view}`} />
       </main>
       {hasRail && <Rail />}

@@ -1,4 +1,4 @@
-/** Asks for an API key or a token, where the petstore wants to know who calls. */
+/** Asks for an API key or a token, if the petstore requires one. */
 import { useSignal } from "@preact/signals";
 import { Dialog } from "./parts/dialog.tsx";
 import { Field } from "./parts/form.tsx";
@@ -19,7 +19,7 @@ export function SignIn() {
   };
   const send = (event: Event) => {
     event.preventDefault();
-    // A header can carry no other characters.
+    // A header can't carry other characters.
     if (/^[!-~]+$/.test(text.value.trim())) signIn(text.value.trim());
     else error.value = "must be an API key or a token, without spaces";
   };

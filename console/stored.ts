@@ -1,16 +1,16 @@
-/** Texts that a browser keeps. Where it lets this page keep nothing, whoever reads one holds it as long as the page is open. */
+/** Texts in the browser's storage. If the browser denies storage to the page, nothing is kept beyond the open page. */
 type Place = "localStorage" | "sessionStorage";
 
-/** "" where none is kept. */
+/** "" if there is none. */
 export function stored(place: Place, name: string): string {
   try {
     return globalThis[place].getItem(name) ?? "";
   } catch {
-    return ""; // looking at the place is forbidden already
+    return ""; // in some browsers reading the property throws already
   }
 }
 
-/** "" keeps none. */
+/** "" removes the text. */
 export function store(place: Place, name: string, text: string): void {
   try {
     if (text === "") globalThis[place].removeItem(name);

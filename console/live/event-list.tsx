@@ -1,4 +1,4 @@
-/** The latest events: as a page of its own, and beside every other one. */
+/** The latest events, as a page of their own and in a rail beside every other page. */
 import { useSignal } from "@preact/signals";
 import { Chip } from "../parts/status.tsx";
 import type { Kind } from "../records/changes.ts";
@@ -9,7 +9,7 @@ import { type LiveEvent, wordsOf } from "./events.ts";
 import { denied, kinds, liveState, readScopes } from "./state.ts";
 import { events, eventsUrl } from "./watch.ts";
 
-/** Beside another page. */
+/** How many events the rail shows. */
 const FEW = 14;
 
 export function Events() {
@@ -73,7 +73,7 @@ export function Rail() {
   );
 }
 
-/** A time of today, of other days with the date. */
+/** The time, with the date if it is not of today. */
 const when = (time: Date): string =>
   time.toDateString() === new Date().toDateString() ? time.toLocaleTimeString() : time.toLocaleString();
 

@@ -1,4 +1,4 @@
-/** What `GET /events` says, as records. */
+/** Reads the messages of `GET /events` as records. */
 import { type DescMessage, fromJson, type JsonObject, type MessageShape } from "@bufbuild/protobuf";
 import { CategorySchema } from "../../packages/client/gen/petstore/category/v1/category_pb.ts";
 import { InventoryItemSchema } from "../../packages/client/gen/petstore/inventory/v1/inventory_pb.ts";
@@ -9,7 +9,7 @@ import type { Kind, Kinds } from "../records/changes.ts";
 
 /** A CloudEvent about a record. */
 export interface LiveEvent<K extends Kind = Kind> {
-  /** Names the change, within its kind. */
+  /** Identifies the change within its kind. */
   readonly id: string;
   readonly kind: K;
   readonly what: "present" | "created" | "updated" | "deleted";
@@ -17,7 +17,7 @@ export interface LiveEvent<K extends Kind = Kind> {
   readonly record: Kinds[K];
 }
 
-/** What one line says: where to go on, and what has happened or gone wrong. */
+/** One line of the stream: the id to resume from, and an event or an error. */
 export interface Told {
   readonly id?: string;
   readonly event?: LiveEvent;
@@ -27,7 +27,7 @@ export interface Told {
 const schemas = { pet: PetSchema, category: CategorySchema, order: OrderSchema, inventory: InventoryItemSchema };
 const NAME = /^petstore\.(pet|category|order|inventory)\.(present|created|updated|deleted)\.v1$/;
 
-/** Events of kinds that are not known, as a newer petstore may have, are passed over. */
+/** Ignores events of unknown kinds, which a newer petstore may send. */
 export function readTold(line: unknown): Told {
   const { id, event: name = "", data } = line as { id?: string; event?: string; data?: never };
   const told = id === undefined ? {} : { id };
@@ -49,7 +49,7 @@ interface CloudEvent {
   readonly data: JsonObject;
 }
 
-/** Enums are words in lower case there, without what their names have in common. */
+/** In HTTP's JSON, enum values are lower-case words without the prefix that their names share. */
 function fromHttpJson<D extends DescMessage>(desc: D, data: JsonObject): MessageShape<D> {
   const members = Object.entries(data).map(([name, value]) => {
     const prefix = desc.fields.find(({ jsonName }) => jsonName === name)?.enum?.sharedPrefix;
@@ -58,7 +58,7 @@ function fromHttpJson<D extends DescMessage>(desc: D, data: JsonObject): Message
   return fromJson(desc, Object.fromEntries(members), { ignoreUnknownFields: true });
 }
 
-/** Whose record it is, in a few words. */
+/** Describes a record in a few words. */
 export const words: { readonly [K in Kind]: (record: Kinds[K]) => string } = {
   pet: ({ id, name, status }) => `Pet ${id} ${name}: ${statusWord(status)}`,
   category: ({ id, name }) => `Category ${id} ${name}`,

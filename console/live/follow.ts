@@ -1,4 +1,4 @@
-/** Reads a stream of events for as long as it is wanted, through everything that can end it. */
+/** Follows the stream of events and reconnects, whatever ends it. */
 import { heard } from "../../packages/client/heard.ts";
 import type { Kind } from "../records/changes.ts";
 import type { Told } from "./events.ts";
@@ -7,21 +7,21 @@ import { kinds as allKinds, type LiveState } from "./state.ts";
 
 export interface FollowOptions {
   /**
-   * Opens the stream of these kinds behind this id, from now on where it is empty. Fails with a Refusal, or with whatever
-   * else broke.
+   * Opens the stream of these kinds after this id, or from now on if it is empty. Fails with a Refusal, or with any other
+   * error.
    */
   readonly open: (kinds: readonly Kind[], lastId: string, signal: AbortSignal) => AsyncIterable<Told>;
   readonly take: (event: NonNullable<Told["event"]>) => void;
-  /** Nobody knows what happened before: whatever was read may be old. */
+  /** Events may have been missed: what was read before may be out of date. */
   readonly lost: () => void;
-  /** These records are not for the caller: it goes on without them. */
+  /** The caller may not read these records: the stream continues without them. */
   readonly deny: (kind: Kind) => void;
-  /** Another attempt would end the same. */
+  /** The stream was refused, and would be again. */
   readonly refuse: (refusal: Refusal) => void;
   readonly show: (state: LiveState) => void;
-  /** Resolves after so many milliseconds, or when the signal is aborted. */
+  /** Resolves after `ms` milliseconds, or when the signal is aborted. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Milliseconds, of any beginning. */
+  /** Milliseconds since any fixed moment. */
   readonly now: () => number;
   /** Uniform in [0, 1). */
   readonly random: () => number;
@@ -29,18 +29,18 @@ export interface FollowOptions {
 
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 10_000;
-/** Attempts that nobody answers one after the other, until people are told so. */
+/** Attempts in a row without an answer that still count as reconnecting; after more, the page says that it is offline. */
 const OFFLINE_AFTER = 3;
-/** What happened while nothing was heard for longer is not told event by event: whatever is shown is read again. */
+/** After a longer silence events are not resumed: what is shown is read again instead. */
 const MAX_AWAY_MS = 10 * 60_000;
 
-/** Another attempt would end the same. */
+/** Codes of refusals that another attempt would meet again. */
 const FINAL = new Set(["UNAUTHENTICATED", "PERMISSION_DENIED", "ROUTE_NOT_FOUND", "NOT_ACCEPTABLE", "INVALID_QUERY"]);
 /** The place is not known any more, or none of this petstore's: the only way on is to begin again. */
 const LOST = new Set(["EVENTS_EXPIRED", "INVALID_HEADER"]);
 
 export interface Following {
-  /** Goes on where it ended last, until the signal is aborted; resolves then, or when it is refused. */
+  /** Continues where it last ended, until the signal is aborted or the stream is refused; then resolves. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -56,14 +56,14 @@ export function createFollowing(options: FollowOptions): Following {
     let isNew = lastId === "";
     for await (const { id, event, error } of heard((own) => open(kinds, lastId, own), signal, sleep)) {
       if (signal.aborted) return;
-      // Which scope is missing, only the answer to the next request says.
+      // Only the answer to the next request says which scope is missing.
       if (error?.code === "PERMISSION_DENIED") return;
       if (error) throw new Refusal(error.code, error.message);
       if (id === undefined) continue;
       began();
       if (isNew) lost();
       isNew = false;
-      // The event first: a place behind what was not taken would be a gap.
+      // The event first: if taking it fails, the stream must not resume behind it.
       if (event) take(event);
       lastId = id;
       heardAt = now();

@@ -1,9 +1,9 @@
-/** Lines of JSON (application/x-ndjson), as they come in over a connection. */
+/** Reads lines of JSON (application/x-ndjson) from the chunks of a connection. */
 
-/** No event of the petstore's is as long. */
+/** In characters. Every event of the petstore is shorter. */
 const MAX_LINE = 1 << 20;
 
-/** Each line that is complete; what the connection broke off is dropped. Fails with SyntaxError for what is not JSON. */
+/** Yields each complete line, parsed. A last line that is incomplete is dropped. Throws SyntaxError for what is not JSON. */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
   const decoder = new TextDecoder();
   let rest = "";

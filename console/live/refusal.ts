@@ -1,13 +1,13 @@
-/** Answers by which the petstore refuses a stream, apart from those of whoever stands before it. */
+/** Tells the petstore's refusals of a stream from errors of the proxies before it. */
 import type { Kind } from "../records/changes.ts";
 import { kinds, readScopes } from "./state.ts";
 
-/** Why there is no stream. */
+/** The petstore's refusal of a stream. */
 export class Refusal extends Error {
   readonly code: string;
   /** How long the petstore asks to wait. */
   readonly retryAfterMs: number;
-  /** The records that the caller may not read, where it is for these. */
+  /** The kind of records that the caller may not read, if that is the reason. */
   readonly denied: Kind | undefined;
   constructor(code: string, message: string, retryAfterMs = 0, denied?: Kind) {
     super(message);
@@ -17,7 +17,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Somebody else answered, such as a proxy that does not reach the petstore. */
+/** Another server answered, such as a proxy that does not reach the petstore. */
 export class Unreached extends Error {
   /** How long it asks to wait. */
   readonly retryAfterMs: number;
@@ -27,7 +27,7 @@ export class Unreached extends Error {
   }
 }
 
-/** Longer nobody who looks at the page is kept waiting. */
+/** The longest pause that a server may ask for: people are looking at the page. */
 const MAX_RETRY_AFTER_S = 600;
 
 export async function refusalOf(response: Response): Promise<Refusal | Unreached> {

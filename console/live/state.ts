@@ -1,21 +1,21 @@
-/** Whether changes come by themselves. */
+/** The state of the page's live updates. */
 import { signal } from "@preact/signals";
 import type { Kind } from "../records/changes.ts";
 import { ofCaller } from "../session.ts";
 
 /**
  * - `connecting`: for the first time.
- * - `live`: whatever happens is shown as it happens.
- * - `reconnecting`: the connection was lost; it is tried again and goes on where it ended.
+ * - `live`: changes are shown as they happen.
+ * - `reconnecting`: the connection was lost; the next one continues where it ended.
  * - `offline`: the same, and several attempts have failed.
- * - `resting`: nobody looks at this page, so it holds no connection.
- * - `refused`: this server does not tell changes, or none to this caller.
+ * - `resting`: the page is hidden, so it holds no connection.
+ * - `refused`: this server sends no events, or none to this caller.
  */
 export type LiveState = "connecting" | "live" | "reconnecting" | "offline" | "resting" | "refused";
 
 export const liveState = signal<LiveState>("connecting");
 
-/** What a caller may read of which records. */
+/** The scope that reading each kind of records needs. */
 export const readScopes: Readonly<Record<Kind, string>> = {
   pet: "pets:read",
   category: "categories:read",
@@ -25,5 +25,5 @@ export const readScopes: Readonly<Record<Kind, string>> = {
 
 export const kinds = Object.keys(readScopes) as readonly Kind[];
 
-/** Kinds of records that this caller may not read, so that nothing is told of them. */
+/** Kinds of records that this caller may not read, so that their events don't come. */
 export const denied = ofCaller<readonly Kind[]>([]);

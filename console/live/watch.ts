@@ -1,6 +1,6 @@
 /**
- * What happens in the store, by `GET /events`: one connection for all kinds of records, for a browser has six to an origin
- * over HTTP/1.1. Read with fetch, since an EventSource can't send a credential. A page that nobody looks at holds none.
+ * Watches the store by `GET /events`, over one connection for all kinds of records: over HTTP/1.1 a browser opens six to an
+ * origin. It uses fetch, since an EventSource can't send a credential. A hidden page holds no connection.
  */
 import { batch } from "@preact/signals";
 import { baseUrl } from "../petstore.ts";
@@ -18,7 +18,7 @@ const MAX_EVENTS = 200;
 /** Newest first. */
 export const events = ofCaller<readonly LiveEvent[]>([]);
 
-/** Where these kinds of records are told of. */
+/** The address of the events of these kinds of records. */
 export const eventsUrl = (asked: readonly Kind[]): string =>
   `${baseUrl}/events${asked.length < kinds.length ? `?types=${asked}` : ""}`;
 
@@ -35,7 +35,7 @@ async function* open(asked: readonly Kind[], lastId: string, signal: AbortSignal
   if (!response.ok || !response.body) throw await refusalOf(response);
   for await (const line of readLines(chunksOf(response.body))) {
     const told = readTold(line);
-    if (told.error?.code === "UNAUTHENTICATED") isAsked.value = true; // the credential has ended, and the stream with it
+    if (told.error?.code === "UNAUTHENTICATED") isAsked.value = true; // the credential has ended, and so has the stream
     yield told;
   }
 }
@@ -51,7 +51,7 @@ async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
 }
 
 function take(event: LiveEvent): void {
-  // Told again after a reconnection.
+  // An event may come again after a reconnection.
   if (events.peek().some(({ id, kind }) => id === event.id && kind === event.kind)) return;
   batch(() => {
     events.value = [event, ...events.peek()].slice(0, MAX_EVENTS);
@@ -63,7 +63,7 @@ const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", done); // one is left behind by each attempt otherwise
+      signal.removeEventListener("abort", done); // otherwise each attempt would leave one behind
       resolve();
     };
     const timer = setTimeout(done, ms);
@@ -89,7 +89,7 @@ const newFollowing = () =>
     random: Math.random,
   });
 
-/** Follows while the page is looked at, as whoever is signed in. */
+/** Follows the events while the page is visible, as the caller who is signed in. */
 export function watch(): void {
   let following = newFollowing();
   let over = new AbortController();
@@ -100,7 +100,7 @@ export function watch(): void {
     else void following.run(over.signal);
   };
   document.addEventListener("visibilitychange", go);
-  // Another caller may see other things: begins with now.
+  // Another caller may see other records, so the stream begins anew.
   sessions.subscribe(() => {
     following = newFollowing();
     liveState.value = "connecting";

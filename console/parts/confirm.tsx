@@ -1,4 +1,4 @@
-/** Asks before something goes, and says why it may not. */
+/** Asks for confirmation of an action such as a deletion, and shows the error if it fails. */
 import { isPetstoreError, type PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";

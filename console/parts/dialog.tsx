@@ -1,4 +1,4 @@
-/** A window over the page. The browser keeps the focus in it, and gives it back. */
+/** A modal dialog. The browser keeps the focus in it, and restores it afterwards. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
@@ -17,12 +17,13 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   useLayoutEffect(() => {
     const element = dialog.current;
     element?.showModal();
-    // Not to the button that closes it, which is the first.
+    // By default the focus goes to the first element, which is the button that closes the dialog.
     element?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     return () => {
       isGone.current = true;
       element?.close();
-      // What opened it may be gone, as a row that was deleted: who uses the keyboard goes on from the top of the view.
+      // The element that opened it may be gone, such as the row of a deleted record. Then the focus goes to the top of the
+      // view.
       setTimeout(() => {
         if (document.activeElement === document.body) document.querySelector("h1")?.focus();
       });

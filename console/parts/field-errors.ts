@@ -1,10 +1,10 @@
 /** Which field of a form an error is about. */
 import type { PetstoreError, Reason } from "@petstore/client";
 
-/** By the name of the field. */
+/** Messages by the names of their fields. */
 export type FieldErrors = Readonly<Record<string, string>>;
 
-/** What the form itself can't make a request of. */
+/** Input that the form itself can't put into a request. */
 export class InvalidInput extends Error {
   readonly field: string;
   constructor(field: string, message: string) {
@@ -13,31 +13,31 @@ export class InvalidInput extends Error {
   }
 }
 
-/** What people typed as an integer of 64 bits. @throws InvalidInput */
+/** Reads typed text as an integer of 64 bits. @throws InvalidInput */
 export function integer(field: string, text: string): bigint {
   if (!/^-?\d{1,19}$/.test(text.trim())) throw new InvalidInput(field, "must be an integer");
   return BigInt(text.trim());
 }
 
-/** The same, of 32 bits. @throws InvalidInput */
+/** Reads typed text as an integer of 32 bits. @throws InvalidInput */
 export function integer32(field: string, text: string): number {
   const value = integer(field, text);
   if (BigInt.asIntN(32, value) !== value) throw new InvalidInput(field, "must be from -2147483648 to 2147483647");
   return Number(value);
 }
 
-/** A date and time as a browser's field gives it, in the time zone of the browser. @throws InvalidInput */
+/** Reads the value of a browser's date and time field, in the browser's time zone. @throws InvalidInput */
 export function dateTime(field: string, text: string): Date {
   const date = new Date(text);
-  // Others are no timestamps (google.protobuf.Timestamp), and a browser lets people type them.
+  // Other years are not allowed in a timestamp (google.protobuf.Timestamp), but browsers let people type them.
   const year = date.getUTCFullYear();
   if (!(year >= 1 && year <= 9999)) throw new InvalidInput(field, "must be a date in the years 1 to 9999");
   return date;
 }
 
 /**
- * The violations by field, such as "pet.category_id" for the field `categoryId`; and other reasons, where `fieldOf` says which
- * field they are about. Empty when it is about none of these fields.
+ * The messages of an error by field: its violations, such as "pet.category_id" for the field `categoryId`, or for other
+ * reasons the field that `fieldOf` names. Empty if the error is about none of these fields.
  */
 export function fieldErrors(
   error: PetstoreError | InvalidInput,

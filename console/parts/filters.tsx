@@ -1,4 +1,4 @@
-/** What a list is narrowed by. It stands in the address of the page. */
+/** The filters of a list. Their values are kept in the address of the page. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { route, setQuery } from "../route.ts";
@@ -11,7 +11,7 @@ export const Filters = ({ children }: { readonly children: ComponentChildren }) 
 interface ChoiceProps {
   readonly name: string;
   readonly label: string;
-  /** What stands for no filter. */
+  /** The label of "no filter". */
   readonly all: string;
   readonly options: readonly (readonly [value: string, label: string])[];
 }
@@ -32,7 +32,7 @@ export function Choice({ name, label, all, options }: ChoiceProps) {
   );
 }
 
-/** An identifier, once it is one. What is none stays as it was typed, until the address says another one. */
+/** Filters by an identifier. Text that is not one stays as it was typed, until the address changes. */
 export function IdFilter({ name, label }: { readonly name: string; readonly label: string }) {
   const applied = route.value.query.get(name) ?? "";
   const wrong = useSignal({ text: "", beside: "", why: "" });
@@ -62,7 +62,7 @@ export function IdFilter({ name, label }: { readonly name: string; readonly labe
           onChange={(event) => change(event.currentTarget.value)}
         />
       </label>
-      {/* In the label it would be part of the field's name. */}
+      {/* Inside the label it would become part of the field's name. */}
       {why && (
         <p class="wrong" id={id} role="alert">
           {why}

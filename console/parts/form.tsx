@@ -1,4 +1,4 @@
-/** A form in a dialog. What is wrong is said by the petstore, and shown at the field that it is about. */
+/** A form in a dialog. The petstore validates the input; each error is shown at the field that it is about. */
 import { isPetstoreError, type PetstoreError, type Reason } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -8,7 +8,7 @@ import { type FieldErrors, fieldErrors, InvalidInput } from "./field-errors.ts";
 import { tellLate, useGone } from "./late.ts";
 import { Problem } from "./problem.tsx";
 
-/** By the names of the fields, as they stand in the form. */
+/** Texts of the fields, by the fields' names. */
 export type Values = Readonly<Record<string, string>>;
 
 export interface FieldSpec {
@@ -19,7 +19,7 @@ export interface FieldSpec {
   readonly hint?: ComponentChildren;
 }
 
-/** The record as somebody else left it. */
+/** The record as somebody else has changed it. */
 export interface Theirs {
   readonly values: Values;
   readonly etag: string;
@@ -32,7 +32,7 @@ export interface RecordFormProps {
   readonly initial?: Values;
   /** Fields that reasons other than VALIDATION_FAILED are about. */
   readonly fieldOf?: Partial<Record<Reason, string>>;
-  /** Of the record as it was read: what is submitted is to change no other. */
+  /** The revision of the record that was read: the change applies only to this one. */
   readonly etag?: string;
   readonly submit: (values: Values, etag: string) => Promise<void>;
   /** Reads the record again after a conflict. */
@@ -68,7 +68,7 @@ export function RecordForm({
     conflict.value = undefined;
     errors.value = {};
     try {
-      // Half a date has the value "", as none has.
+      // An incomplete date has the value "", like an empty field.
       const half = [...(form.current?.querySelectorAll("input") ?? [])].find(({ validity }) => validity.badInput);
       if (half) throw new InvalidInput(half.name, "must be a whole date and time, or none");
       await submit(values.value, condition.value);

@@ -1,6 +1,9 @@
-/** Keys for creates whose outcome is unknown: the same form sent again is the same create, with other values it is another. */
+/**
+ * Idempotency keys for creates whose outcome is unknown. Sending the same form again is the same create; other values are a
+ * new one.
+ */
 
-/** Gives the key for what is sent: the same as before while that stays the same. */
+/** `keyFor` returns the same key for as long as the same is sent. */
 export function createKeys(random: () => string): { keyFor(sent: object): string } {
   let last: { readonly sent: string; readonly key: string } | undefined;
   return {
@@ -12,6 +15,6 @@ export function createKeys(random: () => string): { keyFor(sent: object): string
   };
 }
 
-/** 128 random bits. Not `randomUUID`, which a page has over https alone. */
+/** 128 random bits. Not `randomUUID`, which pages have over https only. */
 export const randomKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

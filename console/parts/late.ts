@@ -1,10 +1,10 @@
-/** Answers that come when the dialog is closed that they were for: another one may be open by then. */
+/** For answers that arrive after their dialog was closed: another one may be open by then. */
 import type { PetstoreError } from "@petstore/client";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { wordsOf } from "./problem.tsx";
 
-/** Whether the dialog is gone. */
+/** `current` becomes true when the component is removed. */
 export function useGone(): { readonly current: boolean } {
   const isGone = useRef(false);
   useLayoutEffect(
@@ -16,8 +16,8 @@ export function useGone(): { readonly current: boolean } {
   return isGone;
 }
 
-/** Tells of an error that no dialog shows any more. */
+/** Shows the error of a closed dialog as a notice. */
 export function tellLate(title: string, error: PetstoreError): void {
-  // What another caller had begun is none of this one's business.
+  // The caller has changed: the new one must not see errors of the previous one.
   if (error.reason !== "CANCELLED") notify(`${title}: ${wordsOf(error)}`);
 }

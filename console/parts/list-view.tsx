@@ -1,4 +1,4 @@
-/** A list as a table, whose rows show that they have come or changed. */
+/** A list as a table that highlights new and changed rows. */
 import type { PetstoreError } from "@petstore/client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
@@ -8,7 +8,7 @@ import { createPagedList, type Mark, type PagedList, type PagedListOptions } fro
 import { signOut } from "../session.ts";
 import { Problem, type ProblemProps } from "./problem.tsx";
 
-/** A list for as long as the view is shown, another one when `filter` changes. */
+/** A list that lives as long as the view is shown, or until `filter` changes. */
 export function usePagedList<K extends Kind>(filter: string, options: () => PagedListOptions<K>): PagedList<Kinds[K]> {
   const list = useMemo(() => createPagedList(options()), [filter]);
   useEffect(() => () => list.close(), [list]);
@@ -18,7 +18,7 @@ export function usePagedList<K extends Kind>(filter: string, options: () => Page
 export interface Column<T> {
   readonly label: string;
   readonly cell: (record: T) => ComponentChildren;
-  /** Names the row. */
+  /** Whether the cell is the header of its row. */
   readonly isHead?: boolean;
   readonly isNumber?: boolean;
 }
@@ -108,9 +108,9 @@ export function ListView<T>({ title, intro, list, idOf, columns, actions, filter
 }
 
 function wayOut({ reason }: PetstoreError, retry: () => void): ProblemProps["act"] {
-  // The same credential may never read it.
+  // Trying again with the same credential would not help.
   if (reason === "PERMISSION_DENIED") return { label: "Sign in with another credential", onClick: signOut };
-  // Who is not known is asked again.
+  // Trying again without a valid credential opens the sign-in dialog.
   return { label: reason === "UNAUTHENTICATED" ? "Sign in" : "Try again", onClick: retry };
 }
 
@@ -123,7 +123,7 @@ interface RowProps<T> {
 }
 
 function Row<T>({ id, record, columns, actions, mark }: RowProps<T>) {
-  // Another name each time, so that the animation begins again.
+  // The name changes each time, so that the animation starts again.
   const flash = mark && `${mark.what}-${mark.times % 2}`;
   return (
     <tr data-id={`${id}`} data-flash={flash}>

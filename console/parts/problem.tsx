@@ -1,7 +1,7 @@
 /** An error in the petstore's own words: its reason, and what to do. */
 import type { PetstoreError, Reason } from "@petstore/client";
 
-/** Where the petstore itself says nothing, for no answer came. */
+/** Texts for reasons that come from the client, because no answer came. */
 const ownWords: Partial<Record<Reason, string>> = {
   UNREACHABLE:
     "No answer came. Is the petstore running? What was sent may have been done: look before you send it again.",
@@ -11,7 +11,7 @@ export const wordsOf = ({ reason, message }: PetstoreError): string => ownWords[
 
 export interface ProblemProps {
   readonly error: PetstoreError;
-  /** What may help. */
+  /** An action that may help. */
   readonly act?: { readonly label: string; readonly onClick: () => void };
 }
 

@@ -10,7 +10,7 @@ const words: Readonly<Record<PetStatus, string>> = {
 export const statusWord = (status: PetStatus | undefined): string =>
   words[status ?? PetStatus.UNSPECIFIED] ?? "unknown";
 
-/** By the word that stands in an address. */
+/** The status for a word in the page's address. */
 export const statusOf = (word: string | null): PetStatus | undefined =>
   [PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD].find((status) => words[status] === word);
 

@@ -1,4 +1,7 @@
-/** News of records, for whoever shows some: from the answers to this page's own writes, and from others by watching. */
+/**
+ * Passes changes of records to the parts of the page that show them. The changes come from the answers to the page's own
+ * writes, and from watching those of others.
+ */
 import type { Category, InventoryItem, Order, Pet } from "@petstore/client";
 import { signal } from "@preact/signals";
 import type { Change } from "./listing.ts";
@@ -12,17 +15,17 @@ export interface Kinds {
 
 export type Kind = keyof Kinds;
 
-/** A change, and how it came to be known. */
+/** A change and where it comes from. */
 export interface News<K extends Kind = Kind> extends Change<Kinds[K]> {
   readonly kind: K;
-  /** Whether this page did it. */
+  /** Whether this page made it. */
   readonly isOwn: boolean;
 }
 
 type Listener = (news: News) => void;
 const listeners = new Set<Listener>();
 
-/** Hears of changes until it is called off. */
+/** Calls `listener` with each change. Returns a function that stops this. */
 export function listen(listener: Listener): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
@@ -32,10 +35,10 @@ export function tell<K extends Kind>(news: News<K>): void {
   for (const listener of listeners) listener(news as unknown as News);
 }
 
-/** Counts up when changes may have been missed, so that whatever is shown has to be read again. */
+/** Incremented when changes may have been missed, so that what is shown has to be read again. */
 export const missed = signal(0);
 
-/** Calls back when changes may have been missed, until it is called off. */
+/** Calls `reread` when changes may have been missed. Returns a function that stops this. */
 export function whenMissed(reread: () => void): () => void {
   const seen = missed.peek();
   return missed.subscribe((count) => {

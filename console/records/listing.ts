@@ -1,14 +1,17 @@
-/** A part of a list as it is shown, and what becomes of it when a record changes. Pure. */
+/** The part of a list that is shown, and how it changes with a record. Pure. */
 
 /** The records of a list up to some place in its order. */
 export interface Listing<T> {
   readonly items: readonly T[];
-  /** The last one that was read, whether or not it is still there: what follows it comes with the next page, if anything. */
+  /**
+   * The last record that was read, even if it has gone since: what follows it comes with the next page. Undefined at the
+   * list's end.
+   */
   readonly end: bigint | undefined;
 }
 
 export interface Change<T> {
-  /** As it is now, or was at last. */
+  /** The current state, or the last one of a deleted record. */
   readonly record: T;
   readonly isDeleted: boolean;
 }
@@ -23,8 +26,9 @@ export interface ListRules<T> {
 }
 
 /**
- * The listing after a change: the record takes the place that the server would give it, unless this place lies behind what was
- * read. One that is not newer than what is shown changes nothing: the answer to a write may overtake the news of it.
+ * The listing after a change. The record goes where the server would put it; a new one beyond the part that was read is left
+ * out. A record that is not newer than the shown one changes nothing: the answer to a write may overtake the event of an
+ * earlier one.
  */
 export function applyChange<T>(listing: Listing<T>, { record, isDeleted }: Change<T>, rules: ListRules<T>): Listing<T> {
   const { idOf, etagOf, matches, isAscending } = rules;
@@ -42,5 +46,5 @@ export function applyChange<T>(listing: Listing<T>, { record, isDeleted }: Chang
   return { items: items.toSpliced(place < 0 ? items.length : place, 0, record), end };
 }
 
-/** The number in an entity tag of the petstore's. NaN for any other, which is neither older nor newer. */
+/** The revision in an entity tag of the petstore. NaN for any other tag, which is neither older nor newer. */
 const revision = (etag: string): number => Number(/^"(\d+)"$/.exec(etag)?.[1] ?? Number.NaN);

@@ -1,18 +1,20 @@
-/** What pets and categories are called, for pages that show their identifiers. Asked for together, and kept up to date. */
+/**
+ * The names of pets and categories, for pages that show their identifiers. They are requested in batches and kept up to date.
+ */
 import { petstore } from "../petstore.ts";
 import { ofCaller, sessions } from "../session.ts";
 import { listen, whenMissed } from "./changes.ts";
 
 type Named = "pet" | "category";
 
-/** As many as one call may ask for. */
+/** The most that one call may ask for. */
 const MAX_IDS = 100;
 
 const names = {
   pet: ofCaller<ReadonlyMap<bigint, string>>(new Map()),
   category: ofCaller<ReadonlyMap<bigint, string>>(new Map()),
 };
-/** Identifiers that were asked for, whether or not there was an answer. */
+/** Identifiers that were requested, whether or not an answer came. */
 const asked = { pet: new Set<bigint>(), category: new Set<bigint>() };
 const wanted = { pet: new Set<bigint>(), category: new Set<bigint>() };
 
@@ -21,7 +23,7 @@ const readers = {
   category: async (categoryId: bigint[]) => (await petstore.categories.batchGetCategories({ categoryId })).categories,
 };
 
-/** The name, or undefined until it is known: then whatever shows it is drawn again. */
+/** The name, or undefined until it is known; then the component that called this is drawn again. */
 export function nameOf(kind: Named, id: bigint): string | undefined {
   const name = names[kind].value.get(id);
   if (name === undefined && !asked[kind].has(id)) {
@@ -37,9 +39,9 @@ async function read(kind: Named): Promise<void> {
   wanted[kind].clear();
   for (let from = 0; from < ids.length; from += MAX_IDS) {
     const some = ids.slice(from, from + MAX_IDS);
-    // Without an answer there is the identifier, which is shown anyway.
+    // Without an answer the page shows the identifier, as it does anyway.
     const found = await readers[kind](some).catch(() => []);
-    // What was told meanwhile is newer.
+    // Names that events brought meanwhile are newer.
     names[kind].value = new Map([...found.map(({ id, name }) => [id, name] as const), ...names[kind].value]);
   }
 }
@@ -47,7 +49,7 @@ async function read(kind: Named): Promise<void> {
 listen(({ kind, record }) => {
   if (kind !== "pet" && kind !== "category") return;
   const { id, name } = record as { readonly id: bigint; readonly name: string };
-  // Of those that are not shown nothing is kept: there may be very many.
+  // Names that are not shown are not kept: there may be very many.
   if (!asked[kind].has(id) || names[kind].value.get(id) === name) return;
   names[kind].value = new Map(names[kind].value).set(id, name);
 });

@@ -17,7 +17,7 @@ export interface PagedListOptions<K extends Kind> extends ListRules<Kinds[K]> {
   readonly read: (pageToken: string, signal: AbortSignal) => Promise<Page<Kinds[K]>>;
 }
 
-/** What is to be seen of a record beside itself: that it has just come or changed, and for which time. */
+/** Shows that a record has just come or changed, and how many times it has. */
 export interface Mark {
   readonly what: "new" | "changed";
   readonly times: number;
@@ -28,14 +28,14 @@ export interface PagedList<T> {
   readonly marks: ReadonlySignal<ReadonlyMap<bigint, Mark>>;
   readonly isLoading: ReadonlySignal<boolean>;
   readonly error: ReadonlySignal<PetstoreError | undefined>;
-  /** Reads it again, as far as one page. */
+  /** Reads the first page again and drops the others. */
   refresh(): Promise<void>;
   /** Reads the next page. */
   more(): Promise<void>;
   close(): void;
 }
 
-/** Records that may come to a list by being told of, before it is read again as far as one page. */
+/** How many records events may add to a list before it is reduced to its first page again. */
 export const MAX_NEWCOMERS = 300;
 
 export function createPagedList<K extends Kind>(options: PagedListOptions<K>): PagedList<Kinds[K]> {
@@ -47,9 +47,9 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
   const error = signal<PetstoreError | undefined>(undefined);
   let nextPageToken = "";
   let reading = new AbortController();
-  /** What was told since the page was asked for: nobody knows whether the page has it. */
+  /** Changes since the page was requested: it is unknown whether the page includes them. */
   let meanwhile: News<K>[] = [];
-  /** Records when it was read last. */
+  /** Number of records after the last read. */
   let size = 0;
 
   async function load(pageToken: string, before: readonly T[]): Promise<void> {
@@ -98,7 +98,7 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
       marks.value = all;
     });
     if (after.items.length <= size + MAX_NEWCOMERS || isLoading.peek()) return;
-    size = after.items.length; // should it fail, it is tried again after as many more
+    size = after.items.length; // if the refresh fails, it is tried again after as many more
     void refresh();
   };
 
@@ -106,7 +106,7 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
   const ends = [
     listen(hear),
     whenMissed(() => void refresh()),
-    // What could not be read while the petstore was away.
+    // Reads again what failed while the petstore was unavailable.
     liveState.subscribe((state) => {
       if (state === "live" && error.peek()) void refresh();
     }),

@@ -1,4 +1,4 @@
-/** One call in the forms in which others would make it. */
+/** Shows one call as it is made with other tools. */
 import { type DescField, type DescMethod, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
 import { isReflectList, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { httpRequest, operationOf, requestText } from "./http.ts";
@@ -7,14 +7,14 @@ import { textOf } from "./json.ts";
 export interface Place {
   /** Where the gateway is, without a slash at the end. */
   readonly baseUrl: string;
-  /** Callers are asked who they are: what is shown in its place is a variable of the shell. */
+  /** Whether calls need a credential, for which the text has a shell variable. */
   readonly isAsking: boolean;
 }
 
 export interface Form {
   readonly name: string;
   readonly text: string;
-  /** What has to be known to use it. */
+  /** What to know before using it. */
   readonly hint?: string;
 }
 
@@ -24,7 +24,7 @@ export function formsOf(method: DescMethod, request: Message, place: Place): rea
 
 const CREDENTIAL = '-H "Authorization: Bearer $CREDENTIAL"';
 
-/** What `GET /events` tells, as it happens. */
+/** A curl command that prints the events of `GET /events` as they happen. */
 export const eventsCurl = (url: string, isAsking: boolean): string =>
   ["curl -N", quoted(url), ...(isAsking ? [CREDENTIAL] : [])].join(" ");
 
@@ -38,7 +38,7 @@ function httpForms(method: DescMethod, request: Message, { baseUrl, isAsking }: 
     ...http.headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     ...(isAsking ? [CREDENTIAL] : []),
   ];
-  // It posts of itself what it is given.
+  // curl sends POST by default if it has a body.
   const verb = http.verb === "GET" || (http.verb === "POST" && http.body !== undefined) ? [] : [`-X ${http.verb}`];
   const body = http.body === undefined ? [] : [`--json ${quoted(textOf(http.body))}`];
   return [
@@ -51,7 +51,7 @@ function httpForms(method: DescMethod, request: Message, { baseUrl, isAsking }: 
   ];
 }
 
-/** What each service adds to the gateway's port. */
+/** The difference of each service's port from the gateway's. */
 const PORTS: Readonly<Record<string, number>> = { pet: 1, category: 2, order: 3, inventory: 4 };
 
 function rpcForms(method: DescMethod, request: Message, { baseUrl, isAsking }: Place): Form[] {
@@ -89,7 +89,7 @@ function rpcForms(method: DescMethod, request: Message, { baseUrl, isAsking }: P
   ];
 }
 
-/** As the client package takes it. */
+/** The call with the client package. */
 function typescript(method: DescMethod, request: Message): string {
   const service = method.parent.name.replace(/Service$/, "");
   const name = { Pet: "pets", Category: "categories", Order: "orders", Inventory: "inventory" }[service] ?? service;
@@ -97,7 +97,7 @@ function typescript(method: DescMethod, request: Message): string {
   return `const answer = await petstore.${name}.${method.localName}(${init});`;
 }
 
-/** A message as an initializer; what is not set is left out. */
+/** A message as an object literal; unset fields are left out. */
 function literal(message: ReflectMessage): string {
   const members = message.fields
     .filter((field) => message.isSet(field))
@@ -111,7 +111,7 @@ function literal(message: ReflectMessage): string {
   return members.length > 0 ? `{ ${members.join(", ")} }` : "{}";
 }
 
-/** Integers of 64 bits are bigint there, and enums have names of their own. */
+/** In TypeScript 64-bit integers are bigint, and enum values have names. */
 function literalOf({ enum: desc }: DescField, value: unknown): string {
   if (isReflectMessage(value)) return literal(value);
   if (typeof value === "bigint") return `${value}n`;
@@ -121,5 +121,5 @@ function literalOf({ enum: desc }: DescField, value: unknown): string {
 
 const spaced = (value: JsonValue): string => textOf(value as never);
 
-/** For a shell. */
+/** Quoted for a shell, if needed. */
 const quoted = (text: string): string => (/^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

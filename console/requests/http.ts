@@ -1,4 +1,4 @@
-/** A call as the HTTP API has it: which operation does the same, what is sent, and what comes back. */
+/** A call in terms of the HTTP API: the operation that does the same, its request and its answer. */
 import type { DescField, DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import { type HttpOperation, operations, statuses } from "../gen/http.ts";
 import { type Exact, httpJson, shownValue, textOf } from "./json.ts";
@@ -20,7 +20,7 @@ export interface HttpAnswer {
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (message: Message | undefined): Fields => (message ?? {}) as unknown as Fields;
 
-/** Undefined where the HTTP API has nothing for it, as for batches. */
+/** Undefined if the HTTP API has no such operation, as for batches. */
 export function operationOf(method: DescMethod, request: Message): HttpOperation | undefined {
   const all = operations.filter(({ rpc }) => rpc === `${method.parent.typeName}/${method.name}`);
   const { updateMask } = fieldsOf(request);
@@ -50,7 +50,7 @@ export function httpRequest(operation: HttpOperation, { input }: DescMethod, req
   };
 }
 
-/** What a mask names and the record lacks is removed: `null` in a merge patch (RFC 7396). */
+/** Fields that the mask names and the record lacks are `null`, which removes them in a merge patch (RFC 7396). */
 function bodyOf(desc: DescMessage, record: Message | undefined, { updateMask }: Fields): Exact {
   const members = record ? (httpJson(desc, record) as Readonly<Record<string, Exact>>) : {};
   const paths = (updateMask as { readonly paths: readonly string[] } | undefined)?.paths;
@@ -89,7 +89,7 @@ export function requestText({ verb, target, headers, body }: HttpRequest, host: 
   return `${lines.join("\n")}\nContent-Type: application/json\n\n${textOf(body, "")}`;
 }
 
-/** Those that the contract has. */
+/** For the statuses that the contract has. */
 const phrases: Readonly<Record<number, string>> = {
   200: "OK",
   201: "Created",

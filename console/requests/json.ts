@@ -1,8 +1,8 @@
-/** Messages as the HTTP API shows them: integers of 64 bits as such, enums in lower case, no entity tags. */
+/** Messages as the HTTP API shows them: exact integers of 64 bits, enums in lower case, no entity tags. */
 import { type DescEnum, type DescField, type DescMessage, type Message, ScalarType, toJson } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 
-/** Like JSON, but exact. */
+/** A JSON value with exact integers. */
 export type Exact = null | boolean | number | bigint | string | readonly Exact[] | { readonly [member: string]: Exact };
 
 /** The members of a message that are set, without those that `leftOut` names. */

@@ -1,4 +1,4 @@
-/** The calls that this page made, newest first, to be looked at. */
+/** A log of the page's calls, newest first. */
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { ofCaller } from "../session.ts";
@@ -11,7 +11,7 @@ export interface Call {
   readonly method: DescMethod;
   readonly request: Message;
   readonly startedAt: Date;
-  /** What became of it; undefined while it is under way. */
+  /** The outcome; undefined while the call is under way. */
   readonly end?: { readonly ms: number; readonly header: Headers } & (
     | { readonly answer: Message }
     | { readonly error: ConnectError }
@@ -22,7 +22,7 @@ export const calls = ofCaller<readonly Call[]>([]);
 let made = 0;
 
 export const recorded: Interceptor = (next) => async (request) => {
-  // A stream is no question with an answer: what it brings is seen among the events.
+  // Streams are not logged: what they bring is shown among the events.
   if (request.stream) return next(request);
   const started = performance.now();
   const call = { number: ++made, method: request.method, request: request.message, startedAt: new Date() };
@@ -37,7 +37,7 @@ export const recorded: Interceptor = (next) => async (request) => {
     return response;
   } catch (thrown) {
     const error = ConnectError.from(thrown);
-    // Given up by the page, which asks anew or was left: nobody learns anything from it.
+    // The page cancelled the call, to make a new one or because it was left: nothing can be learned from it.
     if (error.code === Code.Canceled && request.signal.aborted)
       calls.value = calls.value.filter(({ number }) => number !== call.number);
     else finish({ error, header: error.metadata });

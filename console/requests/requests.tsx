@@ -1,4 +1,4 @@
-/** What this page has asked, and how others would ask the same: for people who learn the API. */
+/** The page's calls, and how to make the same ones with other tools: for people who learn the API. */
 import { isMessage, toJson } from "@bufbuild/protobuf";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";

@@ -134,7 +134,7 @@ function DeleteCategory({ category, onClose }: CategoryProps) {
   async function run(): Promise<void> {
     const request = { categoryId: category.id, etag: category.etag };
     await petstore.categories.deleteCategory(request).catch((thrown: unknown) => {
-      // Somebody else did it: it is gone as was wanted.
+      // Somebody else has deleted it: nothing is left to do.
       if (!isPetstoreError(thrown) || thrown.reason !== "CATEGORY_NOT_FOUND") throw thrown;
     });
     written("category", category, true);

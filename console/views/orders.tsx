@@ -144,7 +144,7 @@ function CompleteOrder({ order: before, onClose }: OrderProps) {
 function CancelOrder({ order, onClose }: OrderProps) {
   async function run(): Promise<void> {
     await petstore.orders.deleteOrder({ orderId: idOf(order), etag: order.etag }).catch((thrown: unknown) => {
-      // Somebody else did it: it is gone as was wanted.
+      // Somebody else has cancelled it: nothing is left to do.
       if (!isPetstoreError(thrown) || thrown.reason !== "ORDER_NOT_FOUND") throw thrown;
     });
     written("order", order, true);

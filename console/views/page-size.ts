@@ -1,2 +1,2 @@
-/** Records that are read at a time. */
+/** Records on a page. */
 export const PAGE_SIZE = 25;

@@ -19,7 +19,7 @@ import { PAGE_SIZE } from "./page-size.ts";
 
 type Open = { readonly what: "create" } | { readonly what: "edit" | "delete" | "order"; readonly pet: Pet };
 
-/** What the address asks for. */
+/** The filters in the page's address. */
 function filterOf(query: URLSearchParams) {
   const status = statusOf(query.get("status"));
   const categoryId = idIn(query, "category");
@@ -130,10 +130,10 @@ export function Pets() {
   );
 }
 
-/** Most categories that are offered by name. */
+/** The most categories that are offered by name. */
 const OFFERED = 100;
 
-/** The categories to choose from, or a number where there are too many. */
+/** The form's fields. The category is chosen by name, or entered as a number if there are too many, none, or no answer. */
 function useFields(withStatus: string): readonly FieldSpec[] {
   const offered = useSignal<FieldSpec["options"]>([["", "Choose one"]]);
   useEffect(() => {
@@ -208,7 +208,7 @@ function EditPet({ pet, onClose }: PetProps) {
 function DeletePet({ pet, onClose }: PetProps) {
   async function run(): Promise<void> {
     await petstore.pets.deletePet({ petId: pet.id, etag: pet.etag }).catch((thrown: unknown) => {
-      // Somebody else did it: it is gone as was wanted.
+      // Somebody else has deleted it: nothing is left to do.
       if (!isPetstoreError(thrown) || thrown.reason !== "PET_NOT_FOUND") throw thrown;
     });
     written("pet", pet, true);
