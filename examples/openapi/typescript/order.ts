@@ -6,7 +6,7 @@ import type { paths } from "./petstore.ts";
 
 const petstore = createClient<paths>({ baseUrl: process.env.PETSTORE_URL ?? "http://127.0.0.1:8080" });
 
-/** What was answered, or the petstore's error. */
+/** The data of a response. Throws if the petstore answered with an error. */
 function answered<T>({ data, error }: { data?: T; error?: { code: string; message: string } }): T {
   if (data === undefined) throw new Error(`${error?.code}: ${error?.message}`);
   return data;
