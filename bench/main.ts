@@ -1,4 +1,4 @@
-/** `npm run bench`: chooses what is measured. */
+/** `npm run bench`: selects the measurement. */
 import { command } from "./options.ts";
 
 await command(async () => {

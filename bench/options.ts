@@ -1,4 +1,4 @@
-/** Options of the command line: what they may be, and what is said when they are something else. */
+/** Checks options of the command line, and explains wrong ones. */
 
 export const listed = (text: string): string[] => text.split(",").map((part) => part.trim());
 
@@ -14,7 +14,10 @@ export function known<T extends string>(what: string, names: readonly string[], 
   return names as readonly T[];
 }
 
-/** Ends the process with a line for people when the work fails, and by `exit` when it is interrupted: that ends its children. */
+/**
+ * Runs a command. If it fails, the process ends with a line for people. On SIGINT and SIGTERM it ends by `exit`, which ends
+ * its children, too.
+ */
 export async function command(work: () => Promise<void>): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
   try {

@@ -1,41 +1,41 @@
 /**
- * What is compared: a program that serves the petstore's HTTP interface, as a team would have written it. A peer is one
- * folder, `bench/peers/<name>/`, whose `peer.ts` exports `peer`; the runner knows nothing else of it.
+ * A peer: a program that serves the petstore's HTTP interface as a team would have written it. A peer is one folder,
+ * `bench/peers/<name>/`, whose `peer.ts` exports `peer`; the runner knows nothing else of it.
  *
- * What every peer but the floor serves, with the bodies of the petstore's own gateway (`sameness.ts` compares them before anything is
- * measured):
+ * Every peer but the floor serves the following, with the same bodies as the petstore's own gateway (`sameness.ts` compares
+ * them before anything is measured):
  *
  * - `GET /pets/{id}`: 200 and `{"id": 7, "name": "...", "categoryId": 3, "status": "available"}`, or 404.
- * - `GET /pets?limit=20`, newest (highest id) first, and the filters `categoryId=3`, `status=available`, both, or none; with
- *   a page that is full, where the next one is: `Link: <...>; rel="next"`.
+ * - `GET /pets?limit=20`, newest (highest id) first, and the filters `categoryId=3`, `status=available`, both, or none; a
+ *   full page has the address of the next one: `Link: <...>; rel="next"`.
  * - `POST /store/orders` with `{"petId": 7, "quantity": 1}`: 201 and `{"id": 1, "petId": 7, "quantity": 1, "complete": false}`;
- *   404 when there is no such pet, 409 when its status is not available or its stock too small. The order and the units that
- *   it takes from the stock are stored both or neither, and no stock falls below 0.
+ *   404 when there is no such pet, 409 when its status is not available or its stock is too small. Storing the order and
+ *   taking its units from the stock happen together or not at all, and no stock falls below 0.
  *
- * What it promises: writes are acknowledged by a majority and in the journal, reads are of the majority
- * (`writeConcern {w: "majority", j: true}`, `readConcern "majority"`, from the primary), ids of orders are numbers that are
- * never given out twice. An error is `{code, message, status}`. For each request one line of JSON goes to standard output:
+ * Every peer guarantees: writes are acknowledged by a majority and in the journal, reads are of the majority
+ * (`writeConcern {w: "majority", j: true}`, `readConcern "majority"`, from the primary), and ids of orders are numbers that
+ * are never used twice. An error is `{code, message, status}`. For each request one line of JSON goes to standard output:
  * method, path, status, milliseconds.
  */
 
-/** Where a peer finds its data, and where it listens. */
+/** Where a peer has its data, and where it listens. */
 export interface Place {
-  /** Of a replica set. */
+  /** The address of a replica set. */
   readonly mongoUrl: string;
   /** Filled by the runner before the start (`seed/plain.ts`): `PlainData` says with what. */
   readonly database: string;
-  /** Of 127.0.0.1, where the HTTP interface is to be. The nine ports after it are free as well. */
+  /** The port of 127.0.0.1 for the HTTP interface. The nine ports after it are free as well. */
   readonly port: number;
-  /** For data that is in no MongoDB. */
+  /** A directory for data that is not in MongoDB. */
   readonly dataDir: string;
 }
 
 export interface RunningPeer {
   /** Without a slash at the end. */
   readonly url: string;
-  /** Of all processes that serve requests: their processor time and memory are what is measured. */
+  /** The ids of all processes that serve requests: their processor time and memory are measured. */
   readonly pids: readonly number[];
-  /** Ends all processes that were started; resolves when they have ended. */
+  /** Ends all processes of the peer; resolves when they have ended. */
   stop(): Promise<void>;
 }
 
@@ -44,29 +44,29 @@ export interface Peer {
   readonly name: string;
   /** For tables and charts, such as "Fastify + mongodb, one process". */
   readonly title: string;
-  /** What it is filled with: plain collections, or documents of the petstore in MongoDB or in its embedded store. */
+  /** The data that it is filled with: plain collections, or the petstore's documents in MongoDB or in its embedded store. */
   readonly data: "plain" | "petstore" | "embedded" | "none";
   /** Why it can't run here, such as that a tool is missing; then it is left out, and the output says so. */
   unavailable?(): string | undefined;
   /** Installs or builds what it needs, once: into `node_modules/.cache/bench/<name>`. */
   prepare?(progress: (text: string) => void): Promise<void>;
-  /** Starts all its processes; need not wait until they answer. `programs.ts` has what starts and ends one. */
+  /** Starts all its processes, without waiting until they answer. `programs.ts` has functions to start and end one. */
   start(place: Place): Promise<RunningPeer>;
 }
 
 /**
- * The database of a plain peer before it starts. Integers are stored as BSON's int32, doubles as nothing. A peer may write
- * further fields and collections, and must leave these in step: the runner counts orders and stock in the end.
+ * The database of a plain peer before it starts. Integers are stored as BSON's int32, nothing is stored as a double. A peer
+ * may write further fields and collections. It must keep orders and stock consistent: the runner counts both in the end.
  *
- * Indexes are there: `pets` on `{categoryId, _id}`, `{status, _id}` and `{categoryId, status, _id}`; `orders` on
- * `{petId, _id}`.
+ * These indexes exist: `pets` on `{categoryId, _id}`, `{status, _id}` and `{categoryId, status, _id}`; `orders` on `{petId,
+ * _id}`.
  */
 export interface PlainData {
   pets: { _id: number; name: string; categoryId: number; status: "available" | "pending" | "sold" };
-  /** `_id` is the pet. */
+  /** `_id` is the pet's id. */
   inventory: { _id: number; quantity: number; status: "available" | "pending" | "sold" };
   /** Empty at first. */
   orders: { _id: number; petId: number; quantity: number; complete: boolean };
-  /** `{_id: "orders", last: 0}`: the last number that was given out. Taking several at a time is fine. */
+  /** `{_id: "orders", last: 0}`: the last id that was used. A peer may take several at a time. */
   counters: { _id: string; last: number };
 }

@@ -1,19 +1,21 @@
-/** Starts and ends the programs of a peer. Their logs go nowhere; what they complain of is shown when one dies. */
+/**
+ * Starts and ends the programs of a peer. Standard output is discarded; standard error is shown if a program ends by itself.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** A program that has not ended by then is killed. */
+/** A program that has not ended by then is killed. In milliseconds. */
 const STOP_MS = 20_000;
 
 export interface Program {
   readonly pid: number;
-  /** SIGTERM, and after a while SIGKILL. */
+  /** Sends SIGTERM, and after STOP_MS SIGKILL. */
   stop(): Promise<void>;
 }
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Programs get this environment, PATH and HOME, and nothing else of the runner's. */
+/** Starts a program with this environment, PATH and HOME, and nothing else of the runner's environment. */
 export async function startProgram(command: string, args: readonly string[], env: Environment): Promise<Program> {
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(command, args, { env: { PATH, HOME, ...env }, stdio: ["ignore", "ignore", "pipe"] });
@@ -41,7 +43,7 @@ export async function startProgram(command: string, args: readonly string[], env
   };
 }
 
-/** A Node program, by the Node that runs this. */
+/** Starts a script with the runner's own Node. */
 export const startNode = (script: string, env: Environment) => startProgram(process.execPath, [script], env);
 
 /** Several programs as one running peer. */

@@ -1,8 +1,8 @@
-/** Says how far a run is: bars on a terminal, and elsewhere a line now and then. All on standard error. */
+/** Shows the progress of a run on standard error: bars on a terminal, else a line now and then. */
 import progressBars from "cli-progress";
 
 export interface Bar extends Disposable {
-  /** So many steps are done; `what` is being done now. */
+  /** Adds completed steps; `what` is done next. */
   step(done: number, what?: string): void;
 }
 
@@ -11,7 +11,7 @@ export interface Progress {
   bar(title: string, total: number): Bar;
 }
 
-/** In place of what was shown before, on a terminal; nothing for an empty text. */
+/** Replaces the status line of a terminal; an empty text clears it. */
 export function showStatus(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
@@ -29,7 +29,7 @@ export function createProgress(): Progress {
         noTTYOutput: true,
         notTTYSchedule: 30_000,
         etaBuffer: 50,
-        // Before a step was done the library formats a word as if it were a number.
+        // Before the first step the library passes a word and formats it like a number.
         formatTime: (left, ...more) =>
           Number.isFinite(left) ? progressBars.Format.TimeFormat(left, ...more) : "unknown time",
       });

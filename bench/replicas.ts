@@ -1,7 +1,7 @@
 /**
- * What more processes cost and bring: processor time of a read by kind of process, with one of each and with two gateways
- * and two of pet, for as many clients of each gateway and for as many in all. All run beside one another and take turns, so
- * that what else the machine does hits them alike.
+ * Measures the costs and benefits of replicas: processor time of a read by kind of process, with one of each, and with two
+ * gateways and two of pet, for the same number of clients per gateway and for the same number in all. All run side by side and
+ * take turns, so that other load on the machine affects them equally.
  *
  * `npm run bench -- replicas [seconds of a turn]`. It needs Linux, whose /proc it reads.
  */
@@ -16,10 +16,10 @@ import { createProgress } from "./progress.ts";
 
 const SECONDS = wholeNumber("The seconds of a turn", process.argv[3] ?? "4");
 const ROUNDS = 6;
-/** Until their code is compiled, with as many clients as are measured at most. */
+/** Turns until the code is compiled, with the highest number of clients. */
 const WARM_UP_TURNS = 4;
 const PETS = 10_000;
-/** One asks for a pet and waits for the answer before it asks for the next. */
+/** Number of concurrent clients; each waits for its answer before the next request. */
 const CLIENTS = 50;
 
 const get = workloads.find(({ name }) => name === "get") as Workload;
@@ -39,7 +39,7 @@ async function running(name: string, processes: number, replicas: string): Promi
   return started;
 }
 
-/** Reads of a second, and the processor time of one in microseconds, by process. */
+/** Reads per second, and the processor time of one in microseconds, by process. */
 async function turn({ url, pids }: Started, connections: number, seed: number) {
   const requests = requestsOf(get, PETS, seed);
   const all = [...pids, mongod];
@@ -91,7 +91,7 @@ const found = new Map(subjects.map(([name]) => [name, [] as Turn[]]));
 }
 
 const first = found.get(subjects[0]?.[0] ?? "") ?? [];
-/** Median, and how far the rounds lie apart. */
+/** The median and the range of the rounds. */
 function shown(values: readonly number[], digits = 0): string {
   const { median, min, max } = spread(values);
   return `${median.toFixed(digits)} (${min.toFixed(digits)} to ${max.toFixed(digits)})`;

@@ -13,7 +13,7 @@ import { openSurroundings, type Surroundings } from "./surroundings.ts";
 export interface Comparison extends Settings {
   readonly peers: readonly string[];
   readonly workloads: readonly string[];
-  /** Instead of those of each workload. */
+  /** Overrides the numbers of connections of every workload. */
   readonly connections: readonly number[] | undefined;
 }
 
@@ -46,7 +46,7 @@ export async function compare(options: Comparison, progress: Progress): Promise<
   };
 }
 
-/** Throws when a peer answers otherwise than the first one. */
+/** Throws when the answers of a peer differ from those of the first one. */
 async function compareAnswers(
   peers: readonly Peer[],
   startPeer: (peer: Peer) => Promise<Started>,
@@ -70,7 +70,7 @@ async function compareAnswers(
   progress.say(`all answer the same to ${first?.asked.length ?? 0} requests`);
 }
 
-/** Throws when a plain peer has other units in stock than its orders left there. */
+/** Throws when the stock of a plain peer does not match its orders. */
 async function compareStock(peers: readonly Peer[], { place }: Surroundings, pets: number) {
   for (const { name } of peers.filter(({ data }) => data === "plain")) {
     const { mongoUrl, database } = await place(name);

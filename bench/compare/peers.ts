@@ -1,11 +1,11 @@
-/** Finds the peers, chooses among them, and prepares them. */
+/** Finds, chooses and prepares the peers. */
 import { globSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Peer } from "../peer.ts";
 
 const FOLDER = join(import.meta.dirname, "../peers");
 
-/** In the order of tables: what is compared with first, then ours, then what explains the difference. */
+/** The order in tables: first the peers to compare with, then ours, then those that explain the difference. */
 const ORDER = [
   "monolith",
   "nest",
@@ -23,7 +23,7 @@ export function peerNames(): string[] {
   return names.sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
 }
 
-/** Those that can run, ready to be started; and why others can't. */
+/** Prepares the peers. Returns those that can run, and for the others the reasons why they can't. */
 export async function preparePeers(names: readonly string[], progress: (text: string) => void) {
   const ready: Peer[] = [];
   const leftOut: string[] = [];
@@ -36,7 +36,7 @@ export async function preparePeers(names: readonly string[], progress: (text: st
   return { ready, leftOut };
 }
 
-/** Says why it can't be prepared, if so: without a network, one that has to be built first. */
+/** Returns the reason if it fails, such as a peer that has to be built and a missing network. */
 async function prepare(peer: Peer, progress: (text: string) => void): Promise<string | undefined> {
   try {
     await peer.prepare?.(progress);

@@ -1,4 +1,4 @@
-/** What a comparison writes down: `results/latest.json`. Tables and charts are made from it alone. */
+/** The results of a comparison: `results/latest.json`. Tables and charts are made from this file alone. */
 import type { Answered } from "../load/generator.ts";
 import type { Cost } from "../measure/window.ts";
 
@@ -16,7 +16,7 @@ export interface Results {
   };
   readonly settings: Settings;
   readonly peers: readonly { readonly name: string; readonly title: string }[];
-  /** Why others are missing. */
+  /** The peers that are missing, with the reasons. */
   readonly leftOut: readonly string[];
   readonly starts: readonly Start[];
   readonly samples: readonly Sample[];
@@ -25,7 +25,7 @@ export interface Results {
 export interface Settings {
   readonly pets: number;
   readonly rounds: number;
-  /** Of one measurement. */
+  /** Duration of one measurement. */
   readonly seconds: number;
   readonly seed: number;
 }
@@ -46,7 +46,7 @@ export interface Sample {
   readonly cost: Cost;
 }
 
-/** What is measured of a request, in one unit each: per second, milliseconds, microseconds. */
+/** The measures of a sample: requests per second, milliseconds, and microseconds of processor time per request. */
 export const measures = {
   rate: ({ answered }: Sample) => answered.requests / answered.seconds,
   p50: ({ answered }: Sample) => answered.p50,
@@ -58,7 +58,7 @@ export const measures = {
 } as const;
 export type Measure = keyof typeof measures;
 
-/** The middle of several rounds, and how far they lie apart. */
+/** The median of several rounds, and their range. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
@@ -78,7 +78,7 @@ export interface Cell {
   readonly connections: number;
 }
 
-/** Workloads with their connections, in the order in which they were measured first. */
+/** The pairs of workload and connections, in the order in which they were first measured. */
 export function cellsOf({ samples }: Pick<Results, "samples">): Cell[] {
   const cells = new Map(
     samples.map(({ workload, connections }) => [`${workload} ${connections}`, { workload, connections }]),
@@ -86,19 +86,22 @@ export function cellsOf({ samples }: Pick<Results, "samples">): Cell[] {
   return [...cells.values()];
 }
 
-/** More failures, or no answer, make a measurement worthless: an error is cheaper than what was asked for. */
+/**
+ * Maximum share of failed requests. With more, or without any answer, a sample does not count: an error costs less than the
+ * right answer.
+ */
 const MAX_FAILURES = 0.01;
 export const counts = ({ answered: { requests, refused, broken } }: Sample): boolean =>
   requests > 0 && refused + broken <= requests * MAX_FAILURES;
 
-/** One for each round, but for those that don't count. */
+/** The samples of all rounds, without those that don't count. */
 export const samplesOf = ({ samples }: Pick<Results, "samples">, peer: string, { workload, connections }: Cell) =>
   samples.filter(
     (sample) =>
       counts(sample) && sample.peer === peer && sample.workload === workload && sample.connections === connections,
   );
 
-/** How many times as much as the other peer, round by round: both had the same minutes of the machine. */
+/** The ratio to the other peer, round by round: both ran during the same minutes. */
 export function ratio(
   results: Pick<Results, "samples">,
   { of, to, measure, ...cell }: Cell & { readonly of: string; readonly to: string; readonly measure: Measure },

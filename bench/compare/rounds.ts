@@ -1,6 +1,6 @@
 /**
- * Measures several subjects in turns. One runs at a time, and all take part in each round, in an order that changes from
- * round to round: what else the machine does hits them alike.
+ * Measures several subjects in turns. One runs at a time, and all take part in each round, in an order that changes from round
+ * to round: other load on the machine affects them equally.
  */
 
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
@@ -22,14 +22,14 @@ export interface Subject {
 export interface Plan {
   readonly cells: readonly { readonly workload: Workload; readonly connections: number }[];
   readonly rounds: number;
-  /** Of one measurement. */
+  /** Duration of one measurement. */
   readonly seconds: number;
   readonly seed: number;
 }
 
 /**
- * Before it is measured a subject answers so many requests of each workload, or as many as it can in some turns: what the
- * compilers of a runtime do at first depends on requests, not on seconds.
+ * Before the measurement a subject answers this many requests of each workload, or as many as it can in that many turns: how
+ * long a runtime's compiler needs depends on requests, not on seconds.
  */
 const WARM_UP = { connections: 50, seconds: 2, requests: 20_000, turns: 20 };
 

@@ -1,4 +1,4 @@
-/** Peers that run: filled, started, waited for, looked at. */
+/** Fills and starts peers, waits until they answer, and measures their memory at rest. */
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { resident } from "../measure/proc.ts";
@@ -8,12 +8,12 @@ import { documentsOf } from "../seed/documents.ts";
 import { fillEmbedded, fillMongodb } from "../seed/petstore.ts";
 import { fillPlain } from "../seed/plain.ts";
 
-/** Longer than any peer takes to start on a busy machine. */
+/** Time limit for a start: longer than any peer takes on a busy machine. */
 const PATIENCE_MS = 60_000;
-/** After its first answer a process still does what it put off at its start, on a busy machine later than it meant to. */
+/** How long to wait for work that a process puts off until after its start. A busy machine delays it further. */
 const SETTLE_MS = 4000;
 
-/** Nobody has filled in so many. */
+/** An id that no peer is filled with. */
 const NO_PET = 999_999_999;
 
 export interface Started extends RunningPeer {
@@ -21,7 +21,7 @@ export interface Started extends RunningPeer {
   readonly readyMs: number;
 }
 
-/** `orderedAt` brings an order for each pet that is for sale, for those that are filled with the petstore's documents. */
+/** Fills a peer's data. With `orderedAt`, a peer that stores the petstore's documents gets an order for each pet for sale. */
 export async function fill(
   data: Peer["data"],
   place: Place,
@@ -39,7 +39,7 @@ export async function fill(
   if (data === "embedded") await fillEmbedded(place.dataDir, filling);
 }
 
-/** Resolves when it has answered for the first time. */
+/** Starts a peer. Resolves when it has answered for the first time. */
 export async function start(peer: Peer, place: Place): Promise<Started> {
   const startedAt = performance.now();
   const running = await peer.start(place);
@@ -55,7 +55,7 @@ export async function start(peer: Peer, place: Place): Promise<Started> {
   return { ...running, readyMs: performance.now() - startedAt };
 }
 
-/** A pet is read, and an order for none is judged: both take all that the processes need, and neither writes anything. */
+/** Reads a pet and sends an order for a pet that does not exist: both need all processes, and neither writes anything. */
 async function answers(url: string): Promise<boolean> {
   const [json, body] = [{ "content-type": "application/json" }, JSON.stringify({ petId: NO_PET, quantity: 1 })];
   const asked = [fetch(`${url}/pets/1`), fetch(`${url}/store/orders`, { method: "POST", headers: json, body })];

@@ -1,11 +1,14 @@
-/** Whether all peers answer the same. Nothing is measured before they do: a faster answer to another question is no faster. */
+/**
+ * Checks that all peers give the same answers. This comes before any measurement: a fast answer to another question proves
+ * nothing.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { type Request, workloads } from "../load/workloads.ts";
 
 export interface Answer {
   readonly status: number;
-  /** Parsed. */
+  /** Parsed JSON. */
   readonly body: unknown;
   /** Whether another page is announced. */
   readonly hasNext: boolean;
@@ -18,7 +21,7 @@ export interface Asked {
 
 const EACH = 40;
 
-/** Some of each workload, the page after each page, and what is not there. */
+/** Requests of each workload, and for pets that do not exist. */
 export function questions(pets: number, seed: number): Request[] {
   const random = seededRandom(seed);
   const some = workloads.flatMap((workload) => Array.from({ length: EACH }, () => workload.request(pets, random)));
@@ -44,14 +47,14 @@ async function send(url: string, { method, path, body }: Request) {
   return { answer, next: next === undefined ? undefined : ({ method: "GET", path: next } as const) };
 }
 
-/** What may differ: the number of a new order, and the words of an error. */
+/** The answer without what may differ: the id of a new order, and the texts of an error. */
 export function comparable({ status, body, hasNext }: Answer): Answer {
   const known = body as Record<string, unknown>;
   if (status >= 400) return { status, body: Object.keys(known).sort(), hasNext };
   return { status, body: status === 201 ? { ...known, id: typeof known.id } : body, hasNext };
 }
 
-/** The first difference between two peers, in words; undefined when there is none. */
+/** Describes the first difference between two peers; undefined if there is none. */
 export function difference(
   one: { readonly name: string; readonly asked: readonly Asked[] },
   other: { readonly name: string; readonly asked: readonly Asked[] },

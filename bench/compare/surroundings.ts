@@ -1,4 +1,4 @@
-/** What all that is measured in one run has in common: a MongoDB, a load generator, a place for files. */
+/** What all subjects of a run share: MongoDB, a load generator and a place for files. */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { arch, cpus, release, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
@@ -14,11 +14,13 @@ export interface Surroundings {
   /** The process id of MongoDB. */
   readonly mongod: number;
   readonly machine: Results["machine"];
-  /** The same database and directory for the same name, and free ports. */
+  /** Database, directory and free ports. The same name always gets the same database and directory. */
   place(name: string): Promise<Place>;
 }
 
-/** A replica set of one member; the stack ends it. `cacheGib` is room in its memory, a quarter by default. */
+/**
+ * Starts a replica set of one member; the stack ends it. `cacheGib` is the size of its cache, by default a quarter of a GiB.
+ */
 export async function openSurroundings(stack: AsyncDisposableStack, cacheGib = 0.25): Promise<Surroundings> {
   if (!findMongod()) throw new Error("There is no mongod: set MONGOD to its path, or run .ci/mongod.");
   const { uri } = stack.use(await startReplicaSet());

@@ -1,6 +1,6 @@
 /**
- * How fast the store's engines are, and how they compare with the driver called once for every call. All of one server
- * are measured in turns of one run, so that what else the machine does hits them alike.
+ * Measures the store's engines, and compares them with the driver called once for each operation. All subjects on one server
+ * take turns in one run, so that other load on the machine affects them equally.
  *
  * `npm run bench -- engines [seconds of a turn]`
  */
@@ -14,7 +14,7 @@ import { driver, embedded, mongodb, SHELVES, type Subject } from "./subjects.ts"
 
 const TURN_MS = wholeNumber("The seconds of a turn", process.argv[3] ?? "1") * 1000;
 const TURNS = 3;
-/** Callers at a time, each waiting for its answer before it asks again. */
+/** Number of concurrent callers; each waits for its answer before the next call. */
 const CALLERS = 128;
 const DOCUMENTS = 20_000;
 
@@ -32,13 +32,13 @@ const WORK: Record<string, (subject: Subject, next: () => number) => Promise<unk
 
 interface Sample {
   readonly perSecond: number;
-  /** Processor time of this process, not of the server. */
+  /** Processor time of this process, without the server's. */
   readonly cpuMicros: number;
 }
 
 const print = (text: string) => process.stdout.write(`${text}\n`);
 
-/** Runs `work` by all callers at a time until `isOver`; answers how often it was done. */
+/** Runs `work` in all callers until `isOver`. Returns how often it ran. */
 async function callers(isOver: () => boolean, work: () => Promise<unknown>): Promise<number> {
   let done = 0;
   const caller = async () => {
@@ -69,7 +69,7 @@ async function fill(subject: Subject): Promise<void> {
 
 const median = (values: readonly number[]) => spread(values).median;
 
-/** One table; the last subject is what the first is compared with. */
+/** Prints one table. The first subject is compared with the last. */
 async function compare(title: string, subjects: readonly Subject[]): Promise<void> {
   for (const subject of subjects) await fill(subject);
   showStatus("");

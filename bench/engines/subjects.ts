@@ -1,4 +1,4 @@
-/** What is measured: the store's engines, and beside them the driver called once for every call. */
+/** The subjects: the store's engines, and the driver called once for each operation. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ export interface Item extends Doc {
 }
 const ITEMS = schema<Item>()("items", { listed: ["listed"], shelf: ["listed", "shelf"] });
 
-/** Documents that a page of `list` has. */
+/** Documents in a page of `list`. */
 export const PAGE = 20;
 export const SHELVES = 50;
 
@@ -64,8 +64,8 @@ export async function embedded(): Promise<Subject> {
 export const mongodb = async (uri: string): Promise<Subject> => engine("engine", await openForTest(uri, "bench"));
 
 /**
- * One call of the driver for each call, with the same guarantees but one: a change whose answer is lost is not looked for.
- * It shares nothing with the engine but the server.
+ * Calls the driver once for each operation, with the engine's guarantees except one: it does not find out whether a change
+ * whose answer is lost took place. It shares only the server with the engine.
  */
 export async function driver(uri: string): Promise<Subject> {
   const client = new MongoClient(uri);

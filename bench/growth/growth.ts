@@ -1,4 +1,4 @@
-/** Whether a request costs the same when there is a hundred times as much data: on both stores, the two sizes in turns. */
+/** Measures whether a request costs the same with a hundred times as much data: on both stores, the two sizes in turns. */
 
 import type { Sample, Settings, Start } from "../compare/results.ts";
 import { measureRounds } from "../compare/rounds.ts";
@@ -32,7 +32,7 @@ export interface GrowthResults {
   }[];
 }
 
-/** What a million pets need stays in the memory of MongoDB: this is about the cost of requests, not of a disk. */
+/** Size of MongoDB's cache. It holds a million pets: the subject is the cost of requests, not of a disk. */
 const CACHE_GIB = 3;
 
 export async function measureGrowth(settings: Growth, progress: Progress): Promise<GrowthResults> {
@@ -65,7 +65,7 @@ export async function measureGrowth(settings: Growth, progress: Progress): Promi
   return { at: new Date().toISOString(), machine, settings, operations: names, stores };
 }
 
-/** The first one is asked for what the others answer too. */
+/** The operations are made from the first size; the others understand the same ones. */
 async function operationsOf([first]: readonly { start: () => ReturnType<typeof start> }[]) {
   if (!first) throw new Error("There is no size.");
   const running = await first.start();

@@ -1,4 +1,4 @@
-/** What is asked of a petstore that has grown. Each pet, category and deep page is another one each time. */
+/** The requests to a petstore that has grown. Each request uses another pet, category or deep page than the one before. */
 import { orders, type Workload, workloads } from "../load/workloads.ts";
 import { upTo } from "../seed/random.ts";
 
@@ -6,7 +6,7 @@ const LIMIT = 20;
 const all = `/pets?limit=${LIMIT}`;
 const onHold = `${all}&status=pending`;
 
-/** As many as it takes to keep a small machine busy. */
+/** Enough to keep a small machine busy. */
 const CONNECTIONS = [16];
 const named = (name: string) => workloads.filter((workload) => workload.name === name);
 
@@ -15,10 +15,10 @@ const listing = (name: string, title: string, path: (pets: number, random: () =>
   request: (pets, random) => ({ method: "GET", path: path(pets, random) }),
 });
 
-/** Somewhere between the first and the last tenth. */
+/** A random id between the first and the last tenth. */
 const deep = (pets: number, random: () => number) => Math.floor(pets / 10) + upTo(Math.floor((pets * 8) / 10), random);
 
-/** Those of a petstore that runs at `url`: page tokens carry a mark of their list, which it is asked for. */
+/** The workloads for the petstore at `url`. Page tokens contain a mark of their list, which is read from its answers. */
 export async function operations(url: string): Promise<readonly Workload[]> {
   const [ofAll, ofOnHold] = await Promise.all([tokens(url, all), tokens(url, onHold)]);
   return [
@@ -40,7 +40,7 @@ export async function operations(url: string): Promise<readonly Workload[]> {
   ].map((workload) => ({ ...workload, connections: CONNECTIONS }));
 }
 
-/** Makes tokens for a list: a page that begins below an id. They are as `services/resource/page.ts` makes them. */
+/** Makes page tokens for a list, which start below a given id. Their format is that of `services/resource/page.ts`. */
 async function tokens(url: string, path: string): Promise<(below: number) => string> {
   const response = await fetch(url + path);
   const given = /pageToken=([\w-]+)/.exec(response.headers.get("link") ?? "")?.[1];

@@ -1,9 +1,9 @@
-/** Growth as a table: what a request costs at both sizes, and how many times as much. */
+/** The growth measurement as a table: the cost of a request at both sizes, and the ratio. */
 import { type Cell, measures, ratio, type Sample, samplesOf, spread } from "../compare/results.ts";
 import { conditions, count } from "../report/conditions.ts";
 import type { GrowthResults } from "./growth.ts";
 
-/** A request may cost so many times as much when there is a hundred times as much data. */
+/** The maximum ratio of costs with a hundred times as much data. */
 export const GOAL = 1.3;
 
 export function growthReport({ at, machine, settings, operations, stores }: GrowthResults): string {

@@ -1,6 +1,7 @@
 /**
- * What a call between two processes costs over a link and as a plain RPC: processor time of both, through the whole client
- * (retries, load balancing) and the whole dispatcher. The two take turns, so that what else the machine does hits both.
+ * Compares the cost of a call between two processes over a link with that of a plain RPC: processor time of both processes,
+ * with the whole client (retries, load balancing) and the whole dispatcher. The two take turns, so that other load on the
+ * machine affects them equally.
  *
  * `npm run bench -- links [rounds]`
  */
@@ -26,12 +27,12 @@ const WARM_UP_MS = 2000;
 const MEASURED_MS = 1000;
 const secret = "what both processes know";
 
-/** The other process: answers calls, and says how much processor time it has used. */
+/** The server process: answers calls, and reports how much processor time it has used. */
 async function serve(): Promise<void> {
   const log = pino({ level: "silent" });
   const implementation = implement(CategoryInternalService, {
     async getCategoryState({ categoryId }) {
-      await nextTurn(); // as for a store
+      await nextTurn(); // as a read from a store would
       return { state: CategoryState.ACTIVE, op: categoryId };
     },
   });

@@ -1,14 +1,14 @@
-/** One run of autocannon: the load is in a file, the answer is one line of JSON. */
+/** Runs autocannon once: the load is in a file, the result is one line of JSON. */
 import { readFileSync } from "node:fs";
 import autocannon from "autocannon";
 import type { Answered, Load } from "./generator.ts";
 
 const { url, connections, seconds, requests } = JSON.parse(readFileSync(process.argv[2] as string, "utf8")) as Load;
 
-// Each client has a part of the list: the same one for all would let them ask for the same pet at the same time.
+// Each client has its own part of the list: with the same list, all would request the same pet at the same time.
 const part = Math.ceil(requests.length / connections);
 let client = 0;
-/** In milliseconds, exactly: autocannon's own histogram is of whole ones. */
+/** Exact milliseconds: autocannon's own histogram has whole ones only. */
 const latencies: number[] = [];
 
 const ended = Promise.withResolvers<autocannon.Result>();

@@ -1,4 +1,4 @@
-/** autocannon in a process of its own, `autocannon-child.ts`: https://github.com/mcollina/autocannon. */
+/** Runs autocannon (https://github.com/mcollina/autocannon) in a process of its own, `autocannon-child.ts`. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Answered, Load } from "./generator.ts";

@@ -1,6 +1,6 @@
 /**
- * Who asks: a program of its own, so that its work is not counted as the servers'. wrk when it is there, for it leaves
- * more of the machine to what is measured; else autocannon. All numbers of one run are of the same one.
+ * The load generator, a program of its own, so that its work is not counted as the servers'. It is wrk if that is installed,
+ * because wrk leaves more of the machine to the subject, else autocannon. One run uses the same generator throughout.
  */
 import { findProgram } from "../../test/harness/programs.ts";
 import { runAutocannon } from "./autocannon.ts";
@@ -14,15 +14,15 @@ export interface Load {
   readonly requests: readonly Request[];
 }
 
-/** What a generator saw. Times are in milliseconds. */
+/** What a generator measured. Times are in milliseconds. */
 export interface Answered {
   readonly requests: number;
   readonly seconds: number;
   readonly p50: number;
   readonly p99: number;
-  /** Answers that are errors. */
+  /** Number of error answers. */
   readonly refused: number;
-  /** Connections that broke, and answers that did not come. */
+  /** Number of broken connections and missing answers. */
   readonly broken: number;
 }
 
@@ -31,7 +31,7 @@ export interface Generator {
   run(load: Load): Promise<Answered>;
 }
 
-/** Writes what is to be asked into `dir`. WRK may name the program; `WRK=none` takes autocannon. */
+/** Writes the requests into `dir`. The environment variable WRK may name the program; `WRK=none` selects autocannon. */
 export function createGenerator(dir: string, environment = process.env): Generator {
   const wrk = environment.WRK ?? findProgram("wrk");
   const uses = wrk && wrk !== "none" ? wrk : undefined;

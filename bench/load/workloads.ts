@@ -1,4 +1,4 @@
-/** What is asked for. Each workload is a list of requests, drawn by a seed: every peer gets the same list. */
+/** The workloads. Each is a list of requests drawn from a seed: every peer gets the same list. */
 
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { CATEGORIES, petOf } from "../seed/pets.ts";
@@ -13,7 +13,7 @@ export interface Request {
 export interface Workload {
   readonly name: string;
   readonly title: string;
-  /** How many clients at a time, each waiting for its answer before it asks again. */
+  /** Number of concurrent clients; each waits for its answer before the next request. */
   readonly connections: readonly number[];
   request(pets: number, random: () => number): Request;
 }
@@ -22,7 +22,7 @@ const PAGE = 20;
 const get = (id: number): Request => ({ method: "GET", path: `/pets/${id}` });
 const list: Request = { method: "GET", path: `/pets?limit=${PAGE}` };
 
-/** A pet that can be ordered. */
+/** The id of a pet that can be ordered. */
 function forSale(pets: number, random: () => number): number {
   for (;;) {
     const id = upTo(pets, random);
@@ -37,7 +37,7 @@ const order = (pets: number, random: () => number): Request => ({
 
 const USUAL = [1, 16, 50];
 
-/** Not compared by itself: `mixed` has it. */
+/** Not compared on its own, since `mixed` contains it. */
 export const orders: Workload = {
   ...{ name: "orders", title: "one unit of a pet is ordered, any of those for sale", connections: USUAL },
   request: order,
@@ -73,7 +73,7 @@ export const workloads: readonly Workload[] = [
   { name: "hot", title: "one pet, by all clients", connections: [64], request: (pets) => get(Math.ceil(pets / 2)) },
 ];
 
-/** So many are asked for one after the other, then from the first again. */
+/** Length of the list of requests, which is repeated from the start. */
 const LENGTH = 20_000;
 
 export function requestsOf(workload: Workload, pets: number, seed: number): Request[] {

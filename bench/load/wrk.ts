@@ -1,4 +1,4 @@
-/** wrk, with one thread: https://github.com/wg/wrk. Its script `wrk.lua` asks for what a file lists. */
+/** Runs wrk (https://github.com/wg/wrk) with one thread. Its script `wrk.lua` sends the requests that a file lists. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Answered, Load } from "./generator.ts";

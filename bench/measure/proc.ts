@@ -1,10 +1,10 @@
-/** What Linux counts of processes and of the whole machine: /proc, read and parsed. */
+/** Reads and parses what Linux counts in /proc, for processes and for the whole machine. */
 import { readFileSync } from "node:fs";
 
-/** Of one tick of the clocks in /proc: USER_HZ, which is 100 on every Linux. */
+/** Length of a tick of the clocks in /proc: USER_HZ is 100 on every Linux. */
 const TICK_MICROS = 10_000;
 
-/** The fields of /proc/PID/stat from the third on: the second is a name that may hold blanks. */
+/** The fields of /proc/PID/stat from the third on. The second is a name that may contain blanks. */
 const fields = (stat: string): number[] =>
   stat
     .slice(stat.lastIndexOf(")") + 2)
@@ -18,13 +18,13 @@ export function cpuOf(stat: string): number {
   return (at(numbers, 14) + at(numbers, 15)) * TICK_MICROS;
 }
 
-/** Processor time of the children that have ended and were waited for. */
+/** Processor time of a process's children that have ended and were waited for, in microseconds. */
 export function cpuOfEndedChildren(stat: string): number {
   const numbers = fields(stat);
   return (at(numbers, 16) + at(numbers, 17)) * TICK_MICROS;
 }
 
-/** Processor time of all cores, and how much of it was spent: /proc/stat. Waiting for a disk is not spending. */
+/** Processor time of all cores, and how much of it was used, in microseconds: /proc/stat. Waiting for a disk is not use. */
 export function cpuOfMachine(stat: string): { busy: number; total: number } {
   const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0] = stat
     .slice(stat.indexOf("cpu ") + 4, stat.indexOf("\n"))
@@ -47,6 +47,6 @@ export const ownCpu = (): number => cpuOf(read("self", "stat"));
 export const endedChildrenCpu = (): number => cpuOfEndedChildren(read("self", "stat"));
 export const machineCpu = () => cpuOfMachine(readFileSync("/proc/stat", "utf8"));
 
-/** The processes that a process has started and that still run. */
+/** The running child processes of a process. */
 export const childrenOf = (pid: number): number[] =>
   read(pid, `task/${pid}/children`).trim().split(" ").filter(Boolean).map(Number);

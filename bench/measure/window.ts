@@ -1,4 +1,4 @@
-/** What a stretch of time cost: each process that takes part by itself, and what else the machine did meanwhile. */
+/** The cost of a period of time: of each process that takes part, and of everything else on the machine. */
 import { cpu, endedChildrenCpu, machineCpu, ownCpu } from "./proc.ts";
 
 /** Processor time in microseconds. */
@@ -6,11 +6,11 @@ export interface Cost {
   readonly servers: number;
   readonly mongod: number;
   readonly generator: number;
-  /** Share of the machine, 0 to 1, that nobody of these used and this process neither. */
+  /** Share of the machine's time, 0 to 1, used by processes other than these and this one. */
   readonly othersShare: number;
 }
 
-/** Runs `work`, which waits for the generator to end. */
+/** Measures the cost of `work`, which has to wait until the generator has ended. */
 export async function measured<R>(
   pids: { readonly servers: readonly number[]; readonly mongod: readonly number[] },
   work: () => Promise<R>,

@@ -1,4 +1,4 @@
-/** Overload in the course of time: what was answered and refused each second, and the p99 of what was answered. SVG. */
+/** Overload over time as SVG: answers and refusals per second, and the p99 of the answers. */
 import { escaped } from "../report/svg.ts";
 import { SLICE_MS, type Slice } from "./counts.ts";
 import type { OverloadResults } from "./measure.ts";

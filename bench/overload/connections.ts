@@ -1,11 +1,11 @@
-/** As little of an HTTP/1.1 client as it takes: the generator's own work is to leave the machine to what is measured. */
+/** A minimal HTTP/1.1 client: the generator is to leave as much of the machine as possible to what is measured. */
 import { connect, type Socket } from "node:net";
 import type { Request } from "../load/workloads.ts";
 
-/** What came back: the status, 0 where the connection ended instead. */
+/** Gets the status of an answer, or 0 if the connection ended instead. */
 export type Answered = (status: number, body: Buffer) => void;
 
-/** An answer is small, and begins with its header section in one piece. */
+/** Answers are small, and their header section comes in one piece. */
 const STATUS_AT = "HTTP/1.1 ".length;
 const EMPTY_LINE = "\r\n\r\n";
 const NOTHING = Buffer.alloc(0);
@@ -16,10 +16,13 @@ interface Connection {
   read: Buffer;
 }
 
-/** Keeps connections open, as many as were ever needed at once and `most` at most; a request beyond that waits for one. */
+/**
+ * A pool that keeps its connections open. It has as many as were ever needed at once, but at most `most`; further requests
+ * wait for one.
+ */
 export function createConnections(base: URL, most: number) {
   const idle: Connection[] = [];
-  // It keeps its order and loses its first at no cost, however long it is; an array would not.
+  // A set keeps its order and removes its first element at no cost at any length; an array does not.
   const waiting = new Set<{ readonly bytes: Buffer; readonly answered: Answered }>();
   let open = 0;
 

@@ -1,6 +1,6 @@
-/** What became of requests: by phase, by what was asked, and in the course of time. */
+/** Counts the outcomes of requests: by phase, by kind, and over time. */
 
-/** The flood; orders that are placed beside it, and their completion. */
+/** The flood of requests; orders placed beside it; and the completion of these orders. */
 export const kinds = ["flood", "place", "complete"] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -8,14 +8,14 @@ export interface Found {
   readonly sent: number;
   /** Answers by status; 0 where the connection ended instead. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Of those that were done, in milliseconds from when they were due. */
+  /** Delays of successful requests, in milliseconds from when they were due. */
   readonly p50: number;
   readonly p99: number;
-  /** The same of those that were refused. */
+  /** The same for refused requests. */
   readonly refusedP99: number;
 }
 
-/** A stretch of time, of what was due in it. */
+/** A period of SLICE_MS, with the requests that were due in it. */
 export interface Slice {
   readonly done: number;
   readonly refused: number;
@@ -25,14 +25,14 @@ export const SLICE_MS = 250;
 
 export interface Counted {
   readonly phases: readonly Readonly<Record<Kind, Found>>[];
-  /** Of the flood. */
+  /** Slices of the flood. */
   readonly slices: readonly Slice[];
 }
 
 interface Answer {
   readonly status: number;
   readonly ms: number;
-  /** Since the start. */
+  /** In milliseconds since the start. */
   readonly dueAt: number;
 }
 
@@ -81,7 +81,7 @@ export function createCounts(phases: number) {
   };
 }
 
-/** 0 where there is nothing: JSON has no NaN. */
+/** 0 if there are no values: JSON has no NaN. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

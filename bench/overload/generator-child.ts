@@ -1,7 +1,7 @@
 /**
- * An open loop: requests are sent when they are due, whatever has become of those before, and their delay counts from when they
- * were due ("coordinated omission"). In a process of its own. Its plan is in a file; what it found is one line of JSON, after
- * a line "phase" at the beginning of each phase.
+ * An open-loop generator: it sends requests when they are due, whatever became of earlier ones, and their delay counts from
+ * when they were due (this avoids "coordinated omission"). It runs in a process of its own. Its plan is in a file; its result
+ * is one line of JSON, after a line "phase" at the beginning of each phase.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,13 +12,13 @@ import { createCounts, type Kind } from "./counts.ts";
 
 export interface GeneratorPlan {
   readonly url: string;
-  /** Of the flood, in turn. */
+  /** The requests of the flood, sent in this order. */
   readonly requests: readonly Request[];
-  /** Placed one after the other, each completed as soon as it is placed. */
+  /** The orders, placed in this order; each is completed as soon as it is placed. */
   readonly orders: readonly Request[];
   readonly ordersPerSecond: number;
   readonly phases: readonly { readonly seconds: number; readonly perSecond: number }[];
-  /** So many ask at once beside it, each waiting for its answer before it asks again. */
+  /** Number of concurrent callers beside the flood; each waits for its answer before the next request. */
   readonly callers?: number;
   readonly connections: number;
   readonly seed: number;
@@ -58,7 +58,7 @@ function order(phase: number, dueAt: number): void {
   });
 }
 
-/** Moments at random, so many a second on average. */
+/** Random moments (a Poisson process), with this many per second on average. */
 function poisson(perSecond: number, from: number) {
   const gap = () => (perSecond > 0 ? -Math.log(1 - random()) * (1000 / perSecond) : Number.POSITIVE_INFINITY);
   let due = from + gap();
@@ -107,7 +107,7 @@ for (const [phase, { seconds, perSecond }] of plan.phases.entries()) {
   ]);
   from = until;
 }
-/** What is not answered by then never will be. */
+/** Requests without an answer by then count as unanswered. */
 const END_MS = 12_000;
 for (const end = performance.now() + END_MS; unanswered > 0 && performance.now() < end; ) await sleep(20);
 connections.close();

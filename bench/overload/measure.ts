@@ -1,4 +1,4 @@
-/** Drives the petstore beyond what it can bear, and writes down what became of the requests and of the processes. */
+/** Overloads the petstore, and records the outcome of the requests and the resources of the processes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -15,10 +15,10 @@ import type { Progress } from "../progress.ts";
 import type { Counted } from "./counts.ts";
 import type { GeneratorPlan } from "./generator-child.ts";
 
-/** A second: what places them has to be compiled, too, before a peak with orders beside it is measured. */
+/** Orders per second during warm-up: that code has to be compiled, too, before a peak with orders is measured. */
 const WARM_UP_ORDERS = 50;
 
-/** Of the peak, one after the other. */
+/** The rates of the phases, as shares of the peak. */
 export const SHARES = [0.5, 1, 3, 10, 0.5] as const;
 
 export interface Settings {
@@ -27,9 +27,9 @@ export interface Settings {
   readonly seed: number;
 }
 
-/** What a process took in one phase. */
+/** What a process used in one phase. */
 export interface Taken {
-  /** Of one core, 0 to 1. */
+  /** Share of one core, 0 to 1. */
   readonly cpu: number;
   readonly peakBytes: number;
 }
@@ -39,7 +39,7 @@ export interface OverloadResults extends Counted {
   readonly machine: Surroundings["machine"];
   readonly settings: Settings;
   readonly workload: string;
-  /** Answers a second, with as many callers as bring the most, beside the same orders. */
+  /** Answers per second with CALLERS clients, which is enough for the highest rate, beside the same orders. */
   readonly peak: number;
   /** By process. */
   readonly atPeak: Readonly<Record<string, Taken>>;
@@ -47,18 +47,18 @@ export interface OverloadResults extends Counted {
   readonly ordersPerSecond: number;
   /** By phase and process. */
   readonly processes: readonly Readonly<Record<string, Taken>>[];
-  /** Share of the machine that nobody of these used, by phase. */
+  /** Share of the machine's time used by other processes, by phase. */
   readonly others: readonly number[];
   readonly unanswered: number;
   readonly connections: number;
 }
 
-/** Below the 500 that one address may have. */
+/** Below the limit of 500 for one address. */
 const CONNECTIONS = 450;
 const CALLERS = 50;
 const ORDERS_SHARE = 0.02;
 const SAMPLE_MS = 100;
-/** Steps of niceness. */
+/** By how much the generator's niceness is lowered. */
 const GENERATOR_FIRST = 5;
 
 export async function measureOverload(
@@ -118,7 +118,7 @@ async function generate(plan: GeneratorPlan, watched: ReadonlyMap<string, number
   });
   await once(child, "spawn");
   const pid = child.pid as number;
-  // What is asked must not depend on how busy those are who answer.
+  // The load must not depend on how busy the servers are.
   tryPriority(pid, getPriority() - GENERATOR_FIRST);
   const all = new Map([...watched, ["generator", pid]]);
   const read = () => ({

@@ -1,10 +1,10 @@
-/** Overload as tables: what became of requests at each rate, and what the processes took. */
+/** The overload measurement as tables: the outcome of requests at each rate, and the resources of the processes. */
 import { workloads } from "../load/workloads.ts";
 import { count } from "../report/conditions.ts";
 import { type Found, SLICE_MS, type Slice } from "./counts.ts";
 import type { OverloadResults } from "./measure.ts";
 
-/** At the highest rate. */
+/** Goals at the highest rate. */
 export const GOALS = { goodput: 0.95, delay: 3, recoveryMs: 2_000 };
 
 export function overloadReport(results: OverloadResults): string {
@@ -49,7 +49,7 @@ const done = ({ statuses }: Found): number =>
 const refused = ({ statuses }: Found): number => statuses[503] ?? 0;
 const ms = (value: number): string => (value < 10 ? value.toFixed(1) : count(value));
 
-/** What goals are about: the highest rate, the first one, and the slices after the highest. */
+/** The figures that the goals are about: at the highest rate, compared with the first, and in the slices after the highest. */
 export function judged({ shares, phases, peak, atPeak, processes, settings, slices }: OverloadResults) {
   const highest = shares.indexOf(Math.max(...shares));
   const [calm, flood] = [phases[0]?.flood, phases[highest]?.flood];
@@ -66,11 +66,11 @@ export function judged({ shares, phases, peak, atPeak, processes, settings, slic
   };
 }
 
-/** Of a core, what all but the generator took. */
+/** The cores that all processes but the generator used. */
 const timeOf = (taken: OverloadResults["atPeak"]): number =>
   Object.entries(taken).reduce((sum, [name, { cpu }]) => (name === "generator" ? sum : sum + cpu), 0);
 
-/** Until nothing is refused any more, and delays are near to what they were; undefined where it does not come to that. */
+/** Milliseconds until nothing is refused any more and delays are near their first values. Undefined if that does not happen. */
 export function recovery(after: readonly Slice[], calmP99: number): number | undefined {
   const isNormal = ({ refused, p99 }: Slice) => refused === 0 && p99 <= GOALS.delay * calmP99;
   const first = after.findLastIndex((slice) => !isNormal(slice)) + 1;

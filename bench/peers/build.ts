@@ -1,4 +1,4 @@
-/** Builds a peer in a folder of its own, once, and again when what it is made of has changed. */
+/** Builds a peer in a folder of its own, once, and again after its sources have changed. */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -13,14 +13,14 @@ export const buildDir = (name: string): string => join(root, "node_modules/.cach
 
 export interface Build {
   readonly name: string;
-  /** Files and folders by where they are to be in the build's folder; relative to it, and to the root. */
+  /** Files and folders: from their path in the build's folder to their path in the repository. */
   readonly sources: Readonly<Record<string, string>>;
-  /** Run there one after the other. */
+  /** Commands to run there one after the other. */
   readonly commands: readonly (readonly [string, ...string[]])[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** @throws Error with what a command said when it failed */
+/** @throws Error with the output of a command that failed */
 export async function build(what: Build, progress: (text: string) => void): Promise<void> {
   const dir = buildDir(what.name);
   const stamp = join(dir, ".built");

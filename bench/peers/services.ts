@@ -3,7 +3,7 @@ import { type Environment, type Program, together } from "../programs.ts";
 
 const NAMES = ["gateway", "pet", "category", "order", "inventory"];
 
-/** Starts a gateway and four services by their names. The environment tells each where all are, and where the data is. */
+/** Starts a gateway and four services by their names. Their environment has the addresses of all of them and of the data. */
 export async function startServices(
   { mongoUrl, database, port }: Place,
   start: (name: string, env: Environment) => Promise<Program>,

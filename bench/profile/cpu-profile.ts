@@ -1,4 +1,4 @@
-/** What V8's CPU profiles say. Pure. */
+/** Evaluates V8's CPU profiles. Pure. */
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -14,10 +14,12 @@ export interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
-/** A function as it was called from its caller, and its microseconds: of itself, and with what it called. */
+/**
+ * A function as called from one caller. `self` is the time of the function itself, `total` includes its calls; microseconds.
+ */
 export interface Call {
   readonly name: string;
-  /** Relative to the project, with the line; empty for what is no code of JavaScript. */
+  /** The file, relative to the project, with the line; empty for what is not JavaScript. */
   readonly place: string;
   readonly calls: readonly Call[];
   readonly self: number;
@@ -26,7 +28,7 @@ export interface Call {
 
 const NO_WORK = new Set(["(idle)", "(program)"]);
 
-/** The calls of a profile between two moments, from the root. What is neither JavaScript nor collects garbage is left out. */
+/** The calls of a profile between two moments, from the root. Time outside of JavaScript and garbage collection is left out. */
 export function callsBetween(profile: CpuProfile, from: number, to: number, project: string): Call {
   const selfs = new Map<number, number>();
   let now = profile.startTime;
@@ -58,7 +60,7 @@ export interface Cost {
   readonly share: number;
 }
 
-/** What takes the most time by itself, summed up by what `nameOf` calls it. */
+/** The most expensive functions by their own time, grouped by `nameOf`. */
 export function topCosts(root: Call, count: number, nameOf: (call: Call) => string): Cost[] {
   const sums = new Map<string, number>();
   const add = (call: Call): void => {

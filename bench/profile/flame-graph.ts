@@ -1,19 +1,19 @@
-/** A flame graph (https://www.brendangregg.com/flamegraphs.html) as one SVG that needs nothing else. Pure. */
+/** Draws a flame graph (https://www.brendangregg.com/flamegraphs.html) as one self-contained SVG. Pure. */
 import { escaped } from "../report/svg.ts";
 import type { Call } from "./cpu-profile.ts";
 
 const WIDTH = 1800;
 const ROW = 16;
-/** Narrower calls are left out: nobody can point at them. */
+/** Narrower calls are left out: they would be too thin to point at. */
 const LEAST_WIDTH = 0.5;
-/** Of one letter, in the font and size below. */
+/** Width of a letter, in the font and size below. */
 const LETTER = 6.3;
 
-/** By where the code is, so that the layers can be told apart: ours, packages, Node, and the rest. */
+/** Colours by the code's origin: ours, packages, Node, and the rest. */
 const colourOf = (place: string) =>
   place.includes("node_modules/") ? "#f3c57b" : place.startsWith("node:") ? "#a9cfe8" : place ? "#f08a5d" : "#d5d5d5";
 
-/** The root is at the top. The width of a call is its time, with what it called; its title tells it in numbers. */
+/** Draws the root at the top. The width of a call is its total time; its title has the numbers. */
 export function flameGraph(root: Call, title: string): string {
   const scale = WIDTH / root.total;
   const boxes: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Where the processor time of a request goes: starts the petstore with V8's profiler in each process, puts work on it, and
- * writes a flame graph and the profile of each process, and prints what costs the most. See `--help`.
+ * Profiles the petstore under load: starts it with V8's profiler in each process, writes a flame graph and the profile of each
+ * process, and prints what costs the most. See `--help`.
  */
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { Agent, request } from "node:http";
@@ -13,19 +13,19 @@ import { startPetstore } from "../../test/harness/petstore.ts";
 import { type CpuProfile, callsBetween, functionOf, partOf, topCosts } from "./cpu-profile.ts";
 import { flameGraph } from "./flame-graph.ts";
 
-/** More than a service remembers. */
+/** More pets than a service caches. */
 const PETS = 2000;
 const CATEGORIES = 50;
-/** Of the requests that fill the petstore, so many at a time. */
+/** Concurrent requests while the petstore is filled. */
 const FILLING = 50;
-/** Before the measurement, so that V8 has compiled what is hot. */
+/** Duration of the load before the measurement, in milliseconds: enough for V8 to compile the hot code. */
 const WARM_UP_MS = 3000;
-/** A process that has done less than this part of the time gets no table. */
+/** A process that was busy for a smaller share of the time gets no table. */
 const LEAST_WORK = 0.02;
 
 type Send = (method: string, path: string, body?: object) => Promise<unknown>;
 
-/** No run takes so many units of one pet. */
+/** More units of a pet than any run takes. */
 const STOCK = 1_000_000;
 
 const anyPet = () => 1 + Math.floor(Math.random() * PETS);
@@ -97,7 +97,7 @@ try {
   await rm(raw, { recursive: true, force: true });
 }
 
-/** Resolves to when the measured part began and ended, and how many requests it had. */
+/** Resolves to the start and end of the measured part, in microseconds, and the number of its requests. */
 async function run(): Promise<readonly [number, number, number]> {
   const startedAt = monotonicMicros();
   progress("starting", 0);

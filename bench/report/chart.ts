@@ -1,8 +1,8 @@
-/** The comparison as a picture: for each workload a group of bars, one for each peer. SVG, written as text. */
+/** The comparison as an SVG chart: a group of bars for each workload, with a bar for each peer. */
 import { type Cell, cellsOf, type Measure, measures, type Results, samplesOf, spread } from "../compare/results.ts";
 import { escaped } from "./svg.ts";
 
-/** Told apart by people who see few colours as well (Okabe and Ito). */
+/** Colours that colour-blind people can tell apart (Okabe and Ito). */
 const COLOURS = ["#0072b2", "#e69f00", "#56b4e9", "#009e73", "#66c2a5", "#cc79a7", "#999999", "#dddddd"];
 const PANELS: readonly { readonly measure: Measure; readonly title: string }[] = [
   { measure: "rate", title: "requests per second: more is better" },
@@ -11,7 +11,7 @@ const PANELS: readonly { readonly measure: Measure; readonly title: string }[] =
 
 const [WIDTH, LABEL, NUMBER, BAR, GAP, LINE] = [900, 130, 70, 14, 14, 20];
 
-/** The most connections of each workload: where they differ most. */
+/** The highest number of connections of each workload, where the peers differ most. */
 export function chartedCells(results: Results): Cell[] {
   const most = new Map<string, Cell>();
   for (const cell of cellsOf(results)) {
@@ -47,7 +47,7 @@ export function chart(results: Results): string {
   );
 }
 
-/** Bars are to the scale of their own group: groups differ by more than a page is wide. */
+/** Each group has its own scale: the groups' values differ too much for a common one. */
 function group(results: Results, cell: Cell, measure: Measure, top: number) {
   const bars = results.peers.flatMap(({ name }, i) => {
     const samples = samplesOf(results, name, cell);

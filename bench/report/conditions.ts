@@ -1,4 +1,4 @@
-/** What a reader has to know before believing numbers: what else the machine did, and which requests failed. */
+/** Conditions that a reader has to know before trusting the numbers: other load on the machine, and failed requests. */
 import { counts, type Sample, spread } from "../compare/results.ts";
 
 export const count = (value: number): string => Math.round(value).toLocaleString("en");

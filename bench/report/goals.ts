@@ -1,4 +1,4 @@
-/** What the petstore is to reach, and whether it does. Ratios are to a peer of the same run. */
+/** The petstore's performance goals, and whether a run reaches them. Ratios are to a peer of the same run. */
 import { type Cell, type Measure, type Results, ratio, type Spread, spread } from "../compare/results.ts";
 
 interface Goal {
@@ -55,7 +55,7 @@ const ratios: readonly RatioGoal[] = [
   { title: "hot, 64 connections: rate", workload: "hot", connections: 64, ...rate, to: "go", atLeast: 5 },
 ];
 
-/** Of the goals those that this run says something about. */
+/** The verdicts on the goals that this run has measured. */
 export function verdicts(results: Results, of: string): Verdict[] {
   const compared = ratios.flatMap((goal) => {
     const value = ratio(results, { ...goal, of });

@@ -22,7 +22,7 @@ export function report(results: Results): string {
 
 const titleOf = ({ peers }: Results, name: string) => peers.find((peer) => peer.name === name)?.title ?? name;
 
-/** Where and how it was measured. */
+/** The machine, the settings and the conditions of the run. */
 function about({ at, machine, settings, samples, leftOut }: Results): string[] {
   const { pets, rounds, seconds, seed } = settings;
   return [

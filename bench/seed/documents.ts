@@ -1,4 +1,4 @@
-/** What the petstore's services store of the pets that every peer is filled with. */
+/** The documents that the petstore's services store for the pets that every peer is filled with. */
 import type { CategoryDoc } from "../../services/category/model.ts";
 import * as category from "../../services/category/rules.ts";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
@@ -11,8 +11,8 @@ import { CATEGORIES, petOf } from "./pets.ts";
 import { history, type Written } from "./written.ts";
 
 /**
- * Pet `id` with its stock, and the category of the same number as long as there is one. With `orderedAt` also a complete
- * order of the same number, if the pet is for sale.
+ * The documents of pet `id`: the pet, its stock, and the category with the same id, if there is one. With `orderedAt` also a
+ * complete order with the same id, if the pet is for sale.
  */
 export function documentsOf(id: number, orderedAt?: number): Written[] {
   const { name, categoryId, status, quantity } = petOf(id);

@@ -1,4 +1,4 @@
-/** The pets that every peer is filled with: each is computed from its id, so that all have the same ones. */
+/** The pets that every peer is filled with. Each is computed from its id, so that all peers have the same ones. */
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 
 export interface SeedPet {
@@ -6,18 +6,18 @@ export interface SeedPet {
   readonly name: string;
   readonly categoryId: number;
   readonly status: "available" | "pending" | "sold";
-  /** What can be sold. */
+  /** Units in stock. */
   readonly quantity: number;
 }
 
-/** So many have 25 pets each when there are 10,000. */
+/** With 10,000 pets each category has 25. */
 export const CATEGORIES = 400;
-/** No run takes so many units of one pet. */
+/** More units of a pet than any run takes. */
 const STOCK = 1_000_000;
 const GIVEN = ["Rex", "Bella", "Max", "Luna", "Charlie", "Daisy", "Rocky", "Molly", "Buddy", "Sadie", "Duke", "Maggie"];
 const FAMILY = ["Whiskers", "Pawson", "of Barking", "the Brave", "McFluff", "Longtail"];
 
-/** Of 20 pets 16 are for sale, 3 on hold and 1 sold. */
+/** About 16 of 20 pets are for sale, 3 on hold and 1 sold. */
 export function petOf(id: number): SeedPet {
   const random = seededRandom(id);
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;

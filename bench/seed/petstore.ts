@@ -1,4 +1,4 @@
-/** Fills the petstore's stores below its services, in batches: in MongoDB, and in the embedded store's files. */
+/** Fills the petstore's stores directly, without its services, in batches: MongoDB, or the files of the embedded store. */
 
 import { join } from "node:path";
 import { realTime } from "@petstore/runtime/clock";
@@ -12,13 +12,13 @@ import { openEmbedded } from "../../packages/store/sqlite/sqlite.ts";
 import { SCHEMAS, SERVICES, type Service, type Written } from "./written.ts";
 
 const BATCH = 2000;
-/** As long as the names that processes give themselves. */
+/** A process name of the usual length. */
 const PROCESS = "0123456789ab";
 
 export interface Filling {
   readonly pets: number;
   documentsOf(id: number): Written[];
-  /** The highest number that was given out: of pets and orders. */
+  /** The last ids that were used, of pets and of orders. */
   readonly lastIds: { readonly pet: number; readonly order: number };
   progress?(pets: number): void;
 }
@@ -31,11 +31,11 @@ async function inBatches({ pets, documentsOf, progress }: Filling, write: (batch
   }
 }
 
-/** As the engine stores it, when one process of its service made all the changes. */
+/** The document as the engine stores it after all changes were made by one process. */
 export const storedInMongodb = (doc: Doc) =>
   toStored({ ...doc }, undefined, { by: PROCESS, number: doc.rev }) as unknown as Doc;
 
-/** Databases and indexes of the petstore at `uri`, empty. */
+/** Creates the petstore's databases and indexes at `uri`, empty. */
 export async function prepareMongodb(uri: string): Promise<void> {
   await using client = new MongoClient(uri);
   for (const service of SERVICES) {
@@ -65,7 +65,7 @@ export async function fillMongodb(uri: string, filling: Filling): Promise<void> 
   }
 }
 
-/** The embedded stores of a data directory, and a way to write into them. */
+/** Opens the embedded stores of a data directory for writing. */
 export async function openEmbeddedStores(dataDir: string) {
   const onFatal = (error: unknown) => {
     throw error;

@@ -1,11 +1,11 @@
-/** Fills the database of a plain peer: a document for each thing, as `PlainData` says. */
+/** Fills the database of a plain peer with documents as in `PlainData`. */
 import { MongoClient } from "mongodb";
 import type { PlainData } from "../peer.ts";
 import { petOf } from "./pets.ts";
 
 const BATCH = 5000;
 
-/** Whatever was in the database is dropped. */
+/** Drops what was in the database before. */
 export async function fillPlain(uri: string, database: string, pets: number): Promise<void> {
   await using client = new MongoClient(uri);
   const db = client.db(database, { writeConcern: { w: "majority", journal: true } });
@@ -27,7 +27,7 @@ export async function fillPlain(uri: string, database: string, pets: number): Pr
   }
 }
 
-/** Orders stored, and units that are missing in the stock: a peer that keeps them in step has as many of each. */
+/** Counts the orders, and the units that are missing from the stock. In a consistent peer the numbers are equal. */
 export async function countPlain(uri: string, database: string, pets: number) {
   await using client = new MongoClient(uri);
   const db = client.db(database);

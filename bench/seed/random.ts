@@ -1,9 +1,9 @@
-/** What is drawn by chance. */
+/** Random values. */
 
 /** An integer from 1 to `highest`. */
 export const upTo = (highest: number, random: () => number): number => 1 + Math.floor(random() * highest);
 
-/** Another order of the same elements (Fisher-Yates). */
+/** The same elements in random order (Fisher-Yates). */
 export function shuffled<T>(elements: readonly T[], random: () => number): T[] {
   const result = [...elements];
   for (let i = result.length - 1; i > 0; i--) {

@@ -1,4 +1,4 @@
-/** Documents of the petstore as its services would have written them: by their rules, one change after the other. */
+/** Documents of the petstore as its services would have written them: by the services' rules, change by change. */
 import type { Decision, Doc } from "@petstore/store/port";
 import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
@@ -18,13 +18,13 @@ export const SERVICES = Object.keys(SCHEMAS) as Service[];
 export interface Written {
   readonly service: Service;
   readonly collection: string;
-  /** The document after each of its changes, the last as it stays. */
+  /** The document after each of its changes; the last state is the final one. */
   readonly states: readonly Doc[];
 }
 
 export type Change<T extends Doc> = (doc: T | undefined, rev: number) => Decision<T, unknown>;
 
-/** A document through its changes, as the store would have made them. */
+/** Applies changes to a document as the store would. */
 export function history<T extends Doc>(...first: readonly Change<T>[]) {
   const states: T[] = [];
   const change = (decide: Change<T>): void => {

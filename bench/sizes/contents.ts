@@ -1,4 +1,4 @@
-/** What a petstore leaves behind, pet by pet: made by the rules of the services themselves, one change after the other. */
+/** What a petstore stores over time, pet by pet: made by the services' own rules, change by change. */
 import { createHash } from "node:crypto";
 import type { Doc } from "@petstore/store/port";
 import type { CategoryDoc } from "../../services/category/model.ts";
@@ -13,12 +13,12 @@ import { type Change, history, type Written } from "../seed/written.ts";
 
 /** Pets in a category. */
 const CATEGORY = 1000;
-/** One pet in so many was created within the last day, for so long keys are kept. */
+/** One pet in this many was created within the last day, for which idempotency keys are kept. */
 const KEYED = 10;
-/** A day in the hours of the keys, each with as many. */
+/** The keys are spread evenly over the hours of a day. */
 const HOURS = 24;
 
-/** All that there is of pet `id`: 1 in 20 is deleted, 7 in 10 were sold, 2 in 10 are in an open order. */
+/** All documents of pet `id`: 1 in 20 pets is deleted, 7 in 10 were sold, 2 in 10 are in an open order. */
 export function contents(id: number, now: number): Written[] {
   const categoryId = Math.ceil(id / CATEGORY);
   const params = { facts: { name: `Pet ${id}` }, categoryId };
@@ -26,7 +26,7 @@ export function contents(id: number, now: number): Written[] {
   const entry = history<InventoryDoc>(inventory.open(id, "available"));
   const kept = history<PetDoc>(pet.insert(id, params), pet.activate(entry.now()));
 
-  /** A change of the stock, which the pet hears of. */
+  /** Changes the stock, and publishes the change to the pet. */
   const stock = (change: Change<InventoryDoc>) => {
     entry.change(change);
     kept.change(pet.applyStatus(bigId, entry.now()));

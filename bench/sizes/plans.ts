@@ -1,4 +1,4 @@
-/** Every list that the services ask for, but those by which what is over is found (`endedOn`), and what MongoDB does for it. */
+/** Every list query of the services, except those that find expired documents (`endedOn`), and MongoDB's plans for them. */
 import type { Db, Document } from "mongodb";
 
 interface Asked {
@@ -17,9 +17,9 @@ interface Plan {
   readonly plan: string;
 }
 
-/** A page of 100 and one more, which tells whether another follows. */
+/** A page of 100 and the one extra record that shows whether another page follows. */
 const PAGE = 101;
-/** What a recovery worker takes at a time. */
+/** The batch size of a recovery worker. */
 const BATCH = 100;
 
 function all(pets: number, now: number): Asked[] {
@@ -94,7 +94,7 @@ export async function* plans(db: (service: string) => Db, pets: number, now: num
   }
 }
 
-/** The plan's stages from the top down; of several beside each other the first, with their number. */
+/** The plan's stages from the top down. Of parallel stages the first is shown, with their number. */
 function stages(plan: Document | undefined): string[] {
   if (!plan) return [];
   const { stage, queryPlan, inputStage, inputStages } = plan;

@@ -1,9 +1,9 @@
 /**
- * How large a petstore becomes, and whether its lists stay short of work: fills the store with pets and all that belongs
- * to them, and prints the sizes on the way and the plans at the end.
+ * Measures the size of a petstore's data, and checks that its lists need little work: fills the store with pets and all that
+ * belongs to them, and prints the sizes on the way and the query plans at the end.
  *
- * `npm run bench -- sizes [pets] [every-change]`, a million by default. Documents are stored as they are in the end, or
- * on MongoDB change by change, which takes ten times as long and leaves the gaps that changes leave.
+ * `npm run bench -- sizes [pets] [every-change]`, a million pets by default. Documents are stored in their final state, or on
+ * MongoDB change by change, which takes ten times as long and leaves the gaps that changes leave.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ const NOW = Date.now();
 const print = (text: string) => process.stdout.write(`${text}\n`);
 const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
 
-/** Hands pets to `write` in batches, and calls `measure` after each stage. */
+/** Passes the documents of pets to `write` in batches, and calls `measure` after each stage. */
 async function fill(
   name: string,
   write: (batch: Written[]) => Promise<unknown>,

@@ -1,11 +1,11 @@
-/** How long writes and events took, by what share of them took no longer. SVG, written as text. */
+/** The distributions of the delays of writes and events as SVG. */
 import { escaped } from "../report/svg.ts";
 import type { WatchResults } from "./measure.ts";
 import type { Quantiles } from "./quantiles.ts";
 import { eventsOf, GOALS, isAlone, isWatched, titles, writesOf } from "./report.ts";
 
 const [WIDTH, LEFT, RIGHT, PANEL, GAP, TOP] = [900, 60, 250, 230, 70, 40];
-/** Told apart by people who see few colours as well (Okabe and Ito). */
+/** Colours that colour-blind people can tell apart (Okabe and Ito). */
 const COLOURS = ["#56b4e9", "#0072b2", "#e69f00", "#009e73"];
 
 export function watchChart({ stores, settings }: WatchResults): string {
@@ -26,7 +26,7 @@ export function watchChart({ stores, settings }: WatchResults): string {
   );
 }
 
-/** Times on a scale on which each step is ten times the one before. */
+/** A panel with a logarithmic scale of time. */
 function panel(top: number, title: string, lines: readonly [string, Quantiles][]): string[] {
   const highest = Math.max(GOALS.allMs, ...lines.flatMap(([, of]) => of));
   const decades = Math.ceil(Math.log10(highest));

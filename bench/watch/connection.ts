@@ -1,6 +1,6 @@
 /**
- * As little of a gRPC client over HTTP/2 as it takes to watch: it shares the cores with what is measured, and node's own client
- * would take as much of them as the server. Windows are opened once for all that can come.
+ * A minimal gRPC client over HTTP/2 that only watches. It shares the cores with what is measured, and Node's own client would
+ * take as much of them as the server. Its flow-control windows are opened once, wide enough for everything.
  */
 import { connect } from "node:net";
 import {
@@ -26,7 +26,7 @@ const MAX_WINDOW = 2 ** 31 - 1;
 const FIRST_WINDOW = 65_535;
 /** One byte of flags and four of length. */
 const MESSAGE_HEAD = 5;
-/** A request of which no field is set. */
+/** A request message with no field set. */
 const EMPTY_MESSAGE = Buffer.alloc(MESSAGE_HEAD);
 
 function windowUpdate(bytes: number): Buffer {
@@ -54,11 +54,11 @@ interface Place {
   readonly port: number;
   /** The address that it comes from. */
   readonly from: string;
-  /** Of the RPC, which is called with an empty message. */
+  /** The path of the RPC, which is called with an empty message. */
   readonly path: string;
 }
 
-/** Opens a connection with a stream for each watcher. Gives what closes it; `closed` is called in any case. */
+/** Opens a connection with one stream for each watcher. Returns a function that closes it; `closed` is called in any case. */
 export function watchOver({ port, from, path }: Place, watchers: readonly Watcher[], closed: () => void): () => void {
   const host = "127.0.0.1";
   const socket = connect({ port, host, localAddress: from }).setNoDelay(true);
@@ -104,7 +104,7 @@ const messagesTo = (told: (message: Buffer) => void) =>
     (message) => told(message.subarray(MESSAGE_HEAD)),
   );
 
-/** Takes bytes as they come, and hands out whole pieces, of which the first bytes tell the length. */
+/** Splits a stream of bytes into pieces, whose first `head` bytes give their length. */
 export function inPieces(
   head: number,
   lengthOf: (bytes: Buffer, at: number) => number,

@@ -1,4 +1,4 @@
-/** What a thousand watchers cost a service and those who write to it, and how soon they hear of what is written. */
+/** Measures what a thousand watchers cost a service and its writers, and how soon they get the events. */
 import { fork } from "node:child_process";
 import { getPriority } from "node:os";
 import { join } from "node:path";
@@ -21,32 +21,32 @@ export type StoreName = (typeof stores)[number];
 
 export interface Settings {
   readonly watchers: number;
-  /** Streams of one connection. */
+  /** Streams per connection. */
   readonly perConnection: number;
-  /** Writes a second. */
+  /** Writes per second. */
   readonly rate: number;
-  /** Of one turn. */
+  /** Duration of one turn. */
   readonly seconds: number;
   readonly rounds: number;
 }
 
-/** A stretch of time in which pets were written, with watchers or without. */
+/** A period in which pets were written, with watchers or without. */
 export interface Turn {
   readonly round: number;
   readonly watchers: number;
   readonly stored: number;
   readonly failed: number;
-  /** Of writes, in milliseconds from when they were due. */
+  /** Delays of writes, in milliseconds from when they were due. */
   readonly writes: Quantiles;
   readonly events?: Delays;
-  /** Of one core, 0 to 1, by process. */
+  /** Share of one core, 0 to 1, by process. */
   readonly cpu: Readonly<Record<string, number>>;
   readonly seconds: number;
-  /** Share of the machine that nobody of these used. */
+  /** Share of the machine's time used by other processes. */
   readonly others: number;
 }
 
-/** Of the pet process, before and after so many watchers have come who are told nothing. */
+/** Memory of the pet process, before and after the watchers were opened; no events are sent. */
 export interface Idle {
   readonly perConnection: number;
   readonly before: Memory;
@@ -62,12 +62,14 @@ export interface WatchResults {
   readonly stores: readonly { readonly store: StoreName; readonly turns: readonly Turn[] }[];
 }
 
-/** Steps of niceness: what else runs on the machine waits for what is measured, where the system allows that. */
+/** By how much niceness is lowered, if the system allows that: other processes then wait for what is measured. */
 const FIRST = 10;
-/** Pets that are there. */
+/** Number of pets in the store. */
 const PETS = 1_000;
 const [WARM_UP_SECONDS, WARM_UP_RATE] = [3, 20];
-/** Enough that the code has been compiled, and few enough to take no memory that others would have taken. */
+/**
+ * Watchers before the measurement of memory: enough to compile the code, too few to take memory that others would have taken.
+ */
 const FIRST_WATCHERS = 20;
 
 export async function measureWatch(
@@ -75,7 +77,7 @@ export async function measureWatch(
   chosen: readonly StoreName[],
   progress: Progress,
 ): Promise<WatchResults> {
-  tryPriority(process.pid, getPriority() - FIRST); // and so all that is started
+  tryPriority(process.pid, getPriority() - FIRST); // inherited by all processes started from here
   await using stack = new AsyncDisposableStack();
   const { machine, mongod, place } = await openSurroundings(stack);
   const { generator: _, ...rest } = machine;
@@ -85,7 +87,7 @@ export async function measureWatch(
     progress.say(`${store}: ${PETS} pets`);
     const at = () => place(`watch-${store}`);
     await fill(store === "mongodb" ? "petstore" : "embedded", await at(), PETS);
-    // Where the data is makes no difference to it. Memory that was needed once is not given back soon, so each has a process of its own.
+    // The store makes no difference to idle watchers. Each measurement has its own process, since one keeps memory for long.
     const isFirst = store === chosen[0];
     if (isFirst) {
       progress.say("memory of idle watchers, each on a connection of its own");
@@ -190,7 +192,7 @@ function measuring(
 
     async turn(round: number, watchers: number, { perConnection, seconds, rate }: Settings): Promise<Turn> {
       if (watchers > 0) await open(watchers, perConnection);
-      // What has come to rest meanwhile, or has not yet been compiled, is not counted.
+      // Excludes work after an idle time, and code that is not yet compiled.
       await write(1, rate);
       const before = read();
       const { stored, failed, delays } = await write(seconds, rate);

@@ -1,18 +1,18 @@
-/** Memory of a process from which all garbage has been collected, by its inspector, which a signal opens. */
+/** Measures the memory of a process after garbage collection, by its inspector, which a signal opens. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { resident } from "../measure/proc.ts";
 
 export interface Memory {
-  /** Resident in the system's eyes. */
+  /** Resident memory, as the system counts it, in bytes. */
   readonly rss: number;
-  /** In use of V8's heap, and of what belongs to objects in it. */
+  /** Used bytes of V8's heap, and of external memory that belongs to objects in it. */
   readonly heap: number;
 }
 
-/** For NODE_OPTIONS of the processes, one of which is looked at. */
+/** NODE_OPTIONS for the processes, one of which is inspected. */
 export const inspectable = (port: number): string => `--inspect-port=127.0.0.1:${port}`;
 
-/** Connections and timers of a start or of new streams are done with by then. */
+/** Time for the connections and timers of a start or of new streams to finish. In milliseconds. */
 const SETTLE_MS = 3_000;
 const OPEN_MS = 5_000;
 
@@ -32,7 +32,7 @@ async function inspectorOf(pid: number, port: number): Promise<string> {
   throw new Error(`Process ${pid} did not open its inspector at port ${port}.`);
 }
 
-/** Gives what measures the process when it has come to rest. */
+/** Returns a function that waits until the process is at rest and measures it. */
 export async function openMemory(pid: number, port: number): Promise<() => Promise<Memory>> {
   const socket = new WebSocket(await inspectorOf(pid, port));
   const waiting = new Map<number, (answer: Answer) => void>();
@@ -54,7 +54,7 @@ export async function openMemory(pid: number, port: number): Promise<() => Promi
   const expression = "(({ heapUsed, external }) => heapUsed + external)(process.memoryUsage())";
   return async () => {
     await sleep(SETTLE_MS);
-    // What the first one finds to be finalized, the second one frees.
+    // The second collection frees what the first one finalizes.
     for (let i = 0; i < 2; i++) await ask("HeapProfiler.collectGarbage");
     await sleep(SETTLE_MS / 3);
     const { result } = await ask("Runtime.evaluate", { expression });

@@ -1,6 +1,6 @@
 import { spread } from "../compare/results.ts";
 
-/** What so many percent lie below, from 0 to 100. */
+/** Percentiles: the values below which 0 to 100 percent lie. */
 export type Quantiles = readonly number[];
 
 const SHARES = Array.from({ length: 101 }, (_, i) => i / 100);
@@ -10,6 +10,6 @@ export function quantiles(values: readonly number[]): Quantiles {
   return SHARES.map((share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
 }
 
-/** Of several rounds the median one, for each share by itself. */
+/** The median of the rounds, for each percentile by itself. */
 export const medianOf = (rounds: readonly Quantiles[]): Quantiles =>
   SHARES.map((_, i) => spread(rounds.map((one) => one[i] ?? 0)).median);

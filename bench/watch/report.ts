@@ -1,4 +1,4 @@
-/** Watching as tables: whether the goals are reached, what writes and events took, and what the processes. */
+/** The watch measurement as tables: the goals, the delays of writes and events, and the resources of the processes. */
 import { spread } from "../compare/results.ts";
 import { count } from "../report/conditions.ts";
 import type { Idle, Turn, WatchResults } from "./measure.ts";
@@ -13,31 +13,31 @@ export const titles = { mongodb: "on MongoDB", embedded: "on the embedded store"
 export const isWatched = ({ watchers }: Turn): boolean => watchers > 0;
 export const isAlone = (turn: Turn): boolean => !isWatched(turn);
 
-/** The median of the rounds, percent by percent. */
+/** The median of the rounds, for each percentile. */
 export const writesOf = (turns: readonly Turn[]): Quantiles => medianOf(turns.map(({ writes }) => writes));
 export const eventsOf = (turns: readonly Turn[], of: "each" | "last"): Quantiles =>
   medianOf(turns.flatMap(({ events }) => (events ? [events[of]] : [])));
 
-/** What goals are about. */
+/** The figures that the goals are about. */
 export function judged({ turns }: Measured) {
   const p50 = (some: readonly Turn[]) => spread(some.map(({ writes }) => writes[50] ?? Number.NaN));
   const [alone, watched] = [p50(turns.filter(isAlone)), p50(turns.filter(isWatched))];
   return {
     alone,
     watched,
-    /** It can't be told from what rounds without watchers differ by among themselves. */
+    /** Whether the effect lies within the differences between rounds without watchers. */
     isUnmeasurable: watched.median <= alone.max,
     allMs: eventsOf(turns, "last")[50] ?? Number.NaN,
   };
 }
 
-/** Bytes of one watcher. */
+/** Bytes per watcher. */
 export const bytesOf = ({ before, after }: Idle, watchers: number) => ({
   rss: (after.rss - before.rss) / watchers,
   heap: (after.heap - before.heap) / watchers,
 });
 
-/** Microseconds of the pet process that watching took, for each event told to a watcher. */
+/** Processor time of the pet process for each event sent to a watcher, in microseconds. */
 export function deliveryMicros(turns: readonly Turn[]): number {
   const rateOf = ({ cpu, seconds, stored }: Turn) => ((cpu.pet ?? 0) * seconds * 1e6) / stored;
   const alone = spread(turns.filter(isAlone).map(rateOf)).median;

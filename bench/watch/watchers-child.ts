@@ -1,6 +1,6 @@
 /**
- * Watches pets, in a process of its own: a thousand streams, and of each event when it came to each of them. What it is asked for
- * comes as messages of its parent, and each is answered by one.
+ * Watches pets over a thousand streams, in a process of its own, and records when each event arrived on each stream. The
+ * parent sends requests as messages, and each gets one message as its answer.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -11,26 +11,26 @@ import { type Due, now, writeNamed } from "./writes.ts";
 
 export type Asked =
   | { readonly open: { readonly port: number; readonly watchers: number; readonly perConnection: number } }
-  /** The writes that were stored, and so are told. */
+  /** The writes that were stored, each of which makes an event. */
   | { readonly delays: readonly Due[] }
   | { readonly close: true };
 
 /** Milliseconds from when writes were due. */
 export interface Delays {
-  /** Of an event to a watcher, of all of both. */
+  /** Of each event at each watcher. */
   readonly each: Quantiles;
-  /** Of an event until the last watcher had it. */
+  /** Of each event at its last watcher. */
   readonly last: Quantiles;
   readonly delivered: number;
-  /** Of those that should have been: events of stored writes, for each watcher. */
+  /** Events that did not arrive, of one per stored write and watcher. */
   readonly missing: number;
-  /** Streams that ended. */
+  /** Number of streams that ended. */
   readonly ended: number;
 }
 
-/** One address may have so many streams. */
+/** How many streams one address may have. */
 const PER_ADDRESS = 20;
-/** What has not come by then never will. */
+/** Events that have not arrived by then count as missing. */
 const PATIENCE_MS = 10_000;
 
 const path = `/${PetService.typeName}/${PetService.method.watchPets.name}`;
@@ -40,7 +40,7 @@ let ended = 0;
 let closes: (() => void)[] = [];
 let closed: Promise<unknown> = Promise.resolve();
 
-/** All watchers are told the same bytes, so nearly all of them are known. */
+/** The last message. All watchers get the same bytes, so it rarely has to be decoded. */
 let known: { readonly bytes: Buffer; readonly write: number | undefined } | undefined;
 function writeOf(message: Buffer): number | undefined {
   if (known?.bytes.equals(message)) return known.write;
@@ -77,7 +77,7 @@ async function open({ port, watchers, perConnection }: { port: number; watchers:
     const { promise, resolve } = Promise.withResolvers<void>();
     ends.push(promise);
     closes.push(watchOver({ port, from, path }, all, resolve));
-    // As many at once as would come at once.
+    // Opens 100 streams at a time and waits for these.
     if (opened % 100 === 0) await Promise.all(began);
   }
   closed = Promise.all(ends);

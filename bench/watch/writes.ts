@@ -1,4 +1,4 @@
-/** Who writes: pets are changed at random moments, as many in each second, whatever has become of the changes before. */
+/** The writer: changes pets at random moments, at a constant rate, whatever became of earlier changes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -6,26 +6,26 @@ import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { type Quantiles, quantiles } from "./quantiles.ts";
 
-/** Milliseconds on a clock that all processes of a machine have in common. */
+/** Milliseconds of a clock that all processes of a machine share. */
 export const now = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 const PREFIX = "write ";
-/** A write is told by the name that it gives its pet. */
+/** A write is recognized by the name that it gives its pet. */
 export const nameOf = (write: number): string => `${PREFIX}${write}`;
 export const writeNamed = (name = ""): number | undefined =>
   name.startsWith(PREFIX) ? Number(name.slice(PREFIX.length)) : undefined;
 
-/** A write by its number, and when it was due. */
+/** The number of a write, and when it was due. */
 export type Due = readonly [write: number, dueAt: number];
 
 export interface Written {
   readonly stored: readonly Due[];
   readonly failed: number;
-  /** Of those that were stored, in milliseconds from when they were due to their answers. */
+  /** Delays of the stored writes, in milliseconds from when they were due to their answers. */
   readonly delays: Quantiles;
 }
 
-/** Pets are changed in turn, so that no two changes of one meet. */
+/** Number of pets that are changed, in turn, so that no two changes of one pet overlap. */
 const PETS = 200;
 const LATEST_MS = 10_000;
 
@@ -55,7 +55,7 @@ export function createWriter(port: number) {
     const all: Promise<void>[] = [];
     const begin = now();
     for (let i = 0; i < seconds * perSecond; i++) {
-      // Not at even moments, which would spare a write what is still told of the one before, or never.
+      // Random moments: at even ones, a write would always or never meet the events of the previous one.
       const dueAt = begin + ((i + random()) * 1000) / perSecond;
       await sleep(Math.max(0, dueAt - now()));
       all.push(write(dueAt));

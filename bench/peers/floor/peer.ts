@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Peer } from "../../peer.ts";
 import { startNode, together } from "../../programs.ts";
 
-/** What HTTP alone costs: nothing can be faster on this framework. */
+/** The cost of HTTP alone: nothing can be faster on this framework. */
 export const peer: Peer = {
   name: "floor",
   title: "bare Fastify, a constant",

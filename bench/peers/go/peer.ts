@@ -15,7 +15,7 @@ export const peer: Peer = {
   title: "grpc-gateway + grpc-go, five processes",
   data: "plain",
   unavailable() {
-    // Outside of the module: there it would be another Go, which is fetched.
+    // Run outside of the module: inside, Go would download and report the version that the module names.
     const { stdout } = spawnSync("go", ["env", "GOVERSION"], { cwd: tmpdir(), encoding: "utf8" });
     const [, minor = "0"] = /^go1\.(\d+)/.exec(stdout ?? "") ?? [];
     if (Number(minor) >= 26) return undefined;

@@ -11,7 +11,7 @@ export interface Database {
   readonly counters: Collection<PlainData["counters"]>;
 }
 
-/** Acknowledged is what a majority has in its journals; read is what can't be rolled back any more. */
+/** Writes are acknowledged when a majority has them in its journals; reads return what can't be rolled back. */
 export async function connect(url: string, name: string): Promise<Database> {
   const client = await new MongoClient(url, {
     readConcern: { level: "majority" },

@@ -14,7 +14,7 @@ const database = await connect(MONGO_URL, DATABASE);
 const reads = COALESCE === "on" ? coalesced(direct(database)) : direct(database);
 
 const app = fastify({ logger: true, disableRequestLogging: true });
-// One line for each request, when its answer is out: fastify's own would be two.
+// One line per request, when its answer is sent: Fastify's own log would have two.
 app.addHook("onResponse", async ({ method, url, log }, reply) =>
   log.info({ method, path: url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }),
 );

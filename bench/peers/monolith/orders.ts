@@ -1,4 +1,4 @@
-/** Placing an order: its units leave the stock and it is stored, both or neither, in one transaction. */
+/** Places orders: taking the units from the stock and storing the order happen in one transaction. */
 import type { ClientSession } from "mongodb";
 import type { PlainData } from "../../peer.ts";
 import type { Database } from "./database.ts";
@@ -10,7 +10,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Numbers that are taken at once; those left when the process ends are gaps. */
+/** Ids that are reserved at once; those that are unused when the process ends are skipped. */
 const BLOCK = 50;
 
 export function orders({ client, pets, inventory, orders, counters }: Database) {

@@ -1,4 +1,4 @@
-/** What is read, with a query for each request; or shared: requests that wait for the same thing take one query together. */
+/** Reads, either with one query per request, or coalesced: requests that wait for the same collection share one query. */
 import type { Filter } from "mongodb";
 import type { Database, Pet } from "./database.ts";
 
@@ -13,7 +13,7 @@ export interface Page {
 export interface Reads {
   get(id: number): Promise<Pet | null | undefined>;
   getMany(ids: readonly number[]): Promise<Pet[]>;
-  /** Newest first, and one more than the limit when there are more. */
+  /** Newest first; has one more than the limit if there are more. */
   list(page: Page): Promise<Pet[]>;
 }
 
@@ -61,8 +61,8 @@ export function coalesced({ getMany, list }: Reads): Reads {
 }
 
 /**
- * One query is under way at a time, and all that ask meanwhile share the next one: what they get was read after they had
- * asked. `rest` is called when nobody waits any more.
+ * Runs one query at a time. All calls that come meanwhile share the next one, so each gets data that was read after it was
+ * made. `rest` is called when no call waits any more.
  */
 function inTurns<K, V>(query: (keys: readonly K[]) => Promise<V[]>, rest?: () => void): (key: K) => Promise<V> {
   let next: { readonly keys: K[]; readonly answer: Promise<V[]> } | undefined;

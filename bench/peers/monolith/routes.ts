@@ -1,4 +1,4 @@
-/** The HTTP interface. Answers are written by fast-json-stringify, requests judged by Ajv: both from these schemas. */
+/** The HTTP interface. From these schemas fast-json-stringify writes answers and Ajv validates requests. */
 import type { FastifyInstance } from "fastify";
 import type { Pet } from "./database.ts";
 import type { Order, Refusal } from "./orders.ts";

@@ -10,7 +10,10 @@ import { type Environment, startNode } from "../../programs.ts";
 /** This petstore, as `npm start` starts it. */
 export const peer: Peer = petstore({ name: "petstore", title: "petstore, five processes", data: "petstore" });
 
-/** The launcher only watches the five processes and is not counted: in production something else does that. */
+/**
+ * The petstore's processes under its launcher. The launcher only supervises them and is not counted: in production something
+ * else does that.
+ */
 export function petstore(
   about: Pick<Peer, "name" | "title" | "data">,
   environment: (place: Place) => Environment = onMongodb,
@@ -36,7 +39,7 @@ export function onMongodb({ mongoUrl, database }: Place): Environment {
   return { MONGODB_URI: withDatabaseName(mongoUrl, database) };
 }
 
-/** The kind of a process by its id: it is started with its name as its last argument, the gateway with none. */
+/** The name of a process by its id: it is the last argument of the service's command line; the gateway's has none. */
 export function nameOf(pid: number): string {
   const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
   return processNames.find((name) => args.includes(name)) ?? "gateway";

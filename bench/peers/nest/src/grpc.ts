@@ -1,4 +1,4 @@
-/** How the processes reach each other, and the messages that they exchange: `petstore.proto` in TypeScript. */
+/** How the processes reach each other, and their messages: `petstore.proto` in TypeScript. */
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Metadata, type ServiceError, type status } from "@grpc/grpc-js";
@@ -10,7 +10,7 @@ export type ServiceName = "pet" | "category" | "order" | "inventory";
 
 export const addressOf = (name: ProcessName): string => process.env[`${name.toUpperCase()}_ADDR`] ?? "";
 
-/** Deadlines are set here once for all calls; a service that is not up yet is waited for. */
+/** Sets one deadline for all calls, and lets calls wait for a service that has not started yet. */
 const serviceConfig = { methodConfig: [{ name: [{}], timeout: "10s", waitForReady: true }], loadBalancingConfig: [] };
 
 const options = (name: ServiceName): GrpcOptions["options"] => ({
@@ -20,7 +20,7 @@ const options = (name: ServiceName): GrpcOptions["options"] => ({
   loader: {
     longs: Number,
     defaults: true,
-    // google/api/annotations.proto is one of the files that protobufjs brings.
+    // google/api/annotations.proto is part of protobufjs.
     includeDirs: [join(createRequire(import.meta.url).resolve("protobufjs/package.json"), "..")],
   },
   keepalive: { keepaliveTimeMs: 30_000, keepaliveTimeoutMs: 10_000 },
@@ -28,7 +28,7 @@ const options = (name: ServiceName): GrpcOptions["options"] => ({
 
 export const grpcServer = (name: ServiceName): GrpcOptions => ({ transport: Transport.GRPC, options: options(name) });
 
-/** The clients of these services, to be injected by the services' names. */
+/** The clients of these services, injected by the services' names. */
 export const grpcClients = (...names: readonly ServiceName[]) =>
   ClientsModule.register(
     names.map((name) => ({
@@ -45,14 +45,14 @@ export const grpcClients = (...names: readonly ServiceName[]) =>
     })),
   );
 
-/** An error of a service: a gRPC status, and as its reason the code of the HTTP interface. */
+/** An error of a service: a gRPC status whose reason is the code of the HTTP interface. */
 export function failure(code: status, reason: string, message: string): RpcException {
   const metadata = new Metadata();
   metadata.set("reason", reason);
   return new RpcException({ code, message, metadata });
 }
 
-/** Waits for another service. Its error is passed on. */
+/** Waits for the answer of another service, and passes its error on. */
 export async function answerOf<T>(call: Observable<T>): Promise<T> {
   try {
     return await firstValueFrom(call);

@@ -7,7 +7,7 @@ import { MongoModule } from "./mongo.js";
 import { petNotFound } from "./pet.js";
 
 interface InventoryDoc {
-  /** The pet. */
+  /** The pet's id. */
   _id: number;
   quantity: number;
   status: Status;
@@ -38,7 +38,7 @@ export class InventoryService implements OnModuleInit {
     return toItem(doc);
   }
 
-  /** Takes units for an order, all or none. */
+  /** Reserves units for an order, all or none. */
   async reserve({ petId, quantity }: Units): Promise<InventoryItem> {
     const enough = { _id: petId, status: "available", quantity: { $gte: quantity } } as const;
     const item = await this.add(enough, -quantity);
@@ -54,7 +54,7 @@ export class InventoryService implements OnModuleInit {
     return item;
   }
 
-  /** Changes a stock, and with it the status that follows from it. */
+  /** Changes a stock and the status that follows from it. */
   private async add(filter: Filter<InventoryDoc>, units: number): Promise<InventoryItem | undefined> {
     const update = [
       { $set: { quantity: { $add: ["$quantity", units] } } },

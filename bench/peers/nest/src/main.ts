@@ -1,4 +1,4 @@
-/** `node main.js gateway|pet|category|order|inventory`: one process of the petstore, which loads what it needs. */
+/** `node main.js gateway|pet|category|order|inventory` runs one process of the petstore, which loads only what it needs. */
 import "reflect-metadata";
 import type { Type } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";

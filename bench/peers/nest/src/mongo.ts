@@ -1,7 +1,7 @@
 import { Inject, Module, type OnApplicationShutdown } from "@nestjs/common";
 import { Db, MongoClient } from "mongodb";
 
-/** The database of a service, to be injected as `Db`. */
+/** The database of a service, injected as `Db`. */
 @Module({
   providers: [
     {

@@ -4,7 +4,7 @@ import { type Collection, Db } from "mongodb";
 import { answerOf, grpcClients, type InventoryClient, type Order } from "./grpc.js";
 import { MongoModule } from "./mongo.js";
 
-/** Ids that are fetched at a time. What a process has not used when it ends is never given out. */
+/** Ids that are fetched at a time. Those that are unused when the process ends are skipped. */
 const BLOCK = 50;
 
 @Injectable()

@@ -40,7 +40,7 @@ export class PetService {
 
   async list(request: ListPetsRequest): Promise<ListPetsResponse> {
     const limit = Math.min(request.limit ?? MAX_PAGE, MAX_PAGE);
-    // One more than the page tells whether there is another.
+    // The extra record shows whether there is another page.
     const docs = await this.pets
       .find(filterOf(request))
       .sort({ _id: request.orderBy === "id" ? 1 : -1 })

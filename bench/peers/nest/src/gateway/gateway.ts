@@ -21,7 +21,7 @@ export async function createGateway(): Promise<NestFastifyApplication> {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
   });
-  // One line for each request, when its answer is out.
+  // One line per request, when its answer is sent.
   adapter.getInstance().addHook("onResponse", async ({ method, url, log }, reply) => {
     log.info({ method, path: url.split("?", 1)[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) });
   });

@@ -7,7 +7,7 @@ import { map, type Observable } from "rxjs";
 import type { ListPetsRequest, Pet, PetClient, Status } from "../grpc.js";
 
 const STATUSES: Status[] = ["available", "pending", "sold"];
-/** A parameter that is given once is a list of one. */
+/** A parameter that occurs once is a list of one value. */
 const AsList = (each: (text: string) => unknown = String) => Transform(({ value }) => [value].flat().map(each));
 
 export class ListPetsQuery implements ListPetsRequest {
