@@ -1,4 +1,4 @@
-/** Takes an OpenAPI document at its word: what a gateway answered has to be what the document says. */
+/** Checks that the answers of a gateway are exactly what its OpenAPI document describes. */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { createParser } from "eventsource-parser";
@@ -20,8 +20,8 @@ export interface SeenResponse {
 }
 
 /**
- * @throws Error that lists whatever the document does not say: an operation, status, header, media type or member that it
- *   does not list, a required one that is missing, a value that breaks its schema, an integer that is not exact.
+ * @throws Error that lists everything that the document does not allow: an operation, status, header, media type or member
+ * that is not listed, a required one that is missing, a value that breaks its schema, an integer that is not exact.
  */
 export function checkAgainstDocument(document: Document, request: SeenRequest, response: SeenResponse): void {
   const findings = [...judge(document, request, response)];
@@ -35,7 +35,7 @@ export function checkAgainstDocument(document: Document, request: SeenRequest, r
 function* judge(document: Document, request: SeenRequest, response: SeenResponse): Iterable<string> {
   const path = pathWithin(document, request.target);
   if (path === undefined || isBeside(path)) return;
-  // A path without parameters goes before one that has them, as in OpenAPI.
+  // A path without parameters takes precedence over one with them, as in OpenAPI.
   const template = document.paths[path] ? path : Object.keys(document.paths).find((one) => matches(one, path));
   if (template === undefined) return yield* judgeRecord(document, response, 404, "ROUTE_NOT_FOUND");
   const item = document.paths[template];
@@ -56,14 +56,14 @@ function* judge(document: Document, request: SeenRequest, response: SeenResponse
   );
 }
 
-/** The path behind the server's address; undefined when the request went elsewhere. */
+/** The path after the server's base path; undefined if the target is outside of it. */
 function pathWithin({ servers }: Document, target: string): string | undefined {
   const base = servers[0].url.replace(/\/$/, "");
   const [path = ""] = target.split("?", 1);
   return path.startsWith(`${base}/`) ? path.slice(base.length) : undefined;
 }
 
-/** What stands beside the API and is not described: documentation, health, and RPCs of other protocols. */
+/** Whether a path is outside of the described API: documentation, health, and RPCs of other protocols. */
 const isBeside = (path: string): boolean =>
   /^\/(docs(\/.*)?|openapi\.json|healthz|readyz|[\w.]+\.[A-Z]\w*Service\/\w+)$/.test(path);
 
@@ -84,7 +84,7 @@ function* judgeOtherMethod(document: Document, method: string, response: SeenRes
   if (response.status !== 204) yield "OPTIONS must be answered by 204";
 }
 
-/** A request that reached no operation: path, method or HTTP itself was wrong. */
+/** The answer to a request that reached no operation, because its path, its method or its HTTP was wrong. */
 function* judgeRecord(document: Document, response: SeenResponse, status: number, code: string): Iterable<string> {
   if (response.status !== status) return yield `a request that reaches no operation must get ${status} ${code}`;
   if (response.text === "") return; // HEAD
@@ -94,7 +94,7 @@ function* judgeRecord(document: Document, response: SeenResponse, status: number
   if (record.code !== code || record.status !== status) yield `the record must say ${status} ${code}`;
 }
 
-/** Headers that HTTP itself needs, which OpenAPI leaves out. */
+/** Headers of HTTP itself, which OpenAPI leaves out. */
 const OF_HTTP = /^(date|connection|keep-alive|transfer-encoding|content-length|content-type|access-control-.*)$/;
 
 function* judgeHeaders(document: Document, listed: Record<string, Document>, headers: Headers): Iterable<string> {
@@ -135,7 +135,7 @@ function* judgeBody(
   else yield* judgeValue(document, `${place}/schema`, response.text);
 }
 
-/** Each event of a stream. */
+/** Checks each event of a stream. */
 function* judgeEvents(document: Document, pointer: string, type: string, text: string): Iterable<string> {
   if (type === "application/x-ndjson") {
     for (const line of text.split("\n").filter(Boolean)) yield* judgeValue(document, pointer, line);
@@ -167,7 +167,7 @@ function* judgeValue(document: Document, pointer: string, text: string): Iterabl
   if (!check(value)) yield `body${explain(check)}`;
 }
 
-/** An integer must be written as one, and fit into 64 bits: no other check sees digits that a double can't hold. */
+/** Whether an integer is written as one and fits into 64 bits. Parsed values don't show it: a double can't hold all digits. */
 function isExact(value: number, source: string): boolean {
   if (!Number.isInteger(value)) return true;
   return /^-?\d+$/.test(source) && BigInt(source) >= -(2n ** 63n) && BigInt(source) < 2n ** 64n;
@@ -201,7 +201,9 @@ function compilerFor(document: Document) {
   return compiler;
 }
 
-/** Schemas are open, so that members can be added some day; an answer of today has those that are listed and no others. */
+/**
+ * The document with closed schemas. Its own are open, so that members can be added later; answers must have no others today.
+ */
 function closed(document: Document): Document {
   const schemas = Object.entries<Document>(document.components.schemas).map(([name, schema]) => [
     name,
@@ -218,5 +220,5 @@ const resolve = (document: Document, value: Document): Document =>
         .split("/")
         .reduce((part: Document, name: string) => part[name], document);
 
-/** One step of a JSON pointer (RFC 6901) in a fragment. */
+/** One step of a JSON pointer (RFC 6901) in a URI fragment. */
 const pointerStep = (name: string): string => encodeURIComponent(name.replaceAll("~", "~0").replaceAll("/", "~1"));

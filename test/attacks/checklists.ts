@@ -1,11 +1,11 @@
-/** What others say that has to be looked after, and which of our protections do; docs/security.md shows it. */
+/** Published security checklists, and which of our protections answer each row; docs/security.md shows them. */
 import type { ProtectionName } from "./protections.ts";
 
-/** A row of somebody else's list. */
+/** A row of a checklist. */
 export interface Risk {
   readonly name: string;
   readonly by: readonly ProtectionName[];
-  /** What the petstore does about it, what it does not, or why the row does not apply. */
+  /** What the petstore does about it, what it does not do, or why the row does not apply. */
   readonly answer: string;
 }
 
@@ -71,7 +71,7 @@ export const owasp: readonly Risk[] = [
   },
 ];
 
-/** "Configuring Envoy as an edge proxy", for the gateway is one. */
+/** "Configuring Envoy as an edge proxy", since the gateway is an edge proxy. */
 export const envoy: readonly Risk[] = [
   {
     name: "Restrict access to the admin endpoint",

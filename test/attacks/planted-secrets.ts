@@ -1,21 +1,21 @@
-/** Secrets that a test plants, and the search for them in what processes wrote. */
+/** Plants secrets and searches for them in the output of processes. */
 
 export interface Planted {
   /** What kind of secret it is. */
   readonly kind: string;
-  /** Distinctive, and long enough to be found by no accident. */
+  /** Distinctive, and long enough not to occur by accident. */
   readonly text: string;
 }
 
-/** How many bytes may stand before a secret in the same base64, modulo 3. */
+/** The number of bytes before a secret in the same base64, modulo 3. */
 const OFFSETS = [0, 1, 2];
 
-/** What a secret looks like that was written down in another way, by the name of the way. */
+/** The encoded forms in which a secret could be written, by the name of the encoding. */
 export function formsOf(text: string): ReadonlyMap<string, string> {
   const bytes = Buffer.from(text);
   const base64 = OFFSETS.map((offset): [string, string] => {
     const whole = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64");
-    // Without the characters at both ends, which depend on what stands beside the secret.
+    // Without the characters at both ends, which depend on the bytes next to the secret.
     const inner = whole
       .replace(/=+$/, "")
       .slice(offset === 0 ? 0 : offset + 1, bytes.length % 3 || offset ? -1 : undefined);
@@ -38,7 +38,7 @@ export function formsOf(text: string): ReadonlyMap<string, string> {
   ]);
 }
 
-/** The secrets that stand in a text, in whatever form, each with the place. */
+/** The secrets that a text contains, in any form, each with its context. */
 export function leaksIn(written: string, planted: readonly Planted[]): readonly string[] {
   const lower = written.toLowerCase();
   return planted.flatMap(({ kind, text }) =>

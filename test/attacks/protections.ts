@@ -1,13 +1,13 @@
 /**
- * What protects the petstore, the attacks that each protection was tried against, and the tests that did. docs/security.md
- * shows it, and `test/project/security-page.test.ts` holds both to each other and to the tests.
+ * The petstore's protections, the attacks that each was tested against, and the tests. docs/security.md shows them, and
+ * `test/project/security-page.test.ts` checks that the page, this list and the tests agree.
  */
 
 export interface Trial {
   /** What an attacker does. */
   readonly attack: string;
   readonly file: string;
-  /** The title of the test, or of the group of tests, as the file has it. */
+  /** The title of the test, or of the group of tests, in the file. */
   readonly test: string;
 }
 

@@ -1,12 +1,12 @@
-/** Counts what a function does instead of the time it takes: the same number on any machine. */
+/** Counts the steps of a function instead of measuring its time: the number is the same on any machine. */
 import { Session } from "node:inspector";
 
 /**
- * Runs of blocks of code, as V8 counts them for coverage, and the lengths of the texts and lists on which a function of
- * the language is called that may walk them. The work of a regular expression is not counted: its form is judged instead.
+ * Adds up two numbers: how often blocks of code ran, as V8 counts it for coverage, and the lengths of the texts and lists that
+ * built-in functions may walk. The work of regular expressions is not counted; their form is checked elsewhere.
  */
 export function countSteps(run: () => unknown): number {
-  take(); // what ran before
+  take(); // discards the counts so far
   const walked = countingWalks(run);
   const ranges = take()
     .filter(({ url }) => !/vitest|\/test\/work\.ts$/.test(url))
@@ -16,7 +16,7 @@ export function countSteps(run: () => unknown): number {
 
 let session: Session | undefined;
 
-/** The counts since the last time. They are never switched off again, which would compile all code anew. */
+/** The counts since the last call. Counting is never switched off again, because that would recompile all code. */
 function take(): Coverage["result"] {
   if (!session) {
     session = new Session();
@@ -25,7 +25,7 @@ function take(): Coverage["result"] {
     session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   }
   let coverage: Coverage = { result: [] };
-  // On one's own thread the answer comes before the call returns.
+  // For the session's own thread the answer comes before the call returns.
   session.post("Profiler.takePreciseCoverage", (error, answer) => {
     if (error) throw error;
     coverage = answer;
@@ -42,7 +42,9 @@ interface Coverage {
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
-/** Of these the text or list that they are called on may be walked; of the functions below, the first argument. */
+/**
+ * Built-in methods that may walk the text or list that they are called on; the functions below may walk their first argument.
+ */
 const walkers: readonly (readonly [owner: object, names: string])[] = [
   [String.prototype, "includes indexOf isWellFormed lastIndexOf match matchAll normalize padEnd padStart replace"],
   [String.prototype, "replaceAll search split toLowerCase toUpperCase toWellFormed trim trimEnd trimStart"],
@@ -61,14 +63,14 @@ function lengthOf(value: unknown): number {
   return typeof length === "number" ? length : 0;
 }
 
-/** Replaces functions of the language by ones that add up what they walk, for as long as `run` takes. */
+/** Replaces built-in functions, while `run` runs, by ones that add up what they walk. */
 function countingWalks(run: () => unknown): number {
   let walked = 0;
   const undo: (() => void)[] = [];
   const replace = (owner: object, name: string, counting: (original: Method) => Method) => {
     const before = Object.getOwnPropertyDescriptor(owner, name) as PropertyDescriptor;
     const original = before.value as Method;
-    // Statics such as Number.isFinite stay.
+    // Static functions such as Number.isFinite remain.
     const replaced = Object.setPrototypeOf(counting(original), original) as Method;
     Object.defineProperty(owner, name, { ...before, value: replaced });
     undo.push(() => Object.defineProperty(owner, name, before));

@@ -1,6 +1,6 @@
 /**
- * Judges a history by what clients were told and by what is stored in the end: of processes that run for real, nobody sees
- * every write at the moment when it is made.
+ * Checks a history by what clients were told and by what is stored in the end. With real processes, nothing sees every write
+ * at the moment it is made.
  */
 
 import type { Stored } from "../simulation/disk.ts";
@@ -21,7 +21,7 @@ export function createBlackBoxChecker() {
   const heardOf = new Set<string>();
   let time = 0;
 
-  /** A pet that is there has an inventory entry. */
+  /** Every existing pet has an inventory entry. */
   function hear(shown: Shown): void {
     heardOf.add(`${shown.kind} ${shown.id}`);
     if (shown.kind === "pet") heardOf.add(`inventory ${shown.id}`);
@@ -29,7 +29,7 @@ export function createBlackBoxChecker() {
   }
 
   return {
-    /** Follows one sending of an operation. */
+    /** Records one attempt of an operation and its outcome. */
     async follow(operation: Operation, sending: () => Promise<Outcome>): Promise<Outcome> {
       const about = recordsOf(operation).filter(([kind, id]) => heardOf.has(`${kind} ${id}`));
       const attempt: Attempt = { operation, sent: time++, about };
@@ -45,7 +45,7 @@ export function createBlackBoxChecker() {
       return outcome;
     },
 
-    /** What is wrong when everything has settled. `stored`: all that is known to have been stored on the way there. */
+    /** The violations, when everything has settled. `stored`: all states that are known to have been stored before. */
     verdict(state: State, stored: readonly Shown[]): readonly string[] {
       const last = (Object.entries(state) as [CollectionName, Map<number, Stored>][]).flatMap(([collection, docs]) =>
         [...docs.values()].flatMap((doc) => shownBy(collection, doc) ?? []),

@@ -1,12 +1,12 @@
 /**
- * Holds what watchers were told to what docs/events.md promises them, given all that was stored meanwhile: each change that a
- * GET could have shown, once behind the token of the one before it, in the order of its record, and nothing else. A stream that
- * was resumed by its last token counts as one with what follows it, so a break is no excuse for a gap or a repetition.
+ * Checks that watchers got what docs/events.md promises, given all writes: each change that a GET could have shown, once,
+ * after the token of the previous one, in the order of its record, and nothing else. A resumed stream and its predecessor
+ * count as one, so an interruption is no excuse for a gap or a repetition.
  */
 import type { Kind } from "../workload/operations.ts";
 import type { Shown } from "../workload/perform.ts";
 
-/** What a write left of a record for the outside to see; undefined when that is nothing. Times count the writes before. */
+/** A write, as visible from outside: the record, or undefined if there is none. Times are numbers of earlier writes. */
 export interface Write {
   readonly kind: Kind;
   readonly id: number;
@@ -15,10 +15,10 @@ export interface Write {
 
 export interface Told {
   readonly type: "present" | "created" | "updated" | "deleted";
-  /** What the event is called. */
+  /** The id of the event. */
   readonly id: string;
   readonly shown: Shown;
-  /** When it came; infinite when only the order of events is known. */
+  /** When it arrived; infinite if only the order of events is known. */
   readonly at: number;
 }
 
@@ -27,24 +27,24 @@ export interface Synced {
   readonly at: number;
 }
 
-/** One watcher, however often its stream broke. */
+/** One watcher, across all its streams. */
 export interface Watch {
   readonly kind: Kind;
   readonly snapshot: boolean;
-  /** When it heard for the first time where to go on from: nothing that is written later may be missing. */
+  /** When it got its first token: no later write may be missing. */
   readonly since: number;
-  /** All that it was told, as it came. */
+  /** All that it received, in order. */
   readonly told: readonly (Told | Synced)[];
 }
 
-/** The records that watchers were told of, as they were then. */
+/** The records that watchers received, as they were then. */
 export const toldTo = (watches: readonly Watch[]): Shown[] =>
   watches.flatMap(({ told }) => told.filter(isEvent).map(({ shown }) => shown));
 
-/** What a GET could have shown, told by one event. */
+/** A change that a GET could have shown, and that one event reports. */
 interface Change {
   readonly type: "created" | "updated" | "deleted";
-  /** Of what is deleted: as it was before. */
+  /** For a deletion, the state before it. */
   readonly shown: Shown;
   readonly at: number;
 }
@@ -52,7 +52,7 @@ interface Change {
 type Violation = string | false | undefined;
 type Changes = ReadonlyMap<number, readonly Change[]>;
 
-/** All promises that are broken, as sentences, once every watcher has been told what there was to tell. */
+/** All violations, as sentences. To be called when every watcher has received everything. */
 export function violationsIn(watches: readonly Watch[], history: readonly Write[]): string[] {
   const found = watches.flatMap((watch): Violation[] => {
     const changes = changesIn(history, watch.kind);
@@ -72,7 +72,7 @@ const isEvent = (told: Told | Synced): told is Told => told.type !== "synced";
 const isChange = (told: Told | Synced): told is Told => isEvent(told) && told.type !== "present";
 const nameOf = ({ kind, id, version }: Shown) => `${kind} ${id} version ${version}`;
 
-/** Writes that change nothing visible tell nothing. */
+/** The visible changes of a kind. Writes that change nothing visible make no event. */
 function changesIn(history: readonly Write[], kind: Kind): Changes {
   const all = new Map<number, Change[]>();
   for (const [at, write] of history.entries()) {
@@ -90,7 +90,7 @@ function changesIn(history: readonly Write[], kind: Kind): Changes {
   return all;
 }
 
-/** Each change of a record since the watch began, once, and in order. It may begin with some of before. */
+/** Each change of a record since the watch began has one event, in order. Earlier changes may come first. */
 function ofRecord(name: string, changes: readonly Change[], events: readonly Told[], since: number): Violation[] {
   const found: Violation[] = [];
   const places: number[] = [];
@@ -119,7 +119,7 @@ const ofContent = (what: string, { shown, at }: Told, stored: Change): Violation
     `${what}, as ${JSON.stringify(shown.view)} instead of ${JSON.stringify(stored.shown.view)}`,
 ];
 
-/** All records that are there, by ascending id and as they were at some time since the watch began. Then changes. */
+/** A snapshot has all existing records by ascending id, as they were at some time since the watch began. Changes follow. */
 function ofSnapshot({ kind, snapshot, since, told }: Watch, changes: Changes): Violation[] {
   const end = told.findIndex(({ type }) => type === "synced");
   const present = told.filter(isEvent).filter(({ type }) => type === "present");
@@ -154,7 +154,7 @@ function ofPresent(event: Told, changes: readonly Change[], since: number): Viol
   return [...ofContent(what, event, change), next && next.at < since && `${what}, and was ${next.type} before`];
 }
 
-/** An id means one change, and a change has one id, whoever is told it. A record of a snapshot may have that of its change. */
+/** An id belongs to one change, and a change has one id for all watchers. A record of a snapshot may have its change's id. */
 function ofIds(watches: readonly Watch[]): Violation[] {
   const meanings = new Map<string, string>();
   const idsOf = new Map<string, string>();

@@ -1,20 +1,20 @@
-/** Gone is gone: once any service has said so of a record, nobody shows it any more. */
+/** Checks that deletion is final: after any service has reported a record as gone, no answer shows it. */
 
 import { isRead, type Kind, kindOf } from "../workload/operations.ts";
 import { notFound } from "../workload/perform.ts";
 import { type Attempt, isCreate, recordsOf } from "./violations.ts";
 
-/** A pet and its inventory entry come and go as one. */
+/** A pet and its inventory entry exist together. */
 const subject = (kind: Kind, id: number) => `${kind === "inventory" ? "pet" : kind} ${id}`;
 
-/** `onGone` is called whenever an answer says that a record is gone. */
+/** `onGone` is called whenever an answer reports that a record is gone. */
 export function createExistence(
   report: (violation: string) => void,
   onGone: (kind: Kind, id: number) => void = () => {},
 ) {
-  /** When an answer first showed a record, by kind: what nobody has shown yet is not gone. */
+  /** When an answer first showed a record, by kind: a record that was never shown can't be gone. */
   const shown = new Map<Kind, Map<number, number>>();
-  /** When an answer first said that the subject is gone. */
+  /** When an answer first reported that the subject is gone. */
   const gone = new Map<string, number>();
 
   function isGone(kind: Kind, id: number, { sent, over }: Attempt): void {
@@ -30,7 +30,7 @@ export function createExistence(
     shown.set(kind, ids);
     if (over && !ids.has(id)) ids.set(id, over.at);
     const since = gone.get(subject(kind, id));
-    // A key brings the first answer again, whatever has become of the record since.
+    // With an idempotency key the first answer comes again, whatever has happened to the record since.
     if (since !== undefined && since < sent && !isCreate(operation))
       report(`${kind} ${id} was said to be gone, and ${operation.do}, sent after that, showed it`);
   }

@@ -1,4 +1,4 @@
-/** All that clients asked for and were told, and what of it contradicts what anybody was told before. */
+/** Records all requests of clients and their answers, and reports answers that contradict earlier ones. */
 
 import { type Body, paths, performOverHttp, shownBy } from "../workload/http.ts";
 import { type Kind, kindOf, type Operation } from "../workload/operations.ts";
@@ -6,22 +6,22 @@ import type { Outcome, Shown } from "../workload/perform.ts";
 import type { Attempt } from "./violations.ts";
 import { recordsOf } from "./violations.ts";
 
-/** Longer than any answer may take. */
+/** Time limit for an answer; longer than any may take. In milliseconds. */
 const LOST_MS = 60_000;
-/** What the gateway gives a request. */
+/** The gateway's time limit for a request, in milliseconds. */
 const REQUEST_MS = 10_000;
-/** Longest page that a list has. */
+/** The longest page of a list. */
 const PAGE = 100;
 
 interface Told {
   readonly kind: Kind;
   readonly id: number;
   readonly version: number;
-  /** It was answered that it is deleted. */
+  /** Whether an answer reported its deletion. */
   readonly gone: boolean;
 }
 
-/** A write that was answered as done, and when, on the clock of `performance`. */
+/** A write that was answered as done, with the time of the answer on the clock of `performance`. */
 interface Write {
   readonly kind: Kind;
   readonly at: number;
@@ -32,10 +32,10 @@ export type History = ReturnType<typeof createHistory>;
 export function createHistory(gateway: string) {
   const violations: string[] = [];
   const attempts: Attempt[] = [];
-  /** How often each status was answered. */
+  /** The number of answers by status. */
   const statuses = new Map<number, number>();
   const told = new Map<string, Told>();
-  /** Records that somebody asked to delete: they may be gone already. */
+  /** Records whose deletion was requested: they may be gone already. */
   const leaving = new Set<string>();
   const writes: Write[] = [];
   const seen: Shown[] = [];
@@ -63,7 +63,7 @@ export function createHistory(gateway: string) {
     told.set(name, { kind, id, version: Math.max(version, before?.version ?? 0), gone: gone || before?.gone === true });
   }
 
-  /** Sends a write once. */
+  /** Sends an operation once. */
   async function perform(operation: Operation): Promise<Outcome> {
     const kind = kindOf(operation);
     const about = recordsOf(operation).filter(([kind, id]) => {
@@ -94,7 +94,7 @@ export function createHistory(gateway: string) {
     return { body: undefined, etag: null };
   }
 
-  /** Reads a record; undefined when it is not there, or can't be read now. */
+  /** Reads a record; undefined if it does not exist or can't be read now. */
   async function get(kind: Kind, id: number): Promise<Shown | undefined> {
     const name = nameOf(kind, id);
     const before = told.get(name);
@@ -113,7 +113,7 @@ export function createHistory(gateway: string) {
     return shown;
   }
 
-  /** Reads the newest page of all records of a kind. */
+  /** Reads the newest page of the records of a kind. */
   async function list(kind: Kind): Promise<void> {
     const before = [...told.values()].filter((record) => record.kind === kind);
     const answer = await read(`${paths[kind]}?limit=${PAGE}`);
@@ -122,7 +122,7 @@ export function createHistory(gateway: string) {
     const last = ids.length < PAGE ? 0 : Math.min(...ids);
     for (const { id, gone } of before) {
       if (gone && ids.includes(id)) report(`${kind} ${id} was listed after its deletion was answered`);
-      // What a pet's inventory entry is called goes with the pet.
+      // A pet's inventory entry disappears with the pet.
       const name = kind === "inventory" ? nameOf("pet", id) : nameOf(kind, id);
       if (id > last && !ids.includes(id) && !leaving.has(name)) report(`${name} was missing in a list`);
     }
@@ -137,7 +137,7 @@ export function createHistory(gateway: string) {
     statuses,
     told,
     writes,
-    /** What GETs showed. */
+    /** The records that GETs have shown. */
     seen,
     reads: () => reads,
     isThere: (kind: Kind, id: number) => told.has(nameOf(kind, id)) && !leaving.has(nameOf(kind, id)),

@@ -1,4 +1,4 @@
-/** What clients were told, against what MongoDB holds when everything has come to rest. */
+/** Compares what clients were told with what MongoDB has stored when everything is at rest. */
 
 import type { Kind } from "../workload/operations.ts";
 import { nameOf } from "../workload/perform.ts";
@@ -15,7 +15,7 @@ const visible = (state: State, kind: Kind, id: number) => {
   return stored && shownBy(collection, stored as unknown as Parameters<typeof shownBy>[1]);
 };
 
-/** All that is wrong, as sentences. */
+/** All violations, as sentences. */
 export function verdict({ attempts, told, isThere, violations }: History, state: State): string[] {
   return [
     ...violations,
@@ -32,7 +32,7 @@ export function verdict({ attempts, told, isThere, violations }: History, state:
   ];
 }
 
-/** Ids of the records that hold a mark: what creates a pet or a category leaves it in the name, an order in its date. */
+/** Ids of the records that contain a mark. Creating a pet or a category leaves the mark in its name, an order in its date. */
 function marksIn({ categories, pets, orders }: State): Map<string, Set<number>> {
   const marks = new Map<string, Set<number>>();
   const note = (mark: string, id: number) => marks.set(mark, (marks.get(mark) ?? new Set()).add(id));
@@ -42,7 +42,7 @@ function marksIn({ categories, pets, orders }: State): Map<string, Set<number>> 
   return marks;
 }
 
-/** A pet that one client alone changes has the name of the last change that was done, or of one after it in doubt. */
+/** A pet that only one client changes has the name of the last acknowledged change, or of a later one without an answer. */
 function renamedWithoutAnswer(attempts: History["attempts"], { pets }: State): string[] {
   const changes = Map.groupBy(
     attempts.filter(({ operation }) => operation.do === "change pet"),

@@ -1,11 +1,11 @@
-/** What must be true of the stored documents, as sentences that say what is wrong. */
+/** Invariants of the stored documents. Violations are sentences. */
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import { ordersIn, valueFor } from "../../services/inventory/order-map.ts";
 import type { CollectionName, State } from "./state.ts";
 
 type Violation = string | false | undefined;
 
-/** At every instant, whatever crashed or got lost; asked after each write about the document that was written. */
+/** Invariants that hold at every instant, whatever crashed or was lost. Checked after each write, for the written document. */
 export function wrongNow(state: State, collection: CollectionName, id: number): string[] {
   const violations = { categories: category, pets: pet, orders: order, inventory: entry }[collection](state, id);
   return violations.filter((violation) => typeof violation === "string");
@@ -62,7 +62,7 @@ function entry({ orders, inventory }: State, id: number): Violation[] {
   ];
 }
 
-/** No oversell, ever: every unit that came in is in stock, held, or sold. */
+/** No overselling: every unit that was received is in stock, reserved, or sold. */
 function ledger({ _id, quantity, reserved, sold, received, openOrders, reservations }: InventoryDoc): Violation[] {
   const holders = ordersIn(reservations);
   const sum = holders.reduce((all, order) => all + Number(valueFor(reservations, order)), 0);
@@ -80,10 +80,10 @@ const RESTING: readonly string[] = [
   ...["PLACEHOLDER", "OPEN", "RETIRED"],
 ];
 
-/** True for a document that some worker will take further. */
+/** Whether some worker will still change the document. */
 export const isUnfinished = (doc: object): boolean => "pending" in doc || "intent" in doc;
 
-/** When all faults are over and every worker has found nothing to do. */
+/** Invariants that hold when all faults are over and no worker has anything to do. */
 export function wrongInTheEnd(state: State): string[] {
   const { categories, pets, orders, inventory } = state;
   const found: Violation[] = [];

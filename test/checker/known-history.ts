@@ -1,12 +1,11 @@
-/** A history of which nobody saw every write. */
+/** Builds a history where nothing saw every write. */
 import type { Shown } from "../workload/perform.ts";
 import type { Write } from "./events.ts";
 import { type CollectionName, type State, writeOf } from "./state.ts";
 
 /**
- * All that is known to have been there for a GET, in the order of each record: what anybody was shown or told, and behind it
- * what is stored in the end. So what one watcher was told, all others must be told, and nothing can be told that is newer than
- * the end.
+ * All that a GET is known to have been able to show, in the order of each record: first what clients and watchers were shown,
+ * then what is stored in the end. So all watchers must get what one of them got, and nothing can be newer than the end.
  */
 export function knownHistory(shown: readonly Shown[], state: State): Write[] {
   const ends = (Object.entries(state) as [CollectionName, ReadonlyMap<number, never>][]).flatMap(([collection, docs]) =>

@@ -1,4 +1,4 @@
-/** The whole petstore as its rules tell it, without services, crashes or concurrency. */
+/** A model of the whole petstore by its rules, without services, crashes or concurrency. */
 import type { Status } from "../../services/resource/record.ts";
 import { type Kind, kindOf, type Operation } from "../workload/operations.ts";
 import { nameOf, type Outcome, type Shown } from "../workload/perform.ts";
@@ -35,7 +35,7 @@ export function createModel() {
 
   const collections = { category: categories, pet: pets, order: orders, inventory: pets };
 
-  /** Why the operation is refused; undefined when it is not. `versionOf` tells at which version a record is. */
+  /** The reason for which the operation is refused; undefined if it is not. `versionOf` returns the version of a record. */
   function refusal(operation: Operation, versionOf: (kind: Kind, id: number) => number | undefined) {
     const kind = kindOf(operation);
     if ("id" in operation) {
@@ -70,7 +70,7 @@ export function createModel() {
     }
   }
 
-  /** Does what nothing speaks against. `id` is that of the new record, where one is made. */
+  /** Applies an operation that is not refused. `id` is that of the new record, if there is one. */
   function apply(operation: Operation, id: number): void {
     const target = "id" in operation ? operation.id : id;
     const pet = pets.get(target);
@@ -118,7 +118,7 @@ export function createModel() {
   }
 
   return {
-    /** How the operation must end, "done" or a reason, given how it did end. From then on the model has done it, too. */
+    /** Returns how the operation must end, "done" or a reason, given how it did end, and applies it to the model. */
     expect(operation: Operation, outcome: Outcome, versionOf: (kind: Kind, id: number) => number | undefined): string {
       const name = `${kindOf(operation)} ${operation.key}`;
       const body = JSON.stringify(operation);
@@ -135,7 +135,7 @@ export function createModel() {
       return done;
     },
 
-    /** Everything that the outside sees, as "kind id" to view. */
+    /** Everything visible from outside, as "kind id" to view. */
     views(): Map<string, Shown["view"]> {
       const views = new Map<string, Shown["view"]>();
       for (const [id, { name }] of categories) views.set(`category ${id}`, { name });

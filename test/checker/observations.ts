@@ -1,21 +1,21 @@
-/** Every record as it was ever shown, or stored for the outside to see. */
+/** Records how each version of a record was shown, or stored for the outside to see. */
 import type { Kind } from "../workload/operations.ts";
 import { nameOf, type Shown } from "../workload/perform.ts";
 
-/** What a write leaves in its record, so that its effect can be told from all others. */
+/** The mark that a write leaves in its record, which distinguishes its effect from all others. */
 export const markIn = ({ kind, view }: Shown): string | undefined => {
   if (kind === "inventory") return undefined;
   return `${kind} ${kind === "order" ? nameOf(Number(view.date)) : view.name}`;
 };
 
-/** `onMark` is called when a mark is seen in a record for the first time. */
+/** `onMark` is called when a mark first appears in a record. */
 export function createObservations(
   report: (violation: string) => void,
   onMark: (mark: string, kind: Kind) => void = () => {},
 ) {
   /** By kind, id and version. */
   const seen = new Map<string, Shown["view"]>();
-  /** Ids of the records in which a mark was ever seen. */
+  /** Ids of the records in which a mark has ever been seen. */
   const marked = new Map<string, Set<number>>();
   const nameIn = ({ kind, id, version }: Shown) => `${kind} ${id} version ${version}`;
 
@@ -23,7 +23,7 @@ export function createObservations(
     marked,
     nameIn,
     viewOf: (shown: Shown) => seen.get(nameIn(shown)),
-    /** One version of a record looks the same for ever. */
+    /** Records a sighting. One version of a record must always look the same. */
     show(shown: Shown): void {
       const name = nameIn(shown);
       const before = seen.get(name);

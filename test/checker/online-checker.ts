@@ -1,6 +1,6 @@
 /**
- * Watches every stored write and every answer, and reports where the two contradict each other. What a write does is
- * known by the mark that it leaves in its record.
+ * Watches every stored write and every answer, and reports contradictions between them. A write is recognized by the mark that
+ * it leaves in its record.
  */
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import { valueFor } from "../../services/inventory/order-map.ts";
@@ -28,7 +28,7 @@ export function createOnlineChecker() {
     if (!isRecord(collection)) return;
     time++;
     const id = after._id as number;
-    // Also what was removed meanwhile: an id is never used again.
+    // Removed records as well: an id is never used again.
     const before = state[collection].get(id) as Stored | undefined;
     (state[collection] as Map<number, unknown>).set(id, after);
     for (const violation of wrongNow(state, collection, id)) report(violation);
@@ -50,7 +50,7 @@ export function createOnlineChecker() {
       report(`${collection} ${after._id} went back in its versions`);
   }
 
-  /** A listing changes by a new operation of the pet, or because there is stock again. */
+  /** A listing may change only by a new operation of the pet, or because there is stock again. */
   function lists(after: InventoryDoc, before: InventoryDoc): void {
     if (before.state !== "OPEN" || after.state !== "OPEN") return;
     const restocked = before.listing === "sold" && after.listing === "available" && after.quantity > 0;
@@ -59,7 +59,7 @@ export function createOnlineChecker() {
       report(`inventory ${after._id} was listed as ${after.listing} without an operation of its pet`);
   }
 
-  /** A record comes to be under a key. Is there anybody who may still expect that? */
+  /** A record was created under a key. Checks that some caller may still expect that. */
   function takesEffect(mark: string, kind: Kind): void {
     const key = attempts.find(({ operation }) => markBy(operation) === mark)?.operation.key;
     if (key === undefined) return;
@@ -75,14 +75,14 @@ export function createOnlineChecker() {
     if (!mayStill) report(`${mark} took effect after its key was refused`);
   }
 
-  /** Who hears that an order is gone can order its units again. */
+  /** A client that learns that an order is gone can order its units again, so they must be free. */
   function gone(kind: Kind, id: number): void {
     const holder =
       kind === "order" && [...state.inventory.values()].find(({ reservations }) => valueFor(reservations, id));
     if (holder) report(`order ${id} was said to be gone and pet ${holder._id} still holds units for it`);
   }
 
-  /** What an answer says, against what was stored. */
+  /** Compares an answer with what was stored. */
   function answered({ operation, over }: Attempt): void {
     const shown = over?.outcome.is === "done" ? over.outcome.shown : undefined;
     if (!shown) return;
@@ -96,15 +96,15 @@ export function createOnlineChecker() {
       report(`${operation.do} (${mark}) was answered with ${markIn(shown)}`);
   }
 
-  /** A record as the outside sees it now. */
+  /** A record as it is visible from outside now. */
   const shown = (kind: Kind, id: number) => shownIn(state, kind, id);
 
   return {
     written,
     state,
-    /** All that was written. */
+    /** All writes. */
     history,
-    /** Follows one sending of an operation. */
+    /** Records one attempt of an operation and its outcome. */
     async follow(operation: Operation, sending: () => Promise<Outcome>): Promise<Outcome> {
       const about = recordsOf(operation).filter(([kind, id]) => shown(kind, id));
       const attempt: Attempt = { operation, sent: time++, about };
@@ -115,9 +115,9 @@ export function createOnlineChecker() {
       exists(attempt);
       return outcome;
     },
-    /** All that is wrong so far. */
+    /** All violations so far. */
     violations: (): readonly string[] => violations,
-    /** Once everything has settled: all that was ever wrong, and is wrong now. */
+    /** All violations, when everything has settled: those found so far, and those of the final state. */
     verdict(): readonly string[] {
       return [
         ...violations,

@@ -1,4 +1,4 @@
-/** All that the four services have stored at one instant, and what of it the outside may see. */
+/** All that the four services have stored at one instant, and what of it is visible from outside. */
 import type { CategoryDoc } from "../../services/category/model.ts";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import type { OrderDoc } from "../../services/order/model.ts";
@@ -28,21 +28,21 @@ export const isRecord = (collection: string): collection is CollectionName =>
 const kinds = { categories: "category", pets: "pet", orders: "order", inventory: "inventory" } as const;
 const collections = { category: "categories", pet: "pets", order: "orders", inventory: "inventory" } as const;
 
-/** A record as the outside sees it. */
+/** A record as it is visible from outside. */
 export function shownIn(state: State, kind: Kind, id: number): Shown | undefined {
   const collection = collections[kind];
   const stored = state[collection].get(id) as unknown as Stored | undefined;
   return stored && shownBy(collection, stored);
 }
 
-/** What a stored record means to the outside. */
+/** A stored record as a write that is visible from outside. */
 export const writeOf = (collection: CollectionName, stored: Stored): Write => ({
   kind: kinds[collection],
   id: stored._id as number,
   shown: shownBy(collection, stored),
 });
 
-/** A stored record as an answer would show it; undefined for what the outside does not see. */
+/** A stored record as an answer would show it; undefined if it is not visible from outside. */
 export function shownBy(collection: CollectionName, stored: Stored): Shown | undefined {
   if (!stored.visible) return undefined;
   const common = { id: stored._id as number, version: stored.version as number };

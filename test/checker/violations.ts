@@ -1,17 +1,17 @@
-/** Where what clients were told contradicts what was stored, once everything is over. */
+/** Finds contradictions between what clients were told and what was stored, when everything is over. */
 import { isRead, type Kind, kindOf, type Operation } from "../workload/operations.ts";
 import { nameOf, notFound, type Outcome } from "../workload/perform.ts";
 import type { State } from "./state.ts";
 
-/** One sending of an operation. Times count what happened before. */
+/** One attempt of an operation. Times are numbers of earlier events. */
 export interface Attempt {
   readonly operation: Operation;
   readonly sent: number;
-  /** The records that it is about, and that were there when it was sent. */
+  /** The records that it concerns and that existed when it was sent. */
   readonly about: readonly (readonly [Kind, number])[];
   over?: { readonly at: number; readonly outcome: Outcome };
 }
-/** The records that an operation is about. */
+/** The records that an operation concerns. */
 export const recordsOf = (operation: Operation): (readonly [Kind, number])[] => [
   ...("id" in operation ? [[kindOf(operation), operation.id] as const] : []),
   ...("category" in operation && operation.category !== undefined ? [["category", operation.category] as const] : []),
@@ -19,15 +19,15 @@ export const recordsOf = (operation: Operation): (readonly [Kind, number])[] => 
 ];
 
 type Violation = string | false | undefined;
-/** Ids of the records in which a mark was ever seen. */
+/** Ids of the records in which a mark has ever been seen. */
 type Marked = ReadonlyMap<string, ReadonlySet<number>>;
 
 export const isCreate = ({ do: what }: Operation) => what.startsWith("create") || what === "place order";
 const isDelete = ({ do: what }: Operation) => what.startsWith("delete") || what === "cancel order";
-/** What may be done to a record as it is already. */
+/** Whether the operation can succeed without changing the record. */
 const mayChangeNothing = ({ do: what }: Operation) => what === "stock" || what === "complete order";
 
-/** The mark that an operation leaves, if it leaves one. */
+/** The mark that an operation leaves; undefined if it leaves none. */
 export const markBy = (operation: Operation): string | undefined =>
   isDelete(operation) || mayChangeNothing(operation) || isRead(operation)
     ? undefined
@@ -60,7 +60,7 @@ function ofOne({ operation, over }: Attempt, idsOf: IdsOf): Violation[] {
   ];
 }
 
-/** What was there all the time is found. */
+/** A record that existed all the time must be found. */
 function ofAbsence({ operation, over, about }: Attempt, isThere: (kind: Kind, id: number) => boolean): Violation[] {
   const reason = over?.outcome.is === "refused" && over.outcome.reason;
   return about.map(
@@ -71,7 +71,7 @@ function ofAbsence({ operation, over, about }: Attempt, isThere: (kind: Kind, id
   );
 }
 
-/** One key, one record, and one answer. */
+/** One key has one record and one answer. */
 function ofKeys(attempts: readonly Attempt[], idsOf: IdsOf): Violation[] {
   const groups = Map.groupBy(
     attempts.filter(({ operation }) => operation.key !== undefined),
@@ -92,7 +92,7 @@ function ofKeys(attempts: readonly Attempt[], idsOf: IdsOf): Violation[] {
   });
 }
 
-/** Two changes on the condition of the same version can't both be done. Several may delete a record together. */
+/** Of two changes conditional on the same version only one can succeed. Several deletions of a record may succeed. */
 function ofConditions(attempts: readonly Attempt[]): Violation[] {
   const done = attempts
     .filter(({ over }) => over?.outcome.is === "done")
@@ -107,7 +107,7 @@ function ofConditions(attempts: readonly Attempt[]): Violation[] {
   );
 }
 
-/** What was deleted or completed was asked for, and what was answered has stayed. */
+/** Whatever was deleted or completed was requested, and what was acknowledged has stayed. */
 function ofEnds(attempts: readonly Attempt[], idsOf: IdsOf, { categories, pets, orders }: State): Violation[] {
   const ends = [
     { what: "delete category", docs: categories, end: "DELETED" },

@@ -1,13 +1,13 @@
-/** The console in a browser, as a test looks at it. */
+/** Opens the console in a browser and helps tests to operate it. */
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 
-/** Longest that anything on the page may take; generous, for the machine may be busy with other tests. */
+/** Time limit for everything on the page. Generous, since the machine may be busy with other tests. */
 const PATIENCE_MS = 30_000;
 
 export interface Opened extends AsyncDisposable {
   readonly page: Page;
-  /** What went wrong in the page so far: uncaught errors, what the policy forbade, and requests to other origins. */
+  /** Errors in the page so far: uncaught errors, violations of the content security policy, and requests to other origins. */
   readonly faults: readonly string[];
 }
 
@@ -17,7 +17,7 @@ export interface Screen {
   readonly scheme?: "light" | "dark";
 }
 
-/** Opens a view in a profile of its own. */
+/** Opens a view in a new browser profile. */
 export async function openConsole(
   browser: Browser,
   url: string,
@@ -35,7 +35,7 @@ export async function openConsole(
   const faults: string[] = [];
   page.on("pageerror", ({ message }) => faults.push(message));
   page.on("console", (message) => {
-    // Answers with an error status are told there, too, and are no fault of the page.
+    // The browser also logs answers with an error status here, which are no fault of the page.
     if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(message.text());
   });
   page.on("request", (request) => {
@@ -53,14 +53,14 @@ export async function openConsole(
   };
 }
 
-/** The row of a record, once it is there. */
+/** The table row of a record, once it exists. */
 export const row = (page: Page, id: number | string) => page.locator(`tr[data-id="${id}"]`);
 
 export const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
 export const dialog = (page: Page) => page.getByRole("dialog");
 export const field = (page: Page, label: string) => dialog(page).getByLabel(label, { exact: true });
 
-/** Records that somebody else makes and changes, by HTTP. */
+/** Creates and changes records by HTTP, as another client. */
 export function elsewhere(address: () => string) {
   async function send(method: string, path: string, body?: object): Promise<{ id: number }> {
     const response = await fetch(address() + path, {

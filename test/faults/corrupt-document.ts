@@ -1,11 +1,11 @@
-/** Stores what this version of the petstore would not: as a newer one would, or one with a bug. */
+/** Stores documents that this version of the petstore would not, but a newer or a faulty one might. */
 
 import { type Doc, type Indexes, put, schema } from "@petstore/store/port";
 import type { ServiceName } from "../../config.ts";
 import type { Petstore } from "../harness/petstore.ts";
 import { openStoreOf } from "../harness/stores.ts";
 
-/** Each is a change of a record that then can't be read. */
+/** Changes of a record, each of which makes it unreadable. */
 export const corruptDocuments = {
   "an unknown state": { state: "FROZEN" },
   "a value of another type": { version: "1" },
@@ -13,13 +13,13 @@ export const corruptDocuments = {
   "a newer format": { format: 3 },
 } as const;
 
-/** A schema of any documents. */
+/** The name and indexes of a collection, without its schema. */
 export interface Collected {
   readonly name: string;
   readonly indexes: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Changes stored documents, while their service is stopped for it. Returns what puts them back as they were. */
+/** Changes stored documents while their service is stopped. Returns a function that restores them. */
 export async function spoil(
   petstore: Petstore,
   service: ServiceName,
@@ -30,7 +30,7 @@ export async function spoil(
   const store = async (change: (id: number, stored: Doc | undefined) => Doc) => {
     await petstore.kill(service, "SIGTERM");
     const opened = await openStoreOf(petstore, service);
-    // Without the shape, so that everything will do.
+    // Without the validation of documents, so that anything can be stored.
     const docs = await opened.collection(schema<Doc>()(name, indexes as Indexes<Doc>));
     for (const id of changes.keys()) await docs.update(id, (stored) => put(change(id, stored), undefined));
     await opened.close();

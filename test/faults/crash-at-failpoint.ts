@@ -1,4 +1,4 @@
-/** Processes that die at a named point: of what the test does there, and of nothing else. */
+/** Makes processes die at a named failpoint, during a given piece of work and at no other time. */
 import type { ServiceName } from "../../config.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { Petstore } from "../harness/petstore.ts";
@@ -7,7 +7,7 @@ import { createClient } from "../workload/client.ts";
 import { performOverHttp } from "../workload/http.ts";
 import type { Operation } from "../workload/operations.ts";
 
-/** Whose unfinished work passes points of a service: its own, and that of those who call it about theirs. */
+/** The services whose unfinished work reaches failpoints of a service: its own work, and that of services that call it. */
 const passing: Record<ServiceName, readonly ServiceName[]> = {
   category: ["category"],
   order: ["order"],
@@ -15,13 +15,13 @@ const passing: Record<ServiceName, readonly ServiceName[]> = {
   inventory: ["inventory", "pet", "order"],
 };
 
-/** What is left over that would lead a service to its points. */
+/** Unfinished work that would take a service to its failpoints. */
 const leftOver = async (petstore: Petstore, service: ServiceName) =>
   (await Promise.all(passing[service].map((name) => unfinishedIn(petstore, name)))).flat();
 
 /**
- * Lets a service die at the point. Before that, everybody finishes what is left over: a worker that came to the point with
- * another record would die in place of what the test is about to do.
+ * Arms the failpoint of a service. First waits until unfinished work is done: otherwise a worker that reaches the failpoint
+ * with another record would die before the test's own work.
  */
 async function arm(petstore: Petstore, service: ServiceName, point: string): Promise<void> {
   if (!petstore.isRunning(service)) await petstore.start(service);
@@ -29,27 +29,27 @@ async function arm(petstore: Petstore, service: ServiceName, point: string): Pro
   await petstore.arm(service, point);
 }
 
-/** Whether the service has died at the point, which what is left over may still lead it to. */
+/** Whether the service has died at the failpoint, which unfinished work may still reach. */
 async function hasDied(petstore: Petstore, service: ServiceName, point: string): Promise<boolean> {
   let isAlive = true;
   await eventually(async () => {
     const before = await leftOver(petstore, service);
-    // Armed once more it answers, or is no longer there; that a process has ended is heard late.
+    // Arms again only to learn whether the process is gone, because its end is reported late.
     isAlive = await petstore.arm(service, point);
     return isAlive ? before : [];
   }, []);
   return !isAlive;
 }
 
-/** What a piece of work was answered. "unknown": maybe nothing was done, as when the service could not be reached. */
+/** The outcome of a piece of work. "unknown": it may have had no effect, as when the service could not be reached. */
 interface Answer {
   readonly is: "done" | "refused" | "unknown";
 }
 const ATTEMPTS = 3;
 
 /**
- * The service dies at the point while it works, and is not started again. Work of which nobody knows how it ended is done
- * again when nothing has died of it; anything else fails, and the service does not die any more.
+ * Lets the service die at the failpoint during `work`, and does not restart it. If the work ends with an unknown outcome and
+ * the service lives, the work is repeated; any other outcome without a death fails, and the failpoint is disarmed.
  */
 export async function dyingAt<T extends Answer>(
   petstore: Petstore,
@@ -68,7 +68,7 @@ export async function dyingAt<T extends Answer>(
   }
 }
 
-/** The service dies at the point while it works, and comes back. */
+/** Lets the service die at the failpoint during `work`, and restarts it. */
 export async function dying<T extends Answer>(...[petstore, service, ...how]: Parameters<typeof dyingAt<T>>) {
   try {
     return await dyingAt(petstore, service, ...how);
@@ -79,7 +79,7 @@ export async function dying<T extends Answer>(...[petstore, service, ...how]: Pa
   }
 }
 
-/** What takes every way from one service to another, and leaves nothing. */
+/** Operations that use every connection between services, and leave no records. */
 const everyWay: readonly Operation[] = [
   { do: "create category", mark: 1 },
   { do: "create pet", category: 0, mark: 2 },
@@ -90,8 +90,8 @@ const everyWay: readonly Operation[] = [
 ];
 
 /**
- * Resolves when all services reach one another. One that is ready may not be called yet by another that found it silent
- * before it was started again.
+ * Resolves when all services reach one another. A service that is ready may still be avoided by another one that could not
+ * reach it before its restart.
  */
 async function reachable(petstore: Petstore): Promise<void> {
   const client = createClient((operation) => performOverHttp(petstore.http, operation));

@@ -1,21 +1,21 @@
-/** Watches a replica set, and knows when each primary could be written. */
+/** Watches a replica set and records when each primary became writable. */
 import { type Document, MongoClient, type ServerDescription } from "mongodb";
 import { ask } from "../harness/mongod.ts";
 
 export interface Election {
-  /** When it was seen that the primary can be written, on the clock of `performance`. */
+  /** When the primary was seen to be writable, on the clock of `performance`. */
   readonly at: number;
   readonly host: string;
-  /** When a plain driver was first answered that a majority has a write that it sent there. Undefined if it was not. */
+  /** When a write to it was first acknowledged by a majority, sent by a plain driver. Undefined if none was. */
   readonly proven: Promise<number | undefined>;
 }
 
 export interface Elections extends AsyncDisposable {
-  /** All primaries that were seen, in the order of their elections. */
+  /** All primaries so far, in the order of their elections. */
   readonly seen: readonly Election[];
 }
 
-/** The servers tell of a change by themselves, so it is seen within milliseconds. */
+/** Servers report a change at once, so it is seen within milliseconds. */
 export async function watchElections(uri: string): Promise<Elections> {
   const seen: (Election & { readonly id: string })[] = [];
   const client = new MongoClient(uri, { heartbeatFrequencyMS: 500, connectTimeoutMS: 1000 });
@@ -30,7 +30,7 @@ export async function watchElections(uri: string): Promise<Elections> {
   return { seen, [Symbol.asyncDispose]: () => client.close() };
 }
 
-/** The server may be the primary for seconds before it hears that another member has what it wrote. */
+/** Writes to the server. It may be primary for seconds before it knows that another member has its write. */
 async function prove(host: string): Promise<number> {
   await ask(host, {
     update: "elections",

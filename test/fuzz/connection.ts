@@ -1,23 +1,23 @@
-/** One raw connection to a port: bytes go out as they are, and all that comes is kept. */
+/** A raw connection to a port: sends bytes unchanged and keeps everything that comes back. */
 import { connect } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Find } from "./find.ts";
 
-/** How the connection ends: this side has no more to say, or breaks it off. */
+/** How this side ends the connection: in order, or by breaking it off. */
 export type End = "FIN" | "RST";
 
 export interface Exchange {
   readonly received: Buffer;
-  /** The other side broke it off, so that something it said may be lost. */
+  /** The connection was broken off, so that a part of the answers may be lost. */
   readonly isCut: boolean;
 }
 
-/** Nothing is judged by the clock: a connection that is open for so long is one that nobody ever closes. */
+/** A connection that is open for so long will never be closed. Time is not judged otherwise. */
 const FORGOTTEN_MS = 60_000;
 
 /**
- * Sends the parts one after the other, each in a packet of its own, and resolves when the connection is closed. An answer that
- * may go on as long as its caller is there is broken off after `enoughMs`.
+ * Sends the parts one after the other, each in a packet of its own, and resolves when the connection is closed. Breaks the
+ * connection off after `enoughMs`, for answers that may go on as long as their caller is there.
  */
 export async function exchange(
   port: number,
@@ -54,7 +54,7 @@ export async function exchange(
   return { received: Buffer.concat(chunks), isCut };
 }
 
-/** So many parts of about the same length. */
+/** Cuts bytes into `count` parts of about the same length. */
 export function cutInto(count: number, bytes: Buffer): Buffer[] {
   const size = Math.max(1, Math.ceil(bytes.length / Math.max(1, count)));
   const parts: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** Cases in files: what was found once is tried for ever. */
+/** Saved cases: a case that was found once is tried in every run. */
 import { createHash } from "node:crypto";
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -6,10 +6,10 @@ import { basename, dirname, join, relative } from "node:path";
 const FOLDER = join(import.meta.dirname, "cases");
 
 export interface SavedCase {
-  /** From the folder of cases, such as "http/a-body-without-end.json". */
+  /** The path in the folder of cases, such as "http/a-body-without-end.json". */
   readonly name: string;
   readonly target: string;
-  /** What it did, or what it is to show. */
+  /** The problem that it caused, or what it is to show. */
   readonly problem: string;
   readonly case: unknown;
 }
@@ -23,7 +23,7 @@ export function savedCases(): SavedCase[] {
     });
 }
 
-/** Writes a case down, under a name that the same problem and case always get. Gives the path. */
+/** Saves a case under a name that depends on the problem and the case alone. Returns the path. */
 export function saveCase(target: string, problem: string, one: unknown): string {
   const words = problem
     .toLowerCase()

@@ -1,8 +1,8 @@
-/** What a fuzz run is after: something that no input may bring about. */
+/** A find of a fuzz run: something that no input may cause. */
 
 export class Find extends Error {
   override readonly name = "Find";
-  /** What is wrong, in words that are the same however the case looks that shows it. */
+  /** What is wrong, in words that do not depend on the case. */
   readonly problem: string;
   constructor(problem: string, detail = "") {
     super(detail === "" ? problem : `${problem}\n${detail}`);
@@ -10,12 +10,12 @@ export class Find extends Error {
   }
 }
 
-/** Throws a Find unless it holds. */
+/** Throws a Find unless `holds`. */
 export function expectThat(holds: boolean, problem: string, detail?: string): void {
   if (!holds) throw new Find(problem, detail);
 }
 
-/** What an error is and where it was thrown, without its words: they may quote the case. */
+/** The name of an error and where it was thrown, without its message, which may quote the case. */
 export function kindOf({
   name,
   stack = "",
@@ -24,6 +24,6 @@ export function kindOf({
   readonly stack?: string | undefined;
 }): string {
   const [, place] = /^\s+at (?:async )?([\w.#<>$ ]+) \(/m.exec(stack) ?? [];
-  // The stack ends anywhere.
+  // For a RangeError, such as a stack overflow, the place is arbitrary.
   return place === undefined || name === "RangeError" ? `${name}` : `${name} in ${place}`;
 }

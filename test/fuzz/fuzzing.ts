@@ -1,4 +1,4 @@
-/** A run: slices of cases for each target in turn, and for each find the smallest case that shows it, written down. */
+/** A fuzz run: takes slices of cases for each target in turn, and saves the smallest case that shows each find. */
 import fc from "fast-check";
 import { saveCase } from "./corpus.ts";
 import { Find } from "./find.ts";
@@ -9,7 +9,7 @@ import { createTrials, type Trials } from "./trial.ts";
 export interface Finding {
   readonly target: string;
   readonly find: Find;
-  /** Where the case is written down; undefined for what no single case shows again. */
+  /** The file of the case; undefined if no single case reproduces the find. */
   readonly path: string | undefined;
 }
 
@@ -17,25 +17,25 @@ export interface RunOptions {
   readonly targets: readonly Target<unknown>[];
   /** The same seed gives the same cases in the same order. */
   readonly seed: number;
-  /** Whether all that is sent goes over TLS. */
+  /** Whether everything is sent over TLS. */
   readonly tls: boolean;
-  /** No slice is begun when it says so. */
+  /** No new slice begins when this returns true. */
   readonly isOver: () => boolean;
   readonly onCase: (target: string) => void;
   readonly onFinding: (finding: Finding) => void;
 }
 
 const CASES_PER_SLICE = 100;
-/** Slices of one petstore: it starts with an empty store again, and ends in good order or does not. */
+/** Slices before the petstore is replaced by one with an empty store, which also tests that it stops in order. */
 const SLICES_PER_SUBJECT = 60;
-/** Cases that are looked through when what one did was seen later. */
+/** How many of the last cases are tried again when an effect was noticed late. */
 const TAIL = 20;
-/** Of one target: what comes after so many is the same again, in other words. */
+/** The most finds of one target: further ones are the same in other words. */
 const MAX_FINDS = 20;
 const SHRINK_MS = 60_000;
 /** Connections and files that may stay open beyond those at the start. */
 const SPARE_FILES = 20;
-/** Beside the heap there may be some hundred megabytes: code, buffers, what the store has mapped. */
+/** The heap is limited; code, buffers and what the store has mapped may take some hundred megabytes more. */
 const MAX_MEMORY = 640 * 1024 * 1024;
 
 export async function fuzz({ targets, seed, tls, isOver, onCase, onFinding }: RunOptions): Promise<void> {
@@ -73,13 +73,13 @@ const asInFile = (one: unknown): unknown => JSON.parse(JSON.stringify(one));
 
 interface Place {
   readonly cases: readonly unknown[];
-  /** What they were drawn by. */
+  /** The seed of the cases. */
   readonly seed: number;
-  /** Of the case behind which something was seen. */
+  /** The index of the case after which something was noticed. */
   readonly index: number;
 }
 
-/** `least` is undefined when none of the last cases shows it by itself again. */
+/** Finds the smallest case for a find. `least` is undefined if none of the last cases reproduces it on its own. */
 async function smallest(trials: Trials, target: Target<unknown>, { cases, seed, index }: Place, find: Find) {
   for (let suspect = index; suspect >= Math.max(0, index - TAIL); suspect--) {
     const again = await trials.repeat(target, asInFile(cases[suspect]), find.problem);
@@ -91,7 +91,7 @@ async function smallest(trials: Trials, target: Target<unknown>, { cases, seed, 
       [least, shown] = [asInFile(one), found];
       return false;
     };
-    // By the same seed and place the same case is drawn, which only then is known well enough to be made smaller.
+    // The same seed and path draw the same case; only a case drawn like this can be shrunk.
     await fc.check(fc.asyncProperty(target.cases, isGone), {
       seed,
       path: `${suspect}`,
@@ -103,7 +103,7 @@ async function smallest(trials: Trials, target: Target<unknown>, { cases, seed, 
   return { least: undefined, shown: find };
 }
 
-/** All connections of cases are closed, so what they took is given back, after a while. */
+/** Checks that resources are freed: all connections of cases are closed, so what they used must be free after a while. */
 async function expectRest(subject: Subject, atStart: ReadonlyMap<string, number>): Promise<void> {
   const tooMany = () =>
     [...(subject.open() ?? [])].find(([name, count]) => count > (atStart.get(name) ?? 0) + SPARE_FILES);

@@ -1,4 +1,4 @@
-/** Reads the answers of one HTTP/1.1 connection, and forgives nothing: what a lenient client would mend is a find. */
+/** Reads the answers of one HTTP/1.1 connection strictly: what a lenient client would accept is a find. */
 import { expectThat, Find } from "./find.ts";
 
 export interface HttpAnswer {
@@ -6,7 +6,7 @@ export interface HttpAnswer {
   /** In lower case; several lines of one name are joined by ", ". */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
-  /** Fields behind a body in chunks. */
+  /** Fields after a chunked body. */
   readonly trailers: ReadonlyMap<string, string>;
 }
 
@@ -15,7 +15,7 @@ const STATUS_LINE = /^HTTP\/1\.1 ([1-5]\d\d) [ -~]*$/;
 const FIELD = /^([!#$%&'*+.^_`|~\dA-Za-z-]+): ?([\x20-\x7e\x80-\xff]*)$/;
 
 /**
- * `methods` are those of the requests, as far as they are known: an answer to HEAD has no body. `isCut` says that the
+ * `methods` has the methods of the requests, as far as they are known: an answer to HEAD has no body. `isCut` means that the
  * connection was broken off, so that the last answer may be incomplete. Throws Find.
  */
 export function readAnswers(bytes: Buffer, methods: readonly string[], isCut: boolean): HttpAnswer[] {
@@ -62,7 +62,7 @@ interface Head {
 
 interface Body {
   readonly body: Buffer;
-  /** Where the next answer begins; undefined when the body is not there in full. */
+  /** Where the next answer begins; undefined if the body is incomplete. */
   readonly next?: number;
   readonly trailers?: ReadonlyMap<string, string>;
 }
@@ -70,7 +70,7 @@ interface Body {
 function bodyOf(bytes: Buffer, at: number, { status, headers, method }: Head): Body {
   const nothing = { body: Buffer.alloc(0), next: at };
   if (status === 204 || status === 304) return nothing;
-  // What is no request is answered with a body though it begins with HEAD.
+  // An invalid request gets an answer with a body, even if it begins with HEAD.
   const isEmpty = at === bytes.length || bytes.indexOf("HTTP/1.1 ", at) === at;
   if (method === "HEAD" && isEmpty) return nothing;
   if (headers.get("transfer-encoding") === "chunked") return chunksOf(bytes, at);

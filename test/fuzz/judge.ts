@@ -1,4 +1,4 @@
-/** What is true of every answer, whatever was sent. Each function throws a Find for one that breaks it. */
+/** Checks what must be true of every answer, whatever was sent. Each function throws a Find if it is not. */
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { reasonsOf } from "connect-transcoder/errors/reasons";
@@ -15,11 +15,11 @@ const rpcCodes = new Set(
     .map((code) => codeName(code, Code)),
 );
 
-/** What somebody else has to be asked about: a fault of the server, which no request may be told of. */
+/** Codes of server faults, which no request may cause. */
 const FAULTS = new Set(["INTERNAL", "UNKNOWN", "DATA_LOSS"]);
 const SORRY = /Something went wrong|gave no answer/;
 
-/** `sent` is what the caller said, which an answer may quote. */
+/** `sent` is what the caller sent, which an answer may quote. */
 export function judgeText(text: string, sent: Buffer): void {
   expectThat(!SORRY.test(text), "an answer speaks of a fault of the server", text.slice(0, 500));
   for (const pattern of innerWorkings) {
@@ -29,10 +29,10 @@ export function judgeText(text: string, sent: Buffer): void {
   }
 }
 
-/** What was asked for may be done all the same, and later than the answer: cancelled, out of time, out of reach. */
+/** Whether the request may still be carried out, even after the answer: cancelled, out of time, or unavailable. */
 export const leavesInDoubt = (status: number): boolean => status === 499 || status >= 500;
 
-/** Of HTTP and, within it, of unary Connect; `process` is who answered. */
+/** Checks answers of HTTP, and of unary Connect, which uses it. `process` is the process that answered. */
 export function judgeHttp({ status, headers, body }: HttpAnswer, process: string, sent: Buffer): void {
   if (process === "gateway") {
     const id = headers.get("x-request-id") ?? "";
@@ -44,9 +44,9 @@ export function judgeHttp({ status, headers, body }: HttpAnswer, process: string
   const text = unpacked(headers.get("content-encoding"), body).toString("utf8");
   judgeText(text, sent);
   if (!/^application\/(problem\+)?json/.test(headers.get("content-type") ?? "")) {
-    // 505: a stream in both directions, over HTTP/1.1.
+    // 505: a bidirectional stream over HTTP/1.1.
     expectThat([503, 505].includes(status) || status < 500, `an answer ${status}`, text.slice(0, 500));
-    // The servers of services answer what is no RPC in plain text; the gateway has a record for everything.
+    // The services answer what is not an RPC in plain text; the gateway answers every error with a record.
     expectThat(
       process !== "gateway" || body.length === 0,
       `an answer ${status} of the gateway is no JSON`,
@@ -58,7 +58,7 @@ export function judgeHttp({ status, headers, body }: HttpAnswer, process: string
   else expectThat(status < 500, `an answer ${status}`);
 }
 
-/** Connect packs an answer as its request was, where that says nothing else. */
+/** The decompressed body. By default Connect compresses an answer as its request was. */
 export function unpacked(encoding: string | undefined, body: Buffer): Buffer {
   try {
     return encoding === "br" ? brotliDecompressSync(body) : encoding === "gzip" ? gunzipSync(body) : body;
@@ -93,7 +93,7 @@ function parse(text: string): Record<string, unknown> {
   }
 }
 
-/** `isReadable`: the protocol has another code for a message that can't be read than INTERNAL, which gRPC gives to it. */
+/** `isReadable` means that INTERNAL is a server fault here. It is not where an unreadable message gets it, as in gRPC. */
 export function judgeRpcError(code: string, message: string, { isReadable }: { readonly isReadable: boolean }): void {
   const isFault = FAULTS.has(code) && (isReadable || code !== "INTERNAL");
   expectThat(!isFault, `an RPC fails with ${code}`, message.slice(0, 500));

@@ -1,4 +1,4 @@
-/** `npm run fuzz`: inputs by chance, for as long as asked, until something gives way. See `--help`. */
+/** `npm run fuzz`: sends random inputs for as long as asked, and reports what breaks. See `--help`. */
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { command, known, listed, wholeNumber } from "../../bench/options.ts";

@@ -1,11 +1,11 @@
-/** Messages by chance, of any type of the contract, right and wrong, as JSON and as bytes of protobuf. */
+/** Random messages of any type of the contract, valid and invalid, as JSON and as bytes of protobuf. */
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { bytes, bytesOf, oddString, repeated, type Text } from "./texts.ts";
 
-/** A text stands as it is; what it says need be no JSON. */
+/** A JSON text to send. `raw` text is sent unchanged, and need not be JSON. */
 export type Json =
   | { readonly raw: Text }
   | { readonly members: readonly (readonly [name: string, value: Json])[] }
@@ -67,7 +67,7 @@ export const oddJson: fc.Arbitrary<Json> = fc.oneof(
   { weight: 1, arbitrary: raw(bytes(12)) },
 );
 
-/** How JSON names the values of an enum: HTTP has words of its own. */
+/** How JSON names the values of an enum: HTTP has its own words. */
 export type Dialect = "http" | "rpc";
 
 const SIMPLE = ["1", "2", "3", "8"];
@@ -89,7 +89,7 @@ function goodJson(field: DescField, dialect: Dialect, depth: number): fc.Arbitra
   return field.fieldKind === "list" ? fc.record({ items: fc.array(one(), { maxLength: 3 }) }) : one();
 }
 
-/** Mostly what the type asks for, whole or in part; now and then with another value, another member or one twice. */
+/** Mostly valid, with all members or some; now and then with a wrong value, an unknown member or a repeated one. */
 export function jsonOf(desc: DescMessage, dialect: Dialect, depth = 0): fc.Arbitrary<Json> {
   const member = (field: DescField) =>
     fc.tuple(
@@ -111,7 +111,7 @@ export function jsonOf(desc: DescMessage, dialect: Dialect, depth = 0): fc.Arbit
   );
 }
 
-/** Fields of protobuf as they are on the wire, right or wrong. */
+/** Fields of protobuf as on the wire, valid or not. */
 export type Wire =
   | { readonly field: number; readonly varint: string }
   | { readonly field: number; readonly text: Text }
@@ -161,7 +161,7 @@ function wireOfField(field: DescField, depth: number): fc.Arbitrary<Wire> {
   return fc.record({ field: number, varint });
 }
 
-/** The fields of a message in any order and number, and others. */
+/** The fields of a message in any order and number, and unknown ones. */
 export const wireOf = (desc: DescMessage, depth = 0): fc.Arbitrary<readonly Wire[]> =>
   fc.oneof(
     { weight: 4, arbitrary: fc.tuple(...desc.fields.map((field) => wireOfField(field, depth))) },

@@ -1,4 +1,4 @@
-/** Somebody else who uses the petstore meanwhile, on connections of its own that stay open: it must never notice anything. */
+/** Another client that uses the petstore at the same time, on its own open connections. It must never notice the fuzzing. */
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { type ProcessName, processNames } from "../../config.ts";
@@ -6,17 +6,17 @@ import { publicServices } from "../../gateway/services.ts";
 import { Find } from "./find.ts";
 
 export interface Neighbour extends Disposable {
-  /** Makes the records that cases speak of. */
+  /** Creates the records that cases refer to. */
   furnish(): Promise<void>;
-  /** Makes of these records, as far as they are there, what no case asks for. */
+  /** Changes those of these records that still exist to values that no case asks for. */
   renew(): Promise<void>;
-  /** Asks a process. Throws a Find unless it is answered as ever. */
+  /** Sends a request to a process. Throws a Find unless the answer is as usual. */
   ask(name: ProcessName): Promise<void>;
-  /** All that a case can change: the records that it may name, and the newest of each kind. */
+  /** All that a case can change: the records that it may refer to, and the newest of each kind. */
   state(): Promise<string>;
 }
 
-/** Nothing is judged by the clock: this is how long a process may be deaf before it counts as stuck. */
+/** A process that does not answer for so long is stuck. Time is not judged otherwise. */
 const STUCK_MS = 60_000;
 const KINDS = ["/pets", "/categories", "/store/orders", "/store/inventory"];
 const NAMED = "1,2,3,4,5,6,7,8";
@@ -88,7 +88,7 @@ export function createNeighbour(port: (name: ProcessName) => number, key: string
         `${kind}?limit=1`,
       ]);
       const told = await Promise.all(lists.map((path) => send("gateway", path)));
-      // A pet's status follows a little later.
+      // A pet's status follows its inventory entry a little later.
       return told.map((said, i) => (i < 2 ? said.replaceAll(/"status":"\w+"/g, "") : said)).join("\n");
     },
     [Symbol.dispose]: () => agent.destroy(),

@@ -1,4 +1,4 @@
-/** Puts TLS around what targets send, without their knowing: a port of this process in front of one that takes TLS alone. */
+/** Wraps the connections of targets in TLS without their knowledge: a port of this process in front of a port for TLS alone. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { connect } from "node:tls";
@@ -7,10 +7,10 @@ export interface Relay extends Disposable {
   readonly port: number;
 }
 
-/** What HTTP/2 begins with, and nothing else: ALPN has to agree on it before it is said. */
+/** Whether a connection begins like HTTP/2, and no other protocol does: ALPN has to be negotiated before the first byte. */
 const isHttp2 = (first: Buffer) => "PRI".startsWith(first.toString("latin1", 0, 3));
 
-/** Bytes, ends and breaks are passed on in both directions, on a connection of their own for each. */
+/** Passes bytes, ends and resets on in both directions, with one connection to the port for each. */
 export async function relayTo(port: number, ca: string): Promise<Relay> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
@@ -24,7 +24,7 @@ export async function relayTo(port: number, ca: string): Promise<Relay> {
       secured.write(first);
       socket.pipe(secured).pipe(socket);
       socket.once("close", () => secured.destroy());
-      // What comes still is read, or it would never end.
+      // Reads the rest; without that the socket would never end.
       secured.once("close", () => socket.resume().end());
     });
     socket.once("end", () => socket.bytesRead === 0 && socket.end());

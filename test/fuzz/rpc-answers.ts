@@ -1,4 +1,4 @@
-/** Reads the answers of gRPC, gRPC-Web and Connect, and judges them. */
+/** Reads and checks the answers of gRPC, gRPC-Web and Connect. */
 import { Code } from "@connectrpc/connect";
 import { codeName } from "../api/cases/case.ts";
 import { expectThat } from "./find.ts";
@@ -12,7 +12,7 @@ interface Asked {
   readonly isCut: boolean;
 }
 
-/** Gives the code of the failure; "OK" when there is none, undefined when the answer is not complete. Throws Find. */
+/** Returns the code of the failure; "OK" if there is none, undefined if the answer is incomplete. Throws Find. */
 export function judgeRpc(answer: HttpAnswer, { process, sent, isCut }: Asked): string | undefined {
   const type = answer.headers.get("content-type") ?? "";
   const isGrpcWeb = type.startsWith("application/grpc-web");
@@ -52,8 +52,8 @@ const END_OF_STREAM = 0x80 | 0x02;
 const COMPRESSED = 0x01;
 
 /**
- * Messages of gRPC and their like follow a byte of flags and four of their length. Gives the one that ends a stream, which may
- * be compressed like any other (gRPC-Web: "10000001b: a compressed trailer").
+ * Returns the message that ends a stream. In gRPC and similar protocols each message follows a byte of flags and four bytes of
+ * its length. The last one may be compressed like any other (gRPC-Web: "10000001b: a compressed trailer").
  */
 function endOf(body: Buffer, encoding: string | undefined, isCut: boolean): Buffer | undefined {
   let end: Buffer | undefined;

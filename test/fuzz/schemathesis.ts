@@ -1,9 +1,9 @@
-/** Requests made from the OpenAPI document: schemathesis, as CI installs and runs it, for longer. */
+/** Runs schemathesis, which makes requests from the OpenAPI document, as CI installs and runs it, but for longer. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-/** What CI's run has in its minute. */
+/** The number of examples that CI runs in a minute. */
 const EXAMPLES_PER_MINUTE = 50;
 
 interface Options {
@@ -12,7 +12,7 @@ interface Options {
   readonly say: (text: string) => void;
 }
 
-/** Resolves to whether it found nothing. What it prints is shown as it comes. */
+/** Resolves to true if it found nothing. Its output is shown as it comes. */
 export async function findSchemathesis({ seed, minutes, say }: Options): Promise<boolean> {
   const examples = Math.max(EXAMPLES_PER_MINUTE, Math.round(EXAMPLES_PER_MINUTE * minutes));
   say(

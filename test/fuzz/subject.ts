@@ -1,4 +1,4 @@
-/** The petstore that is fuzzed: real processes that ask for credentials, and what can be seen of them from outside. */
+/** The petstore under test: real processes that require credentials, and what can be seen of them from outside. */
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { Find, kindOf } from "./find.ts";
 import { createNeighbour, type Neighbour } from "./neighbour.ts";
 import { relayTo } from "./relay.ts";
 
-/** What no log, error or answer may hold; in a case "{key}" and the like stand for them. */
+/** Secrets that no log, error or answer may contain. In cases "{key}", "{token}" and "{secret}" stand for them. */
 export interface Credentials {
   readonly key: string;
   readonly token: string;
@@ -23,20 +23,23 @@ export interface Subject extends AsyncDisposable {
   readonly credentials: Credentials;
   port(name: ProcessName): number;
   readonly neighbour: Neighbour;
-  /** Nanoseconds of the processor that the main threads have used so far; undefined where the system does not say. */
+  /** Processor time that the main threads have used so far, in nanoseconds; undefined if the system does not tell. */
   cpu(): number | undefined;
-  /** Files and sockets that each process has open; undefined where the system does not say. */
+  /** Number of open files and sockets of each process; undefined if the system does not tell. */
   open(): ReadonlyMap<ProcessName, number> | undefined;
-  /** Resident memory of the largest process, in bytes; undefined where the system does not say. */
+  /** Resident memory of the largest process, in bytes; undefined if the system does not tell. */
   memory(): number | undefined;
-  /** Throws a Find for a process that has ended, which is started again, and for a line in the log since the last look. */
+  /**
+   * Throws a Find for a process that has ended, which is then restarted, and for a suspicious line in the log since the last
+   * call.
+   */
   look(): Promise<void>;
 }
 
-/** A leak ends the process before it is ever that large. */
+/** Limit of the heap. A leak ends the process at this size. */
 const HEAP_MB = 256;
 
-/** With `tls` all ports take TLS alone, and what targets send goes through relays. */
+/** With `tls` all ports take TLS alone, and the targets' connections go through relays. */
 export async function startSubject({ tls = false } = {}): Promise<Subject> {
   await using stack = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "petstore-fuzz-"));
@@ -51,7 +54,7 @@ export async function startSubject({ tls = false } = {}): Promise<Subject> {
         ...certificates?.env,
         LOG_LEVEL: "warn",
         NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
-        // What reads their headers is tried, too.
+        // So that the code for these headers is tested, too.
         TRUST_PROXY: "127.0.0.1",
         RATE_LIMIT: "1000000/s",
         CORS_ORIGINS: "https://shop.example",
@@ -81,7 +84,7 @@ export async function startSubject({ tls = false } = {}): Promise<Subject> {
   };
 }
 
-/** Of an authority that ends with the run. */
+/** Issues certificates of an authority that exists for this run only. */
 async function issue(dir: string) {
   const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 86_400_000) };
   const authority = await createAuthority("fuzz", validity);
@@ -119,14 +122,14 @@ async function authentication(dir: string) {
   return { env, credentials: { key, token, secret: SECRET } };
 }
 
-/** Below this a line of the log is about a request, and what was wrong with it. */
+/** Levels of log lines about requests and their errors. */
 const HARMLESS = new Set(["trace", "debug", "info", "warn"]);
 
 function createLook(petstore: Petstore, secrets: readonly string[]): () => Promise<void> {
   const read = new Map<ProcessName, number>();
   const pids = new Map(processNames.map((name) => [name, petstore.pid(name)]));
 
-  /** Whole lines that came since the last time. */
+  /** Complete lines since the last call. */
   function newLines(name: ProcessName): string[] {
     const all = petstore.logs(name);
     const from = read.get(name) ?? 0;
@@ -164,7 +167,7 @@ function problemIn(line: string, secrets: readonly string[]): string | undefined
       return undefined;
     }
   })();
-  // Such as a warning of node's about listeners that become ever more.
+  // Such as Node's warning of too many listeners.
   if (!record) return "what is no record";
   const kind = kindOf({ name: record.err?.type, stack: record.err?.stack });
   if (!HARMLESS.has(record.level ?? "")) return `at level ${record.level}: ${kind}`;
@@ -176,7 +179,7 @@ const residentOf = (status: string): number => Number(/^VmRSS:\s+(\d+) kB$/m.exe
 const proc = (petstore: Petstore, name: ProcessName, file: string) =>
   readFileSync(`/proc/${petstore.pid(name)}/${file}`, "utf8");
 
-/** Undefined elsewhere, and for a process that is just ending. */
+/** Undefined on other systems, and for a process that is just ending. */
 function onLinux<T>(read: () => T): T | undefined {
   try {
     return read();

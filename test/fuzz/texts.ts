@@ -1,4 +1,4 @@
-/** Texts that a case holds: short in its file, however long they are on the wire, and bytes that are no text. */
+/** Texts of a case: short in its file, whatever their length on the wire; and bytes that are not text. */
 import fc from "fast-check";
 
 export type Text =
@@ -7,7 +7,7 @@ export type Text =
   | { readonly hex: string }
   | readonly Text[];
 
-/** `encoding` is that of the strings in it. */
+/** `encoding` applies to the strings in the text. */
 export function bytesOf(text: Text, encoding: "utf8" | "latin1" = "utf8"): Buffer {
   if (typeof text === "string") return Buffer.from(text, encoding);
   if ("repeat" in text) return Buffer.from(text.repeat.repeat(text.times), encoding);
@@ -22,7 +22,7 @@ export const bytes = (maxLength: number): fc.Arbitrary<Text> =>
 export const repeated = (most: number, parts: readonly string[]): fc.Arbitrary<Text> =>
   fc.record({ repeat: fc.constantFrom(...parts), times: fc.integer({ min: 0, max: most }) });
 
-/** What has broken one reader or another. */
+/** Values that have broken some reader. */
 const NASTY = [
   ...["", " ", "\t", "0", "-1", "1.0", "1e3", "01", "+1", "0x10", "9223372036854775807", "9223372036854775808", "-0"],
   ...["a", "*", ",", ";", "=", '"', '""', "'", "\\", "/", "//", "..", "%", "%00", "%2f", "%zz", "%C3%28", "\u00e9"],
@@ -32,7 +32,7 @@ const latin1 = fc.constantFrom(
   ..."abc01,;=\"'/\\%*:-_. ",
   ...Array.from({ length: 256 }, (_, i) => String.fromCharCode(i)),
 );
-/** For places where a character is a byte. Line breaks are left to those who break lines on purpose. */
+/** For places where one character is one byte. It has no line breaks; targets add those where they want them. */
 export const oddField: fc.Arbitrary<Text> = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(...NASTY) },
   { weight: 3, arbitrary: fc.string({ unit: latin1, maxLength: 12 }) },

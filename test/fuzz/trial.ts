@@ -1,35 +1,35 @@
-/** One case, tried: what it did to the petstore, or to this process. */
+/** Tries a case, and checks its effect on the petstore or on this process. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Find } from "./find.ts";
 import type { Subject } from "./subject.ts";
 import type { LocalTarget, RemoteTarget, Target } from "./target.ts";
 
 /**
- * What a case may cost: processor time, which does not depend on who else uses the machine. Code that is compiled and
- * garbage that is collected come in between, so a case that costs more is tried again, and the least counts.
+ * The cost that a case may have, in processor time, which does not depend on other load on the machine. Compilation and
+ * garbage collection add to it, so an expensive case is tried again, and the lowest cost counts.
  */
 const FREE_NS = 150e6;
 const NS_PER_BYTE = 4000;
-/** Of the time that passes, what five processes may use while nobody asks them for anything. */
+/** The share of elapsed time that five idle processes may use. */
 const IDLE_SHARE = 0.1;
 const AGAIN = 3;
-/** Until the end of a process is known here. */
+/** How long it takes until the end of a process is noticed, in milliseconds. */
 const END_MS = 500;
 
 export interface Trials {
-  /** What is wrong with it; undefined when nothing is. */
+  /** The problem that the case shows; undefined if there is none. */
   try<C>(target: Target<C>, one: C): Promise<Find | undefined>;
-  /** Tries a case that was tried before, on other records: what it has made of those, it can't change once more. */
+  /** Tries a case once more, on renewed records: it can't change the old ones again. */
   again<C>(target: Target<C>, one: C): Promise<Find | undefined>;
-  /** The same a few times: some problems are up to chance. Undefined when it does not show this one. */
+  /** Does this several times, since some problems are random. Undefined if this problem does not appear. */
   repeat<C>(target: Target<C>, one: C, problem: string): Promise<Find | undefined>;
 }
 
-/** For targets that send nothing the subject may be missing. */
+/** `subject` may be undefined if all targets are local. */
 export function createTrials(subject: Subject | undefined): Trials {
-  /** What there is in the store, as long as nothing can have changed it. */
+  /** The state of the store; undefined once something may have changed it. */
   let known: string | undefined;
-  /** A change was asked for, and its answer did not come: it may still be under way. */
+  /** Whether a change may still be under way: it was requested, and its answer did not come. */
   let isUnsettled = false;
 
   async function attempt<C>(target: Target<C>, one: C): Promise<Find | undefined> {
@@ -54,7 +54,7 @@ export function createTrials(subject: Subject | undefined): Trials {
 
   async function remote<C>(target: RemoteTarget<C>, one: C, subject: Subject): Promise<void> {
     const { bytes, ...cost } = await sendOnce(target, one, subject);
-    // Each time may end otherwise than the time before.
+    // Each attempt may end differently.
     await expectCheap(bytes, cost, () => sendOnce(target, one, subject));
   }
 
@@ -73,7 +73,7 @@ export function createTrials(subject: Subject | undefined): Trials {
         await neighbour.ask(sent.to);
         return sent;
       } catch (error) {
-        // A process that ended, or that logs an error, says more than the answer that never came.
+        // A process that ended or logged an error says more than a missing answer.
         await sleep(END_MS);
         await look();
         throw error;
@@ -114,7 +114,7 @@ async function local<C>(target: LocalTarget<C>, one: C): Promise<void> {
   await expectCheap(bytes, cost, () => spent(own, work));
 }
 
-/** Until nothing changes any more: what is done for a request whose connection has gone takes as long as any. */
+/** Waits until nothing changes any more: a request is carried out even after its connection is gone. */
 async function settle(state: () => Promise<string>): Promise<string> {
   let before = await state();
   for (let same = 0; same < SAME; ) {
@@ -127,7 +127,7 @@ async function settle(state: () => Promise<string>): Promise<string> {
 const SAME = 2;
 
 interface Cost {
-  /** Undefined where the system does not tell. */
+  /** Processor time; undefined if the system does not tell. */
   readonly ns: number | undefined;
   readonly elapsedNs: number;
 }

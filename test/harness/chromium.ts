@@ -1,13 +1,13 @@
-/** A real browser for tests: the Chromium of this machine, driven by playwright-core. */
+/** Starts a real browser for tests: the Chromium of this machine, driven by playwright-core. */
 import axe from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { chromiumProgram } from "./chromium-program.ts";
 
 export const startChromium = (): Promise<Browser> =>
-  // As root, and in containers, it has no sandbox of its own.
+  // Chromium's own sandbox works neither as root nor in containers.
   chromium.launch({ executablePath: chromiumProgram ?? "chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 
-/** What axe finds wrong with a page as it is now, as "rule: element" lines. */
+/** The findings of axe for a page in its present state, as "rule: element" lines. */
 export async function axeFindings(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());

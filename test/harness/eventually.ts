@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 
-/** Longest that anything may be unfinished. Recovery workers run every two seconds; the machine may be busy with other tests. */
+/** Time limit in milliseconds. Recovery workers run every two seconds, and the machine may be busy with other tests. */
 const PATIENCE_MS = 60_000;
 
-/** Reads again until it finds what is wanted, or fails showing what it found instead. */
+/** Reads again until it gets `wanted`; at the time limit fails, showing what it got instead. */
 export async function eventually<T>(read: () => Promise<T>, wanted: T): Promise<void> {
   const until = Date.now() + PATIENCE_MS;
   for (;;) {

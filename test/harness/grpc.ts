@@ -1,4 +1,4 @@
-/** gRPC as other teams' services call it, by connect-node. */
+/** A gRPC client as other teams' services use it, by connect-node. */
 import type { Http2Session } from "node:http2";
 import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";

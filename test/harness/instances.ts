@@ -1,18 +1,18 @@
-/** The processes of a petstore under test, by name and by port. */
+/** The processes of a petstore under test, with their names and ports. */
 import { createServer } from "node:net";
 import { type ProcessName, portOf, processNames } from "../../config.ts";
 
-/** One process, such as "pet-2", or with the name of its kind alone all replicas of it. */
+/** One process, such as "pet-2", or with only the name of its kind all replicas of it. */
 export type Which = ProcessName | `${ProcessName}-${number}`;
 
 export interface Instance {
   readonly kind: ProcessName;
-  /** The kind and a number from 1 on. */
+  /** The kind and a number, which starts at 1. */
   readonly name: Which;
   readonly port: number;
 }
 
-/** So many replicas of each kind. The first ones are where a petstore has them by default, the others above them. */
+/** `replicas` processes of each kind. The first ones have the petstore's default ports, the others higher ones. */
 export const instancesOf = (portBase: number, replicas: number): Instance[] =>
   Array.from({ length: replicas }, (_, i) =>
     processNames.map((kind): Instance => {
@@ -20,7 +20,7 @@ export const instancesOf = (portBase: number, replicas: number): Instance[] =>
     }),
   ).flat();
 
-/** Those that are meant, one at least. */
+/** The instances that `which` names, at least one. */
 export function select(instances: readonly Instance[], which: Which): [Instance, ...Instance[]] {
   const [first, ...others] = instances.filter(({ kind, name }) => which === kind || which === name);
   if (!first) throw new Error(`There is no ${which}.`);
@@ -30,7 +30,7 @@ export function select(instances: readonly Instance[], which: Which): [Instance,
 export type Scheme = "http" | "https";
 export const urlOf = ({ port }: Instance, scheme: Scheme = "http"): string => `${scheme}://127.0.0.1:${port}`;
 
-/** What tells every process where the services are. */
+/** The environment with the addresses of the services, for every process. */
 export const addresses = (instances: readonly Instance[], scheme?: Scheme): Record<string, string> =>
   Object.fromEntries(
     processNames
@@ -43,13 +43,13 @@ export const addresses = (instances: readonly Instance[], scheme?: Scheme): Reco
       ]),
   );
 
-/** One after the other, and round again. */
+/** Returns the elements in turn, again from the first after the last. */
 export function inTurn<T>(all: readonly T[]): () => T {
   let turn = 0;
   return () => all[turn++ % all.length] as T;
 }
 
-/** The first of as many free ports in a row as there are processes, below those that systems give to outgoing connections. */
+/** The first of a row of free ports, one for each process, below those that systems use for outgoing connections. */
 export async function freePorts(replicas = 1): Promise<number> {
   for (;;) {
     const base = 10_000 + processNames.length * Math.floor(Math.random() * (20_000 / processNames.length));

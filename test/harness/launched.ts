@@ -1,4 +1,4 @@
-/** The whole petstore as `npm start` runs it, with several processes of each kind that can be restarted one by one. */
+/** The whole petstore as `npm start` runs it, with several replicas of each process, which can be restarted one by one. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -7,22 +7,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { instanceOf, type ProcessName, portOf, processNames, type ServiceName } from "../../config.ts";
 import { freePorts } from "./instances.ts";
 
-/** It finds the processes there. */
+/** Processes are found in /proc. */
 export const procMissing = !existsSync("/proc/self/environ");
 
 export interface Launched extends AsyncDisposable {
-  /** Where all gateways are. */
+  /** The address that all gateways share. */
   readonly http: string;
   /** The addresses of all replicas of a service. */
   urls(service: ServiceName): readonly string[];
   /** The names of all processes, such as "pet-2". */
   readonly names: readonly string[];
   /**
-   * SIGTERM; resolves when the launcher has started it again, and every service has all its replicas. Rejects when it did not
-   * end in good order.
+   * Sends SIGTERM. Resolves when the launcher has restarted the process, and every service has all its replicas. Rejects if
+   * the process did not end in order.
    */
   restart(name: string): Promise<void>;
-  /** What was printed so far, by the launcher and by all processes; only warnings and worse are logged. */
+  /** The output of the launcher and of all processes so far. Only warnings and worse are logged. */
   output(): string;
 }
 
@@ -59,7 +59,7 @@ export async function launch(mongodbUri: string, replicas: number, env: Record<s
     });
   child.once("close", wake);
 
-  /** Resolves with what was found as often as this. */
+  /** Waits until the pattern was printed this many times. Resolves with the matches. */
   async function printed(pattern: RegExp, times: number): Promise<readonly string[]> {
     for (;;) {
       const found = output.match(pattern) ?? [];
@@ -70,7 +70,7 @@ export async function launch(mongodbUri: string, replicas: number, env: Record<s
   }
 
   const http = `http://127.0.0.1:${portBase}`;
-  /** As a gateway sees it, any of them. */
+  /** Whether a gateway finds all replicas. Any of the gateways may answer. */
   async function isWhole(): Promise<boolean> {
     const answer = await fetch(`${http}/readyz`, { headers: { connection: "close" } });
     return answer.ok && !(await answer.text()).includes("degraded");
@@ -107,7 +107,7 @@ export async function launch(mongodbUri: string, replicas: number, env: Record<s
   };
 }
 
-/** The launcher's child that is this one of its kind. */
+/** The process id of a replica among the launcher's children. */
 function pidOf(launcher: number, kind: ProcessName, replica: number): number {
   const script = kind === "gateway" ? /gateway\/main\.ts\0$/ : new RegExp(`services/main\\.ts\\0${kind}\\0$`);
   const children = readdirSync(`/proc/${launcher}/task`).flatMap((task) =>

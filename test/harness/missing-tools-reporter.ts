@@ -1,4 +1,4 @@
-/** Says in the last lines of a run what was missing, for a test that is skipped proves nothing. */
+/** Reports in the last lines of a run which tools were missing, because a skipped test proves nothing. */
 import type { Reporter } from "vitest/node";
 import { chromiumMissing } from "./chromium-program.ts";
 import { exampleToolsMissing } from "./example-tools.ts";
@@ -36,10 +36,10 @@ const found = () => [
   ...(exampleToolsMissing ? [EXAMPLES] : []),
 ];
 
-/** With CI=true a run in which something is missing fails before it starts. */
+/** With CI=true a run with missing tools fails before it starts. */
 export function mongodReporter(environment = process.env, missing: readonly string[] = found()): Reporter {
   if (missing.length === 0) return {};
   if (environment.CI === "true") throw new Error(missing.join(""));
-  // After the summary, which is printed at the same event.
+  // Printed at exit, to come after the summary, which is printed at the same event.
   return { onTestRunEnd: () => void process.once("exit", () => process.stderr.write(missing.join(""))) };
 }

@@ -1,6 +1,6 @@
 /**
- * A real MongoDB for tests: finds a `mongod` and starts throw-away replica sets. Whatever ends the test process, the
- * servers end too: each runs under a shell that waits for the end of its input.
+ * A real MongoDB for tests: finds a `mongod` and starts temporary replica sets. However the test process ends, the servers end
+ * too: each runs under a shell that waits for the end of its input.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,19 +14,19 @@ import { MongoClient } from "mongodb";
 import type { Machine } from "./network.ts";
 import { findProgram, isExecutable } from "./programs.ts";
 
-/** A start or an election that takes longer has failed; generous, for the machine may be busy with other tests. */
+/** Time limit of a start or an election. Generous, since the machine may be busy with other tests. */
 const PATIENCE_MS = 60_000;
 
-/** Where `.ci/mongod` puts the one that it fetches. */
+/** Where `.ci/mongod` puts the server that it downloads. */
 const FETCHED = join(import.meta.dirname, "../../node_modules/.cache/mongod/mongod");
 
-/** The server's program: MONGOD, or the first `mongod` of the PATH, or the one that was fetched. */
+/** The server's program: MONGOD, or the first `mongod` in the PATH, or the downloaded one. */
 export function findMongod(environment: Readonly<Record<string, string | undefined>> = process.env) {
   if (environment.MONGOD) return isExecutable(environment.MONGOD) ? environment.MONGOD : undefined;
   return findProgram("mongod", { path: environment.PATH, others: [FETCHED] });
 }
 
-/** For `test.skipIf(...)`: `mongod-reporter.ts` then says so, and with CI=true the run fails before it starts. */
+/** For `test.skipIf(...)`: `missing-tools-reporter.ts` mentions it, and with CI=true the run fails before it starts. */
 export const mongodMissing = findMongod() === undefined;
 
 export interface Member {
@@ -34,14 +34,14 @@ export interface Member {
   readonly host: string;
   readonly port: number;
   signal(signal: NodeJS.Signals): void;
-  /** Kills the member if need be, and starts it again on its data. */
+  /** Kills the member if it still runs, and starts it again on its data. */
   restart(): Promise<void>;
 }
 
 export interface ReplicaSet extends AsyncDisposable {
   readonly uri: string;
   readonly members: readonly Member[];
-  /** The member that was elected last of those that say they are the primary, waiting for one if there is none. */
+  /** The member that was elected last of those that report to be primary. Waits for one if there is none. */
   primary(): Promise<Member>;
   /** Ends all members and removes their data. */
   stop(): Promise<void>;
@@ -49,14 +49,14 @@ export interface ReplicaSet extends AsyncDisposable {
 
 export interface ReplicaSetOptions {
   readonly members?: 1 | 3;
-  /** How long a silent primary is believed to be alive. */
+  /** How long a silent primary is taken to be alive, in milliseconds. */
   readonly electionTimeoutMillis?: number;
   readonly arguments?: readonly string[];
-  /** Where the members run, if not on this machine. */
+  /** The machines of the members, if not this one. */
   readonly machines?: readonly Machine[];
 }
 
-/** Starts a replica set, and resolves when it can be written. */
+/** Starts a replica set. Resolves when it is writable. */
 export async function startReplicaSet(options: ReplicaSetOptions = {}): Promise<ReplicaSet> {
   const { members: count = 1, electionTimeoutMillis = 2000, machines = [] } = options;
   const dir = mkdtempSync(join(tmpdir(), "mongod-"));
@@ -88,7 +88,7 @@ interface Mongod extends Member {
   stop(): Promise<void>;
 }
 
-/** Runs the server again whenever a line comes in, and ends with it when the input ends. $0 is the data's directory. */
+/** Restarts the server at each line of input, and ends with it at the end of the input. $0 is the data's directory. */
 const KEEPER = `while :; do
   "$@" </dev/null >/dev/null 2>&1 & echo $!
   read -r again; more=$?
@@ -98,7 +98,7 @@ done; rm -rf "$0"`;
 
 export interface MongodOptions {
   readonly port: number;
-  /** Where its data is. Removed when it ends. */
+  /** The directory of its data, which is removed when it ends. */
   readonly dir: string;
   readonly args?: readonly string[];
   readonly machine?: Machine | undefined;
@@ -106,7 +106,7 @@ export interface MongodOptions {
 
 const here: Machine = { address: "127.0.0.1", prefix: [] };
 
-/** Starts one server, and resolves when it answers. */
+/** Starts one server. Resolves when it answers. */
 export async function startMongod({ port, dir, args = [], machine = here }: MongodOptions) {
   const program = findMongod();
   if (!program) throw new Error("There is no mongod: set MONGOD to its path.");
@@ -174,7 +174,7 @@ async function until<T>(attempt: () => Promise<T>, otherwise: string): Promise<T
   }
 }
 
-/** Asks one server, whatever it is in its set. */
+/** Sends a command to one server, whatever its state in the set. */
 export async function ask(host: string | undefined, command: object) {
   const uri = `mongodb://${host}/?directConnection=true`;
   const limits = { serverSelectionTimeoutMS: 1000, connectTimeoutMS: 1000, socketTimeoutMS: 20_000 };

@@ -1,4 +1,4 @@
-/** All that the services of a petstore write to MongoDB, in the one order that its log gives them. */
+/** Watches all writes of a petstore's services to MongoDB, in the order of its operation log. */
 import { type ChangeStreamDocument, MongoClient } from "mongodb";
 import { databaseName } from "../../packages/store/mongo/mongo.ts";
 import { type CollectionName, isRecord } from "../checker/state.ts";
@@ -11,7 +11,7 @@ export interface Write {
 }
 
 export interface Writes extends AsyncDisposable {
-  /** So far. What was answered arrives soon. */
+  /** The writes so far. Those of answered requests arrive soon. */
   readonly all: readonly Write[];
 }
 
@@ -25,7 +25,7 @@ export async function watchWrites(uri: string): Promise<Writes> {
     if (change.operationType !== "insert" && change.operationType !== "replace") return;
     const collection = change.ns.coll;
     if (!isRecord(collection)) return;
-    // The engine's own.
+    // A field of the engine itself.
     const { _operations, ...after } = change.fullDocument as unknown as Stored;
     all.push({ collection, after });
   });

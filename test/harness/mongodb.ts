@@ -1,4 +1,4 @@
-/** A place in MongoDB for tests that need no faults: on the server of MONGODB_URI, or on a replica set of its own. */
+/** Databases in MongoDB for tests without faults: on the server of MONGODB_URI, or on a new replica set. */
 import { randomBytes } from "node:crypto";
 import { MongoClient } from "mongodb";
 import { mongodMissing, startReplicaSet } from "./mongod.ts";
@@ -6,7 +6,7 @@ import { mongodMissing, startReplicaSet } from "./mongod.ts";
 export const mongodbMissing = mongodMissing && !process.env.MONGODB_URI;
 
 export interface Place extends AsyncDisposable {
-  /** Its databases begin with a name that nothing else uses. */
+  /** The names of its databases have a prefix that nothing else uses. */
   readonly uri: string;
   /** Removes what was stored. */
   stop(): Promise<void>;
@@ -20,7 +20,7 @@ export async function openPlace(given = process.env.MONGODB_URI): Promise<Place>
   return { uri, stop, [Symbol.asyncDispose]: stop };
 }
 
-/** Credentials are looked up where they were before, which without `authSource` is the URI's database. */
+/** The URI with another database. Credentials are still looked up in the old one, which is the default without `authSource`. */
 export function withDatabaseName(uri: string, name: string): string {
   const [, server = "", database = "", query = ""] = /^([^/]*\/\/[^/?]*)\/?([^?]*)\??(.*)$/.exec(uri) ?? [];
   const source = server.includes("@") && !/(^|&)authSource=/i.test(query) ? [`authSource=${database || "admin"}`] : [];

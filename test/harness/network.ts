@@ -1,33 +1,33 @@
 /**
- * Machines for tests that cut the network: each is a namespace of Linux with an address of its own, on one bridge with
- * this machine. Whatever ends the test process, the namespaces end too: a shell that waits for the end of its input
- * removes them.
+ * Machines for tests that cut the network: each is a Linux network namespace with an address of its own, on one bridge with
+ * this machine. However the test process ends, the namespaces end too: a shell that waits for the end of its input removes
+ * them.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { networkInterfaces } from "node:os";
 import { findProgram } from "./programs.ts";
 
-/** For `test.skipIf(...)`: the reporter then says so, and with CI=true the run fails before it starts. */
+/** For `test.skipIf(...)`: the reporter mentions it, and with CI=true the run fails before it starts. */
 export const networkMissing = process.getuid?.() !== 0 || !["ip", "nft"].every((name) => findProgram(name));
 
 export interface Machine {
   readonly address: string;
-  /** What stands before a command that is to run there. */
+  /** The prefix of commands that run there. */
   readonly prefix: readonly string[];
 }
 
 export interface Network extends AsyncDisposable {
   readonly machines: readonly Machine[];
-  /** Drops whatever goes between the machine and these addresses, both ways. */
+  /** Drops all packets between the machine and these addresses, in both directions. */
   cut(machine: Machine, addresses: readonly string[]): Promise<void>;
-  /** Ends the cuts of a machine. */
+  /** Removes all cuts of a machine. */
   heal(machine: Machine): Promise<void>;
-  /** Where this machine is, as the others see it. */
+  /** The address of this machine, as seen by the others. */
   readonly here: string;
 }
 
-/** $0 names the network, $1 is the first three numbers of its addresses, the rest are names of machines. */
+/** $0 is the name of the network, $1 the first three numbers of its addresses, the rest are names of machines. */
 const KEEPER = `
 trap '' INT TERM HUP
 net=$0; part=$1; shift
@@ -48,7 +48,7 @@ build "$@" && { echo up; read -r end; }
 for machine; do ip link del "$machine"; ip netns del "$machine"; done
 ip link del "$net"`;
 
-/** Makes so many machines. Needs root, `ip` and `nft`. */
+/** Creates `count` machines. Needs root, `ip` and `nft`. */
 export async function startNetwork(count: number): Promise<Network> {
   const name = `ps${process.pid.toString(36)}${Math.floor(Math.random() * 36 ** 3).toString(36)}`;
   const part = freePart();
@@ -84,7 +84,7 @@ const dropping = (addresses: readonly string[]) => `
     ip daddr { ${addresses.join(", ")} } drop
   }`;
 
-/** Replaces the rules of the machine, at one instant. */
+/** Replaces the rules of the machine atomically. */
 const setRules = ({ prefix }: Machine, chains: string) =>
   run([...prefix, "nft", "-f", "-"], `table inet cut\ndelete table inet cut\ntable inet cut {${chains}\n}\n`);
 
@@ -95,7 +95,7 @@ async function run([program = "", ...args]: readonly string[], input: string): P
   if (code !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${code}:\n${input}`);
 }
 
-/** A part of the addresses that are kept for tests of networks (RFC 2544). */
+/** An unused part of the addresses that are reserved for tests of networks (RFC 2544). */
 function freePart(): string {
   const taken = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address) ?? []);
   for (;;) {

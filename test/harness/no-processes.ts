@@ -1,6 +1,6 @@
 /**
- * Tests that start processes say so in their names, so that the others can be run in seconds. A compiler that is run to
- * its end (execFileSync) may be.
+ * Lets unit tests start no processes: those that do have it in their names, so that the others run in seconds. Running a
+ * compiler to its end (execFileSync) is allowed.
  */
 import childProcess from "node:child_process";
 import { syncBuiltinESMExports } from "node:module";

@@ -1,4 +1,4 @@
-/** One replica set for all tests of a run, each of which has databases of its own there; see `openPlace`. */
+/** Starts one replica set for all tests of a run. Each test has its own databases there; see `openPlace`. */
 import { startReplicaSet } from "./mongod.ts";
 import { mongodbMissing } from "./mongodb.ts";
 

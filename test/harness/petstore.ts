@@ -1,4 +1,4 @@
-/** The whole petstore for a test: its processes, five or more, on ports of their own, and clients for every endpoint. */
+/** The whole petstore for a test: five or more processes on ports of their own, and clients for every endpoint. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -19,66 +19,69 @@ import { openPlace } from "./mongodb.ts";
 
 type Env = Readonly<Record<string, string>>;
 
-/** What internal RPCs ask for in the header x-internal-secret. */
+/** The secret of internal RPCs, in the header x-internal-secret. */
 export const SECRET = "the-secret-of-a-petstore-under-test";
 
-/** A start or a stop that takes longer has failed; generous, for the machine may be busy with other tests. */
+/** Time limit of a start or a stop. Generous, since the machine may be busy with other tests. */
 const PATIENCE_MS = 60_000;
 
 export interface PetstoreOptions {
-  /** For every process. With TLS_CERT clients of the petstore's ports have to be brought along. */
+  /** Environment of every process. With TLS_CERT the test has to bring its own clients. */
   readonly env?: Env;
-  /** For all replicas of a kind, until they are started again. */
+  /** Environment of all replicas of a kind, until they are restarted. */
   readonly services?: Partial<Record<ProcessName, Env>>;
-  /** Of each kind. More than one share a store, which then is in MongoDB. By default PETSTORE_TEST_REPLICAS, or one. */
+  /** Replicas of each kind. Several share a store, which then is in MongoDB. By default PETSTORE_TEST_REPLICAS, or one. */
   readonly replicas?: number;
-  /** Where MongoDB is, for a test that brings its own. */
+  /** The address of MongoDB, for a test that brings its own. */
   readonly mongodbUri?: string;
-  /** Where the embedded store keeps its data, for a test that brings its own place; it is used whatever store is tested. */
+  /** The directory of the embedded store, for a test that brings its own. It is used whichever store is tested. */
   readonly dataDir?: string;
 }
 
-/** A directory for the embedded engine, which is not used when there is a URI. */
+/** A directory for the embedded engine, which is used if there is no URI. */
 export interface StorePlace {
   readonly dataDir: string;
   readonly mongodbUri: string | undefined;
 }
 
 export interface Petstore extends AsyncDisposable {
-  /** Where the gateway is, without a slash at the end and without a base path. Each of several in turn. */
+  /** The gateway's address, without a base path or a slash at the end. Of several gateways each in turn. */
   readonly http: string;
   /** Where the services keep their data. */
   readonly store: StorePlace;
-  /** Of the first one. */
+  /** The address of the first process that `which` names. */
   url(which: Which): string;
-  /** gRPC to the service itself, to its replicas in turn. */
+  /** gRPC to the service itself, to each of its replicas in turn. */
   transport(desc: DescService): Transport;
   client<S extends DescService>(desc: S): Client<S>;
-  /** Connect through the gateway, or gateways in turn. */
+  /** Connect through the gateway, or through each of several in turn. */
   readonly endpoint: Transport;
   connect<S extends DescService>(desc: S): Client<S>;
-  /** Sends a signal; resolves when the processes have ended, or at once for SIGSTOP and SIGCONT. */
+  /** Sends a signal. Resolves when the processes have ended; for SIGSTOP and SIGCONT at once. */
   kill(which: Which, signal?: NodeJS.Signals): Promise<void>;
-  /** Resolves when the processes have ended, by themselves or not. */
+  /** Resolves when the processes have ended, whatever the cause. */
   ended(which: Which): Promise<void>;
-  /** Starts processes that have ended, on the same ports and data; `env` is for this run. Resolves when they are ready. */
+  /** Restarts ended processes on the same ports and data; `env` is for this run. Resolves when they are ready. */
   start(which: Which, env?: Env): Promise<void>;
-  /** Lets running processes die at a point; at "", at none. Resolves when they know: to false if one has ended instead. */
+  /**
+   * Arms a failpoint, at which running processes die; "" disarms it. Resolves when they know, to false if one has ended
+   * instead.
+   */
   arm(which: Which, point: string): Promise<boolean>;
   /** False between the end of a process and its next start. */
   isRunning(which: Which): boolean;
-  /** What was logged so far, by some processes or by all. */
+  /** The log so far, of the named processes or of all. */
   logs(which?: Which): string;
-  /** The process of that name, or the first of that kind. */
+  /** The process id of that process, or of the first of that kind. */
   pid(which: Which): number;
   /** Ends all processes and removes the data. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the processes on an empty store, and resolves when every gateway finds all of them ready. The store is the
- * embedded one, or with PETSTORE_TEST_STORE=mongodb a place in MongoDB that lives as long as the petstore. With
- * PETSTORE_TEST_LINK=off its processes call each other by plain RPCs.
+ * Starts the processes on an empty store. Resolves when every gateway finds all of them ready. The store is the embedded one,
+ * or with PETSTORE_TEST_STORE=mongodb databases in MongoDB that are removed with the petstore. With PETSTORE_TEST_LINK=off its
+ * processes call each other by plain RPCs.
  */
 export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
   const { replicas = Number(process.env.PETSTORE_TEST_REPLICAS ?? 1) } = options;
@@ -113,7 +116,7 @@ async function startOn(
       return petstore(running, { instances, store }, stack);
     } catch (error) {
       await running.stop();
-      // Between looking and listening another test may have taken a port.
+      // Another test may have taken a port between the check and the start.
       if (!/port \d+ is taken/.test(`${error}`)) throw error;
     }
   }
@@ -162,20 +165,20 @@ function petstore(
   };
 }
 
-/** Sends calls through several transports in turn. */
+/** Uses the transports in turn. */
 function through(transports: readonly Transport[]): Transport {
   const next = inTurn(transports);
   return { unary: (...call) => next().unary(...call), stream: (...call) => next().stream(...call) };
 }
 
-/** "petstore.pet.v1.PetService" and "petstore.internal.v1.PetInternalService" are both of "pet". */
+/** The service of a descriptor: "pet" for "petstore.pet.v1.PetService" and "petstore.internal.v1.PetInternalService". */
 function serviceOf({ name }: DescService): ServiceName {
   return name.replace(/(Internal)?Service$/, "").toLowerCase() as ServiceName;
 }
 
 interface Process {
   readonly child: ChildProcess;
-  /** Its end comes as no surprise. */
+  /** Whether its end is expected. */
   mayEnd: boolean;
   isRunning: boolean;
   readonly ended: Promise<unknown>;
@@ -220,7 +223,7 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
       stream?.setEncoding("utf8").on("data", (text) => logs.set(name, logs.get(name) + text));
     const ended = once(child, "exit");
     const started: Process = { child, ended, isRunning: true, mayEnd: own.CRASH_AT !== undefined };
-    // A test that then fails should not have to guess why.
+    // Prints why the process ended, for a test that fails because of it.
     child.once("exit", (code, signal) => {
       started.isRunning = false;
       const how = code ? `exit code ${code}` : !started.mayEnd && (signal ?? "exit code 0, which nobody asked for");
@@ -244,7 +247,7 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     }
   }
 
-  /** Does something with each of those that are meant, at once. */
+  /** Calls `act` for all named processes at once. */
   const each = async (which: Which, act: (instance: Instance) => Promise<unknown>) =>
     void (await Promise.all(select(instances, which).map(act)));
   const ended = (which: Which) => each(which, async ({ name }) => processes.get(name)?.ended);
@@ -266,7 +269,7 @@ function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Sur
     const armed = Promise.withResolvers<boolean>();
     const hear = (report: Report) => report.type === "armed" && armed.resolve(true);
     running.child.on("message", hear);
-    // One that has just ended can't be told any more, and its end says so.
+    // Sending fails if the process has just ended; its end reports that.
     running.child.send(command, () => {});
     try {
       return await Promise.race([armed.promise, running.ended.then(() => false)]);
@@ -317,7 +320,7 @@ async function allReady(gateway: string): Promise<void> {
   }
 }
 
-/** Whoever answers: that it shows the right certificate is tested elsewhere. */
+/** The readiness of a gateway. The certificate is not verified, since other tests do that. */
 async function readiness(gateway: string): Promise<string> {
   const get = gateway.startsWith("https:") ? getHttps : getHttp;
   const [answer] = await once(get(`${gateway}/readyz`, { rejectUnauthorized: false, agent: false }), "response");

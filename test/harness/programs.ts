@@ -2,7 +2,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** The program's path, when the PATH or `others` have it. */
+/** The program's path if it is in the PATH or in `others`. */
 export function findProgram(
   name: string,
   { path = process.env.PATH, others = [] }: { path?: string | undefined; others?: readonly string[] } = {},

@@ -1,2 +1,2 @@
-/** For `test.skipIf(...)`: only root can mount a small disk, and only Linux has tmpfs. The reporter says so. */
+/** For `test.skipIf(...)`: mounting a small disk needs root, and tmpfs of Linux. The reporter mentions it. */
 export const smallDiskMissing = process.platform !== "linux" || process.getuid?.() !== 0;

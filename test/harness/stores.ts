@@ -1,4 +1,4 @@
-/** Looks at what the services of a petstore have stored, on whatever engine it runs. */
+/** Reads what the services of a petstore have stored, in any engine. */
 import { copyFile, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import type { Petstore } from "./petstore.ts";
 
 const PAGE = 1_000;
 
-/** The store of a service, which is stopped if the engine is the embedded one: that lets only one process in. */
+/** Opens the store of a service. The embedded engine allows one process only, so the service has to be stopped for it. */
 export function openStoreOf(
   { store: { dataDir, mongodbUri } }: Pick<Petstore, "store">,
   service: ServiceName,
@@ -51,7 +51,7 @@ async function all<T extends Doc & { _id: number }, const I extends Indexes<T>>(
   }
 }
 
-/** Runs `work` while the services are stopped in good order. */
+/** Runs `work` while the services are stopped, and restarts them. */
 async function whileStopped<R>({ kill, start }: Petstore, work: () => Promise<R>): Promise<R> {
   await Promise.all(serviceNames.map((name) => kill(name, "SIGTERM")));
   try {
@@ -61,7 +61,7 @@ async function whileStopped<R>({ kill, start }: Petstore, work: () => Promise<R>
   }
 }
 
-/** What a service has left to do that it can read, whether it runs or not. */
+/** The records of a service with unfinished work, whether the service runs or not. */
 export async function unfinishedIn({ store }: Pick<Petstore, "store">, service: ServiceName): Promise<string[]> {
   await using copy = store.mongodbUri === undefined ? await copied(store.dataDir, service) : undefined;
   const petstore = { store: { ...store, ...copy } };
@@ -76,8 +76,8 @@ export async function unfinishedIn({ store }: Pick<Petstore, "store">, service: 
 }
 
 /**
- * What a service that may be running has committed, in a directory of its own. SQLite appends commits to the log, and
- * only now and then takes them over into the file: a copy that was made meanwhile is made again.
+ * A copy of what a service has committed; the service may be running. SQLite appends commits to the log, and now and then
+ * moves them into the file: a copy that was made during that is made again.
  */
 async function copied(from: string, service: ServiceName): Promise<{ readonly dataDir: string } & AsyncDisposable> {
   const dataDir = await mkdtemp(join(tmpdir(), "petstore-copy-"));
@@ -92,7 +92,7 @@ async function copied(from: string, service: ServiceName): Promise<{ readonly da
   return { dataDir, [Symbol.asyncDispose]: () => rm(dataDir, { recursive: true }) };
 }
 
-/** All that is stored; see `openStoreOf`. */
+/** Reads all that is stored; see `openStoreOf`. */
 export const readState = async (petstore: Pick<Petstore, "store">): Promise<State> => ({
   categories: await all(petstore, "category", CATEGORIES),
   pets: await all(petstore, "pet", PETS),
@@ -100,9 +100,9 @@ export const readState = async (petstore: Pick<Petstore, "store">): Promise<Stat
   inventory: await all(petstore, "inventory", INVENTORY),
 });
 
-/** All that is stored. The services are stopped for it, and started again. */
+/** Reads all that is stored. The services are stopped meanwhile. */
 export const readStores = (petstore: Petstore): Promise<State> => whileStopped(petstore, () => readState(petstore));
 
-/** What is wrong with the stored documents. */
+/** The violations of the stored documents, as sentences. */
 export const wrongInTheStores = async (petstore: Petstore): Promise<string[]> =>
   wrongInTheEnd(await readStores(petstore));

@@ -1,4 +1,4 @@
-/** Runs in a copy of the petstore with one more member, `colour`, in every record: what becomes of it, as JSON. */
+/** Runs in a copy of the petstore whose records have one more member, `colour`. Prints what happens to the member as JSON. */
 import { type DescService, fromJson, type JsonObject, type Message, toJson } from "@bufbuild/protobuf";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
@@ -8,7 +8,7 @@ import { createCluster } from "../simulation/cluster.ts";
 
 const cluster = await createCluster();
 
-/** Makes a call. The message of the answer that is the record, or the reason of a refusal. */
+/** Calls an RPC. Returns the record of the answer, or rejects with the error. */
 async function call(service: DescService, rpc: string, request: JsonObject): Promise<JsonObject> {
   const method = service.methods.find(({ name }) => name === rpc);
   if (!method) throw new Error(`no RPC ${rpc}`);
@@ -20,7 +20,7 @@ async function call(service: DescService, rpc: string, request: JsonObject): Pro
 
 const seen = ({ colour, etag }: JsonObject) => [colour ?? null, etag];
 
-/** What is seen of a record through changes of the member alone. `name` is the field of its id. */
+/** What answers show while only the member is changed. `name` is the field of the record's id. */
 async function change(service: DescService, record: string, id: JsonObject, of = record) {
   const get = () => call(service, `Get${of}`, id);
   const update = (said: JsonObject) =>
@@ -35,7 +35,7 @@ async function change(service: DescService, record: string, id: JsonObject, of =
   };
 }
 
-/** Creates a record under a key, then again with the same body, and with another colour. */
+/** Creates a record with an idempotency key, then again with the same body, and with another colour. */
 async function create(service: DescService, record: string, said: JsonObject): Promise<[id: string, again: unknown[]]> {
   const under = (colour: string) =>
     call(service, `Create${record}`, { [record.toLowerCase()]: { ...said, colour }, requestId: "key" });

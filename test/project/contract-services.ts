@@ -7,7 +7,7 @@ const modules: readonly Record<string, { readonly kind?: string }>[] = await Pro
   globSync("proto/gen/petstore/**/*_service_pb.ts", { cwd: root }).map((path) => import(join(root, path))),
 );
 
-/** Every service of the contract, the internal ones too, in the order of their names. */
+/** Every service of the contract, internal ones included, ordered by name. */
 export const contractServices = modules
   .flatMap((module) => Object.values(module))
   .filter((one): one is DescService => one.kind === "service")

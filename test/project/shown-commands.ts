@@ -1,14 +1,14 @@
 /**
- * What a page tells its reader to do, in the order of the page. Blocks in `sh` hold commands, blocks in `console` commands after
- * "$" with what they print, a block in `text` below them what the last command that goes on prints later, and a block with a
- * name after its language is a file that the reader saves under it. In commands and in what they print, "…" stands for what
- * differs from run to run.
+ * The steps that a page gives its reader, in order. Blocks in `sh` have commands, blocks in `console` commands after "$" with
+ * their output. A block in `text` below them has what the last lasting command prints later. A block with a name after its
+ * language is a file that the reader saves under that name. In commands and output, "…" stands for what differs between runs.
  */
 
 export type Step =
   | {
       readonly kind: "command";
-      readonly command: string /** Undefined where none is shown. */;
+      readonly command: string;
+      /** The output, if some is shown. */
       readonly prints?: string;
     }
   | { readonly kind: "later"; readonly prints: string }
@@ -16,7 +16,7 @@ export type Step =
 
 const isLasting = (step: Step) => step.kind === "command" && lastingOf(step.command) !== undefined;
 
-/** `examples` are texts of files that tests of their own run: a block that shows one is no step. */
+/** `examples` are the texts of files that have their own tests: a block with one of them is no step. */
 export function stepsOf(page: string, examples: ReadonlySet<string> = new Set()): readonly Step[] {
   const steps: Step[] = [];
   for (const [, language = "", name, text = ""] of page.matchAll(/^```(\w+)(?: (\S+))?\n(.*?)^```/gms)) {
@@ -29,7 +29,7 @@ export function stepsOf(page: string, examples: ReadonlySet<string> = new Set())
   return steps;
 }
 
-/** Lines that are indented, and those that end a loop or a list, belong to the command above. */
+/** Indented lines, and lines that end a loop or a list, belong to the command above. */
 const commandsOf = (text: string): Step[] =>
   text
     .replaceAll(/^#.*/gm, "")
@@ -38,7 +38,7 @@ const commandsOf = (text: string): Step[] =>
     .filter((command) => command !== "")
     .map((command) => ({ kind: "command", command }));
 
-/** A command goes on in lines that begin with ">". */
+/** A command continues in lines that begin with ">". */
 const shownCommandsOf = (text: string): Step[] =>
   text
     .split(/^\$ /m)
@@ -48,14 +48,16 @@ const shownCommandsOf = (text: string): Step[] =>
       return { kind: "command", command: command.replaceAll("\n> ", "\n"), prints: prints.trimEnd() };
     });
 
-/** What kind of a lasting command it is, one that runs until somebody ends it; undefined when it ends by itself. */
+/** The kind of a lasting command, which runs until it is stopped; undefined for one that ends by itself. */
 export const lastingOf = (command: string): string | undefined =>
   /\bnpm start$|\bnpm run demo$|\bcurl -\w*N|&$/m.exec(command)?.[0];
 
-/** Whether a text is what was shown: "…" on a line of its own is any number of lines, elsewhere anything within the line. */
+/**
+ * Whether a text matches what was shown: "…" on a line of its own is any number of lines, elsewhere anything within the line.
+ */
 export const isAsShown = (printed: string, shown: string): boolean => new RegExp(`^${patternOf(shown)}$`).test(printed);
 
-/** Where in a text that goes on what was shown has ended; undefined when it has not been printed yet. */
+/** Where the shown output ends in a growing text; undefined if it has not been printed yet. */
 export function endOfShown(printed: string, shown: string): number | undefined {
   const found = new RegExp(`(?:^|\\n)${patternOf(shown)}(?=\\n|$)`).exec(printed);
   return found ? found.index + found[0].length : undefined;
@@ -68,9 +70,9 @@ const patternOf = (shown: string): string =>
     .join("\n");
 
 /**
- * The command with what was printed in place of each "…": a word such as `psk_…` or `pageToken=…` is the last one that was printed
+ * The command with each "…" replaced by printed text: a word such as `psk_…` or `pageToken=…` becomes the last printed one
  * with the same beginning.
- * @throws Error when none was.
+ * @throws Error when none was printed.
  */
 export const filledIn = (command: string, printed: string): string =>
   command.replaceAll(/(\w+\W?)…/g, (_, beginning: string) => {

@@ -1,4 +1,4 @@
-/** Runs the steps of a page as its reader would, in a directory of their own: nothing is written into the checkout. */
+/** Runs the steps of a page as its reader would, in a directory of its own: nothing is written into the checkout. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
@@ -11,29 +11,29 @@ import { freePorts } from "../harness/instances.ts";
 import { endOfShown, filledIn, isAsShown, lastingOf, type Step } from "./shown-commands.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-/** Where pages say that the petstore is. Here it has as many ports from another one on. */
+/** The first port of the petstore in pages. Tests use as many ports from another one on. */
 const FIRST_PORT = 8080;
 const SETS = 3;
-/** A read is looked at again for so often, a tenth of a second apart. */
+/** How often a read is repeated until it shows what is expected, every tenth of a second. */
 const ATTEMPTS = 1000;
 const READY = "…The petstore is ready…";
 
 export interface Terminal extends AsyncDisposable {
   /**
-   * Resolves with what was printed: what is shown if it is as shown. A command that lasts is waited for until it has printed
-   * this; it ends the one of its kind that ran before, as Ctrl-C does.
-   * @throws Error when a command fails of which nothing is shown, or one that lasts ends too early.
+   * Runs a step. Resolves with its output, or with the shown output if they match. A lasting command is awaited until it has
+   * printed what is shown; it first stops the previous one of its kind, as Ctrl-C does.
+   * @throws Error when a command without shown output fails, or a lasting one ends too early.
    */
   run(step: Step): Promise<string>;
 }
 
-/** Has been done: it would remove the modules that these tests run on. */
+/** Replaced, because it would remove the modules that these tests run on. */
 const DONE = { "npm ci": "true" };
 
-/** `meant` says what some words of the commands mean here, such as the address of a database. */
+/** `meant` replaces some words of the commands, such as the address of a database. */
 export async function openTerminal(meant: Readonly<Record<string, string>> = {}): Promise<Terminal> {
   const dir = await mkdtemp(join(tmpdir(), "petstore-page-"));
-  // What npm runs it finds through these links, and what it writes, such as data/, is beside them.
+  // The links let npm find what it runs. What it writes, such as data/, is beside them.
   for (const name of globSync("{*,.npmrc}", { cwd: ROOT }))
     if (!["data", "certs"].includes(name)) await symlink(join(ROOT, name), join(dir, name));
   const exported = join(dir, ".exported");
@@ -72,7 +72,7 @@ export async function openTerminal(meant: Readonly<Record<string, string>> = {})
       text += more;
     });
     return {
-      /** Its code, when it and all that it started have ended. */
+      /** Resolves to its exit code, when it and all that it started have ended. */
       code: () => closed.then(([code]) => code as number | null),
       all: () => asOnPages(text).trimEnd(),
       async until(shown: string): Promise<string> {
@@ -87,7 +87,10 @@ export async function openTerminal(meant: Readonly<Record<string, string>> = {})
           await Promise.race([once(child.stdout, "data"), closed]);
         }
       },
-      /** As Ctrl-C does. What was left running in the background is not reached by that, and terminated. */
+      /**
+       * Stops it as Ctrl-C does. If only processes in the background are left, it terminates these, which Ctrl-C does not
+       * reach.
+       */
       async stop() {
         const isInFront = child.exitCode === null && child.signalCode === null;
         try {
@@ -108,7 +111,7 @@ export async function openTerminal(meant: Readonly<Record<string, string>> = {})
       printed += `${output}\n`;
       if (prints === undefined && code !== 0) throw new Error(`${command}\nended with ${code}:\n${output}`);
       if (prints === undefined || isAsShown(output, prints)) return prints ?? output;
-      // What a change brings about elsewhere, such as the status of a pet, may show a moment later.
+      // Consequences of a change, such as the status of a pet, may appear a moment later.
       const isRead = /^curl (?!.*(-X|-d|--json))/.test(command);
       if (!isRead || attempt === ATTEMPTS) return output;
       await sleep(100);

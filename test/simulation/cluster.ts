@@ -1,7 +1,7 @@
 /**
- * The four services in one process, on disks in memory, wired to each other as they are in life but for the network: every
- * call, every access to a disk and every named point takes a turn, and at each turn a process may die, a call may get lost
- * on the way there or back, or arrive twice, and a stream may end.
+ * The four services in one process, on disks in memory, connected as in production except for the network. Every call, every
+ * disk access and every failpoint takes a turn. At each turn a process may die, a call may get lost on the way there or back
+ * or arrive twice, and a stream may end.
  */
 import {
   create,
@@ -36,7 +36,9 @@ import { createDisk, inSteps, type Stored } from "./disk.ts";
 import { type FaultInjector, noFaults } from "./fault-injector.ts";
 import { createScheduler, type Owner } from "./scheduler.ts";
 
-/** Called after every stored write, before anything else happens. It must not throw: the petstore would take it for a fault. */
+/**
+ * Called after every stored write, before anything else happens. It must not throw: the petstore would treat that as a fault.
+ */
 export type OnlineChecker = (collection: string, after: Stored, before: Stored | undefined) => void;
 
 interface Caller extends Owner {
@@ -67,7 +69,7 @@ export const serviceNames = Object.keys(creators) as readonly ServiceName[];
 
 const secret = "a secret for tests only";
 const log = pino({ level: "silent" });
-/** Longer than any worker waits before it takes work for abandoned. */
+/** Longer than any worker waits before it takes work for abandoned. In milliseconds. */
 const OLD_MS = 60_000;
 const ROUNDS = 50;
 
@@ -93,7 +95,10 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     sleep: (ms: number, signal?: AbortSignal) => turns.sleep(ms, owner, signal),
   });
 
-  /** SIGKILL: nothing of it goes on, its callers hear nothing, and some turns later another one is there on its disk. */
+  /**
+   * Like SIGKILL: the process does nothing more, and its callers find it unreachable. Some turns later a new one starts on its
+   * disk.
+   */
   function kill(name: ServiceName): void {
     const process = processes.get(name);
     if (!process) return;
@@ -120,7 +125,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     processes.set(name, process);
   }
 
-  /** One delivery of a call to a service. */
+  /** Delivers a call to a service once. */
   async function serve(to: ServiceName, method: DescMethodUnary, message: Message, headers: Headers, ms?: number) {
     const process = processes.get(to);
     if (!process?.dispatcher) throw unreachable();
@@ -128,7 +133,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     return Promise.race([answer, process.died.promise]);
   }
 
-  /** One stream. A message that fares badly is its end, and so is the death of the process. */
+  /** Delivers a stream. It ends when a message is not delivered normally, and when the process dies. */
   async function* tell(
     from: Caller,
     to: ServiceName,
@@ -203,26 +208,26 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
   for (const name of serviceNames) await start(name);
   return {
     advance: turns.advance,
-    /** Resolves when it is the caller's turn. */
+    /** Resolves when it is the test's turn. */
     turn: () => turns.wait(outside),
-    /** A client of a service, such as the gateway is. */
+    /** A client of a service, as the gateway is one. */
     client: <S extends DescService>(desc: S): Client<S> => createClient(desc, transport(outside, serviceOf(desc))),
     injectFaults(next: FaultInjector): void {
       faults = next;
     },
     kill,
-    /** SIGTERM, of which only streams take notice. */
+    /** Like SIGTERM, which here only ends streams. */
     drain: (name: ServiceName): void => processes.get(name)?.dispatcher?.drain(),
-    /** How many documents of that name are stored. */
+    /** The number of documents in the collections of that name. */
     stored: (collection: string): number =>
       [...disks.values()].reduce((all, { collections }) => all + (collections.get(collection)?.size ?? 0), 0),
     /** Runs the service's workers once. */
     runWorkers,
-    /** Lets the cluster go on until the work is done. */
+    /** Runs the cluster until the work is done. */
     until: turns.until,
-    /** Lets the cluster go on until nobody has anything to do. */
+    /** Runs the cluster until nothing is left to do. */
     untilIdle: turns.untilIdle,
-    /** Everything works again, and everybody finishes what is left to be done. Throws if that never ends. */
+    /** Ends all faults, and runs all workers until they find nothing to do. Throws if that never happens. */
     async settle(): Promise<void> {
       faults = noFaults;
       await turns.untilIdle();

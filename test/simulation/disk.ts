@@ -1,4 +1,4 @@
-/** A disk in memory that outlives the process, lets an onlooker see every write, and makes every access take a turn. */
+/** A disk in memory that outlives its process, reports every write, and makes every access take a turn. */
 
 import type { Collection, Doc, Id, Indexes, Schema, Store } from "@petstore/store/port";
 import { deserialize } from "bson";
@@ -44,8 +44,8 @@ export const createDisk = (onWrite: OnWrite): MemoryData => ({
 });
 
 /**
- * Takes a step before every access, and another after a write: a process may die between the write and its answer. `delay`
- * is how long the access is on its way there, and how long its answer is on its way back: others get on with theirs.
+ * Takes a step before every access, and another after a write, because a process may die between the write and its answer.
+ * `delay` is the time that an access needs to get there, and its answer to get back; other accesses go on meanwhile.
  */
 export function inSteps(store: Store, step: (label: string) => Promise<void>, delay: () => Promise<void>): Store {
   const read = async <R>(label: string, access: () => Promise<R>): Promise<R> => {

@@ -1,35 +1,35 @@
-/** What may go wrong, and who decides it. */
+/** The possible faults, and the interface that decides when they happen. */
 
 import type { ServiceName } from "../../config.ts";
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 
 /**
- * What becomes of a call: it arrives once; or twice, now and later; not at all; only later, when its caller has given up;
- * or it arrives and its answer does not.
+ * What happens to a call: it arrives once; or twice, now and later; not at all; only later, after its caller has given up; or
+ * it arrives and its answer does not.
  */
 export type Delivery = "once" | "twice" | "lost" | "late" | "unanswered";
 
 /** A call on its way. */
 export interface Sent {
   readonly from: ServiceName | "client";
-  /** Whoever sends it may send it again. */
+  /** Whether its sender may send it again. */
   readonly replayable: boolean;
 }
 
 export interface FaultInjector {
-  /** Which of so many goes on. */
+  /** Which of the waiting tasks continues, from 0. */
   pick(waiting: number): number;
   /** Whether the process dies now, before it does what the label says. */
   dies(service: ServiceName, label: string): boolean;
   deliver(call: Sent): Delivery;
-  /** How much later it arrives what arrives late, in milliseconds. */
+  /** How much later a late call arrives, in milliseconds. */
   lateness(): number;
-  /** How many turns an access to a disk, or its answer, is on its way. */
+  /** How many turns a disk access, or its answer, takes. */
   delay(): number;
   random(): number;
 }
 
-/** Nothing goes wrong, and everybody goes on in the order in which they came. */
+/** No faults; tasks continue in the order in which they came. */
 export const noFaults: FaultInjector = {
   pick: () => 0,
   dies: () => false,
@@ -39,7 +39,7 @@ export const noFaults: FaultInjector = {
   random: () => 0.5,
 };
 
-/** One call of all, the `nth` from 0, arrives only `lateMs` later, and whoever sent it dies; `sent` counts the calls. */
+/** Delays one call, the `nth` from 0, by `lateMs`, and kills its sender. `sent` counts the calls. */
 export function oneLateCall(nth: number, lateMs: number, kill: (service: ServiceName) => void) {
   let sent = 0;
   const faults: FaultInjector = {
@@ -58,17 +58,20 @@ const MAX_DELAY_MS = 20_000;
 const MAX_TURNS = 200;
 
 export interface FaultRates {
-  /** How probable it is that a call fares badly. */
+  /** The probability that a call is not delivered normally. */
   readonly calls: number;
-  /** How probable it is that a process dies at a step. */
+  /** The probability that a process dies at a step. */
   readonly deaths: number;
-  /** 1: everybody has the same chance to go on. Above, who came last does, and others may sleep through all that they do. */
+  /** With 1 all waiting tasks have the same chance. Above, later ones are preferred, and early ones may wait for very long. */
   readonly unfairness: number;
-  /** Half of the accesses to a disk, and of their answers, take twice so many turns or more; one in a hundred a hundred times. */
+  /**
+   * Half of the disk accesses and of their answers take at least twice as many turns; one in a hundred takes a hundred times
+   * as many.
+   */
   readonly slowness: number;
 }
 
-/** Everybody goes on in any order, calls fare badly and processes die. */
+/** Tasks continue in random order, calls are not delivered normally, and processes die. */
 export function randomFaults(
   seed: number,
   { calls, deaths, unfairness, slowness }: FaultRates,

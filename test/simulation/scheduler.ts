@@ -1,10 +1,10 @@
 /**
- * Taking turns. Whatever a simulated process does next waits here, and one at a time goes on: so a schedule is a list of
- * choices, and the same choices make the same schedule. Time moves when it is told to, or when everybody sleeps.
+ * Schedules turns. The next step of every simulated process waits here, and one at a time continues: so a schedule is a list
+ * of choices, and the same choices give the same schedule. Time moves only on request, or when all processes sleep.
  */
 import { setImmediate as microtasksDone } from "node:timers/promises";
 
-/** Whose turn it is. What belongs to the dead never goes on. */
+/** The process that a turn belongs to. The turns of a dead process never come. */
 export interface Owner {
   dead: boolean;
 }
@@ -16,20 +16,22 @@ interface Waiting {
 
 interface Sleeping extends Waiting {
   readonly until: number;
-  /** Somebody else may wake it. */
+  /** Whether something else may wake it. */
   readonly canBeWoken: boolean;
 }
 
-/** Before nobody goes on, so many ticks of the event loop pass: streams of changes are read in ticks, not in turns. */
+/**
+ * How many idle ticks of the event loop mean that nothing is left to do: streams of changes are read in ticks, not in turns.
+ */
 const TICKS = 10;
 
-/** `pick` chooses one of so many. */
+/** `pick` chooses one of `waiting` tasks, from 0. */
 export function createScheduler(pick: (waiting: number) => number) {
   let now = 1_800_000_000_000;
   let waiting: Waiting[] = [];
   let sleeping: Sleeping[] = [];
 
-  /** Lets one go on; false when there is nobody. */
+  /** Continues one task; returns false if there is none. */
   function step(): boolean {
     waiting = waiting.filter(({ owner }) => !owner.dead);
     sleeping = sleeping.filter(({ owner }) => !owner.dead);
@@ -54,10 +56,10 @@ export function createScheduler(pick: (waiting: number) => number) {
       now += ms;
     },
     wait: (owner: Owner) => new Promise<void>((goOn) => void waiting.push({ owner, goOn })),
-    /** With a signal, which rejects it, time does not move on its account: what it waits for may never come. */
+    /** Sleeps. A signal rejects it, and with one, time does not move for it: what it waits for may never come. */
     sleep: (ms: number, owner: Owner, signal?: AbortSignal) =>
       new Promise<void>((goOn, reject) => {
-        // To the next whole millisecond, as clocks show no others.
+        // Rounded up to a whole millisecond, as clocks show no fractions.
         const sleeper = { owner, goOn, until: now + Math.ceil(ms), canBeWoken: signal !== undefined };
         sleeping.push(sleeper);
         const wake = () => {
@@ -67,7 +69,7 @@ export function createScheduler(pick: (waiting: number) => number) {
         signal?.addEventListener("abort", wake, { once: true });
       }),
 
-    /** Goes on until the work is done, and no further. */
+    /** Runs turns until the work is done, and no further. */
     async until<T>(work: Promise<T>): Promise<T> {
       let done = false;
       const mark = () => {
@@ -81,7 +83,7 @@ export function createScheduler(pick: (waiting: number) => number) {
       throw new Error("Everybody waits, and the work is not done.");
     },
 
-    /** Goes on until nobody has anything left to do. */
+    /** Runs turns until nothing is left to do. */
     async untilIdle(): Promise<void> {
       for (let idle = 0; idle < TICKS; idle = step() ? 0 : idle + 1) await microtasksDone();
     },

@@ -1,14 +1,14 @@
-/** A client that does one thing after the other and remembers which records it has heard of. */
+/** A client that performs one operation at a time and remembers the records that it has seen. */
 import { type Kind, kindOf, type Operation, resolve } from "./operations.ts";
 import type { Outcome, Shown } from "./perform.ts";
 
-/** How often whoever has a key asks again while it is not known how the operation ended. */
+/** How often an operation with an idempotency key is sent while its outcome is unknown. */
 const ATTEMPTS = 3;
 
 export type Known = Record<Kind, number[]>;
 export const nobodyKnown = (): Known => ({ category: [], pet: [], order: [], inventory: [] });
 
-/** `send` carries an operation out once; it is called with the ids of real records. */
+/** `send` performs an operation once; it is called with the ids of real records. */
 export function createClient(send: (operation: Operation) => Promise<Outcome>, known = nobodyKnown()) {
   async function once(operation: Operation): Promise<Outcome> {
     const outcome = await send(operation);
@@ -34,8 +34,8 @@ export function createClient(send: (operation: Operation) => Promise<Outcome>, k
 export type Client = ReturnType<typeof createClient>;
 
 /**
- * What the known records show now, one after the other: without versions, because a change may be stored in two steps, and
- * with places instead of ids, because ids leave gaps. Undefined for a record that is gone.
+ * The present state of the known records. It has no versions, because a change may be stored in two steps, and positions
+ * instead of ids, because ids have gaps. Undefined for a record that is gone.
  */
 export async function leftBehind(known: Known, read: (kind: Kind, id: number) => Promise<Shown | undefined>) {
   const place = (kind: Kind, id: Shown["view"][string]) =>

@@ -1,6 +1,6 @@
 /**
- * Ways into a petstore with several processes of each kind, each by a client of its own kind that hides nothing: it sends
- * once, or again where its standard says so, and everything else is thrown.
+ * Clients for a petstore with several replicas of each process. Each sends a request once, or again where its protocol says
+ * so, and throws every other error, so that none is hidden.
  */
 import { once } from "node:events";
 import { Agent, request } from "node:http";
@@ -17,10 +17,10 @@ import type { Operation } from "./operations.ts";
 import { type Outcome, perform } from "./perform.ts";
 import type { Endpoint } from "./reading.ts";
 
-/** No answer may take longer. */
+/** Time limit for an answer. */
 const LATE_MS = 30_000;
 
-/** gRPC's retry policy (gRFC A6), for calls that came back as UNAVAILABLE. */
+/** gRPC's retry policy (gRFC A6), for calls that failed with UNAVAILABLE. */
 const retryPolicy = { attempts: 5, firstMs: 50, multiplier: 2, longestMs: 1_000 };
 
 export interface Petstore {
@@ -30,14 +30,14 @@ export interface Petstore {
 
 export interface Door {
   send(operation: Operation): Promise<Outcome>;
-  /** Resolves when it has found all replicas again: some clients come back only some time after one was gone. */
+  /** Resolves when the client is connected to all replicas again. Some clients reconnect only some time after one was gone. */
   connected(): Promise<void>;
-  /** Calls that were sent again. */
+  /** The number of calls that were sent again. */
   retries(): number;
   close(): void;
 }
 
-/** 503 and 504 tell that the outcome is unknown; to these clients they are failures. */
+/** 503 and 504 mean that the outcome is unknown; these clients treat them as failures. */
 const overHttp = (http: string, send: typeof fetch) => async (operation: Operation) => {
   let answer: Response | undefined;
   const outcome = await performOverHttp(http, operation, async (...call) => {
@@ -55,8 +55,8 @@ const response = (status: number, headers: object, body: string) =>
   });
 
 /**
- * HTTP/1.1 on connections that are kept as long as the gateway wants. They take turns: a pool that prefers the one used last
- * leaves others idle, and such a one may be closed just when it is needed again.
+ * HTTP/1.1 on connections that are kept as long as the gateway allows. They are used in turn: a pool that prefers the last one
+ * leaves others idle, and the gateway may close an idle connection just when it is used again.
  */
 export function http1({ http }: Petstore): Door {
   const agent = new Agent({ keepAlive: true, scheduling: "fifo" });
@@ -75,13 +75,15 @@ export function http1({ http }: Petstore): Door {
   };
 }
 
-/** Whoever shares a port gets some of them, wherever the system puts each. */
+/**
+ * The gateways share a port, and the system assigns each connection to one of them; with several, more gateways are reached.
+ */
 const HTTP2_CONNECTIONS = 4;
 
 /**
- * node:http2 on a few connections, which take turns, each followed by a new one when the gateway says goodbye. What no
- * server worked on is sent again, whatever it is (RFC 9113 section 8.7): streams that were refused or that a GOAWAY leaves
- * out, which node closes as refused.
+ * node:http2 on a few connections, used in turn; each is replaced when the gateway sends GOAWAY. Requests that no server has
+ * processed are sent again, whatever they are (RFC 9113 section 8.7): refused streams, and streams that a GOAWAY leaves out,
+ * which Node closes as refused.
  */
 export function http2({ http }: Petstore): Door {
   const sessions: ClientHttp2Session[] = [];
@@ -120,7 +122,7 @@ export function http2({ http }: Petstore): Door {
   };
 }
 
-/** The services by gRPC: one transport for each. Every error is a failure. */
+/** Calls the services by gRPC, with one transport for each. Every error is a failure. */
 function overGrpc(transportTo: (service: ServiceName) => Transport): (operation: Operation) => Promise<Outcome> {
   const transports = new Map<string, Transport>();
   const endpoint: Endpoint = {
@@ -134,7 +136,7 @@ function overGrpc(transportTo: (service: ServiceName) => Transport): (operation:
   return (operation) => perform(endpoint, operation);
 }
 
-/** Throws what `perform` would take for an outcome. */
+/** Throws plain errors, because `perform` would take a ConnectError for an outcome. */
 const failing = ({ stream, unary }: Transport): Transport => ({
   stream,
   unary: (...call) =>
@@ -146,7 +148,7 @@ const failing = ({ stream, unary }: Transport): Transport => ({
 /** @grpc/grpc-js, with gRPC's own load balancing and retries, as its service config asks for them. */
 export function grpcJs(petstore: Petstore): Door {
   const clients: Client[] = [];
-  /** The replicas of each service, and which of them have answered lately. */
+  /** The replicas of each service, and those that have answered lately. */
   const replicas: { readonly hosts: readonly string[]; readonly answered: Set<string> }[] = [];
   const { attempts, firstMs, longestMs, multiplier } = retryPolicy;
   const serviceConfig = {
@@ -200,12 +202,13 @@ export function grpcJs(petstore: Petstore): Door {
   };
   return {
     send: overGrpc(transportTo),
-    // It comes back to an address that refused it after a pause: 1 s at first, and longer each time (gRPC's connection backoff).
+    // It reconnects to an address that refused it after a pause: 1 s at first, and longer each time (gRPC's connection
+    // backoff).
     async connected() {
       for (const { answered } of replicas) answered.clear();
       while (!replicas.every(({ hosts, answered }) => hosts.every((host) => answered.has(host)))) await sleep(20);
     },
-    retries: () => Number.NaN, // it tells nobody
+    retries: () => Number.NaN, // it does not report them
     close: () => {
       for (const client of clients) client.close();
     },
@@ -213,15 +216,15 @@ export function grpcJs(petstore: Petstore): Door {
 }
 
 /**
- * To gRPC a stream that the server did not work on is UNAVAILABLE, too. Node closes so what it had not sent when a GOAWAY
- * came, and connect-node 2.2 calls that internal.
+ * gRPC's UNAVAILABLE includes streams that the server did not process. When a GOAWAY comes, Node closes what it has not sent
+ * in that way, and connect-node 2.2 calls it internal.
  */
 export const isUnavailable = (error: unknown) => {
   const { code, message } = ConnectError.from(error);
   return code === Code.Unavailable || message.includes("NGHTTP2_REFUSED_STREAM");
 };
 
-/** @connectrpc/connect-node, and the same policy over it, for it has none of its own. */
+/** @connectrpc/connect-node, with the same retry policy around it, since it has none of its own. */
 export function connectNode(petstore: Petstore): Door {
   const open: Grpc[] = [];
   let retries = 0;
@@ -251,7 +254,7 @@ export function connectNode(petstore: Petstore): Door {
   };
   return {
     send: overGrpc(transportTo),
-    connected: async () => {}, // it tries at once
+    connected: async () => {}, // it reconnects at once
     retries: () => retries,
     close: () => {
       for (const { close } of open) close();

@@ -1,4 +1,4 @@
-/** Carrying out an operation over HTTP. */
+/** Performs an operation over HTTP. */
 import { isRead, type Kind, kindOf, type Operation } from "./operations.ts";
 import { nameOf, notFound, type Outcome, type Shown } from "./perform.ts";
 
@@ -57,7 +57,7 @@ export interface Body extends Readonly<Record<string, string | number | boolean 
   readonly shipDate?: string;
 }
 
-/** The same members that `perform.ts` shows. */
+/** The same members as in `perform.ts`. */
 const views: Record<Kind, (body: Body) => Shown["view"]> = {
   category: ({ name }) => ({ name }),
   pet: ({ name, categoryId: category, status }) => ({ name, category, status }),
@@ -77,7 +77,7 @@ export const shownBy = (kind: Kind, body: Body, etag: string | null): Shown => (
   view: views[kind](body),
 });
 
-/** Sends an operation once. Throws when the gateway itself is not there. */
+/** Sends an operation once. Throws when the gateway can't be reached. */
 export async function performOverHttp(gateway: string, operation: Operation, send = fetch): Promise<Outcome> {
   const { method, path, body } = requestOf(operation);
   const headers = {
@@ -103,7 +103,7 @@ function foundBy(operation: Operation, kind: Kind, records: readonly Body[]): Ou
   return "id" in operation && found.length === 0 ? { is: "refused", reason: notFound(kind) } : { is: "done", found };
 }
 
-/** The record as it is now; undefined when there is none. */
+/** The present record; undefined if there is none. */
 export async function readOverHttp(gateway: string, kind: Kind, id: number): Promise<Shown | undefined> {
   const response = await fetch(`${gateway}${paths[kind]}/${id}`);
   const answer = (await response.json()) as Body;

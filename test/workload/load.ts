@@ -1,16 +1,19 @@
-/** Clients that keep a petstore busy, each doing one thing after the other, until they are told to stop. */
+/** Clients that keep a petstore busy until they are stopped. Each performs one operation at a time. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { History } from "../checker/failover-history.ts";
 import type { Operation } from "./operations.ts";
 import type { Outcome } from "./perform.ts";
 
-/** Between two things that a client does. */
+/** The pause between two actions of a client, in milliseconds. */
 const PAUSE_MS = 20;
-/** Pets whose stock is bought and filled up by many at once. */
+/** Pets whose stock many clients buy and fill up at once. */
 const SHELVES = 4;
-/** What goes on for so long after all blows goes on for ever. Generous, for the machine may be busy with other tests. */
+/**
+ * A refusal that lasts longer than this after the last fault is taken to last for ever. Generous, since the machine may be
+ * busy with other tests.
+ */
 const PATIENCE_MS = 60_000;
-/** One set of clients; with several, they meet at the same records. */
+/** The number of sets of clients; several sets work on the same records. */
 const SETS = 2;
 
 const marks = { next: 1 };
@@ -19,16 +22,16 @@ const pick = <T>(all: readonly T[]): T => all[Math.floor(Math.random() * all.len
 const chance = (part: number) => Math.random() < part;
 
 export interface Load {
-  /** Ends when every client has come to rest. Rejects when one can't, for it is refused again and again. */
+  /** Resolves when every client has finished. Rejects if one can't finish because it is refused again and again. */
   stop(): Promise<void>;
 }
 
-/** Starts the clients, and resolves when there is something to work on. */
+/** Starts the clients. Resolves when there are records to work on. */
 export async function startLoad(history: History): Promise<Load> {
   const stop = new AbortController();
   const { perform, get, list } = history;
 
-  /** What can be repeated is repeated until it is known how it ended. The answer to a create stays the same. */
+  /** Repeats an operation until its outcome is known. A create with a key always gets the same answer. */
   async function insist(operation: Operation): Promise<Exclude<Outcome, { is: "unknown" }>> {
     for (;;) {
       const outcome = await perform(operation);
@@ -69,7 +72,7 @@ export async function startLoad(history: History): Promise<Load> {
     await get("inventory", pet);
   }
 
-  /** Several fill up the same shelf, on the condition that it is still as they saw it. */
+  /** Several clients change the same stock, on condition that it has not changed since they read it. */
   async function fill(): Promise<void> {
     const id = pick(shelves);
     const seen = await get("inventory", id);
@@ -91,7 +94,7 @@ export async function startLoad(history: History): Promise<Load> {
     await get("pet", id);
   }
 
-  /** A category is deleted while a pet joins it: one of the two is refused, or the pet comes to be and the category stays. */
+  /** Deletes a category while a pet joins it: either one is refused, or the pet is created and the category stays. */
   async function join(): Promise<void> {
     const id = await must({ do: "create category", mark: mark() });
     const pet = create({ do: "create pet", category: id, mark: mark() });

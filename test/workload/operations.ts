@@ -1,4 +1,4 @@
-/** What clients do, as data, and how it is drawn. */
+/** Operations of clients as data, and how they are drawn. */
 import fc from "fast-check";
 import type { Status } from "../../services/resource/record.ts";
 
@@ -7,13 +7,13 @@ export type Kind = "category" | "pet" | "order" | "inventory";
 interface Common {
   /** A number that the write leaves in the record, so that its effect can be told from all others. */
   readonly mark: number;
-  /** Idempotency key, for what creates. */
+  /** Idempotency key of a create. */
   readonly key?: string | undefined;
-  /** The version that If-Match asks for. */
+  /** The version in If-Match. */
   readonly match?: number | undefined;
 }
 
-/** Records are meant by their id; while they are drawn, by their place among those that are known by then. */
+/** `id`, `category` and `pet` are ids of records. While an operation is drawn, they are positions among the known records. */
 export type Operation = Common &
   (
     | { readonly do: "create category" }
@@ -46,16 +46,16 @@ export const isRead = ({ do: what }: Operation) => /^(see|list) /.test(what);
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
 const kind = fc.constantFrom<Kind[]>("category", "pet", "order", "inventory");
 const pick = fc.nat({ max: 8 });
-/** From this place on, a record that nobody knows yet is meant. */
+/** Positions from this one on stand for records that nobody knows yet. */
 export const UNKNOWN = 7;
 const maybeStatus = fc.constantFrom<(Status | undefined)[]>(undefined, undefined, "available", "pending", "sold");
-// A version that records reach now and then.
+// Versions that records sometimes reach.
 const match = fc.constantFrom(undefined, undefined, undefined, undefined, 1, 2);
 const KEYS = 3;
 const BODIES = 2;
-/** A key, and one of the bodies that are sent with it; each has a mark of its own. Or no key. */
+/** A key with one of the bodies that are sent with it, each of which has its own mark. Or no key. */
 const keyed = maybe(fc.record({ key: fc.nat({ max: KEYS - 1 }), body: fc.nat({ max: BODIES - 1 }) }));
-/** Marks of what has no key start here. */
+/** The first mark of operations without a key. */
 const UNKEYED = 1_000;
 
 type Drawn = Operation extends infer O ? (O extends unknown ? Omit<O, "mark" | "key"> : never) : never;
@@ -103,8 +103,8 @@ const drawn: fc.Arbitrary<Drawn> = fc.oneof(
 );
 
 /**
- * What several clients do, each one thing after the other; at times all of it to the same few records, or to those that are
- * just coming to be.
+ * The programs of several clients, each a sequence of operations. Sometimes all of them concern the same few records, or
+ * records that are just being created.
  */
 export const programs = (clients: number, length: number): fc.Arbitrary<Operation[][]> =>
   fc
@@ -129,7 +129,7 @@ export const programs = (clients: number, length: number): fc.Arbitrary<Operatio
       ),
     );
 
-/** What every history begins with, so that most operations find something to work on. */
+/** The first operations of every history, so that most later ones find a record. */
 export const prelude: Operation[] = [
   { do: "create category", mark: 900 },
   { do: "create category", mark: 901 },
@@ -138,9 +138,9 @@ export const prelude: Operation[] = [
   { do: "stock", id: 1, quantity: 3, mark: 904 },
 ];
 
-/** The operation on real records: `known(kind)` are the ids that somebody has heard of. */
+/** The operation with the ids of real records: `known(kind)` are the ids that some client has seen. */
 export function resolve(operation: Operation, known: (kind: Kind) => readonly number[]): Operation {
-  // An id that may come to be stands for what is not there.
+  // The id of a record that may be created later stands for a missing one.
   const at = (kind: Kind, place: number) => {
     const ids = known(kind);
     const next = Math.max(0, ...ids) + 1;

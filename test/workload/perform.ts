@@ -1,4 +1,4 @@
-/** Carrying out an operation as a client does, and reading what it is told. */
+/** Performs an operation as a client does, and reads its answer. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { reasonOf } from "#errors";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
@@ -9,7 +9,7 @@ import { toPetStatus } from "../../services/resource/record.ts";
 import { isRead, type Kind, type Operation } from "./operations.ts";
 import { type Endpoint, present, read, shownCategory, shownItem, shownOrder, shownPet } from "./reading.ts";
 
-/** A record as an answer shows it, in one shape for all kinds. */
+/** A record as an answer shows it, in the same form for all kinds. */
 export interface Shown {
   readonly kind: Kind;
   readonly id: number;
@@ -17,7 +17,7 @@ export interface Shown {
   readonly view: Readonly<Record<string, string | number | boolean | undefined>>;
 }
 
-/** How an operation ended, as its caller sees it. `found`: the ids of all records that a read has shown. */
+/** The outcome of an operation, as its caller sees it. `found` has the ids of all records that a read has shown. */
 export type Outcome =
   | { readonly is: "done"; readonly shown?: Shown | undefined; readonly found?: readonly number[] }
   | { readonly is: "refused"; readonly reason: string }
@@ -91,7 +91,10 @@ async function send(endpoint: Endpoint, operation: Operation): Promise<Shown | u
   }
 }
 
-/** Sends an operation once. 503 and 504 say that nobody knows how it ended; every other error that it had no effect. */
+/**
+ * Sends an operation once. UNAVAILABLE and DEADLINE_EXCEEDED mean that its outcome is unknown; after any other error it had no
+ * effect.
+ */
 export async function perform(endpoint: Endpoint, operation: Operation): Promise<Outcome> {
   try {
     return isRead(operation) ? await read(endpoint, operation) : { is: "done", shown: await send(endpoint, operation) };

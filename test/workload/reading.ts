@@ -1,4 +1,4 @@
-/** Reading records, in every way that there is. */
+/** Reads records in every possible way. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { Category } from "#proto/petstore/category/v1/category_pb.ts";
@@ -50,7 +50,7 @@ export const present = <T>(record: T | undefined): T => {
   return record;
 };
 
-/** A endpoint by which services are called. */
+/** An endpoint by which services are called. */
 export interface Endpoint {
   client<S extends DescService>(desc: S): Client<S>;
 }
@@ -101,7 +101,7 @@ async function list(endpoint: Endpoint, kind: Kind, ids: readonly number[] = [])
   }
 }
 
-/** A record that a batch or a list leaves out is not there, as one that is not found. */
+/** A record that a batch or a list leaves out counts as not found. */
 export async function read(endpoint: Endpoint, operation: Operation): Promise<Outcome> {
   const kind = kindOf(operation);
   if (!("how" in operation)) return { is: "done", found: (await list(endpoint, kind)).map(({ id }) => id) };

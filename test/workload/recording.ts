@@ -1,4 +1,4 @@
-/** What an operation does when nothing goes wrong: the steps that it takes and what it leaves. */
+/** Records what an operation does without faults: its steps and the state that it leaves. */
 
 import { createOnlineChecker, type OnlineChecker } from "../checker/online-checker.ts";
 import { type Cluster, createCluster } from "../simulation/cluster.ts";
@@ -9,11 +9,11 @@ import type { Scenario } from "./scenarios.ts";
 
 export interface Recording {
   readonly outcome: Outcome;
-  /** "service step", in the order in which they were taken. */
+  /** "service step", in order. */
   readonly steps: readonly string[];
-  /** The named points among the steps, each once, as [service, point]. */
+  /** The failpoints among the steps, each once, as [service, failpoint]. */
   readonly points: readonly (readonly [string, string])[];
-  /** What it left, in the end. */
+  /** The final state of the records. */
   readonly left: Awaited<ReturnType<typeof leftBehind>>;
 }
 
@@ -23,7 +23,7 @@ export interface Stage {
   readonly client: Client;
 }
 
-/** A cluster in which all that comes before the operation has been done. */
+/** A cluster in which all operations before this one have been done. */
 export async function prepare({ before }: Scenario): Promise<Stage> {
   const checker = createOnlineChecker();
   const cluster = await createCluster(checker.written);

@@ -1,9 +1,9 @@
-/** Every operation in every way that takes other steps, with what must be there before it. */
+/** Every operation in each variant that takes other steps, with the operations that must come before it. */
 import type { Operation } from "./operations.ts";
 
 export interface Scenario {
   readonly name: string;
-  /** Ids are places among the records of this scenario, in the order in which they are created. */
+  /** Ids are positions among the records of this scenario, in the order of their creation. */
   readonly before: readonly Operation[];
   readonly act: Operation;
 }
@@ -14,7 +14,7 @@ const mark = (operation: Unmarked): Operation => ({ ...operation, mark: ++marks 
 const scenario = (name: string, before: Unmarked[], act: Unmarked): Scenario => ({
   name,
   before: before.map(mark),
-  // A create has a key, so that it may be repeated.
+  // A create has an idempotency key, so that it may be repeated.
   act: mark(/create|place/.test(act.do) ? { ...act, key: `key-${name.replaceAll(" ", "-")}` } : act),
 });
 
@@ -45,10 +45,10 @@ export const scenarios: readonly Scenario[] = [
   scenario("stock", aPet, { do: "stock", id: 0, quantity: 5 }),
 ];
 
-/** For a pet whose id is still to be given out. Only where nobody else creates pets. */
+/** An order for a pet whose id does not exist yet. Only for tests where nothing else creates pets. */
 export const tooEarly = scenario("place order for a pet to come", [category], order);
 
-/** Writes that make what arrives late welcome: units to reserve, another listing to undo. */
+/** Writes that make a late call effective: there are units to reserve and another listing to undo. */
 export const meanwhile: readonly Operation[] = (
   [
     { do: "create category" },

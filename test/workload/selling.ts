@@ -1,4 +1,4 @@
-/** Clients that sell one pet after the other, and what they were told. */
+/** Clients that sell one pet after the other, and check what they were told. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { wrongInTheEnd } from "../checker/invariants.ts";
@@ -9,26 +9,28 @@ import { readOverHttp } from "./http.ts";
 import type { Operation } from "./operations.ts";
 import type { Outcome, Shown } from "./perform.ts";
 
-/** Of what was acknowledged, so much of the newest is read. */
+/** How many of the newest acknowledged records are read. */
 const RECENT = 200;
 
-/** Sends an operation until it is known how it ended. */
+/** Sends an operation until its outcome is known. */
 export type Insist = (operation: Operation) => Promise<Outcome>;
 
 export interface SellingOptions {
-  /** After each write, so many records are read, and no older than they were acknowledged. */
+  /** How many records are read after each write. None may be older than acknowledged. */
   readonly reads?: number;
-  /** Whether every other create has no key now: for clients that don't send twice. Otherwise every operation may be repeated. */
+  /**
+   * Whether every other create has no key now, for clients that don't send twice. Otherwise every operation may be repeated.
+   */
   readonly withoutKeys?: () => boolean;
 }
 
-/** So many clients with the same way to send. */
+/** `count` clients that send in the same way. */
 export const clients = (count: number, insist: Insist): readonly Insist[] =>
   Array.from({ length: count }, () => insist);
 
-/** Lets several clients work until `end`, each one thing after the other. */
+/** Runs several clients until `end`; each performs one operation at a time. */
 export function startSelling(ways: readonly Insist[], { reads = 0, withoutKeys = () => false }: SellingOptions = {}) {
-  /** The last acknowledged state of every record. No two clients write to the same one. */
+  /** The last acknowledged state of every record. Each record has one client that writes to it. */
   const acknowledged = new Map<string, Shown>();
   const newest: Shown[] = [];
   let writes = 0;
@@ -75,7 +77,7 @@ export function startSelling(ways: readonly Insist[], { reads = 0, withoutKeys =
   working.catch(() => {});
 
   return {
-    /** Resolves when so many more writes were acknowledged; rejects when a client was told what it should not be. */
+    /** Resolves when `count` more writes were acknowledged. Rejects when a client gets a wrong answer. */
     async more(count: number): Promise<void> {
       const enough = writes + count;
       const counted = async () => {
@@ -83,12 +85,12 @@ export function startSelling(ways: readonly Insist[], { reads = 0, withoutKeys =
       };
       await Promise.race([counted(), working]);
     },
-    /** Lets everybody finish what they sell. */
+    /** Waits until all clients have finished their present sale. */
     async end(): Promise<void> {
       over = true;
       await working;
     },
-    /** Everything that was acknowledged is there, once, and what is stored adds up. */
+    /** Checks that everything acknowledged exists, once, and that the stored state is consistent. */
     async check(gateway: string, stored: () => Promise<State>): Promise<void> {
       const read = async () => {
         const found: [string, unknown][] = [];
@@ -96,7 +98,7 @@ export function startSelling(ways: readonly Insist[], { reads = 0, withoutKeys =
           found.push([`${kind} ${id}`, (await readOverHttp(gateway, kind, id))?.view]);
         return found;
       };
-      // A pet follows its inventory entry, where there is stock again.
+      // A pet's status follows its inventory entry, where there is stock again.
       const expected = [...acknowledged].map(([name, { kind, view }]): [string, unknown] => [
         name,
         kind === "pet" ? { ...view, status: "available" } : view,
@@ -104,7 +106,7 @@ export function startSelling(ways: readonly Insist[], { reads = 0, withoutKeys =
       await eventually(read, expected);
       const state = await stored();
       expect(wrongInTheEnd(state)).toEqual([]);
-      // Every create was acknowledged in the end, so there are no other records.
+      // Every create was acknowledged in the end, so no other records exist.
       for (const [kind, docs] of [
         ["category", state.categories],
         ["pet", state.pets],

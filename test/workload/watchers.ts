@@ -1,4 +1,4 @@
-/** Watchers that go on from their last token whenever their stream ends, and note down what they are told. */
+/** Watchers that resume from their last token whenever their stream ends, and record what they receive. */
 import type { CallOptions } from "@connectrpc/connect";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import type { EventType } from "#proto/petstore/common/v1/watch_pb.ts";
@@ -69,24 +69,24 @@ export const kinds = Object.keys(streams) as readonly Kind[];
 
 export interface WatcherOptions {
   readonly snapshot?: boolean;
-  /** What is written, as it is written. Without it, all of it is taken to be written between its beginning and its events. */
+  /** The writes so far. Without it, all writes count as made between the beginning and the events of the watcher. */
   readonly history?: { readonly length: number };
-  /** Whether a stream that failed so may be resumed. By default, when somebody was not there any more. */
+  /** Whether a stream that failed in this way may be resumed. By default, if the service was unavailable. */
   readonly passes?: (error: unknown) => boolean;
-  /** Before a stream is resumed. */
+  /** Awaited before a stream is resumed. */
   readonly pause: () => Promise<unknown>;
-  /** Before the next message is read. */
+  /** Awaited before the next message is read. */
   readonly digest?: () => Promise<unknown>;
 }
 
 export interface Watcher {
-  /** So far. */
+  /** What it has received so far. */
   readonly watch: Watch;
-  /** Resolves when nothing is missed from then on. */
+  /** Resolves when no later write can be missed. */
   readonly begun: Promise<void>;
-  /** How many streams there were. */
+  /** The number of streams so far. */
   streams(): number;
-  /** Rejects when a stream failed as it must not. */
+  /** Stops the watcher. Rejects if a stream failed with an error that `passes` does not allow. */
   stop(): Promise<void>;
 }
 

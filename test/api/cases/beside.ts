@@ -1,4 +1,4 @@
-/** What the gateway serves beside the operations. Section 2. */
+/** What the gateway serves in addition to the operations. Section 2. */
 import { expect } from "vitest";
 import { type Case, rule } from "./case.ts";
 

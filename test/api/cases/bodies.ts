@@ -1,4 +1,4 @@
-/** Bodies as texts: what is JSON, what is ignored, what is not taken. Section 7. */
+/** Bodies as text: what counts as JSON, what is ignored, what is refused. Section 7. */
 import { gzipSync } from "node:zlib";
 import { expect } from "vitest";
 import { type Case, ONLY_HTTP, rule } from "./case.ts";
@@ -48,7 +48,7 @@ const strict = (name: string, prefer: string, says: string, body: string) =>
   });
 const STRICTLY = { prefer: "handling=strict" };
 
-/** A record of each kind as an answer shows it, and its id. */
+/** A record of each kind as an answer shows it, with its id. */
 const answered: readonly {
   readonly kind: string;
   readonly collection: string;

@@ -1,4 +1,4 @@
-/** A rule of the API as data: one call told in both dialects, and what each endpoint has to answer. */
+/** A rule of the API as data: one call in its HTTP and its RPC form, and the answer of each endpoint. */
 import type { DescMethodUnary, JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 import type { Reason } from "../../../services/resource/errors.ts";
@@ -6,11 +6,11 @@ import type { Shop } from "./shop.ts";
 
 export interface HttpCall {
   readonly method: string;
-  /** As it goes over the wire, query included. */
+  /** As sent, with the query. */
   readonly path: string;
-  /** A list is sent as so many header lines. */
+  /** A list is sent as several header lines. */
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** Text and bytes are sent as they are, anything else as JSON; the type is application/json unless `headers` has one. */
+  /** Text and bytes are sent unchanged, anything else as JSON. The type is application/json unless `headers` has one. */
   readonly body?: unknown;
 }
 
@@ -21,7 +21,7 @@ export interface RpcCall {
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Those that count; null means that the header must be absent. */
+  /** The headers to check; null means that the header must be absent. */
   readonly headers?: Readonly<Record<string, unknown>>;
   /** Undefined means that there is no body. */
   readonly body?: unknown;
@@ -37,32 +37,32 @@ type CodeName = Uppercase<
   "invalid_argument" | "not_found" | "failed_precondition" | "aborted" | "resource_exhausted" | "permission_denied"
 >;
 
-/** What a caller is told when the call is refused, at each endpoint. */
+/** The error at each endpoint when the call is refused. */
 export interface Failure {
   readonly http?: `${number} ${Reason}`;
   readonly rpc?: `${CodeName} ${Reason}`;
-  /** The message at both endpoints holds this. */
+  /** The message contains this at both endpoints. */
   readonly says?: string;
   /** Headers of the HTTP answer. */
   readonly headers?: Readonly<Record<string, unknown>>;
 }
 
 export interface Case<F = unknown> {
-  /** What the case shows, in the words of the rule. */
+  /** The rule that the case shows. */
   readonly rule: string;
-  /** Makes what the call is about, anew for each endpoint. */
+  /** Creates what the call needs, separately for each endpoint. */
   readonly given?: (shop: Shop) => Promise<F>;
   readonly http?: HttpCall | ((given: F) => HttpCall);
   readonly rpc?: RpcCall | ((given: F) => RpcCall);
-  /** Why there is nothing to call at the other endpoint. */
+  /** Why the other endpoint has no equivalent call. */
   readonly oneEndpoint?: string;
   readonly fails?: Failure;
   readonly answers?: (given: F) => { readonly http?: HttpAnswer; readonly rpc?: RpcAnswer };
-  /** What else is true afterwards. */
+  /** Further checks after the call. */
   readonly afterwards?: (shop: Shop, given: F) => Promise<void>;
 }
 
-/** Lets the type of what is given be inferred. */
+/** Makes a case. TypeScript infers the type of what `given` returns. */
 export const rule = <F>(name: string, body: Omit<Case<F>, "rule">): Case => ({ rule: name, ...body }) as Case;
 
 /** An RPC, with its request checked against the contract. */

@@ -13,7 +13,7 @@ interface Subject {
   readonly etag: string;
 }
 
-/** A write of each kind that takes a condition. */
+/** A kind of write that takes a condition. */
 interface Write {
   readonly name: string;
   readonly given: (shop: Shop) => Promise<Subject>;
@@ -22,7 +22,7 @@ interface Write {
   readonly rpc: (id: bigint, condition: Condition) => RpcCall;
 }
 
-/** As the fields of a request. */
+/** The condition as fields of a request. */
 interface Condition {
   readonly etag?: string;
   readonly ifNoneMatch?: string;
@@ -106,7 +106,7 @@ const deletions: readonly Write[] = [
 const DOG = { name: "dog" };
 const HEADERS = { etag: "if-match", ifNoneMatch: "if-none-match" } as const;
 
-/** The write with one condition, told in both dialects. */
+/** The write with one condition, in its HTTP and its RPC form. */
 const conditional = (
   write: Write,
   says: string,
@@ -164,7 +164,7 @@ const noTags: readonly (readonly [string, (etag: string) => string])[] = [
   ["a lower case w/", (etag) => `w/${etag}`],
 ];
 
-/** What If-None-Match may name of a record that exists: comparison is weak. */
+/** Values of If-None-Match that match an existing record: comparison is weak. */
 const held: readonly (readonly [string, (etag: string) => string])[] = [
   ["anything", () => "*"],
   ["the current tag", (etag) => etag],

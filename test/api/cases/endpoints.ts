@@ -1,4 +1,4 @@
-/** The two endpoints that every case goes through, and what is true of every answer, whatever the case. */
+/** The two endpoints that every case is run against, and checks for every answer. */
 import { request as httpRequest } from "node:http";
 import { create, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
@@ -14,7 +14,7 @@ export interface HttpSeen {
   readonly text: string;
 }
 
-/** Sends a request as it is told, without any of the improvements that `fetch` makes. */
+/** Sends a request exactly as written, without what `fetch` would add or correct. */
 export async function sendHttp(base: string, { method, path, headers = {}, body }: HttpCall): Promise<HttpSeen> {
   const bytes = body === undefined || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   const typed = bytes === undefined || "content-type" in headers ? headers : { ...headers, "content-type": JSON_TYPE };
@@ -47,11 +47,11 @@ export async function sendHttp(base: string, { method, path, headers = {}, body 
 
 const JSON_TYPE = "application/json";
 
-/** An empty content-type stands for none. */
+/** Removes an empty content-type, which stands for none. */
 const present = (headers: object) =>
   Object.fromEntries(Object.entries(headers).filter(([name, value]) => name !== "content-type" || value !== ""));
 
-/** What is true of every HTTP answer. */
+/** Checks what every HTTP answer must have. */
 export function checkEveryAnswer({ status, headers, text }: HttpSeen): void {
   expect(headers["x-request-id"]).toMatch(/^[A-Za-z0-9._:/+=-]{1,128}$/);
   expect(headers["api-version"]).toBe("1.0.0");
@@ -60,7 +60,7 @@ export function checkEveryAnswer({ status, headers, text }: HttpSeen): void {
   if (status >= 400) checkTellsNoSecrets(text);
 }
 
-/** No word of what goes on inside. */
+/** Checks that a text reveals nothing about internals. */
 export function checkTellsNoSecrets(text: string): void {
   for (const pattern of innerWorkings) expect(text).not.toMatch(pattern);
 }

@@ -5,12 +5,12 @@ import { ListOrdersResponseSchema } from "#proto/petstore/order/v1/order_service
 import { ListPetsResponseSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { Shop } from "./shop.ts";
 
-/** More than any case makes. */
+/** More records than any case makes. */
 const NEWEST = { limit: 10 };
 
 /**
- * The newest records of each kind: what a call without effect leaves as it is. The status of a pet is left out,
- * for it may still be on its way from an earlier write; the inventory entry, which it follows, is among them.
+ * The newest records of each kind, which a call without effect must not change. The status of a pet is left out, because it
+ * may still change after an earlier write; the inventory entry that it follows is included.
  */
 export async function everything({ pets, categories, orders, inventory }: Shop): Promise<object> {
   const [p, c, o, i] = await Promise.all([

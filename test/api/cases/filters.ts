@@ -1,4 +1,4 @@
-/** What single lists can be filtered by, and batch reads: sections 2 and 7. */
+/** The filters of single lists, and batch reads: sections 2 and 7. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
@@ -30,7 +30,7 @@ const bothOrders = async (shop: Shop) => {
   const { id: petId } = await shop.stocked(5);
   return { petId, open: await shop.order({ petId }), complete: await shop.order({ petId, complete: true }) };
 };
-/** An order that never said whether it is complete. */
+/** An order that was created without `complete`. */
 const silent = (shop: Shop) => shop.order();
 
 const shown = (name: "id" | "petId", field: string, ...ids: (bigint | undefined)[]) => ({

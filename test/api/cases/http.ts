@@ -1,4 +1,4 @@
-/** Methods, headers and media types, and in what order they are judged: sections 2, 3 and 7. */
+/** Methods, headers and media types, and the order in which they are checked: sections 2, 3 and 7. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
@@ -48,7 +48,7 @@ const refused = (
 const order = (name: string, http: HttpCall, code: NonNullable<Case["fails"]>["http"]) =>
   refused(`order of checks: ${name}`, http, code);
 
-/** A category, read with these headers. */
+/** Reads a category with these headers. */
 const read = (name: string, headers: Record<string, string | string[]>, seen: Record<string, unknown> = {}) =>
   rule(name, {
     given: (shop: Shop) => shop.category(),

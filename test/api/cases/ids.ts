@@ -1,4 +1,4 @@
-/** Identifiers in paths: any int64 may be asked for, anything else is no identifier. */
+/** Identifiers in paths: every int64 is one, anything else is not. */
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
@@ -36,7 +36,7 @@ const notFound = {
   inventory: { http: "404 INVENTORY_NOT_FOUND", rpc: "NOT_FOUND INVENTORY_NOT_FOUND" },
 } as const;
 
-/** Every operation on one record. */
+/** A case for every operation on one record. */
 function onOne(id: bigint): Case[] {
   const name = (verb: string) => `${verb} ${id} is a legal identifier of nothing`;
   const read = (path: string, fails: Case["fails"], rpc: Case["rpc"]) =>

@@ -1,4 +1,4 @@
-/** Idempotency keys, one call after the other: sections 2 and 7. What happens at once is in keys.test.ts. */
+/** Idempotency keys in sequential calls: sections 2 and 7. Concurrent calls are in keys.test.ts. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
@@ -13,7 +13,7 @@ const { createOrder } = OrderService.method;
 const REPLAYED = { "idempotent-replayed": "true" };
 const NOT_REPLAYED = { "idempotent-replayed": null };
 
-/** A category made with a key of its own. */
+/** Creates a category with an idempotency key. */
 const keyed = async (shop: Shop) => {
   const key = shop.unique();
   return { key, ...(await shop.category({ name: "dog", description: "barks" }, key)) };
@@ -50,7 +50,7 @@ const replayedAfter = (name: string, change: (shop: Shop, categoryId: bigint) =>
     ...again,
     answers: firstAnswer,
   });
-/** Bodies are compared by the members that the operation knows. */
+/** Bodies are the same if the members that the operation knows are the same. */
 const same = (name: string, text: string) =>
   rule(`the same body: ${name}`, {
     given: keyed,

@@ -1,4 +1,4 @@
-/** How a pet is listed, and what its status is then: section 4. */
+/** How a pet is listed, and the status that follows from it: section 4. */
 import { expect } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
@@ -25,7 +25,7 @@ const lists = (name: string, given: (shop: Shop) => Promise<Subject>, status: Li
   rpc: ({ id }: Subject) => call(updatePet, { petId: id, pet: { status }, updateMask: { paths: ["status"] } }),
 });
 
-/** The answer shows the status that follows from the write, and the inventory entry agrees at once. */
+/** The answer has the status that follows from the write, and the inventory entry has it at once. */
 const shows = ({ name, ...body }: ReturnType<typeof lists>, status: Listing, quantity: number): Case =>
   rule(name, {
     ...body,

@@ -12,11 +12,11 @@ interface Kind {
   readonly name: string;
   readonly path: string;
   readonly list: DescMethodUnary;
-  /** The member of the RPC's answer. */
+  /** The member of the RPC's answer that has the records. */
   readonly field: string;
-  /** What records are called by: the member, and the parameter of the list. */
+  /** The name of the identifier: of the records' member, and of the list's parameter. */
   readonly id: "id" | "petId";
-  /** Makes three records and gives their identifiers, oldest first, and a filter that lets only them through. */
+  /** Creates three records. Returns their identifiers, oldest first, and a filter that selects only them. */
   readonly three: (shop: Shop) => Promise<Three>;
 }
 interface Three {
@@ -79,11 +79,11 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** What the lists are asked for beside the filter, at both endpoints. */
+/** What a request has in addition to the filter, at both endpoints. */
 type Extra = (three: Three & { token: string }) => { query: string; request: object };
 
 function rulesOf({ name, path, list, field, id, three }: Kind): Case[] {
-  /** A page that shows these of the three records; `more` when another page follows. */
+  /** A case whose page has these of the three records; `more` if another page follows. */
   const page = (title: string, extra: Extra, shown: readonly number[], more = false) =>
     rule(`${name}: ${title}`, {
       given,
@@ -103,7 +103,7 @@ function rulesOf({ name, path, list, field, id, three }: Kind): Case[] {
         },
       }),
     });
-  /** The three records, and the token that the first page of one record gives out. */
+  /** The three records, and the token that the first page of one record returns. */
   const given = async (shop: Shop) => {
     const made = await three(shop);
     const lists = { categories: shop.categories.listCategories, pets: shop.pets.listPets };

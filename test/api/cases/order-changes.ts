@@ -39,7 +39,7 @@ const patch = (name: string, given: Given, change: Init, paths: string[]) => ({
 });
 type Change = ReturnType<typeof put>;
 
-/** What the order is now; members that are not named are as before. */
+/** The order after the change; members that are not named are unchanged. */
 const becomes = ({ name, ...body }: Change, now: Init, etag: string, afterwards?: Case<Order>["afterwards"]): Case =>
   rule(name, {
     ...body,

@@ -9,7 +9,7 @@ const { createOrder, getOrder } = OrderService.method;
 const { AVAILABLE, PENDING, SOLD } = PetStatus;
 const path = "/store/orders";
 
-/** A date as it is sent and as it is answered. */
+/** A date as sent and as answered. */
 const shipDate = (name: string, sent: string, seconds: bigint, nanos: number, answered: string) =>
   rule(`shipDate: ${name}`, {
     http: { method: "POST", path, body: { shipDate: sent } },
@@ -27,7 +27,7 @@ const badDate = (name: string, sent: unknown) =>
     fails: { http: "400 VALIDATION_FAILED", says: "shipDate" },
   });
 
-/** An order for a pet that can't have it. */
+/** An order that is refused because of the pet's state. */
 const refused = (
   name: string,
   given: (shop: Shop) => Promise<{ id: bigint }>,

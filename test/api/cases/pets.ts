@@ -15,7 +15,7 @@ const ordered = async (shop: Shop) => {
   return { ...pet, order };
 };
 
-/** Created with this status, a pet shows it, and its inventory entry has so many units. */
+/** A pet created with this status has this status, and its inventory entry has this many units. */
 const created = (word: string, status: PetStatus, quantity: number) =>
   rule(`POST: created as ${word}, it has ${quantity} in stock`, {
     given: (shop: Shop) => shop.category(),

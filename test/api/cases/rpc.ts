@@ -1,4 +1,4 @@
-/** What only RPCs can say: masks, the size of messages, internal services. Sections 6 and 7. */
+/** Features of RPCs alone: masks, the size of messages, internal services. Sections 6 and 7. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";

@@ -1,4 +1,4 @@
-/** What cases need to exist before they begin, made over gRPC. */
+/** Creates what cases need, over gRPC. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { Category, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
@@ -17,10 +17,10 @@ export interface Shop {
   readonly orders: Client<typeof OrderService>;
   readonly inventory: Client<typeof InventoryService>;
   category(init?: MessageInitShape<typeof NewCategorySchema>, requestId?: string): Promise<Category>;
-  /** In a category of its own unless told otherwise. */
+  /** In a new category, unless `init` names one. */
   pet(init?: MessageInitShape<typeof NewPetSchema>, requestId?: string): Promise<Pet>;
   order(init?: MessageInitShape<typeof OrderSchema>, requestId?: string): Promise<Order>;
-  /** A pet with so many units in stock. */
+  /** A pet with this many units in stock. */
   stocked(quantity: number): Promise<Pet>;
   stockOf(petId: bigint): Promise<InventoryItem>;
   /** A number that no other case uses. */

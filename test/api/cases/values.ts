@@ -1,4 +1,4 @@
-/** What values may be: limits of section 2, numbers and strings of section 7. */
+/** Allowed values: limits of section 2, numbers and strings of section 7. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
@@ -34,7 +34,7 @@ const badText = (title: string, description: string) =>
     fails: { ...BOTH, says: "description" },
   });
 
-/** A member that holds a value of a kind that it can't. */
+/** A member whose value has the wrong type. */
 const wrong = (path: string, says: string, text: string, among: string) =>
   rule(`${says}: ${text} is not one`, {
     http: { method: "POST", path, body: `{${among}"${says}":${text}}` },
@@ -57,7 +57,7 @@ const noString = ["7", "true", "null", '["a"]', "{}"];
 const noBoolean = ["1", "0", '"true"', "null", "[]", "{}"];
 const noStatus = ['"AVAILABLE"', '"PET_STATUS_SOLD"', '"lost"', '""', "1", "null", '["sold"]', "true"];
 
-/** Numbers are judged by their mathematical value. */
+/** Numbers are compared by their mathematical value. */
 const quantity = (text: string, value: number) =>
   rule(`quantity: ${text} is ${value}`, {
     http: { method: "POST", path: "/store/orders", body: `{"quantity":${text}}` },

@@ -1,4 +1,4 @@
-/** Odd HTTP/1.1 requests to the gateway: every operation of the contract, and what is hardly a request. */
+/** Odd HTTP/1.1 requests to the gateway: to every operation of the contract, and some that are hardly requests. */
 import { type Operation, operationsOf } from "connect-transcoder";
 import fc from "fast-check";
 import { httpServices } from "../../../gateway/services.ts";
@@ -15,16 +15,16 @@ export interface HttpRequest {
   readonly target: Text;
   readonly version: Text;
   readonly headers: readonly (readonly [name: Text, value: Text])[];
-  /** Sent with the Content-Length that is true, in chunks, or as it is. */
+  /** The body, sent with its Content-Length, in chunks, or with neither. */
   readonly body?: { readonly framing: "length" | "chunked" | "none"; readonly content: Json };
 }
 
 export interface HttpCase {
-  /** Sent one behind the other, without waiting for answers. */
+  /** Sent one after the other, without waiting for answers (pipelined). */
   readonly requests: readonly HttpRequest[];
-  /** Bytes that are put in the place of others, wherever: the place counts from the end again when it is beyond. */
+  /** Bytes that replace others at any place. The place is taken modulo the length of the whole. */
   readonly damage?: readonly { readonly at: number; readonly bytes: Text }[];
-  /** Where it ends, in parts of 1,000 of its length. */
+  /** Where the bytes are cut off, in thousandths of their length. */
   readonly cut?: number;
   readonly packets?: number;
   readonly end?: End;
@@ -39,7 +39,7 @@ export function headOf({ verb, target, version, headers }: HttpRequest, credenti
   return Buffer.concat([...line, ...lines]);
 }
 
-/** Credentials are never in a case, for they are others each time. */
+/** Puts credentials in place of their names: they differ in each run, so no case contains them. */
 function fillIn(text: Buffer, { key, token, secret }: Credentials): Buffer {
   if (!text.includes("{")) return text;
   const filled = text.toString("latin1").replaceAll("{key}", key).replaceAll("{token}", token);
@@ -70,12 +70,12 @@ async function send(one: HttpCase, { port, credentials }: Subject): Promise<Sent
   const parts = cutInto(one.packets ?? 1, all);
   const exchanged = await exchange(port("gateway"), parts, one.end ?? "FIN", mayStream ? STREAM_MS : undefined);
   const { received } = exchanged;
-  // Whoever says no more has gone, for node's server, and its stream ends where it is.
+  // Node's server takes a caller that has ended its side for gone, and breaks off its stream.
   const isCut = exchanged.isCut || mayStream;
   const verbs = one.requests.map(({ verb }) => bytesOf(verb, "latin1").toString("latin1"));
   const answers = readAnswers(received, verbs, isCut);
   for (const answer of answers) judgeHttp(answer, "gateway", all);
-  // What follows a request that can't be read is not read.
+  // Nothing after an unreadable request is read.
   const isAnswered =
     !isCut &&
     !answers.some(({ status }) => leavesInDoubt(status)) &&
@@ -89,7 +89,7 @@ async function send(one: HttpCase, { port, credentials }: Subject): Promise<Sent
   };
 }
 
-/** Nothing is judged by the clock: so long a stream may go on before it is ended here. */
+/** A stream is ended here after so long. Time is not judged otherwise. */
 const STREAM_MS = 1000;
 
 export const isRefusal = ({ status }: HttpAnswer): boolean => status >= 400 && status < 500;
@@ -117,7 +117,7 @@ function targetOf({ segments, query }: Operation): fc.Arbitrary<Text> {
   );
 }
 
-/** Headers that something reads, with what they usually say. */
+/** Headers that some code reads, with their usual values. */
 const KNOWN: readonly (readonly [name: string, ...values: string[]])[] = [
   ["x-api-key", "{key}"],
   ["authorization", "Bearer {token}", "Bearer {key}", "bearer x.y.z", "Basic YTpi", "Bearer eyJhbGciOiJub25lIn0.e30."],
@@ -173,7 +173,7 @@ const KEY: readonly [Text, Text] = ["x-api-key", "{key}"];
 const CALLER: readonly [Text, Text] = ["x-forwarded-for", "192.0.2.2"];
 const TYPE: readonly [Text, Text] = ["content-type", "application/json"];
 const always = fc.constant<readonly [Text, Text]>;
-/** From another address each time, for those who show wrong credentials are refused after some. */
+/** A different address each time: an address that sends too many wrong credentials is refused. */
 const elsewhere = fc.tuple(
   fc.constant<Text>("x-forwarded-for"),
   fc.tuple(

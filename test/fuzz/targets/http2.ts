@@ -1,4 +1,4 @@
-/** HTTP/2 frames that no client of good will sends, to a service, between requests that are in order. */
+/** Malicious HTTP/2 frames to a service, between valid requests. */
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
@@ -22,7 +22,7 @@ import type { RemoteTarget, Sent } from "../target.ts";
 import { bytes, bytesOf, oddField, type Text } from "../texts.ts";
 
 type Frame =
-  /** A call that is in order, on a stream; its body follows unless it is missing. */
+  /** A valid call on a stream. Its body follows if it has one. */
   | { readonly call: number; readonly body?: Text; readonly open?: boolean }
   | {
       readonly stream: number;
@@ -35,7 +35,7 @@ type Frame =
 export interface Http2Case {
   readonly preface?: Text;
   readonly frames: readonly Frame[];
-  /** How often all of them are sent. */
+  /** How many times all frames are sent. */
   readonly times?: number;
   readonly cut?: number;
   readonly packets?: number;
@@ -79,7 +79,7 @@ function bytesOfFrame(one: Frame, key: string): Buffer[] {
 }
 
 const FORGOTTEN_MS = 60_000;
-/** How long answers may be on their way that nobody can be sure of. */
+/** How long to wait for answers that may not come. */
 const QUIET_MS = 50;
 const LAST_PING = 0x6675_7a7a;
 
@@ -100,7 +100,7 @@ async function send(one: Http2Case, { port, credentials: { key } }: Subject): Pr
   const forgotten = sleep(FORGOTTEN_MS, "forgotten" as const, { ref: false });
   for (const part of cutInto(packets, all)) socket.write(part);
   socket.write(ping(LAST_PING));
-  // Without the right beginning, or within a frame that is longer than what comes, no ping is read.
+  // After a wrong preface, or inside of a frame that is longer than the rest of the bytes, the ping is not read.
   await Promise.race([heard.promise, closed, sleep(cut === undefined && preface === undefined ? 500 : QUIET_MS)]);
   if (frames.some((each) => !("raw" in each))) await Promise.race([closed, sleep(QUIET_MS)]);
   if (end === "FIN") socket.end();
@@ -118,7 +118,7 @@ const STATUS_500 = 0x80 | 14;
 function judgeFrames(all: Buffer): void {
   for (let at = 0; at + 9 <= all.length; ) {
     const [length, type, flags] = [all.readUIntBE(at, 3), all.readUInt8(at + 3), all.readUInt8(at + 4)];
-    if (at === 0 && all.toString("latin1", 0, 5) === "HTTP/") return; // what was no HTTP/2 is told so
+    if (at === 0 && all.toString("latin1", 0, 5) === "HTTP/") return; // answers what is not HTTP/2
     expectThat(at > 0 || type === FrameType.SETTINGS, "a connection of HTTP/2 does not begin with SETTINGS", `${type}`);
     expectThat(length <= 2 ** 24 - 1 && type <= 0x10, "a frame that HTTP/2 does not know", `${type}, ${length} bytes`);
     if (at + 9 + length > all.length) return;

@@ -1,4 +1,4 @@
-/** Frames of a link, from somebody who knows the secret and none of the rules. */
+/** Frames of a link, from a peer that knows the secret but breaks the rules. */
 import { connect, constants } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -24,7 +24,7 @@ import { bytes, bytesOf, oddString, repeated, type Text } from "../texts.ts";
 
 interface Call {
   readonly id: number;
-  /** Its number on the link; the name goes with it when that is new. */
+  /** The method's number on the link, sent with its name if the number is new. */
   readonly method: { readonly number: number; readonly name: string };
   readonly message: readonly Wire[];
   readonly timeoutMs: number;

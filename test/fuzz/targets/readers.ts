@@ -1,4 +1,4 @@
-/** What reads text from outside as functions of this process: each gives a value or the one error that it is known for. */
+/** Functions that read text from outside, called in this process: each returns a value or throws its documented error. */
 import { formatKeyFile, KeyFileError, parseKeyFile } from "@petstore/rpc/auth/key-file";
 import { ConfigError } from "@petstore/runtime/environment";
 import { HttpError, operationsOf } from "connect-transcoder";
@@ -28,7 +28,7 @@ export type ReaderCase =
   | { readonly reads: "API key" | "page token" | "Forwarded"; readonly text: Text }
   | { readonly reads: "request"; readonly request: HttpCase };
 
-/** Anything but these is a find; the words of an error are for people, and hold no stack. */
+/** Any other error than these is a find. Error messages are for people, and contain no stack. */
 async function only(
   known: readonly (abstract new (...parts: never[]) => Error)[],
   what: string,
@@ -84,7 +84,7 @@ const log = pino({ level: "silent" });
 
 async function readKeySet(file: Json, token: string): Promise<number> {
   const text = jsonBytes(file).toString();
-  // It may be no JSON, which reading it says before there are keys.
+  // The text may not be JSON, which `refresh` reports.
   const load = async (): Promise<unknown> => JSON.parse(text);
   const keys = createKeySet(load, { wallClock: () => 0, log });
   const isSet = await keys.refresh().then(
@@ -127,7 +127,7 @@ async function readForwarded(text: string): Promise<number> {
 const operations = httpServices.flatMap(operationsOf);
 const requestReaders = operations.map((operation) => ({ operation, read: inputReader(operation, "", 16) }));
 
-/** The request as the transcoder's reader gets it, whichever operation it is for. */
+/** Reads the request with the transcoder's readers of all matching operations. */
 async function readRequest(one: HttpCase): Promise<number> {
   const credentials = { key: "", token: "", secret: "" };
   for (const { verb, target, headers, body } of one.requests) {
@@ -173,7 +173,7 @@ function call(one: ReaderCase): Promise<number> {
   }
 }
 
-/** What the variables usually say; a test of the readers needs most of them right. */
+/** Usual values of the variables: to get far in the readers, most of them have to be right. */
 const VARIABLES: readonly (readonly [name: string, ...values: string[]])[] = [
   ["HOST", "127.0.0.1", "::1", "0.0.0.0", "a.example", "1.2.3", "-a"],
   ["PORT", "0", "8080", "65536"],

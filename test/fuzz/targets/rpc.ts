@@ -1,4 +1,4 @@
-/** Calls of every RPC there is and some that there are not: by Connect, gRPC and gRPC-Web, over HTTP/1.1 and HTTP/2. */
+/** Calls every RPC and some that do not exist, by Connect, gRPC and gRPC-Web, over HTTP/1.1 and HTTP/2. */
 import { connect, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
@@ -33,7 +33,7 @@ export interface RpcCase {
   readonly type: Text;
   readonly message: Message;
   readonly headers: readonly (readonly [name: Text, value: Text])[];
-  /** For types with envelopes: their flags, and a length in place of the true one. Each holds the message. */
+  /** For types with envelopes: the flags, and a length instead of the true one. Each envelope has the message. */
   readonly envelopes: readonly { readonly flags: number; readonly length?: number }[];
   readonly packing: Packing;
   readonly packets?: number;
@@ -116,7 +116,7 @@ function requestOf(one: RpcCase, key: string): Request {
   };
 }
 
-/** Codes that leave their caller in doubt. */
+/** Codes that leave the outcome unknown. */
 const UNSURE = new Set(["UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELED"]);
 
 async function send(one: RpcCase, { port, credentials }: Subject): Promise<Sent> {
@@ -149,15 +149,15 @@ async function overHttp1(one: RpcCase, { verb, path, fields, body }: Request, po
   const enoughMs = isStream(one) ? STREAM_MS : undefined;
   const exchanged = await exchange(port, cutInto(one.packets ?? 1, all), one.end ?? "FIN", enoughMs);
   const { received } = exchanged;
-  // Whoever says no more has gone, for node's server, and its stream ends where it is.
+  // Node's server takes a caller that has ended its side for gone, and breaks off its stream.
   const isCut = exchanged.isCut || isStream(one);
   const [answer] = readAnswers(received, [verb], isCut);
   return { answer, isCut };
 }
 
-/** It may go on as long as its caller is there. */
+/** Whether the RPC streams, so that its answer may go on as long as its caller is there. */
 const isStream = ({ rpc }: RpcCase) => byPath.get(rpc)?.methodKind.includes("streaming") === true;
-/** Nothing is judged by the clock: so long a stream may say nothing before it is ended here. */
+/** A silent stream is ended here after so long. Time is not judged otherwise. */
 const STREAM_MS = 1000;
 const STUCK_MS = 60_000;
 
@@ -214,7 +214,7 @@ async function overHttp2(one: RpcCase, { verb, path, fields, body }: Request, po
   return { answer, isCut };
 }
 
-/** Several fields of one name are a list to node's client. */
+/** Headers for Node's client, which takes several fields of one name as a list. */
 const grouped = (fields: Request["fields"]): OutgoingHttpHeaders =>
   Object.fromEntries(
     [...Map.groupBy(fields, ([name]) => name)].map(([name, some]) => {
