@@ -7,9 +7,9 @@ export interface ServiceConfig extends ProcessConfig {
   /** The directory of the embedded store, used unless `mongodbUri` is set. */
   readonly dataDir: string;
   readonly mongodbUri: Secret | undefined;
-  /** How long what changes told is kept, in milliseconds, for those who read on later. */
+  /** How long change events are kept for readers that resume, in milliseconds. */
   readonly eventsRetentionMs: number;
-  /** Only for tests of crashes: the process kills itself (SIGKILL) when it reaches the point of this name. */
+  /** For crash tests only: the failpoint at which the process kills itself (SIGKILL). */
   readonly crashAt: string | undefined;
 }
 
@@ -17,7 +17,7 @@ const serviceSettings = {
   CRASH_AT: optional(text),
 };
 
-/** The configuration of one service. `terminal` says whether the log goes to one. Throws `ConfigError`. */
+/** The configuration of one service. `terminal`: whether the log goes to a terminal. Throws `ConfigError`. */
 export function serviceConfig(
   environment: Environment,
   name: ServiceName,

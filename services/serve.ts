@@ -29,9 +29,9 @@ import { storeFailureOf } from "./resource/store-failure.ts";
 
 /** Documents that a worker lists at once. */
 const BATCH = 100;
-/** How often the process asks its own store whether it is still ready. */
+/** How often the process checks whether its store is ready, in milliseconds. */
 const READINESS_MS = 2_000;
-/** How long it waits for the answer. */
+/** How long that check waits for the store, in milliseconds. */
 const PATIENCE_MS = 1_000;
 
 /** Opens a service, ready to take calls; the stack closes it. */
@@ -89,7 +89,8 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     limits: {
       ...defaultLimits,
       ...config.connections,
-      // More than there may be of one gateway: one too many has to arrive to be refused, and not wait at the caller for ever.
+      // More than one gateway may have open: one stream too many has to arrive to be refused, and not wait forever at the
+      // caller.
       peerStreams: 2 * Math.max(defaultLimits.peerStreams, config.streams.streams),
     },
     allowedHosts: config.allowedHosts,
@@ -102,19 +103,22 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   return { log, url: server.url };
 }
 
-/** What is wrong with a connection string is a problem of the variable that holds it. */
+/** Reports a problem of the connection string as one of the variable that holds it. */
 function refuse(error: unknown): never {
   throw error instanceof UnusableServer ? new ConfigError([`MONGODB_URI ${error.problem}.`]) : error;
 }
 
-/** Asks nothing of other services: they call each other both ways, and would wait for one another. */
+/**
+ * Whether the store answers in time. Other services are not asked: they call each other in both directions, and would
+ * wait for one another.
+ */
 export async function canServe(
   store: Pick<Store, "ping">,
   { clock, sleep }: Pick<Deps, "clock" | "sleep">,
 ): Promise<boolean> {
   const over = new AbortController();
   const answer = store.ping({ deadline: clock() + PATIENCE_MS }).then(() => true);
-  // An answer waits for the disk, which may hang.
+  // The store may wait for a disk that hangs.
   const late = sleep(PATIENCE_MS, over.signal).then(() => false);
   return Promise.race([answer, late])
     .catch(() => false)
@@ -126,7 +130,7 @@ type Create = (
   transportTo: (peer: ServiceName) => ReturnType<typeof createServiceTransport>,
 ) => Promise<ServiceModule>;
 
-/** Each service with the peers it calls. Loaded when it is run: one process is one service. */
+/** Creates each service with the peers that it calls. Only the service that is run is loaded. */
 const create: Record<ServiceName, Create> = {
   async pet(deps, transportTo) {
     const { createPetService } = await import("./pet/service.ts");
@@ -153,8 +157,8 @@ const create: Record<ServiceName, Create> = {
 };
 
 /**
- * With `CRASH_AT`, or when a test that started the process says so later: the process kills itself (SIGKILL) when it
- * reaches that failpoint.
+ * The process kills itself (SIGKILL) when it reaches the failpoint that `CRASH_AT` names, or that the test that started
+ * it names later.
  */
 function failpointOf({ crashAt }: ServiceConfig): Deps["failpoint"] {
   let at = crashAt;

@@ -1,4 +1,4 @@
-/** What the handlers, the saga and the workers of categories work with. */
+/** Dependencies shared by the category handlers, saga and workers. */
 import type { Client } from "@connectrpc/connect";
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
@@ -16,7 +16,7 @@ export interface CategoryContext extends Deps, CategoryPeers {
   readonly keys: ReturnType<typeof createKeys>;
 }
 
-/** What has become of a category, for the key that it was created under. A create is decided when it is written. */
+/** Resolution of the idempotency key that created the category. A create is decided as soon as it is written. */
 export function resolutionOf(doc: CategoryDoc | undefined): Resolution {
   if (!doc) return "unwritten";
   return doc.state === "ABORTED" ? "abandoned" : "accepted";

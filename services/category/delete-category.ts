@@ -1,9 +1,10 @@
 /**
  * Deleting a category that pets may be joining at this moment.
  *
- * Pet keeps a deletion guard for each category. The deletion closes it, then asks for members; only when there are none is
- * the category deleted. Otherwise the category becomes ACTIVE first and the guard is opened afterwards, by the one whose
- * step back was stored: in the other order the guard of a later deletion could be opened.
+ * Pet keeps a deletion guard for each category. The deletion closes the guard, then asks whether the category has
+ * members. Only if it has none is it deleted. Otherwise the category becomes ACTIVE first, and the caller whose write
+ * made it so opens the guard afterwards. In the other order a pet could join while a concurrent attempt at the same
+ * deletion still deletes the category.
  */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
@@ -11,7 +12,7 @@ import { onBehalfOf } from "../resource/on-behalf.ts";
 import type { CategoryContext } from "./context.ts";
 import { endDeletion } from "./rules.ts";
 
-/** Takes the deletion that the category is in, if any, as far as it will go now. */
+/** Advances the category's deletion, if one is under way, as far as it can go now. */
 export async function advanceDeletion(
   { clock, failpoint, categories, pets }: CategoryContext,
   id: number,

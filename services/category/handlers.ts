@@ -20,11 +20,11 @@ import { advanceDeletion } from "./delete-category.ts";
 import { type CategoryDoc, type CategoryView, categoryOf, input, toCategory } from "./model.ts";
 import { beginDeletion, categoryNotFound, insert, update } from "./rules.ts";
 
-/** Pause before an update that met an undecided deletion tries again. */
+/** Pause before an update that met an undecided deletion retries. */
 const POLL_INTERVAL_MS = 25;
-/** How long before its deadline such an update gives up. */
+/** An update that meets an undecided deletion gives up this long before its deadline. */
 const MARGIN_MS = 100;
-/** How often a deletion is advanced before it is left to the recovery worker. */
+/** Times that one call advances a deletion before it leaves the deletion to the recovery worker. */
 const MAX_ATTEMPTS = 3;
 
 const isVisible = (doc: CategoryDoc | undefined): doc is CategoryDoc => doc?.visible === true;
@@ -100,7 +100,8 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
         if (doc?.state !== "ACTIVE" && !(doc && doc.op > op)) continue;
         if (!joined)
           throw new DomainError("CATEGORY_IN_USE", "Pets belong to the category. Move or delete them first.");
-        // The one that it joined may have met pets that had left before this call. Whatever is under way now began after it.
+        // The joined deletion may have found pets that left before this call. A deletion that is under way now began
+        // after the call.
         ({ op } = await begin());
         joined = false;
       }
@@ -121,7 +122,8 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
         if (doc?.state !== "ACTIVE" && doc?.state !== "DELETING") return undefined;
         return { state: CategoryState[doc.state], op: BigInt(doc.op) };
       };
-      // A read may be stale, and a pet is refused where there is no category. So that is confirmed by a read of the latest state.
+      // A read may be stale, and Pet refuses a pet whose category is missing. So a miss is confirmed by a read of the
+      // latest state.
       return (await look(false)) ?? (await look(true)) ?? { state: CategoryState.DELETED };
     },
   });

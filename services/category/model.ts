@@ -5,7 +5,7 @@ import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
 import { recordSchema, type StoredRecord, toEtag, whileVisible } from "../resource/record.ts";
 
-/** What a client sends about a category. */
+/** The members of a category that clients set. */
 export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});
 
 const paramsSchema = s.object(input.fields);
@@ -15,10 +15,10 @@ export type CategoryParams = Infer<typeof paramsSchema>;
 export type CategoryView = CategoryParams & Pick<StoredRecord, "version">;
 
 /**
- * A category as it is stored.
+ * A category as stored.
  *
- * ACTIVE -> DELETING (undecided: pets may still belong to it) -> DELETED, or back to ACTIVE. ABORTED was never a category:
- * its id was taken and abandoned. DELETED and ABORTED are tombstones without what the client sent.
+ * ACTIVE -> DELETING (undecided: pets may still belong to it) -> DELETED, or back to ACTIVE. ABORTED: the id was taken,
+ * but no category was ever created under it. DELETED and ABORTED are tombstones, without what the client sent.
  */
 const categoryDocSchema = s.object({
   ...recordSchema.fields,

@@ -1,4 +1,4 @@
-/** What may become of a category. Each rule takes the stored document and decides; none does I/O. */
+/** State transitions of a category. Each rule is a pure function from the stored document to a decision. */
 
 import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../resource/errors.ts";
@@ -7,7 +7,7 @@ import { type CategoryDoc, type CategoryParams, categoryOf, input } from "./mode
 
 type Rule<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;
 
-/** True for what callers may see. */
+/** Whether callers may see the category. */
 const exists = (doc: CategoryDoc | undefined): doc is CategoryDoc =>
   doc?.state === "ACTIVE" || doc?.state === "DELETING";
 
@@ -29,7 +29,10 @@ export const insertAborted =
   (doc) =>
     doc ? keep(undefined) : put(tombstone(id, "ABORTED", 1, 0), undefined);
 
-/** Changes what is given: an undefined member removes its field. "deleting" while a deletion is undecided. */
+/**
+ * Applies `change`: an absent member stays, one present but undefined is removed. Answers "deleting" while a deletion is
+ * undecided.
+ */
 export const update =
   (id: bigint, change: Partial<CategoryParams>, preconditions: Preconditions): Rule<CategoryDoc | "deleting"> =>
   (doc) => {
@@ -40,7 +43,7 @@ export const update =
     return next.version === doc.version ? keep(doc) : put(next, next);
   };
 
-/** Begins a deletion, or joins the one that is under way. Resolves to its number, and whether it was joined. */
+/** Begins a deletion, or joins the one under way. The result is its number and whether it was joined. */
 export const beginDeletion =
   (id: bigint, preconditions: Preconditions): Rule<{ readonly op: number; readonly joined: boolean }> =>
   (doc) => {
@@ -51,7 +54,7 @@ export const beginDeletion =
     return put({ ...doc, state: "DELETING", op, pending: true }, { op, joined: false });
   };
 
-/** Decides deletion `op`. True for the one caller whose step was stored. */
+/** Ends deletion `op`. The result is true only for the caller whose write was stored. */
 export const endDeletion =
   (op: number, end: "DELETED" | "ACTIVE"): Rule<boolean> =>
   (doc) => {

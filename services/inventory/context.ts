@@ -1,4 +1,4 @@
-/** What the handlers and workers of the stock work with. */
+/** Dependencies shared by the inventory handlers and workers. */
 import type { Client } from "@connectrpc/connect";
 import type { CallContext } from "@petstore/rpc/call";
 import type { Decide } from "@petstore/store/port";
@@ -19,7 +19,7 @@ export interface InventoryContext extends Deps, InventoryPeers {
   readonly entries: Entries;
   readonly expiry: Expiry;
   readonly publisher: Publisher;
-  /** Changes an entry. If its status changed, the publisher is notified, without keeping the answer waiting for Pet. */
+  /** Changes an entry. If the entry has a status to publish, notifies the publisher; the answer does not wait for Pet. */
   change<R extends Pick<OperationResult, "entry">>(
     id: number,
     decide: Decide<InventoryDoc, R>,

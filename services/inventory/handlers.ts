@@ -1,4 +1,4 @@
-/** The RPCs of the stock. */
+/** The RPCs of the inventory. */
 import { create } from "@bufbuild/protobuf";
 import type { CallContext } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
@@ -100,7 +100,8 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
       if (id === undefined) return notFound;
       const look = async (latest: boolean) =>
         refusalOf(await entries.get(id, { deadline: call.deadline, latest }), quantity);
-      // A read may be stale, and no write follows that would find out. So a refusal is confirmed by a read of the latest state.
+      // A read may be stale, and no write follows that would detect it. So a refusal is confirmed by a read of the latest
+      // state.
       const refusal = (await look(false)) && (await look(true));
       return { outcome: Outcome[refusal ?? "OK"] };
     },
@@ -141,7 +142,7 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
   return [publicService, internalService];
 }
 
-/** An id beyond 2^53-1 was never assigned: the store need not be asked. */
+/** An id beyond 2^53-1 was never assigned, so the store need not be read. */
 const notFound = { outcome: Outcome.NOT_FOUND };
 
 const answer = ({ outcome, entry }: OperationResult) => ({ outcome: Outcome[outcome], stock: entry && stockOf(entry) });

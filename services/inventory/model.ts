@@ -10,7 +10,7 @@ import { members } from "../resource/members.ts";
 import { recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../resource/record.ts";
 import { SETTLED_MAP, UNITS_MAP } from "./order-map.ts";
 
-/** What a client sends about the stock of a pet. */
+/** The members of an inventory entry that clients set. */
 export const input = members(InventoryUpdateSchema, { quantity: s.int }, {});
 export type InventoryChange = ReturnType<typeof input.changeOf>;
 
@@ -22,10 +22,10 @@ const operationOutcomeSchema = s.literal([
 export type OperationOutcome = Infer<typeof operationOutcomeSchema>;
 
 /**
- * An inventory entry as it is stored; `_id` is the pet.
+ * An inventory entry as stored; `_id` is the pet's id.
  *
- * OPEN -> RETIRED, which is a tombstone. A PLACEHOLDER is no entry: it only remembers orders that were released before the
- * entry was opened. There can be a thousand orders in each of `reservations` and `settled`.
+ * OPEN -> RETIRED, which is a tombstone. A PLACEHOLDER is no entry: it only remembers orders that were released before
+ * the entry was opened. `reservations` holds up to 1,000 orders and `settled` up to 1,024.
  *
  * No oversell: in every entry at every instant received = quantity + reserved + sold, and none is negative. `quantity` is
  * what can still be sold.
@@ -34,10 +34,10 @@ const inventoryDocSchema = s.object({
   ...recordSchema.fields,
   ...input.fields,
   state: s.literal(["PLACEHOLDER", "OPEN", "RETIRED"]),
-  /** What open orders hold: the sum of `reservations`. */
+  /** Units held by open orders: the sum of `reservations`. */
   reserved: s.int,
   sold: s.int,
-  /** All that ever came in, less what was written off. */
+  /** Units that ever came in, less those written off. */
   received: s.int,
   /** How the pet is listed, whatever the stock says. */
   listing: statusSchema,
@@ -57,7 +57,7 @@ const inventoryDocSchema = s.object({
   settled: s.stringLike(SETTLED_MAP),
   /** Orders up to this one may have been dropped from `settled`: none of them can reserve any more. */
   lowWaterMark: s.int,
-  /** Pet's latest operation and how it ended, so that a repeat is answered alike. */
+  /** Pet's latest operation and its outcome, so that a repeat gets the same answer. */
   lastOp: s.object({ op: s.int, outcome: operationOutcomeSchema }),
 });
 export type InventoryDoc = Infer<typeof inventoryDocSchema>;
@@ -77,7 +77,7 @@ export const INVENTORY = schema<InventoryDoc>()(
   inventoryDocSchema,
   whileVisible(({ quantity, status, version }: InventoryDoc): InventoryView => ({ quantity, status, version })),
 );
-/** A placeholder counts as one: the orders that it remembers were never placed. */
+/** A placeholder counts as a tombstone: the orders that it remembers were never accepted. */
 export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean =>
   state === "PLACEHOLDER" || state === "RETIRED";
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"], InventoryView>;

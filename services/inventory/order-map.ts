@@ -1,6 +1,7 @@
 /**
- * A map from orders to short values, kept as one string: ";7=2;12=1", by ascending order. The store takes a string as a
- * whole, where each field of an object is checked, encoded and decoded by itself with every change of the document.
+ * A map from order ids to short values, kept as one string in ascending order of id, such as ";7=2;12=1". The store
+ * handles a string as a whole, whereas it checks, encodes and decodes each field of an object separately on every change
+ * of the document.
  */
 export type OrderMap = string;
 
@@ -26,7 +27,7 @@ export function valueFor(map: OrderMap, order: number): string | undefined {
 
 /** Adds an order that is not in the map. */
 export function withOrder(map: OrderMap, order: number, value: string | number): OrderMap {
-  // New orders have high numbers: their place is at the end, or near it.
+  // New orders have high numbers, so their place is at or near the end.
   let at = map.length;
   while (at > 0) {
     const last = map.lastIndexOf(";", at - 1);
@@ -54,7 +55,7 @@ export function sizeOf(map: OrderMap): number {
   return size;
 }
 
-/** The `limit` highest orders of the map, and the highest one that was dropped for it. */
+/** The `limit` highest orders of the map. `dropped` is the highest order that had to be left out, if any. */
 export function highest(map: OrderMap, limit: number): { readonly map: OrderMap; readonly dropped?: number } {
   let [at, dropped] = [0, undefined as number | undefined];
   for (let excess = sizeOf(map) - limit; excess > 0; excess--) {

@@ -1,7 +1,8 @@
 /**
- * Publishing the status that follows from the stock to Pet. The entry is its own outbox (`pending`): what a crash, a failure
- * or a full queue leaves there, the worker publishes. Normally the write notifies the publisher, which publishes at once.
- * While Pet is slow, several changes of one pet become one, and many pets share a call.
+ * Publishes each pet's status, which follows from its stock, to Pet. The entry is its own outbox (`pending`). A write
+ * notifies the publisher, which normally publishes at once; the worker publishes what a crash, a failure or a full queue
+ * has left in the outbox. While Pet is slow, several changes of one pet are merged into one, and one call carries many
+ * pets.
  */
 import type { Client } from "@connectrpc/connect";
 import { background, type CallContext, outgoing } from "@petstore/rpc/call";
@@ -13,11 +14,11 @@ import { recoveryWorker } from "../resource/recovery-worker.ts";
 import type { Entries, InventoryDoc } from "./model.ts";
 import { markPublished } from "./rules.ts";
 
-/** Pets in one call. */
+/** Most pets in one call. */
 const MAX_BATCH = 100;
-/** Calls at the same time. */
+/** Most calls at the same time. */
 const MAX_CALLS = 4;
-/** Pets that wait for a call. More are left to the worker. */
+/** Most pets that wait for a call; more are left to the worker. */
 const MAX_WAITING = 10_000;
 
 interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "failpoint"> {
@@ -25,11 +26,17 @@ interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "fail
   readonly pets: Client<typeof PetInternalService>;
 }
 
-/** What is published of an entry. It is handed over, not read again: Pet stores no status that is older than its own. */
+/**
+ * The part of an entry that is published. It is passed along instead of read again: an outdated status does no harm,
+ * since Pet ignores a status that is older than its own.
+ */
 type Published = Pick<InventoryDoc, "_id" | "status" | "statusRev">;
 
 export interface Publisher {
-  /** Publishes the entry's status soon. Returns at once and never fails; of statuses that wait only the newest is sent. */
+  /**
+   * Publishes the entry's status soon. Returns at once and never throws. Of several waiting statuses of one pet, only the
+   * newest is sent.
+   */
   notify(entry: Published): void;
   readonly worker: Worker;
 }
@@ -38,7 +45,7 @@ interface Publication {
   readonly newest: Published;
   readonly end: PromiseWithResolvers<void>;
 }
-/** By pet. */
+/** By pet id. */
 type Publications = Map<number, Publication>;
 
 export function createPublisher(context: PublisherContext): Publisher {
@@ -47,7 +54,7 @@ export function createPublisher(context: PublisherContext): Publisher {
   const underWay: Publications = new Map();
   let calls = 0;
 
-  /** Sends the statuses. Resolves to the pets that Pet has changed. */
+  /** Sends the statuses. Resolves to the pets that now have their status or a newer one, or are gone. */
   async function send(due: readonly Published[], callContext: CallContext): Promise<Set<number>> {
     await failpoint("inventory.status-due");
     const statuses = due.map(({ _id, status, statusRev }) => ({
@@ -65,7 +72,7 @@ export function createPublisher(context: PublisherContext): Publisher {
     return applied;
   }
 
-  /** Resolves when Pet has stored the status or a newer one, and the outbox knows. */
+  /** Resolves when Pet has stored the status or a newer one, and the entry is marked as published. */
   function publish({ _id, status, statusRev }: Published): Promise<void> {
     const sent = underWay.get(_id);
     if (sent && sent.newest.statusRev >= statusRev) return sent.end.promise;
@@ -73,7 +80,7 @@ export function createPublisher(context: PublisherContext): Publisher {
     const newest = known && known.newest.statusRev > statusRev ? known.newest : { _id, status, statusRev };
     const { end } = known ?? { end: Promise.withResolvers<void>() };
     waiting.set(_id, { newest, end });
-    // Not at once: what else changes in this tick joins the batch.
+    // Deferred, so that what else changes in this tick joins the batch.
     queueMicrotask(startCalls);
     return end.promise;
   }
@@ -90,7 +97,7 @@ export function createPublisher(context: PublisherContext): Publisher {
     const batch: Publications = new Map();
     for (const [petId, publication] of waiting) {
       if (batch.size === MAX_BATCH) break;
-      // One after the other, so that none is sent in vain.
+      // One call at a time for each pet: a call that overtakes an earlier one would make it pointless.
       if (underWay.has(petId)) continue;
       waiting.delete(petId);
       underWay.set(petId, publication);
@@ -132,7 +139,7 @@ export function createPublisher(context: PublisherContext): Publisher {
     },
     worker: {
       ...recovery,
-      /** Goes on as long as there is a backlog. A failure ends the run. */
+      /** Runs until there is no backlog. A failure ends the run. */
       async run(limit, stop) {
         let published = 0;
         for (let batch = limit; batch === limit && !stop?.aborted; published += batch)

@@ -1,7 +1,7 @@
 /**
- * Finds reservations whose order has ended. Order releases its units before it ends, so there should be none; this is the
- * check, and the repair. It acts only on an order that was refused or cancelled for good: one that Order doesn't know may
- * still be written, so its reservation is left alone.
+ * Finds reservations whose order has ended, and releases them. An order releases its units before it ends, so there
+ * should be none. Only an order that was aborted or cancelled for good counts as ended: an order that Order does not know
+ * may still be written, so its reservation stays.
  */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";

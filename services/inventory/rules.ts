@@ -1,4 +1,4 @@
-/** What may become of an inventory entry. Each rule takes the stored document and decides; none does I/O. */
+/** State transitions of an inventory entry. Each rule is a pure function from the stored document to a decision. */
 
 import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../resource/errors.ts";
@@ -16,7 +16,7 @@ export interface OperationResult {
 }
 
 export const MAX_OPEN_ORDERS = 1_000;
-/** Settled orders that an entry remembers one by one. */
+/** Most settled orders that an entry remembers individually. */
 export const MAX_SETTLED = 1_024;
 /** Most units that can be in stock and in open orders together: what an int32 holds. */
 export const MAX_UNITS = 2 ** 31 - 1;
@@ -28,7 +28,7 @@ export const inventoryNotFound = (petId: bigint | number) =>
 
 const strictness = { available: 0, pending: 1, sold: 2 } as const satisfies Record<Status, number>;
 
-/** The stricter of what the stock says and how the pet is listed. */
+/** The stricter of the status that follows from the stock and the status that the pet is listed with. */
 export function statusOf({
   quantity,
   openOrders,
@@ -42,8 +42,8 @@ export function statusOf({
 const unchanged = (outcome: OperationOutcome, entry?: InventoryDoc) => keep<OperationResult>({ outcome, entry });
 
 /**
- * Stores the entry with the change and all that follows from it. A new status is put into the outbox (`pending`), unless the
- * change says otherwise.
+ * Stores the entry with the change and everything that follows from it. A new status is put into the outbox (`pending`),
+ * unless the change sets `pending` itself.
  */
 function become(doc: InventoryDoc, change: Partial<InventoryDoc>, rev: number, outcome: OperationOutcome = "OK") {
   const changed = { ...doc, ...change, rev };
@@ -72,8 +72,8 @@ const empty = {
 } as const;
 
 /**
- * Opens the entry of a pet. A placeholder becomes the entry and keeps the orders that it remembers. The status need not be
- * published: Pet asks again until it has stored the answer.
+ * Opens the entry of a pet. A placeholder becomes the entry and keeps the orders that it remembers. The status is not put
+ * into the outbox, because Pet repeats the call until it has stored the answer.
  */
 export const open =
   (petId: number, listing: Status): Rule<OperationResult> =>
@@ -90,7 +90,7 @@ export const open =
     return put(entry, { outcome: "OK", entry });
   };
 
-/** Why a new order for so many units is refused now; undefined when it is not. */
+/** Why a new order for this many units would be refused now; undefined if it would not be. */
 export function refusalOf(doc: InventoryDoc | undefined, units: number): OperationOutcome | undefined {
   if (!isOpen(doc)) return "NOT_FOUND";
   if (doc.listing !== "available" || doc.quantity === 0) return "NOT_AVAILABLE";
@@ -98,7 +98,7 @@ export function refusalOf(doc: InventoryDoc | undefined, units: number): Operati
   return doc.openOrders >= MAX_OPEN_ORDERS ? "TOO_MANY_OPEN_ORDERS" : undefined;
 }
 
-/** Takes the units of an order from the stock. FENCED for one that was released before: the Reserve has arrived late. */
+/** Takes the units of an order from the stock. FENCED if the order was released before, that is, the Reserve arrives late. */
 export const reserve =
   (order: number, units: number): Rule<OperationResult> =>
   (doc, rev) => {
@@ -116,7 +116,7 @@ export const reserve =
     return become(doc, { ...moved, reservations: withOrder(doc.reservations, order, units) }, rev);
   };
 
-/** Turns a reservation into a sale. Without one there is nothing to do: it was settled before, or the entry is retired. */
+/** Turns an order's reservation into a sale. Without one it does nothing: it was settled before, or the entry is retired. */
 export const commit =
   (order: number): Rule<OperationResult> =>
   (doc, rev) => {
@@ -126,7 +126,10 @@ export const commit =
     return become(doc, { ...moved, ...settle(doc, order, "C") }, rev);
   };
 
-/** Gives a reservation back, or fences it off when it has not arrived yet: also before the entry is opened. */
+/**
+ * Returns an order's reservation to the stock. If there is none, fences off a Reserve that may still arrive, even before
+ * the entry is opened.
+ */
 export const release =
   (petId: number, order: number): Rule<OperationResult> =>
   (doc, rev) => {
@@ -157,7 +160,7 @@ function remember({ settled, lowWaterMark }: InventoryDoc, order: number, ending
   return { settled: map, lowWaterMark: Math.max(lowWaterMark, dropped) };
 }
 
-/** Changes what is given. Stock above 0 relists a pet that was listed as sold. */
+/** Applies the members that `change` has. Stock above 0 makes a pet that was listed as sold available again. */
 export const update =
   (
     petId: bigint,
@@ -185,7 +188,10 @@ const tooManyUnits = (reserved: number) =>
     { path: "inventory.quantity" },
   );
 
-/** Lists the pet. Units held by open orders do not count as stock. Pet learns the status as it does from `open`. */
+/**
+ * Sets how the pet is listed. Units held by open orders do not count as stock. As with `open`, Pet learns the status from
+ * the answer and not from the outbox.
+ */
 export const setListing =
   (op: number, listing: Status): Rule<OperationResult> =>
   (doc, rev) => {
@@ -197,7 +203,7 @@ export const setListing =
     return become(doc, { ...change, lastOp: { op, outcome }, pending: doc.pending }, rev, outcome);
   };
 
-/** Closes the entry for good, unless open orders hold units. No order can reserve any more, so `settled` may go. */
+/** Closes the entry for good, unless open orders hold units. No order can reserve any more, so `settled` is cleared. */
 export const retire =
   (op: number): Rule<OperationResult> =>
   (doc, rev) => {
@@ -210,13 +216,13 @@ export const retire =
     return put({ ...doc, ...gone, lastOp: { op, outcome: "OK" } }, { outcome: "OK" });
   };
 
-/** How operation `op` of the pet ended, if it or a later one was applied before. */
+/** The outcome of operation `op` of the pet if it was applied before; STALE if a later one was. */
 function earlierOutcome(op: number, { lastOp }: InventoryDoc): OperationOutcome | undefined {
   if (op < lastOp.op) return "STALE";
   return op === lastOp.op ? lastOp.outcome : undefined;
 }
 
-/** Takes the status of revision `statusRev` out of the outbox: Pet has stored it. A newer one stays to be published. */
+/** Removes the status of revision `statusRev` from the outbox, because Pet has stored it. A newer status stays there. */
 export const markPublished =
   (statusRev: number): Rule<void> =>
   (doc) =>

@@ -21,7 +21,7 @@ const steps: Record<PendingState, OrderStep> = {
   CANCELLING: releaseUnits,
 };
 
-/** Resolves to the order when nothing is pending. It ends: every step leaves its state, and none leads back. */
+/** Resolves to the order once nothing is pending. The loop ends, because every step leaves its state and none leads back. */
 export async function advanceOrder(
   context: OrderContext,
   order: OrderDoc,

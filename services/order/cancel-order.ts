@@ -1,6 +1,6 @@
 /**
- * Cancelling an order, and aborting one that was never accepted: Inventory takes the units back. Its Release also fences off
- * a Reserve of the order that is still on its way, which could take the units after the refusal was answered otherwise.
+ * Cancelling an order, or aborting one that was never accepted: Inventory takes the units back. The Release also fences
+ * off a Reserve of the order that is still on its way; otherwise it could take the units after the refusal was answered.
  */
 import { outgoing } from "@petstore/rpc/call";
 import { type OrderStep, operationOf } from "./context.ts";

@@ -1,4 +1,4 @@
-/** What the handlers, sagas and workers of orders work with. */
+/** Dependencies shared by the order handlers, sagas and workers. */
 import type { Client } from "@connectrpc/connect";
 import type { CallContext } from "@petstore/rpc/call";
 import type { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
@@ -18,7 +18,7 @@ export interface OrderContext extends Deps, OrderPeers {
   readonly keys: ReturnType<typeof createKeys>;
 }
 
-/** What has become of an order, for the key that it was placed under. */
+/** Resolution of the idempotency key that the order was placed under. */
 export function resolutionOf(doc: OrderDoc | undefined): Resolution {
   if (!doc) return "unwritten";
   if (doc.state === "PLACED" || doc.state === "ABORTING") return "undecided";
@@ -26,14 +26,14 @@ export function resolutionOf(doc: OrderDoc | undefined): Resolution {
   return doc.refusal ? "refused" : "abandoned";
 }
 
-/** One step of a saga: takes a pending order out of its state and resolves to what is stored then. */
+/** One saga step: moves a pending order out of its state and resolves to the stored order. */
 export type OrderStep = (
   context: OrderContext,
   doc: OrderDoc,
   callContext: CallContext,
 ) => Promise<OrderDoc | undefined>;
 
-/** The order and its pet, as Inventory's operations name them. Only orders for a pet have steps to take. */
+/** The order and its pet, as Inventory's operations name them. Only an order with a pet is ever pending. */
 export const operationOf = ({ _id, petId = 0 }: OrderDoc) => ({ orderId: BigInt(_id), petId: BigInt(petId) });
 
 export const unfinished = () =>

@@ -21,7 +21,7 @@ import { input, isTombstone, type OrderDoc, type OrderParams, type OrderView, or
 import { checkRefusal, writeOrder } from "./place-order.ts";
 import { asPlaced, cancel, orderNotFound, refusalError, update } from "./rules.ts";
 
-/** Longest that placing an order may take, in milliseconds: well before the recovery worker aborts it. */
+/** Time limit for placing an order, in milliseconds: well below the time after which the recovery worker aborts it. */
 const PLACING_TIMEOUT_MS = 3_000;
 
 /** What a list or a watch filters by. */
@@ -134,7 +134,10 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
 
 const isCancelling = ({ state }: OrderDoc): boolean => state === "CANCELLING";
 
-/** The create was accepted and what it asked for is done. What became of the order later doesn't change its answer. */
+/**
+ * Whether the order was accepted and all that its create asked for is done. Later changes of the order do not affect the
+ * answer.
+ */
 const isAnswerable = (doc: OrderDoc, { complete }: OrderParams): boolean =>
   resolutionOf(doc) === "accepted" && !(complete && doc.state === "COMMITTING");
 
@@ -142,7 +145,7 @@ const stateOf = (doc: OrderDoc): OrderState => (isTombstone(doc) ? OrderState.EN
 
 function whereOf({ petId, complete: completed }: Filters) {
   const visible = true as const;
-  // An id beyond 2^53-1 matches nothing, and neither does -1.
+  // An id beyond 2^53-1 matches nothing; -1, which no pet has, stands for it.
   const pets = petId.map((id) => storedId(id) ?? -1);
   if (pets.length === 0) return completed === undefined ? { visible } : { visible, completed };
   return completed === undefined ? { visible, petId: pets } : { visible, petId: pets, completed };

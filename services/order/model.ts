@@ -8,19 +8,19 @@ import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
 import { idOr, recordSchema, type StoredRecord, toEtag, whileVisible } from "../resource/record.ts";
 
-/** A point in time as google.protobuf.Timestamp has it, in numbers that JSON and BSON hold exactly. */
+/** A google.protobuf.Timestamp, in numbers that JSON and BSON hold exactly. */
 const momentSchema = s.object({
-  /** Since 1970, negative before. */
+  /** Seconds since 1970, negative before. */
   seconds: s.int,
-  /** 0 to 999,999,999, counted forward also before 1970. */
+  /** 0 to 999,999,999, counted forward even before 1970. */
   nanos: s.int,
 });
 export type Moment = Infer<typeof momentSchema>;
 
-/** Stored in place of a pet's id that no pet can have. */
+/** Stored in place of a pet id that no pet can have. */
 export const NO_PET = 0;
 
-/** What a client sends about an order. */
+/** The members of an order that clients set. */
 export const input = members(
   OrderSchema,
   {
@@ -47,13 +47,13 @@ const orderRefusalSchema = s.literal([
 ]);
 export type OrderRefusal = Infer<typeof orderRefusalSchema>;
 
-/** States in which a step at Inventory is still to be taken. */
+/** States that still need a step at Inventory. */
 export const PENDING_STATES = ["PLACED", "COMMITTING", "ABORTING", "CANCELLING"] as const;
 export type PendingState = (typeof PENDING_STATES)[number];
 
 /**
- * An order as it is stored. The states are those of `rules.ts`; visible from RESERVED to its end. ABORTED and CANCELLED are
- * tombstones without what the client sent.
+ * An order as stored; `rules.ts` describes the states. Callers see it from RESERVED until it ends. ABORTED and CANCELLED
+ * are tombstones, without what the client sent.
  */
 const orderDocSchema = s.object({
   ...recordSchema.fields,
@@ -61,9 +61,9 @@ const orderDocSchema = s.object({
   state: s.literal([...PENDING_STATES, "RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]),
   /** `complete` for filters, where absent counts as false. */
   completed: s.boolean.optional,
-  /** When the order was placed, in milliseconds since 1970; as long as it is PLACED. */
+  /** When the order was placed, in milliseconds since 1970. Present only while it is PLACED. */
   placedAt: s.int.optional,
-  /** Why it was aborted. Absent when it was abandoned: nothing was decided, and another order may take its place. */
+  /** Why it was aborted. Absent when it was abandoned undecided, so that another order may take its place. */
   refusal: orderRefusalSchema.optional,
 });
 export type OrderDoc = Infer<typeof orderDocSchema>;
@@ -92,7 +92,7 @@ export const toOrder = (id: number, params: OrderParams, version: number): Order
 /** An order as callers see it. */
 export const orderOf = (doc: OrderDoc): Order => toOrder(doc._id, doc, doc.version);
 
-/** Throws VALIDATION_FAILED for nanoseconds that JSON could not show. The contract's rules see to the seconds. */
+/** Throws VALIDATION_FAILED for nanoseconds that JSON could not show. The contract's rules check the seconds. */
 function toMoment({ seconds, nanos }: Timestamp): Moment {
   if (nanos >= 0 && nanos <= 999_999_999) return { seconds: Number(seconds), nanos };
   throw new DomainError("VALIDATION_FAILED", "nanos must be 0 to 999,999,999", { path: "order.ship_date" });

@@ -1,6 +1,7 @@
 /**
- * Placing an order: write it down as PLACED, reserve its units at Inventory, then RESERVED; or COMMITTING when it was placed
- * as complete (`fulfil-order.ts`), or ABORTING when Inventory refuses (`cancel-order.ts` returns the units).
+ * Placing an order: store it as PLACED, reserve its units at Inventory, then store it as RESERVED. An order placed as
+ * complete becomes COMMITTING instead (`fulfil-order.ts`). An order that Inventory refuses becomes ABORTING
+ * (`cancel-order.ts` returns the units).
  */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
@@ -15,7 +16,10 @@ const refusals: Partial<Record<Outcome, OrderRefusal>> = {
   [Outcome.TOO_MANY_OPEN_ORDERS]: "TOO_MANY_OPEN_ORDERS",
 };
 
-/** Why the order would be refused now. Asked before anything is written, so that a refusal leaves nothing to clean up. */
+/**
+ * Why the order would be refused now, if it would be. Called before anything is written, so that a refusal leaves nothing
+ * to clean up.
+ */
 export async function checkRefusal(
   { clock, inventory }: OrderContext,
   { petId, quantity = 1 }: OrderParams,
@@ -28,7 +32,7 @@ export async function checkRefusal(
 }
 
 /**
- * Writes the order as PLACED and resolves to it; to what is stored when its id is written already. Under a key a refusal is
+ * Writes the new order and resolves to it, or to the stored order if its id is written already. Under a key a refusal is
  * written as well (ABORTED), so that no late attempt places the order after it was refused.
  */
 export async function writeOrder(

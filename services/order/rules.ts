@@ -1,12 +1,12 @@
 /**
- * What may become of an order. Each rule takes the stored document and decides; none does I/O. All return the order as it is
- * after the decision, also when a concurrent request or worker has taken the same step before.
+ * State transitions of an order. Each rule is a pure function from the stored document to a decision. The result is the
+ * order after the decision, even when a concurrent request or worker has taken the same step before.
  *
  *     PLACED -> RESERVED -> COMMITTING -> COMPLETE       placed as complete: PLACED -> COMMITTING
  *     PLACED -> ABORTING -> ABORTED                      refused, or abandoned
  *     RESERVED -> CANCELLING -> CANCELLED
  *
- * An order without a pet takes nothing from the stock and skips the states that wait for it.
+ * An order without a pet takes nothing from the stock and skips the pending states.
  */
 
 import { type Decision, keep, put } from "@petstore/store/port";
@@ -42,18 +42,21 @@ export function refusalError(refusal: OrderRefusal, { petId = 0n, quantity = 1 }
   return new DomainError(refusal, messages[refusal]);
 }
 
-/** CANCELLING too, so that every read finds it and finishes it: an order is gone when its units are back, and not before. */
+/**
+ * Includes CANCELLING, so that a read finds the order and finishes the cancellation: an order is gone when its units are
+ * back, and not before.
+ */
 const VISIBLE: ReadonlySet<State> = new Set<State>(["RESERVED", "COMMITTING", "COMPLETE", "CANCELLING"]);
 const PENDING: ReadonlySet<State> = new Set<State>(PENDING_STATES);
 export const isPending = (state: State): state is PendingState => PENDING.has(state);
 
-/** What a tombstone lacks. */
+/** Members removed from a tombstone. */
 const cleared = {
   ...input.empty,
   ...{ visible: undefined, pending: undefined, completed: undefined, placedAt: undefined },
 } as const satisfies { readonly [K in keyof OrderDoc]?: undefined };
 
-/** The order in a state, with all that follows from the state. */
+/** Puts the order into a state and sets what follows from the state. */
 function become(doc: OrderDoc, state: State): Decision<OrderDoc, OrderDoc> {
   if (isTombstone({ state })) {
     const tombstone = { ...doc, ...cleared, state };
@@ -70,13 +73,13 @@ function become(doc: OrderDoc, state: State): Decision<OrderDoc, OrderDoc> {
   return put(next, next);
 }
 
-/** A transition starts from its state and from no other. */
+/** Applies `rule` in state `from`; in any other state the order is kept. */
 const transition =
   (from: State, rule: (doc: OrderDoc) => Decision<OrderDoc, OrderDoc>): Rule<OrderDoc | undefined> =>
   (doc) =>
     doc?.state === from ? rule(doc) : keep(doc);
 
-/** An order as it first is: one for a pet has a quantity and is complete or not. */
+/** A new order with its defaults: if it has a pet, quantity 1 and not complete. */
 export const asPlaced = ({ petId, ...others }: OrderParams): OrderParams =>
   petId === undefined
     ? others
@@ -106,10 +109,13 @@ export const insertAborted =
   (doc, rev) =>
     doc ? keep(doc) : become({ _id: id, rev, version: 1, state: "ABORTED", refusal, format: FORMAT }, "ABORTED");
 
-/** Inventory holds the units for the order. */
+/** PLACED -> RESERVED or COMMITTING: Inventory holds the units for the order. */
 export const reserve = transition("PLACED", (doc) => become(doc, doc.complete ? "COMMITTING" : "RESERVED"));
 
-/** Inventory does not hold the units; without a refusal, the order is abandoned. A refusal is answered only at ABORTED. */
+/**
+ * PLACED -> ABORTING: Inventory does not hold the units. Without a refusal the order is abandoned. A refusal is answered
+ * only once the order is ABORTED.
+ */
 export const abort = (refusal?: OrderRefusal) => transition("PLACED", (doc) => become({ ...doc, refusal }, "ABORTING"));
 
 /** Aborts an order that has been PLACED for too long. */
@@ -126,8 +132,8 @@ export const release: Rule<OrderDoc | undefined> = (doc) => {
 };
 
 /**
- * Changes what is not fixed, completes the order, or both. In `change`, absent means unchanged and a member that is there but
- * undefined is removed. An order that is being cancelled is left as it is.
+ * Changes the members that are not fixed, completes the order, or both. A member absent from `change` stays; one present
+ * but undefined is removed. An order that is being cancelled is left as it is.
  */
 export const update =
   (id: bigint, change: OrderParams, preconditions: Preconditions): Rule =>
@@ -144,7 +150,7 @@ export const update =
     return become(next, petId === undefined ? "COMPLETE" : "COMMITTING");
   };
 
-/** Only a value that differs is a change. */
+/** Throws when a fixed member would change; an equal value is no change. */
 function checkFixed(doc: OrderDoc, { petId, quantity, complete }: OrderParams): void {
   if (complete === false && doc.complete)
     throw new DomainError("ORDER_COMPLETE", "The order is complete and can't be opened again.");
@@ -157,7 +163,10 @@ function checkFixed(doc: OrderDoc, { petId, quantity, complete }: OrderParams): 
     );
 }
 
-/** Cancels an open order. One whose cancellation is under way is left as it is: to advance it is to join it. */
+/**
+ * Cancels an open order. If a cancellation is under way already, the order is left as it is, and the caller joins by
+ * advancing it.
+ */
 export const cancel =
   (id: bigint, preconditions: Preconditions): Rule =>
   (doc) => {

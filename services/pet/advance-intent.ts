@@ -1,6 +1,6 @@
 /**
- * Advancing an intent: a change or a deletion of a pet that other services have a say in, and that is written down in the
- * pet before it is carried out. The request, the next write to the pet and the recovery worker all advance it.
+ * Advancing an intent: an update or deletion of a pet in which other services take part. It is stored in the pet before
+ * it is carried out. The request, the next write to the pet and the recovery worker all advance it.
  */
 import type { CallContext } from "@petstore/rpc/call";
 import { onBehalfOf } from "../resource/on-behalf.ts";
@@ -10,8 +10,8 @@ import type { IntentEnd, PetDoc } from "./model.ts";
 import { carryOutUpdate } from "./update-pet.ts";
 
 /**
- * Takes intent `op` of a pet to its end and resolves to how it ended; undefined when a later intent has ended since. The
- * answer is always what is stored in the document, so that all who advance the intent answer alike.
+ * Advances intent `op` of a pet to its end and resolves to its outcome; undefined when a later intent has ended since.
+ * The outcome is read from the document, so that all callers that advance the intent get the same answer.
  */
 export async function advanceIntent(
   context: PetContext,
@@ -32,7 +32,10 @@ export async function advanceIntent(
 /** True when Inventory may have retired the entry of the pet already. */
 export const isDeletionUnderWay = ({ intent }: PetDoc): boolean => intent?.delete === true;
 
-/** Takes the deletion of a pet to its end and resolves to the pet then: deleted, or as it was when that was refused. */
+/**
+ * Advances the deletion of a pet to its end and resolves to the stored pet: deleted, or unchanged when the deletion was
+ * refused.
+ */
 export async function finishDeletion(context: PetContext, pet: PetDoc, callContext: CallContext) {
   if (pet.intent) await advanceIntent(context, pet, pet.intent.op, callContext);
   return context.pets.get(pet._id, { deadline: callContext.deadline, latest: true });

@@ -1,4 +1,4 @@
-/** What the handlers, sagas and workers of pets work with. */
+/** Dependencies shared by the pet handlers, sagas and workers. */
 import type { Client } from "@connectrpc/connect";
 import type { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import type {
@@ -26,13 +26,13 @@ export interface PetContext extends Deps, PetPeers {
   readonly keys: ReturnType<typeof createKeys>;
 }
 
-/** Steps that one call takes in a saga before it leaves the rest to others. */
+/** Most steps that one call takes in a saga; the rest is left to the recovery worker or to later calls. */
 export const MAX_STEPS = 4;
 
 export const toNumberedStatus = (stock: StockStatus | undefined): NumberedStatus | undefined =>
   stock && { status: fromPetStatus(stock.status), statusRev: Number(stock.statusRev) };
 
-/** What has become of a pet, for the key that it was created under. */
+/** Resolution of the idempotency key that the pet was created under. */
 export function resolutionOf(doc: PetDoc | undefined): Resolution {
   if (!doc) return "unwritten";
   if (doc.state === "CREATING") return "undecided";

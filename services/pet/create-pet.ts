@@ -1,4 +1,7 @@
-/** Creating a pet: write it down as CREATING, check the deletion guard of its category, open its inventory entry, ACTIVE. */
+/**
+ * Creating a pet: store it as CREATING, check the deletion guard of its category, open its inventory entry, store it as
+ * ACTIVE.
+ */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { abandoned, accepted, type Resolved, refused } from "../resource/idempotency-keys.ts";
@@ -8,7 +11,10 @@ import { MAX_STEPS, type PetContext, toNumberedStatus, unfinished } from "./cont
 import { NO_CATEGORY, type PetDoc, type PetParams, type PetRefusal } from "./model.ts";
 import { abort, activate, insert, insertAborted, refusalError } from "./rules.ts";
 
-/** Why pets can't join the category now. Asked before anything is written, so that a refusal leaves nothing to clean up. */
+/**
+ * Why pets can't join the category now, if they can't. Called before anything is written, so that a refusal leaves
+ * nothing to clean up.
+ */
 export async function checkCategory(
   { deletionGuard }: PetContext,
   categoryId: number,
@@ -21,8 +27,8 @@ export async function checkCategory(
 }
 
 /**
- * Writes the pet as CREATING, and resolves to it; to what is stored when its id is written already. Under a key a refusal is
- * written as well (ABORTED), so that no late attempt creates the pet after it was refused.
+ * Writes the pet as CREATING and resolves to it, or to the stored pet if its id is written already. Under a key a refusal
+ * is written as well (ABORTED), so that no late attempt creates the pet after it was refused.
  */
 export async function writePet(
   context: PetContext,
@@ -52,7 +58,7 @@ export async function advanceCreation(
     const call = onBehalfOf(doc, callContext);
     await failpoint("pet.creating");
     const verdict = await deletionGuard.checkAfterClaim(doc.categoryId, call);
-    // Not a refusal: the category may become ACTIVE again, and the pet with it.
+    // Not a refusal: if the category becomes ACTIVE again, the pet can still be created.
     if (verdict === "deleting") throw unfinished();
     await failpoint("pet.guard-checked");
     if (verdict === "deleted") {

@@ -7,7 +7,7 @@ import type { PetContext } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
 import { applyDeletion, dropIntent } from "./rules.ts";
 
-/** Resolves to the pet as it is then. */
+/** Carries out a deletion and resolves to the stored pet. */
 export async function carryOutDeletion(
   context: PetContext,
   { _id }: PetDoc,
@@ -19,7 +19,7 @@ export async function carryOutDeletion(
   await failpoint("pet.retired-inventory");
   const apply = (rule: Decide<PetDoc, void>) => pets.update(_id, documentAfter(rule), callContext);
   if (outcome === Outcome.OPEN_ORDERS) return apply(dropIntent(op, "PET_HAS_OPEN_ORDERS"));
-  // NOT_FOUND: without an entry there is nothing to retire, and its loss must not keep the pet from being deleted.
+  // NOT_FOUND: without an entry there is nothing to retire, and a lost entry must not keep the pet from being deleted.
   if (outcome === Outcome.OK || outcome === Outcome.NOT_FOUND) return apply(applyDeletion(op));
   return pets.get(_id, callContext);
 }

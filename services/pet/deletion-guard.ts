@@ -20,31 +20,34 @@ import type { DeletionGuards, PetDoc, Pets } from "./model.ts";
 /** How long a write waits for a category whose deletion is undecided. */
 const WAIT_TIMEOUT_MS = 1_000;
 const POLL_INTERVAL_MS = 25;
-/** Categories remembered as existing. Forgetting one costs a call. */
+/** Most categories remembered as existing. Forgetting one costs a call to Category. */
 const MAX_REMEMBERED = 100_000;
 
-/** Whether pets may join the category. "deleting": the deletion is undecided, and so is this. */
+/** Whether pets may join the category. "deleting": not known yet, because its deletion is undecided. */
 export type GuardVerdict = "open" | "deleting" | "deleted";
 
 interface GuardContext extends Pick<Deps, "clock" | "sleep" | "failpoint" | "retention"> {
   readonly pets: Pets;
   readonly guards: DeletionGuards;
   readonly categories: Client<typeof CategoryInternalService>;
-  /** Takes the deletion of a pet to its end. */
+  /** Advances the deletion of a pet to its end. */
   readonly finishDeletion: (doc: PetDoc, callContext: CallContext) => Promise<unknown>;
 }
 
 export function createDeletionGuard(context: GuardContext) {
   const { clock, sleep, failpoint, retention, pets, guards, finishDeletion, categories } = context;
   /**
-   * When categories were last seen to exist. That one was deleted since is known from its guard, which is kept for longer
-   * than these memories.
+   * When each category was last seen to exist. If it was deleted since, its guard says so: guards are kept for longer
+   * than these times.
    */
   const seenAt = new Map<number, number>();
   const expiry = createExpiry(retention.tombstones, clock);
   let lastTime = clock();
 
-  /** After the clock was set back, the age of memories is unknown, and guards may have been removed: all is forgotten. */
+  /**
+   * Reads the clock. After it was set back, the remembered times are useless, and guards may have been removed: forgets
+   * everything.
+   */
   function now(): number {
     const time = clock();
     if (time < lastTime) seenAt.clear();
@@ -65,7 +68,7 @@ export function createDeletionGuard(context: GuardContext) {
     const { state, op } = await stateOf(id, callContext);
     if (state === CategoryState.DELETED) return "deleted";
     if (state === CategoryState.DELETING || op !== guard.op) return "deleting";
-    // The deletion that closed the guard stepped back, and crashed before it opened the guard.
+    // The deletion that closed the guard was given up, but its process crashed before it opened the guard.
     await failpoint("guard.left-closed");
     await open(id, op, callContext);
     return "open";
@@ -79,8 +82,9 @@ export function createDeletionGuard(context: GuardContext) {
     );
 
   /**
-   * Whether there is a member. A corrupt pet counts: its category must still exist when the pet can be read again. A pet
-   * that is being deleted may be gone for callers already, so its deletion is finished; it counts if that fails.
+   * Whether any pet matches. A corrupt pet counts: its category must still exist when the pet can be read again. If a pet
+   * is being deleted, callers may see it as gone already, so its deletion is finished first; the pet counts if that
+   * fails.
    */
   async function isAny(where: { joining: number } | { member: number }, callContext: CallContext): Promise<boolean> {
     let failed: number | undefined;
@@ -97,7 +101,7 @@ export function createDeletionGuard(context: GuardContext) {
     }
   }
 
-  /** First those that are joining, then the members: a pet that joins in between is found by the second look. */
+  /** Looks for joining pets first and for members second, so that a pet that joins in between is found. */
   const hasMembers = async (id: number, callContext: CallContext): Promise<boolean> =>
     (await isAny({ joining: id }, callContext)) || (await isAny({ member: id }, callContext));
 
@@ -112,7 +116,7 @@ export function createDeletionGuard(context: GuardContext) {
   }
 
   return {
-    /** Before anything is written: does the category exist, and does it stay? */
+    /** Checks, before anything is written, that the category exists and is not being deleted. */
     checkBeforeClaim: (id: number, callContext: CallContext): Promise<GuardVerdict> =>
       untilDecided(async () => {
         if (remembers(id) || (await guards.get(id, callContext))) return check(id, callContext);
@@ -123,7 +127,7 @@ export function createDeletionGuard(context: GuardContext) {
         return "open";
       }, callContext),
 
-    /** After the pet has claimed its place: from here on only the guard decides. */
+    /** Checks the guard after the pet has claimed its place. What is remembered of the category no longer counts. */
     checkAfterClaim: (id: number, callContext: CallContext): Promise<GuardVerdict> =>
       untilDecided(() => check(id, callContext), callContext),
 
@@ -146,8 +150,8 @@ export function createDeletionGuard(context: GuardContext) {
     },
 
     /**
-     * Removes guards that were closed long ago for a category that is deleted, `limit` at most, and opens those that were
-     * left closed. Resolves to how many were removed.
+     * Removes at most `limit` guards that were closed long ago and whose category is deleted, and reopens those that a
+     * crash left closed. Resolves to the number removed.
      */
     removeExpired(limit: number, callContext: CallContext): Promise<number> {
       now();
@@ -157,7 +161,7 @@ export function createDeletionGuard(context: GuardContext) {
           list: (endedOn, most, call) => guards.list({ where: { endedOn }, limit: most, order: "asc" }, call),
           async remove({ _id }, call) {
             if ((await check(_id, call)) !== "deleted") return false;
-            // A pet that is still being created or moved must find it closed.
+            // A pet that is still being created or moved must find the guard closed.
             if (await hasMembers(_id, call)) return false;
             await guards.remove(_id, (guard) => guard.closed && expiry.isExpired(guard.endedOn), call);
             return true;

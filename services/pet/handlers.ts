@@ -32,7 +32,7 @@ import {
   refusalError,
 } from "./rules.ts";
 
-/** How long before its deadline a write that meets unfinished intents of others gives up, in milliseconds. */
+/** A write that meets unfinished intents of other writes gives up this long before its deadline, in milliseconds. */
 const MARGIN_MS = 100;
 
 /** What a list or a watch filters by. */
@@ -66,8 +66,8 @@ export function createPetHandlers(context: PetContext): Implementation[] {
   });
 
   /**
-   * Begins a write, after it has checked the category and finished the intent before it, and takes it to its end. The store
-   * begins nothing after the deadline.
+   * Checks the category and finishes an earlier intent if need be, then begins the write and advances it to its end. The
+   * loop ends, because the store begins nothing after the deadline.
    */
   async function write(id: number, begin: Begin, call: Call): Promise<IntentEnd> {
     let category: CategoryCheck | undefined;
@@ -114,7 +114,8 @@ export function createPetHandlers(context: PetContext): Implementation[] {
 
     async getPet({ petId }, call) {
       const id = storedId(petId);
-      // Another process of this service may have written it last (docs/reliability.md, when MongoDB loses its primary).
+      // Reads the latest state: another process of this service may have written the pet last (docs/reliability.md, when
+      // MongoDB loses its primary).
       const doc = id === undefined ? undefined : await pets.get(id, { deadline: call.deadline, latest: true });
       const found = await finished.one(doc, call);
       if (!found) throw petNotFound(petId);
@@ -183,7 +184,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
 const concurrent = () =>
   new DomainError("CONCURRENT_UPDATE", "Other writes to the pet are just being finished. Try again.");
 
-/** The intent before this write waits for a deletion that is undecided. This write has not begun, so it is refused. */
+/** The earlier intent waits for a category whose deletion is undecided. This write has not begun, so it is refused. */
 function asConcurrent(error: unknown): never {
   throw error instanceof DomainError && error.reason === "UNAVAILABLE" ? concurrent() : error;
 }

@@ -16,13 +16,13 @@ import {
 } from "../resource/record.ts";
 
 const factsSchema = s.object({ name: s.string });
-/** Fields in which no other service has a say: stored as the client sent them, under the names of the contract. */
+/** Fields that concern no other service: stored as the client sent them, under the names of the contract. */
 export type PetFacts = Infer<typeof factsSchema>;
 
-/** Taken in place of a category's id that no category can have. It is refused before it is stored. */
+/** Used in place of a category id that no category can have. It is refused before it is stored. */
 export const NO_CATEGORY = 0;
 
-/** What a client sends about a pet: its facts, and what other services have a say in. */
+/** The members of a pet that clients set: its facts, and those that concern other services. */
 export const input = members(
   NewPetSchema,
   { ...factsSchema.fields, categoryId: s.int, status: statusSchema.optional },
@@ -33,11 +33,11 @@ export const input = members(
 const viewSchema = s.object({ facts: factsSchema, categoryId: s.int, status: statusSchema, version: s.int });
 export type PetView = Infer<typeof viewSchema>;
 
-/** A change of a pet that other services have a say in: written down first, then carried out (`advance-intent.ts`). */
+/** A change of a pet in which other services take part: stored first, then carried out (`advance-intent.ts`). */
 const intentSchema = s.object({
-  /** Names the operation at Inventory. */
+  /** Identifies the operation at Inventory. */
   op: s.int,
-  /** All facts as they will be: one that is removed is not among them. */
+  /** All facts after the change; a removed one is absent. */
   facts: factsSchema.optional,
   categoryId: s.int.optional,
   listing: statusSchema.optional,
@@ -53,7 +53,7 @@ const petRefusalSchema = s.literal([
 ]);
 export type PetRefusal = Infer<typeof petRefusalSchema>;
 
-/** How an intent ended. Kept in the document, so that all who advanced it answer alike. */
+/** Outcome of an intent. Kept in the document, so that all callers that advance the intent get the same answer. */
 const intentEndSchema = s.object({
   op: s.int,
   refusal: petRefusalSchema.optional,
@@ -63,7 +63,7 @@ const intentEndSchema = s.object({
 export type IntentEnd = Infer<typeof intentEndSchema>;
 
 /**
- * A pet as it is stored.
+ * A pet as stored.
  *
  * CREATING (counts as a member of its category, not visible) -> ACTIVE -> DELETED; or CREATING -> ABORTED: refused, or
  * abandoned. ABORTED and DELETED are tombstones.
@@ -72,9 +72,9 @@ const petDocSchema = s.object({
   ...recordSchema.fields,
   ...viewSchema.fields,
   state: s.literal(["CREATING", "ACTIVE", "ABORTED", "DELETED"]),
-  /** The category, as long as the pet keeps it from being deleted. */
+  /** The category that the pet keeps from being deleted. */
   member: s.int.optional,
-  /** The category that an intent moves the pet to: it must not be deleted meanwhile either. */
+  /** The category that an intent moves the pet to. It must not be deleted meanwhile either. */
   joining: s.int.optional,
   /** How the pet was listed at its creation. */
   listing: statusSchema,
@@ -110,14 +110,14 @@ export const PETS = schema<PetDoc>()(
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";
 export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"], PetView>;
 
-/** Whether pets may join a category. There is none until a deletion of the category writes it. */
+/** Whether pets may join a category. A guard does not exist until a deletion of its category writes it. */
 const deletionGuardSchema = s.object({
   _id: s.int,
   rev: s.int,
   closed: s.boolean,
-  /** The deletion that closed it last. */
+  /** Number of the deletion that closed it last. */
   op: s.int,
-  /** The day on which it was closed. An open one is kept: it may be closed again. */
+  /** The day on which it was closed. Absent while it is open: an open guard does not expire, as it may be closed again. */
   endedOn: s.int.optional,
 });
 export type DeletionGuardDoc = Infer<typeof deletionGuardSchema>;
@@ -128,7 +128,7 @@ export const DELETION_GUARDS = schema<DeletionGuardDoc>()(
 );
 export type DeletionGuards = Collection<DeletionGuardDoc, (typeof DELETION_GUARDS)["indexes"]>;
 
-/** What a client sends about a new pet, in a fixed order of members. */
+/** What a client sends about a new pet. The order of members is fixed, so that equal requests have equal fingerprints. */
 export interface PetParams {
   readonly facts: PetFacts;
   readonly categoryId: number;
@@ -139,7 +139,7 @@ export function paramsOf(pet: NewPet | undefined): PetParams {
   return { facts, categoryId, listing };
 }
 
-/** What an update changes. Absent means unchanged; a fact that is there but undefined is removed. */
+/** What an update changes. An absent member stays; a fact that is present but undefined is removed. */
 export type PetChange = Omit<Partial<PetParams>, "facts"> & { readonly facts?: Partial<PetFacts> | undefined };
 export function changeOf({ pet, updateMask }: UpdatePetRequest): PetChange {
   const { categoryId, status: listing, ...facts } = input.changeOf(pet, updateMask);

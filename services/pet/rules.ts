@@ -1,4 +1,4 @@
-/** What may become of a pet. Each rule takes the stored document and decides; none does I/O. */
+/** State transitions of a pet. Each rule is a pure function from the stored document to a decision. */
 
 import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../resource/errors.ts";
@@ -17,18 +17,19 @@ import {
 
 type Rule<R> = (doc: PetDoc | undefined) => Decision<PetDoc, R>;
 
-/** The status that follows from stock and listing, from Inventory. */
+/** A status with its revision, as Inventory derives it from stock and listing. */
 export interface NumberedStatus {
   readonly status: Status;
   readonly statusRev: number;
 }
 
-/** What was found out about the category that a pet is to move to: that it exists, or why the pet can't join it. */
+/** Result of checking the category that a pet is to move to: it exists, or why the pet can't join it. */
 export type CategoryCheck = "exists" | PetRefusal;
 
 /**
- * How a write begins: done at once; behind the intent of another write; as an intent that is to be carried out; or not yet,
- * because it moves the pet to a category that must be checked first.
+ * How a write begins. "done": it took one step. "intent": it is stored as an intent that is to be carried out. "busy":
+ * the intent of another write must be finished first. "category unchecked": the category that it moves the pet to must be
+ * checked first.
  */
 export type Begun =
   | { readonly kind: "done"; readonly view: PetView }
@@ -69,13 +70,13 @@ export const insertAborted =
     return put({ _id: id, version: 1, state: "ABORTED", ...empty, op: 0, refusal, format: FORMAT }, undefined);
   };
 
-/** Refuses a pet whose category is deleted, for good. */
+/** CREATING -> ABORTED: the pet's category is deleted. */
 export const abort: Rule<void> = (doc) =>
   doc?.state === "CREATING"
     ? put(tombstone(doc, "ABORTED", { refusal: "CATEGORY_NOT_FOUND" }), undefined)
     : keep(undefined);
 
-/** The entry at Inventory is open: the pet exists. */
+/** CREATING -> ACTIVE: the pet's entry at Inventory is open. */
 export const activate =
   (stock: NumberedStatus): Rule<void> =>
   (doc) => {
@@ -87,9 +88,9 @@ export const activate =
   };
 
 /**
- * Begins a change. New facts alone are done in one step, but wait like the others for an unfinished intent, or If-Match
- * would be judged on a pet that is about to change. Whether the change is a move is decided here, on the stored document:
- * a concurrent write may have created or moved the pet since the caller read it.
+ * Begins an update. New facts alone take one step. Even these wait for an unfinished intent; otherwise If-Match would be
+ * judged on a pet that is about to change. Whether the update moves the pet is decided here, on the stored document: a
+ * concurrent write may have created or moved the pet since the caller read it.
  */
 export const beginUpdate =
   (id: bigint, change: PetChange, preconditions: Preconditions, category: CategoryCheck | undefined): Rule<Begun> =>
@@ -109,7 +110,6 @@ export const beginUpdate =
     return next.version === doc.version ? keep(begun) : put(next, begun);
   };
 
-/** Begins a deletion. */
 export const beginDeletion =
   (id: bigint, preconditions: Preconditions): Rule<Begun> =>
   (doc) => {
@@ -149,8 +149,9 @@ export const dropIntent =
 const withoutIntent = { intent: undefined, joining: undefined, pending: undefined } as const;
 
 /**
- * Stores a status that Inventory publishes, if it is newer. A tombstone is left as it is. A pet that is being deleted may be
- * gone for others already, so nothing is told of it any more: where its deletion is refused, Inventory publishes again.
+ * Stores a status that Inventory publishes, if it is newer. A tombstone is left as it is. A pet that is being deleted may
+ * be gone for other callers already, so it must not change any more; if its deletion is refused, Inventory publishes
+ * again.
  */
 export const applyStatus =
   (id: bigint, stock: NumberedStatus): Rule<void> =>

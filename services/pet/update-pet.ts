@@ -1,4 +1,4 @@
-/** Updating a pet where other services have a say: Category in a move, Inventory in the listing. */
+/** Updating a pet together with other services: Category for a move, Inventory for the listing. */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import type { Decide } from "@petstore/store/port";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
@@ -7,7 +7,7 @@ import { type PetContext, toNumberedStatus, unfinished } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
 import { applyIntent, dropIntent } from "./rules.ts";
 
-/** Resolves to the pet as it is then. */
+/** Carries out an update and resolves to the stored pet. */
 export async function carryOutUpdate(
   context: PetContext,
   doc: PetDoc,

@@ -4,7 +4,7 @@ import type { Reason } from "#errors";
 export type { Reason } from "#errors";
 
 /**
- * An error that a caller has to know, thrown by a rule or a handler. It knows nothing of transports: the dispatcher makes
- * an RPC error of it, the gateway an HTTP one.
+ * An error that is meant for the caller, thrown by a rule or a handler. It is independent of the transport: the
+ * dispatcher turns it into an RPC error, the gateway into an HTTP error.
  */
 export class DomainError extends rpc.DomainError<Reason> {}

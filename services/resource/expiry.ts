@@ -1,7 +1,7 @@
 /**
- * Removing what is so old that nothing can ask for it any more: idempotency keys, and tombstones.
+ * Removing what nothing can refer to any more: idempotency keys and tombstones.
  *
- * Lists by index find values, not ranges, so time is counted in periods (hours, days) that can be asked for one by one.
+ * An index finds values, not ranges, so time is divided into periods (hours, days) that can be looked up one by one.
  */
 
 import { background, type CallContext } from "@petstore/rpc/call";
@@ -17,11 +17,14 @@ export interface Age {
 }
 
 export interface Retention {
-  /** What outlives its request and is still relied on: keys, and what a process remembers of other services' records. */
+  /**
+   * What outlives its request and is still relied on: idempotency keys, and what a process remembers of other services'
+   * records.
+   */
   readonly claims: Age;
-  /** Tombstones: well beyond all that they guard against, which are claims, requests and messages under way. */
+  /** Tombstones. They must far outlive what they guard against: claims, requests and messages under way. */
   readonly tombstones: Age;
-  /** What changes told, for those who read on later: milliseconds, at least. */
+  /** Change events, kept at least this many milliseconds for readers that resume. */
   readonly eventsMs: number;
 }
 
@@ -34,19 +37,19 @@ export const RETENTION: Retention = {
   eventsMs: DAY_MS,
 };
 
-/** How far back to look for what expired while no process ran, in ages. */
+/** How far back to look for what expired while no process ran, as a multiple of the age. */
 const MAX_AGES_BACK = 52;
-/** Periods that one list asks for. */
+/** Most periods in one query. */
 const PERIODS_PER_LIST = 100;
 /** Pause between two runs of an expiry worker, in milliseconds. */
 const INTERVAL_MS = 600_000;
 
 export interface Expiry {
-  /** The number of the period that it is now. */
+  /** The number of the current period. */
   period(): number;
   /** Whether what ended in that period is old enough to be removed. False without a period. */
   isExpired(endedOn: number | undefined): boolean;
-  /** Every period that is old enough, the latest first, some at a time. */
+  /** The expired periods, the latest first, in batches. */
   expiredPeriods(): Generator<number[]>;
 }
 
@@ -66,13 +69,13 @@ export function createExpiry({ ageMs, periodMs }: Age, clock: Clock): Expiry {
 }
 
 interface Expiring<T> {
-  /** Those that ended in one of the periods. */
+  /** The documents that ended in one of the periods. */
   readonly list: (periods: readonly number[], limit: number, callContext: CallContext) => Promise<readonly T[]>;
   /** Removes one; false when it has to stay for now. */
   readonly remove: (doc: T, callContext: CallContext) => Promise<boolean>;
 }
 
-/** Removes what is old enough, `limit` at most. Resolves to how many. */
+/** Removes at most `limit` documents that are old enough. Resolves to the number removed. */
 export async function removeExpired<T>(
   expiry: Expiry,
   { list, remove }: Expiring<T>,
@@ -96,7 +99,7 @@ export interface ExpiringDoc extends Doc {
 }
 type ExpiringDocs = Pick<Collection<ExpiringDoc, { readonly endedOn: readonly ["endedOn"] }>, "list" | "remove">;
 
-/** The same collection, in which every write of a tombstone sets `endedOn`. */
+/** Wraps a collection so that every write of a tombstone sets `endedOn`. */
 export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>, V>(
   collection: Collection<T, I, V>,
   isTombstone: (doc: Draft<T>) => boolean,
@@ -113,7 +116,7 @@ export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>, V>(
   return { ...collection, update: (id, decide, options) => collection.update(id, dated(decide), options) };
 }
 
-/** Removes tombstones that are old enough, `limit` at most. Resolves to how many. */
+/** Removes at most `limit` tombstones that are old enough. Resolves to the number removed. */
 export const removeTombstones = (
   collection: ExpiringDocs,
   expiry: Expiry,
@@ -133,7 +136,7 @@ export const removeTombstones = (
     callContext,
   );
 
-/** A worker that forgets what changes told, when it is old enough. */
+/** A worker that removes change events that are old enough. */
 export const changesWorker = (
   name: string,
   collection: Pick<Collection<never>, "forgetChanges">,
@@ -145,7 +148,7 @@ export const changesWorker = (
     deps,
   );
 
-/** A worker that removes what has expired, until there is no more of it. */
+/** A worker that removes what has expired, until nothing is left. */
 export const expiryWorker = (
   name: string,
   remove: (limit: number, callContext: CallContext) => Promise<number>,

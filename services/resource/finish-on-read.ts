@@ -10,14 +10,14 @@ const CONCURRENCY = 16;
 interface Deletion<T> {
   /** True for a record whose deletion has begun: another service may already have carried out its part. */
   readonly isUnderWay: (doc: T) => boolean;
-  /** Takes the deletion to its end and resolves to what is stored then. */
+  /** Advances the deletion to its end and resolves to the stored record. */
   readonly finish: (doc: T, callContext: CallContext) => Promise<T | undefined>;
 }
 
 /**
- * Another service may already answer that a record is gone. So a read that finds its deletion under way finishes it before
- * it answers: whatever is stored then was true at some time during the read. If that fails the read is UNAVAILABLE, for to
- * show the record and to leave it out may both be wrong.
+ * Once a deletion is under way, another service may already answer that the record is gone. So a read that finds such a
+ * record finishes the deletion before it answers: whatever is stored then was true at some time during the read. If that
+ * fails the read is UNAVAILABLE, because both showing the record and leaving it out may be wrong.
  */
 export function finishOnRead<T extends StoredRecord>({ isUnderWay, finish }: Deletion<T>) {
   const finishOne = (doc: T, callContext: CallContext) =>
@@ -34,8 +34,8 @@ export function finishOnRead<T extends StoredRecord>({ isUnderWay, finish }: Del
     },
 
     /**
-     * In the same order. Leaves out a record whose deletion fails on a corrupt document of another service, as lists leave
-     * out corrupt documents of their own: one damaged document must not take the list away.
+     * Keeps the order. Leaves out a record whose deletion fails on a corrupt document of another service, as lists leave
+     * out corrupt documents of their own: one damaged document must not make the whole list fail.
      */
     async many(docs: readonly T[], callContext: CallContext): Promise<T[]> {
       const underWay = docs.filter(isUnderWay);

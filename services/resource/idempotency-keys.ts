@@ -27,21 +27,21 @@ import {
 
 export { KEYS } from "./key-transitions.ts";
 
-/** Changes of other attempts that one call meets before it gives up. */
+/** Times that one call tries again after a change by another attempt before it gives up. */
 const MAX_ROUNDS = 6;
-/** Fresh ids that one call takes for records that were abandoned. */
+/** Most fresh ids that one call takes to replace abandoned records. */
 const MAX_FRESH_IDS = 2;
 
 type Keys = Collection<KeyDoc, (typeof KEYS)["indexes"]>;
 
-/** What has become of a record: abandoned means that it ended without being accepted or refused. */
+/** How the creation of a record was resolved. "abandoned": it ended without being accepted or refused. */
 export type Resolution = "unwritten" | "undecided" | "accepted" | "refused" | "abandoned";
 
-/** What keys must know of the records that they name. */
+/** What keys need from the records that they refer to. */
 export interface KeyedRecords {
   nextId(callContext: CallContext): Promise<number>;
   resolutionOf(id: number, callContext: CallContext): Promise<Resolution>;
-  /** Writes a record that is unwritten as an abandoned one. */
+  /** Writes an abandoned record in place of one that was never written. */
   abandon(id: number, callContext: CallContext): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export interface CreateOptions<P> {
   readonly params: P;
 }
 
-/** Sends `Idempotent-Replayed` with every answer to a key but the first. */
+/** The response header Idempotent-Replayed, sent with every answer to a key but the first. */
 export const REPLAYED_HEADER = "idempotent-replayed";
 
 export function createKeys(
@@ -80,9 +80,12 @@ export function createKeys(
   const expiry = createExpiry(retention.claims, clock);
   const isExpired = ({ hour }: KeyDoc) => expiry.isExpired(hour);
 
-  /** Must succeed before a refusal is answered. False when another attempt has replaced the record under the key. */
+  /**
+   * Frees the key; must succeed before a refusal is answered. False when another attempt has replaced the record under
+   * the key.
+   */
   async function freeKey(attempt: KeyedAttempt<object>, refusedId: number, callContext: CallContext): Promise<boolean> {
-    // Taken now: the refused id is too low, as other attempts have taken theirs since.
+    // The epoch is a fresh id: the refused id is too low, as other attempts have taken higher ids since.
     const epoch = await records.nextId(callContext);
     const hour = expiry.period();
     await failpoint("key.freeing");
@@ -94,7 +97,7 @@ export function createKeys(
     await keys.update(key, fence(epoch, expiry.period()), callContext);
   }
 
-  /** Claims the key for `id`, or finds the record that it names and that this attempt has to advance. */
+  /** Claims the key for `id`, or resolves to the record that the key refers to already, for this attempt to advance. */
   async function claimOrJoin<P extends object>(
     attempt: KeyedAttempt<P>,
     id: number,
@@ -104,7 +107,7 @@ export function createKeys(
     const own = { id, params, isReplay: false };
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const doc = await keys.get(key, { deadline: callContext.deadline, latest: true });
-      // The expiry worker may be late, and nothing may be left of the record: the key must not name it any more.
+      // The expiry worker may be late, and the record may be gone: an expired key must not refer to it any more.
       if (doc && isExpired(doc)) {
         await keys.remove(key, isExpired, callContext);
         continue;
@@ -116,7 +119,7 @@ export function createKeys(
         continue;
       }
       const resolution = await records.resolutionOf(doc.recordId, callContext);
-      // Its attempt crashed before it freed the key.
+      // The refused attempt crashed before it freed the key.
       if (resolution === "refused") await freeKey(attempt, doc.recordId, callContext);
       else if (resolution === "abandoned") {
         checkFence(attempt, epoch, id);
@@ -128,7 +131,7 @@ export function createKeys(
     throw unfinished();
   }
 
-  /** Throws, unless the record was never written: then it is abandoned, so that its attempt can't write it any more. */
+  /** Throws, unless the record was never written: then writes it as abandoned, so that its attempt can't write it any more. */
   async function refuseOtherBody(
     attempt: KeyedAttempt<object>,
     recordId: number,
@@ -137,15 +140,16 @@ export function createKeys(
   ) {
     if (resolution === "unwritten") return records.abandon(recordId, callContext);
     if (resolution === "accepted") throw reused();
-    // This body is refused here: a copy of its message that is still on its way must not claim the key once it is free.
+    // This attempt is refused here: a copy of its request that is still on its way must not claim the key once the key is
+    // free.
     await fenceKey(attempt, callContext);
     throw inProgress("with another body");
   }
 
   return {
     /**
-     * Makes one record, under a key or without one. `run` writes the record unless it is written already, and takes it to
-     * its end.
+     * Makes one record, under a key or without one. `run` writes the record unless it is written already, and advances it
+     * to its end.
      */
     async create<P extends object, A>(
       call: Call,
@@ -180,7 +184,7 @@ export function createKeys(
       throw unfinished();
     },
 
-    /** Removes keys that have been kept long enough, `limit` at most. Resolves to how many. */
+    /** Removes at most `limit` keys that have been kept long enough. Resolves to the number removed. */
     removeExpired: (limit: number, callContext: CallContext): Promise<number> =>
       removeExpired(
         expiry,
@@ -209,7 +213,10 @@ function attemptOf<P extends object>(call: Call, rpc: string, requestId: string,
   };
 }
 
-/** Throws when the attempt began before the key's last refusal; with the present epoch, if its caller sends epochs. */
+/**
+ * Throws when the attempt began before the key's last refusal. The error carries the current epoch if the caller sends
+ * epochs.
+ */
 function checkFence(attempt: KeyedAttempt<object>, epoch: number, id: number): void {
   if (!isFenced(attempt, epoch, id)) return;
   const metadata = attempt.seenEpoch === undefined ? undefined : { [EPOCH]: String(epoch) };

@@ -1,8 +1,8 @@
 /**
- * What may become of the document of an idempotency key. Each transition takes the stored document and decides; none does
- * I/O. `docs/reliability.md` has the diagram.
+ * State transitions of an idempotency key. Each is a pure function from the stored document to a decision.
+ * `docs/reliability.md` has the diagram.
  *
- *     FREE -> CLAIMED       claim: from now on the key names a record
+ *     FREE -> CLAIMED       claim: from now on the key refers to a record
  *     CLAIMED -> CLAIMED    replace: the record was abandoned, and a record with a fresh id takes its place
  *     CLAIMED -> FREE       free: the record was refused
  *
@@ -16,14 +16,14 @@ import { type Decide, type DocumentSchema, type Infer, keep, put, schema } from 
 const keySchema = s.object({
   _id: s.string,
   rev: s.int,
-  /** The record that the key names while it is CLAIMED. Absent: it is FREE. */
+  /** The record that the key refers to while it is CLAIMED. Absent while it is FREE. */
   recordId: s.int.optional,
   fingerprint: s.string,
   /** What the record is made from; the first answer is a function of it. */
   params: s.object({}) as DocumentSchema<object>,
   /** Grows with every refusal. */
   fencingEpoch: s.int,
-  /** The period, an hour, in which the key was last claimed or its epoch raised. */
+  /** The hour in which the key was last claimed or its epoch raised. */
   hour: s.int,
 });
 export type KeyDoc = Infer<typeof keySchema>;
@@ -38,19 +38,20 @@ export interface KeyedAttempt<P> {
   readonly seenEpoch: number | undefined;
 }
 
-/** Resolves to whether it was stored. */
+/** The result says whether the transition was stored. */
 type Transition = Decide<KeyDoc, boolean>;
 
 export const epochOf = (doc: KeyDoc | undefined): number => doc?.fencingEpoch ?? 0;
 
 /**
- * Whether the attempt began before the key's last refusal. A caller that sends the epoch it has seen is told the present
- * one and asks again; of any other it is only known that it took its id, `id`, before or after.
+ * Whether the attempt began before the key's last refusal. If its caller sends the epoch that it has seen, that is
+ * compared; the caller learns the current epoch from the refusal and tries again. Otherwise the attempt's `id` is
+ * compared, which shows whether it was taken before or after.
  */
 export const isFenced = ({ seenEpoch }: KeyedAttempt<object>, epoch: number, id: number): boolean =>
   seenEpoch === undefined ? id <= epoch : seenEpoch < epoch;
 
-/** FREE -> CLAIMED, unless the epoch is another than the one that the attempt was judged by. */
+/** FREE -> CLAIMED, unless the epoch has changed since the attempt was judged by it. */
 export const claim =
   (attempt: KeyedAttempt<object>, id: number, epoch: number, hour: number): Transition =>
   (doc) =>
@@ -59,8 +60,8 @@ export const claim =
       : keep(false);
 
 /**
- * CLAIMED -> CLAIMED: replaces a record that was abandoned, if the key still names that one. With an `epoch`, only if it is
- * still the one that the attempt was judged by.
+ * CLAIMED -> CLAIMED: replaces an abandoned record, if the key still refers to it. With an `epoch`, only if that has not
+ * changed since the attempt was judged by it.
  */
 export const replace =
   (attempt: KeyedAttempt<object>, abandonedId: number, id: number, hour: number, epoch?: number): Transition =>
@@ -71,8 +72,8 @@ export const replace =
   };
 
 /**
- * CLAIMED -> FREE after the refusal of record `refusedId`, unless the key names another record by now. A key that is FREE,
- * or has expired meanwhile, is written too: the epoch has to fence off all attempts that began before the refusal.
+ * CLAIMED -> FREE after the refusal of record `refusedId`, unless the key refers to another record by now. A key that is
+ * FREE, or has expired meanwhile, is written too: the epoch has to fence off all attempts that began before the refusal.
  */
 export const free =
   ({ key, fingerprint, params }: KeyedAttempt<object>, refusedId: number, epoch: number, hour: number): Transition =>
@@ -82,7 +83,7 @@ export const free =
     return put({ fingerprint, params, ...doc, _id: key, recordId: undefined, fencingEpoch, hour }, true);
   };
 
-/** Raises the epoch and leaves the state. */
+/** Raises the epoch; the state stays. */
 export const fence =
   (epoch: number, hour: number): Transition =>
   (doc) =>

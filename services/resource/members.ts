@@ -1,6 +1,6 @@
 /**
- * What clients send about a record, member by member: the one list from which its stored fields, their conversions, the
- * fingerprint of its creation and the changes of an update follow.
+ * The members of a record that clients set, declared once. From this list follow the record's stored fields, their
+ * conversions, the fingerprint of a create and the changes of an update.
  */
 import {
   create,
@@ -19,7 +19,7 @@ import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annot
 type Input<M> = Omit<M, keyof Message | "id" | "etag">;
 type Given<T> = NonNullable<T>;
 
-/** For a member that is stored as another type than that of its message. */
+/** For a member whose stored type differs from its type in the message. */
 export interface Conversion<M, S> {
   fromMessage(value: M): S;
   toMessage(value: S): M;
@@ -29,7 +29,7 @@ export interface Conversion<M, S> {
 type EachOf<M> = { readonly [K in keyof Input<M>]-?: DocumentSchema<unknown> };
 type Unknown<M, F> = { readonly [K in Exclude<keyof F, keyof Input<M>>]: never };
 
-/** The members that are stored as another type than that of the message. */
+/** Conversions for the members whose stored type differs from their type in the message, and for no others. */
 type Conversions<M, F> = {
   readonly [K in keyof M & keyof F as [Given<M[K]>, Given<Infer<F[K]>>] extends [Given<Infer<F[K]>>, Given<M[K]>]
     ? never
@@ -37,8 +37,8 @@ type Conversions<M, F> = {
 };
 
 /**
- * Declares the members. The compiler wants a schema for each member of the message, and a conversion where the message
- * has another type. Their order is that of fingerprints: a new one comes last.
+ * Declares the members. The compiler requires a schema for each member of the message, and a conversion where the message
+ * has another type. Fingerprints depend on the order of the members: a new one comes last.
  */
 export function members<D extends DescMessage, const F extends EachOf<MessageShape<D>>>(
   desc: D,
@@ -61,14 +61,14 @@ export function members<D extends DescMessage, const F extends EachOf<MessageSha
   return {
     fields: fields as F,
 
-    /** All that a new record is made from: each member in its place, undefined when it was not sent. */
+    /** What a new record is made from: each member in its place, undefined when it was not sent. */
     fromMessage(input: Input<M> | undefined): ObjectOf<F> {
       const values: Record<string, unknown> = {};
       for (const member of all) values[member.name] = stored(input, member);
       return values as ObjectOf<F>;
     },
 
-    /** The members of a stored record, those that it has. */
+    /** The declared members that a stored record has. */
     partOf(doc: ObjectOf<F>): ObjectOf<F> {
       const values: Record<string, unknown> = {};
       for (const { name } of all) {
@@ -78,7 +78,10 @@ export function members<D extends DescMessage, const F extends EachOf<MessageSha
       return values as ObjectOf<F>;
     },
 
-    /** What an update changes: all that it gives, or what its mask names. A member to be removed is there, and undefined. */
+    /**
+     * What an update changes: the members that its mask names, or all without a mask. A clearable member without a value
+     * is present and undefined, which removes it; any other member without a value stays.
+     */
     changeOf(input: Input<M> | undefined, mask: FieldMask | undefined): Partial<ObjectOf<F>> {
       const values: Record<string, unknown> = {};
       for (const member of all) {
@@ -89,7 +92,7 @@ export function members<D extends DescMessage, const F extends EachOf<MessageSha
       return values as Partial<ObjectOf<F>>;
     },
 
-    /** A message that shows the record: these members, and the others that it has besides. */
+    /** A message of the record, with these members and `others`. */
     toMessage<V extends DescMessage>(
       desc: V,
       values: Partial<ObjectOf<F>>,

@@ -1,18 +1,21 @@
-/** Waiting for the next item, but not longer than until something else is due. */
+/** Waiting for the next item of an iterable, but only until a given time. */
 import { leave } from "@petstore/rpc/server/until";
 import type { SharedTimer, Waiter } from "./shared-timer.ts";
 
 export interface NextOrTimeout<T> {
-  /** The next item, or `undefined` when that time has come before (milliseconds on the clock). */
+  /** The next item, or `undefined` if the clock reaches `dueAt` (milliseconds) first. */
   next(dueAt: number): Promise<IteratorResult<T, unknown> | undefined>;
-  /** No more is wanted. An item that was asked for is not waited for: whoever makes it is told in another way. */
+  /**
+   * Ends the waiting. While an item is still being awaited, the iterator is not closed: its source must learn of the end
+   * in another way.
+   */
   leave(): void;
 }
 
 export function nextOrTimeout<T>(items: AsyncIterable<T>, timer: SharedTimer): NextOrTimeout<T> {
   const iterator = items[Symbol.asyncIterator]();
   const waiter: Waiter = { dueAt: 0, wake() {} };
-  /** It stays open over the timeouts. */
+  /** The read of the next item; it stays open across timeouts. */
   let asked: Promise<IteratorResult<T, unknown>> | undefined;
   let isThere = false;
   const come = () => {
@@ -22,7 +25,7 @@ export function nextOrTimeout<T>(items: AsyncIterable<T>, timer: SharedTimer): N
 
   return {
     next: (dueAt) =>
-      // Not a race of promises: one that stays open would remember each race that it was in.
+      // No Promise.race: a promise that stays pending would remember each race that it was in.
       new Promise((resolve) => {
         waiter.wake = () => {
           waiter.wake = () => {};
@@ -35,7 +38,7 @@ export function nextOrTimeout<T>(items: AsyncIterable<T>, timer: SharedTimer): N
           asked.then(come, come);
         }
         if (isThere) return waiter.wake();
-        // Also when it is due already: an item that is there is told by a promise, and comes first.
+        // Even if it is due already: a ready item arrives by a promise and takes precedence.
         waiter.dueAt = dueAt;
         timer.wait(waiter);
       }),

@@ -1,23 +1,23 @@
 /**
- * On whose behalf a saga goes on. A document with a pending saga holds the caller that began it. So the request itself, a
- * later request that finds the saga pending and the recovery worker all advance it on behalf of that caller, at the other
- * services and in the logs.
+ * The caller on whose behalf a saga runs. A document with a pending saga holds the caller that began it. So the request
+ * itself, a later request that finds the saga pending and the recovery worker all advance it on behalf of that caller, at
+ * the other services and in the logs.
  */
 import type { CallContext } from "@petstore/rpc/call";
 import { type Collection, type Decide, type Doc, type Id, type Indexes, put } from "@petstore/store/port";
 
 interface Saga extends Doc {
-  /** Present on what is unfinished. */
+  /** Present while a saga is unfinished. */
   readonly pending?: true | undefined;
   readonly caller?: string | undefined;
 }
 
-/** A collection of documents that hold the caller that began what is pending in them. */
+/** A collection whose documents hold the caller that began their pending saga. */
 export interface Sagas<T extends Saga, I extends Indexes<T>, V> extends Omit<Collection<T, I, V>, "update"> {
   update<R>(id: Id, decide: Decide<T, R>, callContext: CallContext): Promise<R>;
 }
 
-/** The same collection. The caller whose write makes a document pending is stored in it until nothing is pending. */
+/** Wraps a collection so that the caller whose write makes a document pending is stored in it until nothing is pending. */
 export function withCaller<T extends Saga, I extends Indexes<T>, V>(collection: Collection<T, I, V>): Sagas<T, I, V> {
   const signed =
     <R>(decide: Decide<T, R>, { caller }: CallContext): Decide<T, R> =>
@@ -34,8 +34,9 @@ export function withCaller<T extends Saga, I extends Indexes<T>, V>(collection: 
 }
 
 /**
- * The same call, on behalf of the caller that began what is pending in the document. Where that is its own caller it is the
- * same object: by that the store knows a call that it has let in (`store/engine/admission.ts`).
+ * The call context on behalf of the caller that began the document's pending saga. If that is the present caller, the
+ * same object is returned, because the store recognises a call that it has admitted by this object
+ * (`store/engine/admission.ts`).
  */
 export const onBehalfOf = <B extends CallContext>({ caller }: Saga, callContext: B): B =>
   caller === undefined || caller === callContext.caller ? callContext : { ...callContext, caller };

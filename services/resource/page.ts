@@ -18,23 +18,23 @@ interface PageStart {
   readonly order: "asc" | "desc";
 }
 
-/** The most records that a page of a list holds, as the request for it says. */
+/** The most records on one page of a list, as declared by its request message. */
 export function maxPageSize(request: DescMessage & { readonly field: { readonly limit: DescField } }): number {
   return getOption(request.field.limit, max_page_size);
 }
 
-/** The records of a list that match its filters, whichever page of it is asked for. */
+/** The records that match the filters of a list, whichever page is read. */
 export interface Source<T> {
-  /** Most records of the page. */
+  /** Most records on one page. */
   readonly maxSize: number;
   /** Everything that the caller filters by, so that a token can be bound to it. */
   readonly filter: readonly unknown[];
-  /** Only these; empty means all. */
+  /** Only records with these ids; empty means all. */
   readonly ids: readonly bigint[];
   readonly getMany: (ids: readonly number[]) => Promise<T[]>;
-  /** Reads by index what all filters but `ids` let through. */
+  /** Reads by index the records that match all filters but `ids`. */
   readonly list: (start: PageStart) => Promise<T[]>;
-  /** True for what all filters but `ids` let through. */
+  /** Whether a record matches all filters but `ids`. */
   readonly matches: (doc: T) => boolean;
   /** Finishes what is unfinished in the documents that were read (see `finish-on-read.ts`). It may leave some out. */
   readonly finish?: (docs: readonly T[]) => Promise<T[]>;
@@ -54,7 +54,7 @@ export async function readPage<T extends StoredRecord>(
   return { docs, nextPageToken: last && hasMore ? writeToken(last._id, bound) : "" };
 }
 
-/** Reads what follows an id, and whether there is more than that. */
+/** Reads the records after an id, and whether more follow. */
 export async function readAfter<T extends StoredRecord>(
   { after, limit, order }: PageStart,
   { ids, getMany, list, matches, finish = async (docs) => [...docs] }: Source<T>,
@@ -65,14 +65,14 @@ export async function readAfter<T extends StoredRecord>(
     const wanted = limit + 1 - found.length;
     const docs = await list({ after: from, limit: wanted, order });
     found.push(...(await show(docs)));
-    // Some of these may have been deleted meanwhile: the next ones fill the page.
+    // Some of these may have been deleted meanwhile: the next records fill the page.
     from = docs.at(-1)?._id;
     more = docs.length === wanted && found.length <= limit;
   }
   return { docs: found.slice(0, limit), hasMore: found.length > limit };
 }
 
-/** Stands for what is listed, in what order: a token of one list is none of another. */
+/** A fingerprint of the filters and the order of a list: a token of one list is not valid for another. */
 export const boundTo = ({ ids, filter }: Pick<Source<never>, "ids" | "filter">, order: "asc" | "desc"): string =>
   fingerprint([order, ids.map(String).sort(), ...filter]);
 

@@ -5,18 +5,18 @@ import { type Decide, type Doc, type Infer, keep, put } from "@petstore/store/po
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
 
-/** The version of the stored fields that is written here, and the highest that is understood. */
+/** The version of the stored fields that this code writes, and the highest that it understands. */
 export const FORMAT = 2;
 
-/** What every stored record has, whatever it is about. Members that it does not know are those of a newer petstore, and stay. */
+/** The members that every stored record has. Unknown members come from a newer petstore, and are kept. */
 export const recordSchema = s.object({
   _id: s.int,
   rev: s.int,
-  /** The entity tag: it goes up if and only if what callers see changes. `rev` goes up on every change. */
+  /** The entity tag. It goes up if and only if what callers see changes, while `rev` goes up on every change. */
   version: s.int,
-  /** Present on what callers may see. Lists read no other documents. */
+  /** Present while callers may see the record. Lists read no other documents. */
   visible: s.literal([true]).optional,
-  /** Present on what is unfinished. Recovery workers read no other documents. */
+  /** Present while something in the record is unfinished. Recovery workers read no other documents. */
   pending: s.literal([true]).optional,
   /** The caller that began what is pending (`on-behalf.ts`). Present with `pending`. */
   caller: s.string.optional,
@@ -27,7 +27,7 @@ export const recordSchema = s.object({
 });
 export type StoredRecord = Infer<typeof recordSchema>;
 
-/** For the schema of a collection: what its changes tell of a record, a part of it, as long as it is visible. */
+/** For `shown` in a schema: the part of a record that its change events show, as long as it is visible. */
 export const whileVisible =
   <D extends Pick<StoredRecord, "visible">, V extends object>(part: (doc: D) => V) =>
   (doc: D): V | undefined =>
@@ -51,14 +51,14 @@ export function fromPetStatus(status: PetStatus): Status {
   throw new TypeError(`${status} is no pet status`);
 }
 
-/** Ids are assigned below 2^53. A caller may ask for any other number; no record has it: undefined. */
+/** The id as a number; undefined for an id that no record has, as ids are assigned from 1 to 2^53-1. */
 export const storedId = (id: bigint): number | undefined =>
   id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : undefined;
 
 /** A reference to another record: stored as its number, or as `none` when no record can have that id. */
 export const idOr = (none: number) => ({ fromMessage: (id: bigint) => storedId(id) ?? none, toMessage: BigInt });
 
-/** The document after a change. Its version goes up if and only if the message that callers see is another one. */
+/** The document after a change. Its version goes up if and only if the message that callers see differs. */
 export function succeed<D extends Pick<StoredRecord, "version">>(
   doc: D,
   change: Partial<D>,
@@ -68,7 +68,7 @@ export function succeed<D extends Pick<StoredRecord, "version">>(
   return isSame(toMessage(doc), toMessage(next)) ? next : Object.assign(next, { version: doc.version + 1 });
 }
 
-/** The rule, answered with the document as it leaves it: the next step of a saga needs no read. */
+/** The same rule with the document after it as the result, so that the next step of a saga needs no read. */
 export const documentAfter =
   <T extends Doc>(rule: Decide<T, unknown>): Decide<T, T | undefined> =>
   (doc, rev) => {
@@ -76,7 +76,7 @@ export const documentAfter =
     return decision.action === "keep" ? keep(doc) : put(decision.doc, { ...decision.doc, rev } as T);
   };
 
-/** `isDeepStrictEqual` is slow for a message as a whole: few of its members have anything deep in them. */
+/** Compares member by member: `isDeepStrictEqual` is slow for a whole message, and few of its members are nested. */
 function isSame(a: object, b: object): boolean {
   const [before, after] = [a as Record<string, unknown>, b as Record<string, unknown>];
   const names = Object.keys(before);

@@ -2,9 +2,9 @@ import { background, type CallContext } from "@petstore/rpc/call";
 import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
 
-/** Documents that a run works on at the same time, unless it says otherwise. */
+/** Documents that a run works on at the same time by default. */
 const CONCURRENCY = 8;
-/** Different failures that the error of one run names. */
+/** Most different failures that the error of one run names. */
 const MAX_MESSAGES = 3;
 
 /** Where a batch begins and how far it goes. */
@@ -22,15 +22,16 @@ interface Recovery<T> {
   readonly concurrency?: number;
   /** Reads, by an index, documents that have something unfinished. */
   readonly list: (batch: RecoveryBatch, callContext: CallContext) => Promise<readonly T[]>;
-  /** Takes one as far as it will go now. */
+  /** Advances one document as far as it can go now. */
   readonly advance: (doc: T, callContext: CallContext) => Promise<unknown>;
 }
 
 /**
- * A worker that advances documents with something unfinished, a batch in each run. Each run goes on after the last document
- * of the one before and starts again at the end, so that those that can't be finished don't keep the rest from their turn.
- * The first run begins at a random document, so that the replicas of a service do not all work on the same ones. A failure
- * does not stop the others; a run with failures rejects at its end, with an error that says how many there were and why.
+ * A worker that advances unfinished documents, one batch in each run. Each run goes on after the last document of the run
+ * before and wraps around at the end, so that documents that can't be finished do not keep the others from their turn.
+ * The first run begins at a random document, so that the replicas of a service do not all work on the same ones. A
+ * failure does not stop the others; a run with failures rejects at its end, with an error that gives their number and
+ * causes.
  */
 export function recoveryWorker<T extends { readonly _id: number }>(
   { name, everyMs, concurrency = CONCURRENCY, list, advance }: Recovery<T>,

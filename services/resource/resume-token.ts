@@ -1,6 +1,6 @@
 /**
- * Resume tokens: a place in the changes of a collection and, before the end of a snapshot, the last record that it told. Opaque
- * to callers. A checksum tells one that was cut or mangled, which might else be another place.
+ * Resume tokens: a position in the changes of a collection and, within a snapshot, the last record that was sent. Opaque
+ * to callers. A checksum detects a token that was cut off or altered, which might otherwise be valid for another place.
  */
 import { createHash } from "node:crypto";
 import type { Position } from "@petstore/store/port";
@@ -12,9 +12,9 @@ export interface Place {
 }
 
 export interface SnapshotPlace {
-  /** 0 before the first record. */
+  /** The id of the last record that was sent; 0 before the first. */
   readonly after: number;
-  /** Stands for the filters (`boundTo`). */
+  /** Fingerprint of the filters (`boundTo`). */
   readonly bound: string;
 }
 
@@ -24,7 +24,10 @@ export function writeResumeToken(kind: string, { position, snapshot }: Place): s
   return `${text}.${checksum(text)}`;
 }
 
-/** Throws VALIDATION_FAILED for what was not written for changes of this kind and, within a snapshot, these filters. */
+/**
+ * Throws VALIDATION_FAILED for a token that was not written for changes of this kind or, within a snapshot, for these
+ * filters.
+ */
 export function readResumeToken(kind: string, bound: string, token: string): Place {
   const parts = token.split(".");
   const sum = parts.pop();

@@ -1,4 +1,4 @@
-/** One timer for all who wait for a time of their own: there may be a thousand of them, who mostly wait in vain. */
+/** One timer shared by all waiters, each with a time of its own. There may be a thousand, and most never reach their time. */
 import type { Runtime } from "@petstore/runtime/clock";
 
 export interface Waiter {
@@ -8,7 +8,7 @@ export interface Waiter {
 }
 
 export interface SharedTimer {
-  /** Wakes it when it is due, once. Its time may be moved on meanwhile. */
+  /** Wakes the waiter once, when it is due. Its `dueAt` may be moved on meanwhile. */
   wait(waiter: Waiter): void;
   leave(waiter: Waiter): void;
 }

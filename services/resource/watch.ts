@@ -1,8 +1,8 @@
 /**
- * Watching records: at first, if asked for, those that are there, as a list shows them, then each of their changes. The place
- * in the changes is taken before the list is read, so that nothing is missed between the two; what was changed meanwhile may be
- * told by both. What is told is what the store keeps for its readers, so no writer waits for a watch, and one that is too slow
- * is ended.
+ * Watching records: first, if asked for, a snapshot of the existing records, as a list shows them; then each change. The
+ * position in the changes is taken before the snapshot is read, so that nothing is missed in between; a change made
+ * meanwhile may appear in both. Changes are read from what the store keeps for all readers, so no writer waits for a
+ * watch, and a watch that is too slow is ended.
  */
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
@@ -20,12 +20,12 @@ import { createSharedTimer } from "./shared-timer.ts";
 
 /** The longest time without a message, in milliseconds. */
 export const HEARTBEAT_MS = 15_000;
-/** Records of a snapshot that are read at once. */
+/** Records of a snapshot that are read in one page. */
 const PAGE = 100;
-/** What a stream waits for may take so long, as it has no deadline of its own. */
+/** Time limit for each read of a stream, in milliseconds, as a stream need not have a deadline. */
 const STEP_MS = 10_000;
 
-/** What an event tells besides its record. */
+/** The attributes of an event besides its record. */
 export interface EventAttributes {
   readonly id: string;
   readonly type: EventType;
@@ -33,20 +33,20 @@ export interface EventAttributes {
 }
 
 export interface Watched<V, E> {
-  /** A word for one of the records, such as "pet": the beginning of tokens and of ids of events. */
+  /** The name of one record, such as "pet": the prefix of tokens and of event ids. */
   readonly kind: string;
   readonly collection: Pick<Collection<never, never, V>, "changes">;
-  /** Of the messages of a stream. */
+  /** The type of the stream's messages. */
   readonly response: DescMessage;
-  /** An event with the record as a GET shows it. */
+  /** Makes an event with the record as a GET shows it. */
   readonly toEvent: (attributes: EventAttributes, id: number, view: V) => E;
 }
 
-/** What one caller wants to be told of. */
+/** Selects what one caller watches. */
 export interface Filter<T, V> {
   /** The records that match. */
   readonly source: (callContext: CallContext) => Source<T>;
-  /** Whether one matches, or has matched, that is shown so. Of what it was, only tracked members are there. */
+  /** Whether a record with this view matches. The view from before a change has only the tracked members. */
   readonly matches: (id: number, view: Partial<V>) => boolean;
 }
 
@@ -79,7 +79,7 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
   const idOf = (id: unknown, rev: number) => `${kind}-${id}-${rev}`;
   const presentOf = (doc: T) => toEvent({ id: idOf(doc._id, doc.rev), type: EventType.PRESENT }, doc._id, doc);
 
-  /** One message of each change, so that it is encoded once however many are told of it. */
+  /** One message for each change, so that it is encoded once for all watches that send it. */
   const made = new WeakMap<Change<V>, Response<E>>();
   function responseOf(change: Change<V>): Response<E> {
     const known = made.get(change);
@@ -116,7 +116,7 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
       const after = begin?.position;
       const changes = await collection.changes({ after, signal, deadline: soon(call) });
       place = begin ?? { position: changes.position, snapshot: snapshot ? { after: 0, bound } : undefined };
-      // At once, so that its caller can go on from here whatever becomes of the stream.
+      // Sent at once, so that the caller can resume from here whatever happens to the stream.
       yield heartbeat(place);
 
       const { position } = place;
@@ -173,7 +173,7 @@ function explain(error: unknown, resumeToken = ""): unknown {
   return error;
 }
 
-/** Whether an id is one of those given, or none is. */
+/** A predicate for ids: true for those given, or for all if none is given. */
 export function oneOf(ids: readonly bigint[]): (id: number | undefined) => boolean {
   if (ids.length === 0) return () => true;
   const wanted = new Set(ids.map(Number));
