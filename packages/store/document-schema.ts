@@ -1,20 +1,20 @@
 /**
- * What stored documents must look like to be believed. A value that fits is used as it is; fields that a schema does not
- * name may hold anything. Every document that is read is judged, so this is made to be quick, and to be loaded quickly.
+ * Schemas that validate stored documents. A valid value is used as it is; fields that a schema does not name may hold
+ * anything. Every document that is read is validated, so this is made to be fast, and to load fast.
  */
 
-/** Says where a value does not fit: a dotted path, "" for the value itself, undefined when all of it fits. */
+/** Returns where a value does not fit: a dotted path, "" for the value itself, undefined if all of it fits. */
 export interface DocumentSchema<T> {
   (value: unknown): string | undefined;
   /** Never set; it carries the type. */
   readonly type?: () => T;
 }
 
-/** What fits a schema. It is never changed, only succeeded by another. */
+/** The type of what fits a schema. Read-only, because a document is never changed, only replaced by a successor. */
 export type Infer<S> = S extends DocumentSchema<infer T> ? T : never;
 
 export interface Schema<T> extends DocumentSchema<T> {
-  /** The same of a field that may be missing. */
+  /** The same schema for a field that may be missing. */
   readonly optional: DocumentSchema<T | undefined>;
 }
 

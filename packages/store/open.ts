@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { EngineContext } from "./engine/context.ts";
 import type { Store } from "./port.ts";
 
-/** A text that is not to be printed. */
+/** A text that must not be printed. */
 interface Secret {
   reveal(): string;
 }
@@ -17,14 +17,14 @@ export interface StoreConfig {
 export interface StoreOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
   /** The store can no longer be trusted: log the error and end the process. Called at most once. */
   readonly onFatal: (error: unknown) => void;
-  /** Told what the opening waits for, each time that it is something else. */
+  /** Called with what the opening waits for, whenever that changes. */
   readonly waitsFor?: (what: string) => void;
 }
 
 /**
- * The store of one service: in MongoDB, waiting for it if need be, when there is a URI, else in a file of `dataDir`.
- * Rejects with `UnusableServer`, `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`, whose messages are for the
- * operator.
+ * Opens the store of one service: in MongoDB, waiting for it if need be, when there is a URI, else in a file of
+ * `dataDir`. Rejects with `UnusableServer`, `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`, whose
+ * messages are for the operator.
  */
 export async function openStore(config: StoreConfig, options: StoreOptions): Promise<Store> {
   if (config.mongodbUri !== undefined) {

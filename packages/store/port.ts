@@ -2,16 +2,16 @@
  * The storage port. A change is a pure function from the stored document to its successor; everything else is reading.
  *
  * Every engine keeps these promises, and `conformance` is their proof:
- * - An answered write is on disk, and every read of the same process that starts later sees it (`GetOptions.latest` for
- *   those of others).
+ * - An answered write is on disk, and every later read of the same process sees it. For writes of other processes see
+ *   `GetOptions.latest`.
  * - `update` happens exactly once or not at all; when that can't be known it says so (`Unavailable.inDoubt`).
- * - What can't be done soon is refused at once: `Overloaded`, and then surely without effect.
- * - Documents go in as copies and come out frozen, with copies of the dates in them: nobody can change a stored document, or
- *   one that others have, by holding on to it.
- * - A document that can't be read harms only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany` and
- *   `list` leave it out, and it is logged.
- * - What a schema shows of its documents is told by `changes`: whatever a `get` could have shown, at least once, in the order
- *   of the document's revisions, and never before it is on disk. No change waits for those who read them.
+ * - A call that can't be served soon is refused at once (`Overloaded`), and certainly without effect.
+ * - Documents go in as copies and come out frozen, with copies of the dates in them: no caller can change a stored document,
+ *   or one that other callers have, through an object that it holds.
+ * - A document that can't be read affects only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany`
+ *   and `list` leave it out, and it is logged.
+ * - `changes` delivers the changes of what a schema shows of its documents: every state that a `get` could have shown, at
+ *   least once, in the order of the document's revisions, and never before it is on disk. No write waits for the readers.
  */
 import type { DocumentSchema } from "./document-schema.ts";
 
@@ -44,7 +44,7 @@ export const keep = <R>(result: R) => ({ action: "keep", result }) as const;
 export const put = <D, R>(doc: D, result: R) => ({ action: "put", doc, result }) as const;
 
 /**
- * Decides what becomes of a document. Pure and synchronous: no I/O, no clock, no randomness; it may run more than once
+ * Decides the successor of a document. Pure and synchronous: no I/O, no clock, no randomness; it may run more than once
  * for one call. `rev` is the revision that a `put` will carry. When it throws, nothing is stored and `update` rejects
  * with what it threw.
  */
@@ -63,15 +63,15 @@ type Values<T, F extends keyof T> = {
 /** One value, or any of several, for each field of one declared index. */
 export type Where<T, I extends Indexes<T>> = { [N in keyof I]: Values<T, I[N][number] & keyof T> }[keyof I];
 
-/** Declares a collection: its name, its indexes, what its documents must look like, and what its changes tell of them. */
+/** Declares a collection: its name, its indexes, the schema of its documents, and what its change events show of them. */
 export interface Schema<T extends Doc, I extends Indexes<T>, V = unknown> {
   readonly name: string;
   readonly indexes: I;
-  /** Judges what is read. Without one, every document will do. */
+  /** Validates what is read. Without one, every document is valid. */
   readonly document?: DocumentSchema<T> | undefined;
   /**
-   * What `changes` tells of a document; undefined as long as it is hidden. Pure, and what it makes has no dates in it.
-   * Without one nothing is told, and nothing is kept for it.
+   * What `changes` shows of a document; undefined while it is hidden. Pure, and its result has no dates in it. Without
+   * one there are no changes to read, and none are kept.
    */
   readonly shown?: ((doc: T) => V | undefined) | undefined;
   /** Members of what is shown that readers of changes filter by: see `Change.former`. */
@@ -96,8 +96,8 @@ export interface CallOptions {
 
 export interface GetOptions extends CallOptions {
   /**
-   * Sees what any process was answered, even while the database changes its primary. Other reads see at least what this
-   * process was told before. No different where one server holds the data.
+   * Sees every write that was answered to any process, even while the database changes its primary. Other reads see at
+   * least what this process was answered before. Makes no difference where one server holds the data.
    */
   readonly latest?: boolean;
 }
@@ -110,17 +110,20 @@ export interface ListQuery<W> {
   readonly limit: number;
   /** By `_id`. */
   readonly order: "asc" | "desc";
-  /** Rejects with `Corrupt` for a document that would otherwise be left out: for whoever asks whether there is any. */
+  /**
+   * Rejects with `Corrupt` for a document that would otherwise be left out: for callers that ask whether there is any
+   * document.
+   */
   readonly strict?: boolean | undefined;
 }
 
 /**
- * A place between two changes of a collection, the same for all processes that share the data. Kept and handed in again,
- * never taken apart.
+ * A place between two changes of a collection, the same for all processes that share the data. Opaque: it is stored and
+ * passed back, never parsed.
  */
 export type Position = string;
 
-/** A change of what the schema shows of a document. Several that are stored as one are told as one. */
+/** A change of what the schema shows of a document. Changes that are stored as one are delivered as one. */
 export interface Change<V> {
   readonly type: "created" | "updated" | "deleted";
   readonly _id: Id;
@@ -128,11 +131,11 @@ export interface Change<V> {
   readonly rev: number;
   /** When it was made, in milliseconds since 1970: for people to read, since clocks differ. */
   readonly time: number;
-  /** As the change left it; for "deleted" as it was before. */
+  /** What is shown after the change; for "deleted", what was shown before it. */
   readonly shown: V;
   /**
-   * Of "updated", when it changed any tracked member: what was shown of all of them before. So a reader that filters by them
-   * knows what has left its filter.
+   * For "updated", if any tracked member changed: the tracked members as they were shown before. With it a reader that
+   * filters by them knows what has left its filter.
    */
   readonly former?: Partial<V> | undefined;
   /** Right after the change. */
@@ -140,7 +143,7 @@ export interface Change<V> {
 }
 
 export interface ChangesOptions extends CallOptions {
-  /** Begins there. Absent: now, so that every list that is asked for later shows what was changed before. */
+  /** Where to begin. Absent: now, so that every list that is requested later shows what was changed before. */
   readonly after?: Position | undefined;
   /** Ends the changes without an error. Until it aborts or the changes are read to an end, they are kept for this reader. */
   readonly signal: AbortSignal;
@@ -152,37 +155,38 @@ export interface ChangesOptions extends CallOptions {
  * are read, and with `Expired`.
  */
 export interface Changes<V> extends AsyncIterable<readonly Change<V>[]> {
-  /** After all that was handed out. It moves on where nothing is told as well, so that it does not expire. */
+  /** After everything that was handed out. It also moves on past changes that are not visible, so that it does not expire. */
   readonly position: Position;
 }
 
 export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>, V = unknown> {
   get(id: Id, options?: GetOptions): Promise<T | undefined>;
-  /** In the order asked; one that is missing or can't be read is absent, a repeated id is answered once. */
+  /** In the order of `ids`. A document that is missing or can't be read is absent; a repeated id is answered once. */
   getMany(ids: readonly Id[], options?: CallOptions): Promise<T[]>;
   list(query: ListQuery<Where<T, I>>, options?: CallOptions): Promise<T[]>;
   update<R>(id: Id, decide: Decide<T, R>, options?: CallOptions): Promise<R>;
   /**
-   * Removes the document if there is one and `isOver` says so, which is pure like a `Decide`. For what expires; records
-   * become tombstones first. It is not told by a revision, for an `_id` that comes back starts at 1 again. Never true of
-   * what was written in the last minute: an insert whose answer was lost counts as failed when the document is not there.
+   * Removes the document if there is one and `isOver` returns true. `isOver` is pure like a `Decide`. For what expires;
+   * records become tombstones first. A revision would not identify the document, because an `_id` that comes back starts
+   * at 1 again. `isOver` must not be true for what was written in the last minute: an insert whose answer was lost counts
+   * as failed when the document is absent.
    */
   remove(id: Id, isOver: (doc: T) => boolean, options?: CallOptions): Promise<void>;
   /**
-   * Resolves when the place where they begin is certain. Rejects with `Expired` when there is no going on from it, which may
-   * take so long to find out that only who reads them is told. To remove a document tells nothing: it is hidden before.
+   * Resolves when the position where they begin is certain. Rejects with `Expired` when `after` can't be resumed from. If
+   * that takes long to find out, only reading the changes rejects. Removing a document is no change: it is hidden before.
    */
   changes(options: ChangesOptions): Promise<Changes<V>>;
   /**
-   * Forgets the oldest changes, `limit` at most, that another one followed before that time; the last change stays. Resolves to
-   * how many were forgotten. Their positions have expired, and those before them: nobody has been given one of them since that
-   * time. MongoDB forgets by itself, by the size of its oplog.
+   * Removes at most `limit` of the oldest changes that were followed by another change before that time; the last change
+   * stays. Resolves to the number removed. Their positions and all earlier ones expire; no reader was given one of these
+   * since that time. MongoDB removes changes by itself, by the size of its oplog.
    */
   forgetChanges(before: number, limit: number, options?: CallOptions): Promise<number>;
 }
 
 export interface Store {
-  /** Opens a collection, and fills its new indexes. Asked again, the schema must be the same. */
+  /** Opens a collection, and fills its new indexes. When it is opened again, the schema must be the same. */
   collection<T extends Doc, const I extends Indexes<T>, V = unknown>(
     schema: Schema<T, I, V>,
   ): Promise<Collection<T, I, V>>;
@@ -205,16 +209,16 @@ export class Unavailable extends Error {
   }
 }
 
-/** So much waits for the store already that the call was not begun: it had no effect, and will have none. */
+/** Too many calls wait for the store, so the call was not begun: it had no effect, and will have none. */
 export class Overloaded extends Unavailable {
-  /** `what` has too much to do. */
+  /** `what`: what they wait for. */
   constructor(what: string) {
     super(false);
     this.message = `too many calls wait for ${what}`;
   }
 }
 
-/** What follows a position is no longer known, or it never was one of this collection: begin with a list. */
+/** The changes after a position are no longer known, or it never was a position of this collection. Begin with a list. */
 export class Expired extends Error {
   override readonly name = "Expired";
   constructor(cause?: unknown) {
@@ -237,7 +241,7 @@ export class StoreLocked extends Error {
   override readonly name = "StoreLocked";
 }
 
-/** The connection string, or the server that it names, can't be right, however long one waits. */
+/** The connection string, or the server that it names, can't be used, and waiting does not help. */
 export class UnusableServer extends Error {
   override readonly name = "UnusableServer";
   /** What is wrong with the connection string, in words that follow its name, such as "names a standalone server". */

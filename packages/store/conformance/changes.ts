@@ -1,4 +1,7 @@
-/** The changes of what a schema shows: told in order, from any position, to whoever reads, and never in the way of a writer. */
+/**
+ * Changes of what a schema shows: delivered in order, from any position, to any number of readers, without delaying a
+ * writer.
+ */
 import { expect } from "vitest";
 import {
   type Change,
@@ -37,7 +40,7 @@ type Items = Collection<Item, typeof ITEMS.indexes, Shown>;
 const show = (items: Items, _id: number, name: string) => save(items, { _id, name, visible: true });
 const hide = (items: Items, _id: number) => save(items, { _id, name: "hidden" });
 
-/** More than an engine keeps for those who are slow. */
+/** More than an engine keeps for slow readers. */
 const FLOOD = range(96).map((i) => `${i}`.padEnd(64 * 1024, "."));
 const flood = async (items: Items) => {
   for (let i = 0; i < FLOOD.length; i += 8) {
@@ -71,7 +74,7 @@ const toName = (name: string) => (read: readonly Change<Shown>[]) => read.at(-1)
 const brief = (read: readonly Change<Shown>[]) =>
   read.map(({ type, _id, rev, shown }) => `${type} ${_id}@${rev} ${shown.name}`);
 
-/** The position now. */
+/** The current position. */
 async function now(items: Items): Promise<Position> {
   const stop = new AbortController();
   const { position } = await items.changes({ signal: stop.signal });
@@ -288,7 +291,7 @@ export function changes(open: OpenSubject): void {
 
   withItems(open, "a position is good for as long after the next change as a change is kept", async (bench, items) => {
     for (const i of range(3)) await show(items, 1, `${i}`);
-    const waiting = await now(items); // which is handed out for as long as nothing happens
+    const waiting = await now(items); // handed out until the next change
     bench.setTime(5000);
     await show(items, 1, "later");
     expect(await items.forgetChanges(5000, 99)).toBe(bench.forget ? 0 : 2);

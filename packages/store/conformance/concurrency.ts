@@ -1,4 +1,4 @@
-/** Many at once. */
+/** Concurrent calls. */
 import { expect } from "vitest";
 import { MAX_PER_DOCUMENT } from "../engine/admission.ts";
 import { keep, Overloaded, put } from "../port.ts";
@@ -44,7 +44,7 @@ export function concurrency(open: OpenSubject): void {
     await Promise.all(range(60).map((i) => (i % 10 === 0 ? bench.pets.remove(1, isAt(1)) : add(bench, 1))));
     const doc = await bench.pets.get(1);
     expect(doc?.rev).toBeGreaterThan(0);
-    // Kept, it has all 54 increments on top of its first revision; gone, those that came after.
+    // If it was kept, all 54 increments follow its first revision; if it was removed, only those after the removal count.
     expect(doc?.stock).toBe(doc?.rev === 55 ? 54 : doc?.rev);
   });
 

@@ -4,7 +4,7 @@ import * as s from "../document-schema.ts";
 import { Corrupt, put, schema } from "../port.ts";
 import { type Bench, idsOf, it, type OpenSubject, PETS, type Pet, range, save } from "./subject.ts";
 
-/** Judges pets by a few of their fields. */
+/** Validates a few fields of pets. */
 const document = s.object({ _id: s.int, rev: s.int, name: s.string, stock: s.int.optional });
 const JUDGED = schema<Pet>()("pets", PETS.indexes, document);
 
@@ -18,7 +18,7 @@ const spoiled: readonly (readonly [string, object])[] = [
   ["no field that there must be", { name: undefined }],
 ];
 
-/** Pets 1 to `count`, some of them spoiled, opened anew by a petstore that judges what it reads. */
+/** Stores pets 1 to `count`, spoils some of them, and reopens the collection with a schema that validates what is read. */
 async function withPoison(bench: Bench, count: number, ids: readonly number[], change: object) {
   await Promise.all(range(count, 1).map((id) => save(bench.pets, stocked(id))));
   await bench.spoil(

@@ -9,11 +9,11 @@ export interface Subject {
   /** Closes the store if it is open, and opens the same data again. */
   reopen(): Promise<Store>;
   /**
-   * Puts documents in the place of others with the same `_id`, behind the store's back and with the indexes left as they
-   * are. The store is closed for it.
+   * Replaces documents that have the same `_id`, bypassing the store; the indexes stay as they are. Closes the store
+   * first.
    */
   spoil(collection: string, docs: readonly Fields[]): Promise<void>;
-  /** For an engine that forgets changes by itself: the position as it would be had it forgotten what follows. */
+  /** For an engine that removes old changes by itself: makes a position whose following changes are no longer known. */
   forget?(position: Position): Position;
   /** Closes the store and removes its data. */
   end(): Promise<void>;
@@ -63,7 +63,7 @@ export function it(open: OpenSubject, promise: string, run: (bench: Bench) => Pr
   });
 }
 
-/** Stores the draft whatever was there before, and answers the new revision. */
+/** Stores the draft unconditionally and resolves to the new revision. */
 export const save = <T extends Doc>(collection: Pick<Collection<T>, "update">, draft: Draft<T>): Promise<number> =>
   collection.update(draft._id, (_, rev) => put(draft, rev));
 
@@ -72,7 +72,7 @@ export const isAt = (rev: number) => (doc: Doc) => doc.rev === rev;
 
 export const idsOf = (docs: readonly Doc[]) => docs.map((doc) => doc._id);
 
-/** What TypeScript would refuse, for a test that it is refused at run time as well. */
+/** Passes a value that TypeScript would reject, to test that it is rejected at run time as well. */
 export const wrong = (value: unknown): never => value as never;
 
 export const range = (count: number, from = 0): number[] => Array.from({ length: count }, (_, i) => from + i);

@@ -10,7 +10,7 @@ import type { OpenSubject } from "./subject.ts";
 import { updates } from "./updates.ts";
 import { values } from "./values.ts";
 
-/** `open` gives a store without any data on the clock handed to it, and the means to close and open it again. */
+/** `open` returns an empty store on the given clock, and the means to close and reopen it. */
 export function conformance(engine: string, open: OpenSubject): void {
   describe(`${engine} keeps the promises of the port`, () => {
     describe("documents", () => documents(open));

@@ -1,14 +1,14 @@
-/** What every engine does with a document in the same way: judging ids, and the way to bytes and back. */
+/** What all engines share about documents: checking ids, encoding and decoding. */
 import { createRequire } from "node:module";
 import { Corrupt, type Doc, type DocumentSchema, type Id } from "../port.ts";
 import { readBson } from "./read-bson.ts";
 
-// As MongoDB's driver loads it: an import would bring a second copy.
+// Loaded with `require` as MongoDB's driver does: an import would load a second copy.
 const { deserialize, onDemand, serialize } = createRequire(import.meta.url)("bson") as typeof import("bson");
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What is known of the documents of a collection. */
+/** The name of a collection, and the schema of its documents. */
 export interface Kind {
   readonly name: string;
   readonly document?: DocumentSchema<unknown> | undefined;
@@ -50,10 +50,10 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
   return doc as T;
 }
 
-/** How a document begins whose first field is an `_id` of 32 bits, after its length: type and name, then the value. */
+/** The start of a document whose first field is a 32-bit `_id`, after its length: type and name. The value follows. */
 const INT_ID = [...Buffer.from("\x10_id\0")];
 
-/** The `_id` in a document's bytes, without a look at what else is in them. */
+/** The `_id` in a document's bytes, read without decoding the rest. */
 export function idOf(bytes: Uint8Array): unknown {
   if (bytes.length > 13 && INT_ID.every((byte, i) => bytes[4 + i] === byte)) {
     return new DataView(bytes.buffer, bytes.byteOffset).getInt32(9, true);

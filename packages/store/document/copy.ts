@@ -1,20 +1,23 @@
 /**
- * Copies of documents that share nothing with what they were made from. What can't come back from BSON as it went in is
- * refused on the way, and the bytes of the rest are counted, so that a change costs one walk over its document.
+ * Deep copies of documents. The same walk refuses values that would not come back from BSON unchanged and counts the
+ * bytes of the rest, so that a change costs one walk over its document.
  */
 import type { Fields } from "./codec.ts";
 
-/** MongoDB's limits, kept by every engine so that data can move between them, less the room for `RESERVED_PREFIX`. */
+/**
+ * MongoDB's limits, kept by every engine so that data can move between them, less 16 KiB for the fields with
+ * `RESERVED_PREFIX`.
+ */
 const MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024;
 const MAX_DEPTH = 100;
 
-/** How the names of fields begin that an engine keeps beside those of the document. */
+/** The prefix of fields that an engine keeps beside those of the document. */
 const RESERVED_PREFIX = "_";
 
 interface Walk {
-  /** Where the walk is; it becomes text only when something is wrong there. */
+  /** The path of the current value. It becomes text only for an error. */
   readonly path: (string | number)[];
-  /** What the values so far take in BSON. */
+  /** The size in BSON of the values so far. */
   bytes: number;
 }
 
@@ -78,7 +81,7 @@ function copyNested(value: object | null, walk: Walk): unknown {
   return copyObject(value as Fields, walk);
 }
 
-/** What is undefined becomes null, for an item can't be missing. */
+/** An undefined item becomes null, because an array can't lack an item. */
 function copyArray(items: readonly unknown[], walk: Walk): unknown[] {
   const copy: unknown[] = [];
   walk.bytes += 5;
@@ -91,7 +94,7 @@ function copyArray(items: readonly unknown[], walk: Walk): unknown[] {
   return copy;
 }
 
-/** Without the fields that are undefined. */
+/** Leaves out fields that are undefined. */
 function copyObject(fields: Fields, walk: Walk): Fields {
   const copy: Record<string, unknown> = {};
   walk.bytes += 5;

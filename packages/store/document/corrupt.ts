@@ -1,21 +1,24 @@
 /**
- * A corrupt document harms only itself: it is refused to whoever asks for it by `_id`, everything else goes on without it,
- * and the operator is told.
+ * A corrupt document affects only itself: access by its `_id` is refused, everything else works without it, and it is
+ * logged for the operator.
  */
 
 import type { Clock, EngineContext } from "../engine/context.ts";
 import { Corrupt } from "../port.ts";
 
-/** How often one document is told of, for a list may meet it with every call; and of how many in that time. */
+/**
+ * How long a document that was logged is not logged again, as a list may meet it with every call; and how many documents
+ * are logged in that time at most.
+ */
 const REPORT_INTERVAL_MS = 3_600_000;
 const MAX_REPORTED = 1_000;
 
-/** Documents that a list may leave out. More of them are no accident, but the work of another version. */
+/** Most documents that a list may leave out. More of them are no accident, but the work of another version. */
 const MAX_LEFT_OUT = 1_000;
 
 export type Report = (error: Corrupt) => void;
 
-/** Logs what can't be read: each document once an hour, and 1000 of them at most. */
+/** Logs documents that can't be read: each once an hour, and at most 1,000 of them an hour. */
 export function reporting(log: Pick<EngineContext["log"], "error">, clock: Clock): Report {
   const told = new Set<string>();
   let since = clock();
@@ -30,13 +33,16 @@ export function reporting(log: Pick<EngineContext["log"], "error">, clock: Clock
   };
 }
 
-/** How many documents to read for a page of `limit`: first as if all were readable, then with room for those that are not. */
+/**
+ * How many documents to read for a page of `limit` in each attempt: first as if all were readable, then with room for
+ * those that are not.
+ */
 export const attemptsAt = (limit: number): readonly number[] => [limit, limit + MAX_LEFT_OUT];
 
 export const tooMany = (collection: string) =>
   new Corrupt(`More than ${MAX_LEFT_OUT} documents in the way of one page of ${collection} can't be read.`);
 
-/** What of these documents can be read. */
+/** Reads the documents. Leaves out those that can't be read and reports them. */
 export function readable<S, T>(stored: readonly S[], read: (one: S) => T, report: Report): T[] {
   return stored.flatMap((one) => {
     try {

@@ -1,4 +1,4 @@
-/** Several changes of one document in a row, of which only the last is stored. */
+/** Several successive changes of one document, of which only the final document is stored. */
 
 import { checkKeys } from "../engine/indexes.ts";
 import type { Decide, Doc, Id } from "../port.ts";
@@ -6,15 +6,15 @@ import type { Fields } from "./codec.ts";
 import { copyOf } from "./copy.ts";
 import { frozen, handedOut } from "./frozen.ts";
 
-/** Deciding goes on for so long before others get their turn. */
+/** How long deciding may go on before other work gets its turn, in milliseconds. */
 export const MAX_FOLD_MS = 10;
 
 export interface Fold<T extends Doc> {
   /** The document as the last change left it. */
   readonly doc: T | undefined;
-  /** True when it is no longer what was stored. */
+  /** True when it differs from the stored document. */
   readonly isChanged: boolean;
-  /** Decides on what the changes before left. Nothing has changed when it throws. */
+  /** Decides on the document as the changes before left it. If it throws, nothing has changed. */
   update<R>(decide: Decide<T, R>): R;
   remove(isOver: (doc: T) => boolean): void;
 }

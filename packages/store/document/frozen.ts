@@ -1,5 +1,5 @@
 /**
- * What makes a document safe to be handed to several at once: nobody can change it. A date can't be frozen, so a document
+ * Frozen documents, which several callers can share because none can change them. A date can't be frozen, so a document
  * with one is handed out as a copy.
  */
 import type { Fields } from "./codec.ts";
@@ -7,13 +7,13 @@ import { copyOf } from "./copy.ts";
 
 const withDates = new WeakSet<object>();
 
-/** Freezes the document and all that it holds. It must belong to nobody else. */
+/** Freezes the document and all that it holds. Nobody else may hold it. */
 export function frozen<T extends object>(doc: T): T {
   if (freeze(doc)) withDates.add(doc);
   return doc;
 }
 
-/** True when there is a date in it. */
+/** Freezes deeply. True when there is a date in the value. */
 function freeze(value: object): boolean {
   if (value instanceof Date) return true;
   Object.freeze(value);
@@ -25,6 +25,6 @@ function freeze(value: object): boolean {
   return isDated;
 }
 
-/** A frozen document as somebody may have it. */
+/** The document as it can be handed to a caller: itself, or a copy if there are dates in it. */
 export const handedOut = <T extends object>(doc: T): T =>
   withDates.has(doc) ? (frozen(copyOf(doc as Fields)) as T) : doc;

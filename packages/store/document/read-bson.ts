@@ -1,6 +1,6 @@
 /**
- * Reads BSON (https://bsonspec.org/spec.html) as this store writes it, in a fraction of the time that the library takes.
- * What else there may be in BSON, and what is wrong with bytes, is for the library to judge.
+ * Reads the part of BSON (https://bsonspec.org/spec.html) that this store writes, in a fraction of the time that the
+ * library takes. Everything else, and malformed bytes, are left to the library.
  */
 import type { Fields } from "./codec.ts";
 
@@ -14,13 +14,13 @@ const NULL = 10;
 const INT32 = 16;
 
 const DOLLAR = 36;
-/** Deeper than a document may be (`copy.ts`). */
+/** More levels than a document may have (`copy.ts`). */
 const MAX_DEPTH = 110;
 
-/** Thrown and caught here. */
+/** Thrown and caught in this file when the bytes are left to the library. */
 const NOT_OURS = Symbol("not ours");
 
-/** What the library makes of the same bytes. Undefined for bytes that are for the library. */
+/** The same result as the library's. Undefined for bytes that are left to the library. */
 export function readBson(bytes: Uint8Array): Fields | undefined {
   const reader = new Reader(bytes);
   try {
@@ -56,7 +56,7 @@ class Reader {
     const end = this.end(limit, depth);
     const items: unknown[] = [];
     for (let type = this.type(end); type !== 0; type = this.type(end)) {
-      // An item is found by its place, as in the library, whatever its name is.
+      // Items are taken by position, as in the library; their names are ignored.
       while (this.bytes[this.at++] !== 0) if (this.at >= end) throw NOT_OURS;
       items.push(this.value(type, end, depth));
     }
@@ -95,7 +95,7 @@ class Reader {
     }
   }
 
-  /** Where the document ends whose length stands here. */
+  /** Reads the length of a document and returns where it ends. */
   private end(limit: number, depth: number): number {
     const from = this.at;
     const size = this.int32(limit);
@@ -118,7 +118,7 @@ class Reader {
     );
   }
 
-  /** Passes over so many bytes, and says where they begin. */
+  /** Skips `count` bytes and returns where they begin. */
   private advance(count: number, end: number): number {
     const from = this.at;
     this.at = from + count;
@@ -170,14 +170,14 @@ const latin1 = (bytes: Uint8Array, from: number, to: number): string => slices.l
 
 function utf8(bytes: Uint8Array, from: number, to: number): string {
   const text = slices.utf8Slice.call(bytes, from, to);
-  // It stands for what is no UTF-8.
+  // The replacement character stands for invalid UTF-8.
   if (text.includes("\ufffd")) throw NOT_OURS;
   return text;
 }
 
 const MAX_KNOWN = 32;
 
-/** ASCII that was met last: most names and many values come again and again. */
+/** A cache of ASCII strings that were read last: most names and many values recur. */
 class KnownTexts {
   private readonly known: string[];
 

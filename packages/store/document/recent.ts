@@ -1,18 +1,19 @@
 /**
- * The documents of a collection that were read or written last. The same bytes stand for the same document, so they are
- * decoded once for all who read them, and a document that did not change is the same object with every read.
+ * A cache of the documents of a collection that were read or written last. The same bytes always give the same document,
+ * so they are decoded once for all readers, and a document that did not change is the same object with every read.
  */
 import type { Id } from "../port.ts";
 
 /**
- * What a collection remembers: so much BSON twice, of which no document may take more than this part. It is for what is
- * asked for again and again, or changed right after it was read: more would only hide what documents cost as they grow more.
+ * Limits of the cache: bytes of BSON in each of its two generations, and in one document. The cache is for documents that
+ * are read repeatedly, or changed right after they were read. A larger one would only hide what documents cost as their
+ * number grows.
  */
 const MAX_BYTES = 256 * 1024;
 const MAX_BYTES_OF_ONE = 64 * 1024;
-/** What an entry takes besides. */
+/** Overhead of one entry, in bytes. */
 const ENTRY_BYTES = 64;
-/** Of so many ids it is known that their documents were read in passing. A power of two. */
+/** Slots that remember the ids of documents read in passing. A power of two. */
 const PASSED = 1024;
 
 interface Entry<S> {
@@ -22,11 +23,12 @@ interface Entry<S> {
 }
 
 export interface Recent<S> {
-  /** The document that the bytes stand for. Throws what `decode` throws. */
+  /** The document that the bytes encode. Throws what `decode` throws. */
   read(id: Id, bytes: Uint8Array, decode: (bytes: Uint8Array) => S): S;
   /**
-   * The same for one of many that are read in passing, such as those of a page: remembered when it soon comes again, for most
-   * never do, and to remember a document costs more than to decode it (the doorkeeper of TinyLFU, Einziger et al. 2017).
+   * The same for a document that is read in passing, such as one of a page. It is remembered only if it is soon read
+   * again: most never are, and remembering a document costs more than decoding it (the doorkeeper of TinyLFU, Einziger et
+   * al. 2017).
    */
   readInPassing(id: Id, bytes: Uint8Array, decode: (bytes: Uint8Array) => S): S;
   /** Remembers a document that was written, or that there is none. */
@@ -36,7 +38,7 @@ export interface Recent<S> {
   forget(id: Id): void;
 }
 
-/** Two generations: when the young one is full it becomes the old one, and what nobody asked for since is forgotten. */
+/** Two generations: when the young one is full it becomes the old one, and the old one before it is dropped. */
 export function recentDocuments<S>(): Recent<S> {
   let young = new Map<Id, Entry<S>>();
   let old = new Map<Id, Entry<S>>();
@@ -71,14 +73,14 @@ export function recentDocuments<S>(): Recent<S> {
     entry.bytes === bytes || Buffer.compare(entry.bytes, bytes) === 0;
 
   function noted(id: Id, bytes: Uint8Array, document: S): S {
-    // A copy, for these bytes may lie in the buffer of a whole answer.
+    // Copies bytes that are part of a larger buffer, such as a whole answer, which would otherwise stay in memory.
     note(id, bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes), document);
     return document;
   }
 
   /** Whether it was read in passing before, as far as that is known. */
   function hasPassed(id: Id): boolean {
-    // Other ids would have to be hashed, and few lists are of those.
+    // Other ids would have to be hashed, and few lists have those.
     if (typeof id !== "number") return true;
     const place = id & (PASSED - 1);
     const before = passed[place];

@@ -1,4 +1,4 @@
-/** What a change of a document tells those who only know what its schema shows. */
+/** What change events say about a change of a document, given what its schema shows. */
 import { isDeepStrictEqual } from "node:util";
 import type { Declaration } from "../engine/indexes.ts";
 import type { Change } from "../port.ts";
@@ -6,7 +6,7 @@ import type { Fields } from "./codec.ts";
 
 export type Told = Pick<Change<object>, "type" | "shown" | "former">;
 
-/** What a schema has to say of that. */
+/** The part of a schema that determines change events. */
 export interface Telling<T> {
   readonly shown: (doc: T) => object | undefined;
   readonly tracked?: readonly string[] | undefined;
@@ -16,7 +16,7 @@ export interface Telling<T> {
 export const tellingOf = <T>({ shown, tracked }: Declaration): Telling<T> | undefined =>
   shown && { shown: shown as Telling<T>["shown"], tracked };
 
-/** Undefined when the change is none that could be seen. */
+/** Undefined when the change is not visible. */
 export function told<T>({ shown, tracked = [] }: Telling<T>, before: T | undefined, after: T): Told | undefined {
   const was = before && shown(before);
   const is = shown(after);
@@ -28,7 +28,7 @@ export function told<T>({ shown, tracked = [] }: Telling<T>, before: T | undefin
   return isSame(former, part(is, tracked)) ? news : { ...news, former };
 }
 
-/** The members of those names that are there. */
+/** The members with these names that are present. */
 function part(whole: object, names: readonly string[]): Fields {
   const members: Record<string, unknown> = {};
   for (const name of names) {
@@ -38,7 +38,7 @@ function part(whole: object, names: readonly string[]): Fields {
   return members;
 }
 
-/** Most changes show in a simple member, which tells at once: to compare what is deep is slow. */
+/** Compares simple members first: most changes show in one of these, and comparing nested values is slow. */
 function isSame(was: object, is: object): boolean {
   const [before, after] = [was as Fields, is as Fields];
   const names = Object.keys(before);

@@ -1,15 +1,16 @@
 /**
- * How much may wait for the store. Beyond it a call is refused at once and certainly without effect.
+ * Admission control: limits the calls that wait for the store. Beyond the limits a call is refused at once and certainly
+ * without effect.
  *
- * A call that has begun to change something is not refused any more, or its caller would be told that nothing was done. It
- * is known by its `CallOptions`, which all steps of one call share, and it waits for one step at a time: so what is admitted
- * first bounds what comes after.
+ * A call that has begun to change something is not refused any more, because its caller would take that for "nothing was
+ * done". Such a call is recognised by its `CallOptions` object, which all its steps share. It waits for one step at a
+ * time, so the limits on first steps also bound the later ones.
  */
 import { type CallOptions, type Id, Overloaded } from "../port.ts";
 
 /** Most changes of one document that wait at a time. */
 export const MAX_PER_DOCUMENT = 2_000;
-/** Most calls of all kinds. */
+/** Most calls of all kinds that wait at a time. */
 export const MAX_IN_ALL = 10_000;
 
 /** Counts what waits for each document of a collection. */

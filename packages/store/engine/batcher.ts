@@ -1,24 +1,27 @@
 /**
- * How the engines gather what is asked of them: what is asked for in one tick of the event loop is handed over at the tick's
- * end, in batches of one key. Of one key so many are under way at once, by default one: what is asked for meanwhile waits for
- * the next. Who is alone, as the one before was, does not wait for the tick's end.
+ * Batching for the engines. Items that are added in one tick of the event loop are processed at its end, in batches by
+ * key. Of each key at most `maxUnderWay` batches are processed at once; items added meanwhile wait for the next batch. A
+ * single item does not wait for the end of the tick if the batch before was a single item, too.
  */
 import { nextTick } from "node:process";
 
-/** Does a batch, in the order asked, and returns those that did not get their turn: they begin the next. Never rejects. */
+/**
+ * Processes a batch in order and returns the items that did not get their turn; the next batch begins with them. Never
+ * rejects.
+ */
 export type Process<K, T> = (key: K, batch: readonly T[]) => readonly T[] | Promise<readonly T[]>;
 
 interface Queue<T> {
   readonly items: T[];
   underWay: number;
-  /** A batch is about to be taken. */
+  /** True when the next batch is scheduled. */
   isDue: boolean;
 }
 
-/** `maxBatch` items in one batch, and `maxUnderWay` batches of one key at once. */
+/** At most `maxBatch` items in a batch, and `maxUnderWay` batches of one key at once. */
 export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.POSITIVE_INFINITY, maxUnderWay = 1) {
   let queues = new Map<K, Queue<T>>();
-  /** How many were handed over together last. */
+  /** How many items waited when the last batch was taken. */
   let together = 0;
 
   async function flush(key: K, queue: Queue<T>): Promise<void> {
@@ -41,7 +44,10 @@ export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.PO
     else setImmediate(flush, key, queue);
   }
 
-  /** An empty Map makes way for a new one: each time that V8 makes room in one, what it held keeps alive what it will hold. */
+  /**
+   * Replaces an empty Map by a new one. When V8 grows a Map, the old table refers to the new one and keeps its entries
+   * alive.
+   */
   function forget(key: K): void {
     queues.delete(key);
     if (queues.size === 0) queues = new Map();

@@ -1,4 +1,4 @@
-/** The collections of a store: each is opened once, whoever asks for it, and with one schema. */
+/** The collections of a store. Each is opened once, with one schema. */
 import { isDeepStrictEqual } from "node:util";
 import type { Collection, Doc, Indexes, Schema } from "../port.ts";
 import type { Declaration } from "./indexes.ts";

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 /** Whole milliseconds since 1970 that never run backwards within a process. */
 export type Clock = () => number;
 
-/** Time, chance and the log, handed to an engine so that a test or a simulation can stand in for them. */
+/** Time, randomness and the log, passed to an engine so that a test or a simulation can replace them. */
 export interface EngineContext {
   readonly clock: Clock;
   /** Uniform in [0, 1). */

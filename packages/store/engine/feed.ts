@@ -1,7 +1,7 @@
 /**
- * Those who read the changes of a collection. Each begins in the past, which the engine reads for it alone, until it has come
- * to what is kept of the latest changes for all. From then on it costs nothing but to be woken: nobody is waited for, and who
- * falls behind what is kept is ended.
+ * The readers of a collection's changes. A reader may begin in the past, which the engine reads for it alone, until it
+ * has reached the tail: the latest changes, kept once for all readers. From then on it only has to be woken. No reader is
+ * waited for, and a reader that falls behind the tail is ended.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { type Change, type Changes, type ChangesOptions, type Position, SlowConsumer } from "../port.ts";
@@ -10,11 +10,11 @@ import { createTail, type Tail } from "./tail.ts";
 
 export interface Read<V> {
   readonly changes: readonly Change<V>[];
-  /** After them. */
+  /** The position after these changes. */
   readonly position: Position;
 }
 
-/** Changes of before, read by one reader. */
+/** Past changes, read for one reader. */
 export interface Past<V> {
   /** The next changes; none when there are no more for now. Rejects with `Expired`. */
   read(): Promise<Read<V>>;
@@ -23,13 +23,13 @@ export interface Past<V> {
 
 /** Where an engine's changes come from. */
 export interface Source<V> {
-  /** A position that every list which is asked for later comes after. */
+  /** The current position. Every list that is requested later shows the changes before it. */
   now(options: ChangesOptions): Promise<Position>;
-  /** Rejects with `Expired`. */
+  /** Reads the changes after a position. Rejects with `Expired`. */
   past(after: Position, options: ChangesOptions): Promise<Past<V>>;
   /**
-   * Called when the first reader comes, for all. What it returns each reader waits by, for as long as it may itself: when that
-   * resolves, all that is changed after the tail's position is added to it.
+   * Called when the first reader comes. Every reader awaits the function that it returns, within its own deadline. Once
+   * that has resolved, every change after the tail's position is added to the tail.
    */
   start?(): (options: ChangesOptions) => Promise<void>;
   /** Called when the last reader has left. */
@@ -38,25 +38,25 @@ export interface Source<V> {
 
 export interface Feed<V> {
   readonly tail: Tail<V>;
-  /** Whether anybody reads: nothing is to be added otherwise. */
+  /** Whether there are readers. Without readers nothing must be added to the tail. */
   readonly isRead: boolean;
   changes(options: ChangesOptions): Promise<Changes<V>>;
   /**
-   * Hands out what was added to the tail, when this tick of the event loop is over: to some readers in each tick, so that all
-   * others have their turns between. Where there are more readers than for one tick, first the writer gets its answer.
+   * Hands out what was added to the tail, after this tick of the event loop: to some readers in each tick, so that other
+   * work gets its turn in between. With more readers than for one tick, the writer gets its answer first.
    */
   wake(): void;
-  /** Ends all who read: with the error if there is one. */
+  /** Ends all readers, with the error if there is one. */
   end(error?: unknown): void;
 }
 
 interface Reader<V> {
-  /** After all that was handed out. */
+  /** After everything that was handed out. */
   position: Position;
-  /** The number of the next change, as soon as it has come to the tail. */
+  /** The number of its next change in the tail, once it has reached the tail. */
   next?: number | undefined;
   isOver: boolean;
-  /** Set until it has come to the tail. */
+  /** Set until it has reached the tail. */
   past?: Past<V> | undefined;
   failure?: unknown;
   /** Set while it waits. */
@@ -64,32 +64,33 @@ interface Reader<V> {
 }
 
 /**
- * Readers that are handed changes in one tick of the event loop, and what follows from it is done for each of them: some
- * milliseconds. What those of one connection are told in one tick is sent as one piece.
+ * Most readers that are handed changes in one tick of the event loop. With all that follows from it for each of them,
+ * such a tick takes some milliseconds. What readers on one connection are handed in one tick is sent in one piece.
  */
 export const WOKEN_TOGETHER = 64;
 
 /**
- * Milliseconds in which whoever made a change has its answer, and others may make more, which are then handed out together.
+ * Pause before changes are handed out to more readers than that, in milliseconds. Meanwhile the writer gets its answer,
+ * and further changes can join.
  */
 export const PAUSE_MS = 8;
 
-/** In place of a feed, where the schema shows nothing. */
+/** Takes the place of a feed where the schema shows nothing. */
 export function untold(name: string) {
   const refuse = () =>
     Promise.reject(new TypeError(`The schema of ${name} shows nothing, so its changes are not told.`));
   return { changes: refuse, forget: refuse, end() {} };
 }
 
-/** `begin` is a position that nothing was told after. */
+/** `begin` is a position after which there has been no change. */
 export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineContext["sleep"]): Feed<V> {
   const tail = createTail<V>(begin);
   const readers = new Set<Reader<V>>();
   let started: ReturnType<NonNullable<Source<V>["start"]>> | undefined;
-  /** Some are still to be handed what there is; more may have come since others were. */
+  /** Whether readers are still being woken, and whether changes were added since that began. */
   let [isWaking, isMoreToTell] = [false, false];
 
-  /** Where it is at the end of the tail it is after what tells nothing, too. */
+  /** A reader at the end of the tail is also past the changes that are not visible. */
   const positionOf = ({ isOver, next, position }: Reader<V>): Position =>
     !isOver && next === tail.end && tail.position > position ? tail.position : position;
 
@@ -136,14 +137,15 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
     [Symbol.asyncIterator]: () => all(reader, options, end),
   });
 
-  // One generator for all that a reader is told: a service may have a thousand readers, and each more costs every one of them.
+  // One generator for both the past and the tail: a service may have a thousand readers, and a second one would cost each
+  // of them.
   async function* all(reader: Reader<V>, options: ChangesOptions, end: () => void) {
     try {
       while (reader.position < tail.base && !isOver(reader)) {
-        // By now the time in which it had to begin may be over.
+        // No deadline: it limited how long to wait for the beginning, and may have passed by now.
         reader.past ??= await source.past(reader.position, { ...options, deadline: undefined });
         const { changes, position } = await reader.past.read();
-        await turn(); // what is read may be long, and there at once
+        await turn(); // the past may be long and available at once
         if (isOver(reader)) return;
         reader.position = position;
         if (changes.length > 0) yield changes;
@@ -162,7 +164,7 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
           reader.wake = undefined;
           continue;
         }
-        // The past may have told more than the tail had then.
+        // The past may have delivered changes that the tail holds as well.
         const { position } = reader;
         const news = first.position > position ? batch : batch.filter((change) => change.position > position);
         reader.next += batch.length;

@@ -1,4 +1,4 @@
-/** What every engine makes of indexes and of what is asked by them. */
+/** What all engines share about indexes and queries. */
 
 import { checkId, type Fields, type Kind } from "../document/codec.ts";
 import type { Id, Key, ListQuery } from "../port.ts";
@@ -10,7 +10,7 @@ export interface Declaration extends Kind {
   readonly tracked?: readonly string[] | undefined;
 }
 
-/** A checked question: what the fields of one index may hold, and where the page begins. */
+/** A checked query: the values that the fields of one index may have, and where the page begins. */
 export interface Scan {
   readonly match: Match | undefined;
   readonly after: Id | undefined;
@@ -34,12 +34,12 @@ export function checkDeclaration({ name, indexes }: Declaration): void {
 
 export const indexedFields = ({ indexes }: Declaration): string[] => [...new Set(Object.values(indexes).flat())];
 
-/** Throws a TypeError when an indexed field holds what can't be asked for. */
+/** Throws a TypeError when an indexed field holds a value that can't be queried. */
 export function checkKeys(doc: Fields, fields: readonly string[]): void {
   for (const field of fields) if (doc[field] !== undefined) checkKey(doc[field], field);
 }
 
-/** Throws a TypeError or RangeError for a question that no index answers. */
+/** Throws a TypeError or RangeError for a query that no index answers. */
 export function checkQuery(declaration: Declaration, query: ListQuery<object>): Scan {
   const { where, after, limit, order } = query;
   if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`The limit is ${limit}: use 1 or more.`);

@@ -1,6 +1,6 @@
 /**
- * The changes of a collection that lives in this process. They are written down together with the documents, told when both
- * are there to stay, and read back by those who come later.
+ * The changes of a collection whose engine runs in this process. They are logged together with the documents, delivered
+ * once both are durable, and read back for readers that begin in the past.
  */
 import { decode, encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
@@ -20,12 +20,12 @@ import { createFeed, type Feed, untold } from "./feed.ts";
 import type { Declaration } from "./indexes.ts";
 import type { Runs } from "./table-store.ts";
 
-/** Changes of the past that are read at once. */
+/** Past changes that are read at once. */
 const MAX_READ = 256;
 
 /** The place of a change in the log, and its time. */
 interface Mark {
-  /** From 1; numbers may be left out, and none comes twice. */
+  /** From 1. There may be gaps, but no number is used twice. */
   readonly number: number;
   /** In milliseconds since 1970, never less than that of the change before. */
   readonly at: number;
@@ -39,33 +39,37 @@ export interface LogEntry extends Mark {
 export interface ChangeLog {
   /** The latest change. */
   last(): Mark | undefined;
-  /** When a change was made that is still there. */
+  /** The time of a change that is still in the log. */
   timeOf(number: number): number | undefined;
   after(number: number, limit: number): readonly LogEntry[];
-  /** Resolves to the number. A part of a statement. */
+  /** Returns the number. Runs as part of a statement. */
   append(at: number, change: Uint8Array): number;
   /**
-   * Removes the oldest, `limit` at most, that another one followed before that time, so never the last: until then its
-   * position was given to those who wait. How many. A part of a statement.
+   * Removes at most `limit` of the oldest changes that were followed by another change before that time, so never the
+   * last: until another change follows, its position is given to readers that wait. Returns the number removed. Runs as
+   * part of a statement.
    */
   forget(before: number, limit: number): number;
 }
 
-/** A change as it is written down. */
+/** A change as it is logged. */
 type Written = Doc & Told;
 
 export interface TableChanges {
-  /** Writes down what a change tells, as a part of its statement. What it returns tells it to those who read. */
+  /**
+   * Logs a change as part of its statement. Returns a function that delivers it to the readers; undefined if it is not
+   * visible.
+   */
   note(before: Doc | undefined, after: Doc): (() => void) | undefined;
   changes(options: ChangesOptions): Promise<Changes<object>>;
   forget(before: number, limit: number, options: CallOptions | undefined): Promise<number>;
-  /** Ends all who read. */
+  /** Ends all readers. */
   end(): void;
 }
 
 /**
- * A position is the mark of the change before it. The time tells it from one of another past: a number comes twice when a
- * backup was restored.
+ * A position is the mark of the change before it. The time distinguishes it from a position of another history: numbers
+ * are used again after a backup was restored.
  */
 const FORM = /^([0-9a-f]{14})-([0-9a-f]{12})$/;
 const BEGIN: Mark = { number: 0, at: 0 };
@@ -94,7 +98,7 @@ export function tableChanges({ declaration, log, runs, clock, sleep, report }: P
     return frozen({ ...written, time: at, position: positionAt({ number, at }) });
   };
 
-  /** Throws `Expired` when changes after the mark are gone, or it is the mark of none. */
+  /** Throws `Expired` when changes after the mark are gone, or when no change has this mark. */
   function check({ number, at }: Mark): void {
     const isThere = number === 0 ? at === 0 && (log?.after(0, 1)[0]?.number ?? 1) === 1 : log?.timeOf(number) === at;
     if (!isThere) throw new Expired();
@@ -108,7 +112,7 @@ export function tableChanges({ declaration, log, runs, clock, sleep, report }: P
         await runs.read(options, () => check(mark));
         return {
           read: () =>
-            // Answered when what it saw is there to stay.
+            // Answered once what it saw is durable.
             runs.read(undefined, () => {
               check(mark);
               const entries = log.after(mark.number, MAX_READ);

@@ -1,6 +1,6 @@
 /**
- * A store over an engine that lives in this process and does each step at once. All that such engines have in common is
- * here: they only keep bytes by `_id` and find them by index.
+ * A store over an engine that runs in this process and executes each step synchronously. What such engines have in common
+ * is here: they only keep bytes by `_id` and find them by index.
  */
 import { checkId, decode, encode, type Fields } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
@@ -27,7 +27,7 @@ import type { EngineContext } from "./context.ts";
 import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./indexes.ts";
 import { type ChangeLog, type TableChanges, tableChanges } from "./table-changes.ts";
 
-/** A stored document, and where it was found. */
+/** A stored document and its `_id`. */
 export interface Row {
   readonly _id: Id;
   readonly doc: Uint8Array;
@@ -37,30 +37,30 @@ export interface Table {
   /** Present if the schema shows anything. */
   readonly log?: ChangeLog | undefined;
   get(id: Id): Uint8Array | undefined;
-  /** Inserts, or replaces `before`. `doc` is what the bytes stand for, for the indexes. */
+  /** Inserts, or replaces `before`. `doc` is the decoded document, for the indexes. */
   put(id: Id, bytes: Uint8Array, doc: Fields, before: Fields | undefined): void;
   delete(id: Id): void;
   list(scan: Scan): readonly Row[];
 }
 
-/** Steps whose changes become certain together. */
+/** Steps whose changes become durable together. */
 export interface Batch {
   /** The same object for all steps of a batch. */
   readonly key: object;
   /**
-   * Says that the step which is running changes something. `statement` is run once, after all steps of the batch, and
-   * `made` when what it changed is there to stay: before the steps are answered, in the order of the statements.
+   * Registers a change made by the running step. `statement` runs once, after all steps of the batch. `made` runs when
+   * the change is durable, before the steps are answered, in the order of the statements.
    */
   write(statement: () => void, made?: () => void): void;
 }
 
 export interface TableEngine {
-  /** Runs a step that changes nothing, at once. It sees what is certain. */
+  /** Runs a step that changes nothing, at once, and answers when what it saw is durable. */
   read<R>(step: () => R): Promise<R>;
-  /** Runs a step and answers when all that it saw or changed is there to stay. */
+  /** Runs a step and answers when all that it saw or changed is durable. */
   write<R>(step: (batch: Batch) => R): Promise<R>;
   table(declaration: Declaration): Promise<Table>;
-  /** The sequence's next number. A part of a step. */
+  /** The sequence's next number. Runs as part of a step. */
   next(sequence: string, batch: Batch): number;
   close(): Promise<void>;
 }
@@ -121,9 +121,9 @@ export function tableStore(engine: TableEngine, { clock, sleep, report }: TableS
 
 interface Folding<T extends Doc> {
   readonly folded: Fold<T>;
-  /** Puts what has become of the document into the table. */
+  /** Writes the document as the batch has left it to the table. */
   write(): void;
-  /** Tells of it. */
+  /** Delivers the change to the readers. */
   made(): void;
 }
 
@@ -147,7 +147,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
   const keys = indexedFields(declaration);
   const recent = recentDocuments<T>();
   const queues: Queues = new Map();
-  /** The documents that the steps of a batch have come to. */
+  /** The documents that the steps of each batch have used. */
   const batches = new WeakMap<object, Map<Id, Folding<T>>>();
 
   const decoded = (bytes: Uint8Array) => frozen(decode<T>(bytes, declaration));
@@ -173,7 +173,10 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     throw tooMany(declaration.name);
   }
 
-  /** Each step finds what the one before it left: a document is decoded, encoded and written once in a batch. */
+  /**
+   * Each step finds the document as the step before left it, so a document is decoded, encoded and written once in a
+   * batch.
+   */
   function folding(id: Id, batch: Batch): Folding<T> {
     const documents = batches.get(batch.key) ?? new Map<Id, Folding<T>>();
     batches.set(batch.key, documents);

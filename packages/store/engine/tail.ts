@@ -1,16 +1,16 @@
 /**
- * The latest changes of a collection, kept once for all who read them. Who falls behind them has lost its place, so what
- * they take is bounded however slow a reader is.
+ * The latest changes of a collection, kept once for all readers. A reader that falls behind them loses its place, so
+ * their size is bounded however slow a reader is.
  */
 import type { Change, Position } from "../port.ts";
 
-/** What the kept changes may take in BSON. */
+/** Most bytes of BSON that the kept changes may take. */
 const MAX_BYTES = 4 * 1024 * 1024;
 /** Changes that are handed out at once. */
 const MAX_BATCH = 256;
 
 export interface Tail<V> {
-  /** After all changes that were added, and after those that nobody wanted. */
+  /** After all changes that were added or skipped with `moveTo`. */
   readonly position: Position;
   /** Before all changes that are kept. */
   readonly base: Position;
@@ -18,9 +18,9 @@ export interface Tail<V> {
   readonly first: number;
   readonly end: number;
   add(change: Change<V>, bytes: number): void;
-  /** Nothing else is to be told up to there. */
+  /** Moves on to a position up to which nothing else is to be added. */
   moveTo(position: Position): void;
-  /** Changes from that number on: the same array for all who are there. */
+  /** Changes from that number on. Readers at the same place get the same array. */
   from(number: number): readonly Change<V>[];
   /** The number of the first change after a position that is not before the base. */
   numberAfter(position: Position): number;
@@ -30,7 +30,7 @@ export interface Tail<V> {
 
 export function createTail<V>(start: Position): Tail<V> {
   let kept: { readonly change: Change<V>; readonly bytes: number }[] = [];
-  /** How many at the beginning of `kept` are forgotten already: they are cut off many at a time. */
+  /** How many entries at the beginning of `kept` are dropped already: they are cut off many at a time. */
   let gone = 0;
   let [first, bytes] = [0, 0];
   let position = start;

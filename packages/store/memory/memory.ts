@@ -13,7 +13,7 @@ import { type Id, type Key, type Store, Unavailable } from "../port.ts";
 export interface MemoryData {
   readonly collections: Map<string, Map<Id, Uint8Array>>;
   readonly sequences: Map<string, number>;
-  /** What the collections told of their changes. */
+  /** The change logs of the collections. */
   readonly changes: Map<string, LogEntry[]>;
 }
 export const emptyData = (): MemoryData => ({ collections: new Map(), sequences: new Map(), changes: new Map() });
@@ -22,7 +22,7 @@ export interface MemoryOptions {
   readonly data?: MemoryData;
   /** Without one, no deadline ever passes. */
   readonly clock?: Clock;
-  /** Told of documents that can't be read. */
+  /** Called for documents that can't be read. */
   readonly report?: Report;
 }
 
@@ -36,7 +36,7 @@ export function openMemory({ data = emptyData(), clock = () => 0, report = () =>
       refuseWhenClosed();
       return step();
     },
-    // Each step is a batch of its own, so that a simulation meets every order of them.
+    // Each step is a batch of its own, so that a simulation can try every order of steps.
     async write(step) {
       refuseWhenClosed();
       const statements: (() => void)[] = [];
@@ -87,7 +87,7 @@ function memoryTable(documents: Map<Id, Uint8Array>): Table {
   };
 }
 
-/** Their numbers have no gaps. */
+/** The numbers of the entries have no gaps. */
 function memoryLog(entries: LogEntry[]): ChangeLog {
   const indexOf = (number: number) => number - (entries[0]?.number ?? 1);
   return {

@@ -1,7 +1,7 @@
 /**
- * Changes of one document, each exactly once: read, decide, and write if the document is still what was read. The first
- * attempt decides on what the process knows, if it knows anything, instead of reading. When the answer of a write is lost or
- * does not tell, the next read tells by the operation log whether it was made.
+ * Changes of one document, each made exactly once: read, decide, and write if the document is still what was read. The
+ * first attempt decides on the cached document, if there is one, instead of reading. If the answer to a write is lost or
+ * inconclusive, the operation log in the next read shows whether the write was made.
  */
 import { MongoError } from "mongodb";
 import type { Fields } from "../document/codec.ts";
@@ -19,7 +19,7 @@ import type { Writer } from "./writes.ts";
 export interface ChangeOptions<T extends Doc> {
   /** The indexed fields. */
   readonly keys: readonly string[];
-  /** What changes tell of a document. */
+  /** What change events show of a document. */
   readonly telling?: Telling<T> | undefined;
   readonly database: Database;
   readonly raw: Raw;
@@ -30,7 +30,7 @@ export interface ChangeOptions<T extends Doc> {
   readonly nextOperation: () => Operation;
 }
 
-/** What updates make of a document, and how they are answered once that is certain. */
+/** The outcome of several updates of a document, and how they are answered once it is certain. */
 interface Decided {
   /** How many of the updates have had their turn. */
   readonly count: number;
@@ -42,7 +42,7 @@ interface Decided {
 export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
   const { keys, telling, database, raw, reads, known, openWriter, timing, nextOperation } = options;
 
-  /** Each update decides on what the one before it left, until `until`; the first in any case. */
+  /** Each update decides on the document as the one before left it. Stops at the time `until`, but not before the first. */
   function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number): Decided {
     const document = fold(id, stored, keys);
     const answers: (() => void)[] = [];
@@ -66,8 +66,8 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
   }
 
   /**
-   * Makes one change of as many of the updates as can be decided before others must get their turn; the rest is left.
-   * Resolves to their answers; to nothing when the time of all of them is over.
+   * Makes one change of as many updates as can be decided before other work must get its turn; `leave` receives the rest.
+   * Resolves to a function that answers them, or to undefined when the time of all of them is over.
    */
   async function attempt(
     id: Id,
@@ -89,16 +89,16 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
         if ((unsure || inDoubt) && fate === "unknown") throw new Unavailable(true);
         unsure = false;
         for (const { call } of updates) call.inDoubt = inDoubt;
-        // As long as they may have been made together they stay together, whether anybody still waits or not.
+        // While the updates may have been made together they stay together, even those whose callers have given up.
         if (!inDoubt) updates = updates.filter(({ call }) => !call.isOver);
-        // Cut once: from then on the same updates stand for the change, whatever becomes of its attempts.
+        // Cut only once: later attempts make the same change, without further updates.
         const until = taken ? Number.POSITIVE_INFINITY : timing.clock() + MAX_FOLD_MS;
         const { count, next, settle } = decideAll(id, stored?.doc, updates, until);
         if (!taken) leave(updates.slice(count));
         updates = updates.slice(0, count);
         taken ??= updates;
         if (!next && !assumed && (latest || !database.hasSeveralMembers())) return settle;
-        // Without a write nothing proves that this is the latest state: read (again) in a way that does.
+        // Without a write nothing proves that this is the latest state, so the next read has to prove it.
         latest = !next;
         if (!next) continue;
         sent = { base: stored, settle };
@@ -115,10 +115,10 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
         writing = false;
         unsure = written === "unsure";
         if (!unsure) for (const { call } of updates) call.inDoubt = inDoubt;
-        // What was assumed was no race.
+        // A wrong assumption is no lost race, so there is no pause.
         if (!assumed) await backOff(round, "lost", timing);
       } catch (error) {
-        // Whatever has become of the document since: it is not known whether this change was made before.
+        // The document has become corrupt since; whether this change was made before is unknown.
         if ((unsure || inDoubt) && error instanceof Corrupt) throw new Unavailable(true, error);
         if (!(error instanceof MongoError)) throw error;
         inDoubt ||= writing;
@@ -131,7 +131,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
   }
 
   return {
-    /** Settles the updates, except for those that it resolves to: they did not get their turn. */
+    /** Settles the updates, except those that it resolves to: they did not get their turn. */
     async change(id: Id, updates: readonly Update<T>[]): Promise<readonly Update<T>[]> {
       const writer = openWriter();
       let rest: readonly Update<T>[] = [];
@@ -146,7 +146,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
       return rest;
     },
 
-    /** Removes a document that `isOver`. To remove it twice is no different, so this needs no entry in the log. */
+    /** Removes the document if `isOver`. Removing it twice makes no difference, so this needs no entry in the log. */
     remove: (id: Id, isOver: (doc: T) => boolean, call: Call): Promise<void> =>
       database.inSession(async (session) => {
         const isSettled = async () => {

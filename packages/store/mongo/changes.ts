@@ -1,7 +1,7 @@
 /**
- * The changes of a collection, by its change stream: one for all who read on in this process, open as long as anybody does,
- * and one for each that begins earlier, until it has caught up. A stream tells what a majority has, from the documents as they
- * were written, and the token of each of its events is a position for every process.
+ * The changes of a collection, from change streams: one that all readers of this process share, open while there are any,
+ * and one for each reader that begins in the past, until it has caught up. A stream delivers what a majority has stored,
+ * with the documents as they were written. The token of each event is a position for every process.
  */
 import {
   type ChangeStream,
@@ -35,29 +35,33 @@ import { beginAfter, isPosition, positionAfter, secondsOf } from "./positions.ts
 import { shareQuery } from "./shared-query.ts";
 import type { Turns } from "./turns.ts";
 
-/** The server answers after so long that there is nothing new. */
+/** The server answers after this time if there is nothing new, in milliseconds. */
 const IDLE_MS = 1_000;
 const CAUGHT_UP_MS = 10;
-/** Whoever comes back within it does not wait for those who read far back. */
+/** Readers that resume within this time do not wait for those that read further back. */
 const NEAR_S = 60;
-/** What follows the latest changes waits for nobody who reads the past. */
+/** The stream of the latest changes does not wait for reads of the past. */
 const atOnce: Turns = (_, work) => work();
 /** Changes that are read at once. */
 const MAX_READ = 256;
-/** A member that has just become the primary may know a little less than another process was told. */
+/** A position may be this far ahead: a new primary may be a little behind what another process was told. */
 const MAX_AHEAD_S = 600;
-/** The longest time to look through the oplog for what comes next. */
+/** The longest time to search the oplog for the next change. */
 const MAX_TIMEOUT_MS = 600_000;
-/** The server refuses a position in less; what comes next may be far from it, among the changes of all databases. */
+/**
+ * The server refuses a position in less time. Finding the next change may take longer, as it may be far off among the
+ * changes of all databases.
+ */
 const PATIENCE_MS = 2_000;
 
 /**
- * There is no going on from the token: it is none (FailedToParse, Overflow, InvalidResumeToken, and assertions of the server, which
- * have numbers beyond all named codes), or the oplog has lost what follows (ChangeStreamFatalError, ChangeStreamHistoryLost).
+ * The token can't be resumed from: it is invalid (FailedToParse, Overflow, InvalidResumeToken, and assertions of the
+ * server, which have numbers beyond all named codes), or the oplog has lost what follows (ChangeStreamFatalError,
+ * ChangeStreamHistoryLost).
  */
 const NO_RESUMING = new Set([9, 15, 260, 280, 286]);
 const MAX_NAMED_CODE = 14_000;
-/** Ours, or the server's (MaxTimeMSExpired): it may need longer. */
+/** A timeout of ours or of the server (MaxTimeMSExpired): the next attempt may need longer. */
 const isTooSlow = (error: MongoError): boolean => error instanceof MongoNetworkTimeoutError || error.code === 50;
 const isExpired = (error: MongoError): boolean =>
   error instanceof MongoServerError && (NO_RESUMING.has(Number(error.code)) || Number(error.code) > MAX_NAMED_CODE);
@@ -71,9 +75,12 @@ export interface MongoChanges {
 interface Parts {
   readonly declaration: Declaration;
   readonly database: Database;
-  /** For change streams. */
+  /** The database on the client for change streams. */
   readonly streams: () => Db;
-  /** For reads of the past, each of which takes a connection: of the last minute, and those that may last as long as the oplog is. */
+  /**
+   * Limits the reads of the past, each of which takes a connection: `near` for the last minute, `far` for reads that may
+   * take as long as the oplog is.
+   */
   readonly turns: { readonly near: Turns; readonly far: Turns };
   readonly timing: Timing;
   readonly run: Run;
@@ -94,7 +101,7 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
     return news && frozen({ ...news, _id: stored.doc._id, rev: stored.doc.rev, time, position: _id._data });
   }
 
-  /** Reads on from a position, whatever becomes of the server, until it is over. */
+  /** Reads on from a position until `isOver`; after a failure it opens the stream again. */
   function readFrom(begin: Position, idleMs: number, inTurn: Turns, isOver: () => boolean): Past<object> {
     let position = begin;
     let stream: ChangeStream | undefined;
@@ -113,7 +120,7 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
       return { changes: readable(events, changeOf, report).filter((change) => change !== undefined), position };
     }
     function drop(): void {
-      // It may hang like any other call.
+      // Not awaited: it may hang like any other call.
       stream?.close().catch(() => {});
       stream = undefined;
     }
@@ -143,12 +150,12 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
     };
   }
 
-  // A thousand who come back at once, as after a restart, ask once.
+  // A thousand readers that come back at once, as after a restart, cause one query.
   const sharedNow = shareQuery(() => now(database, declaration.name));
   const nowWithin = (options: CallOptions | undefined, ask = sharedNow) =>
     run(options, (call) => retryUntilDeadline(call, timing, ask));
 
-  /** Resolves when the read is over, or patience is. */
+  /** Settles with the read, or resolves after PATIENCE_MS. */
   async function withinPatience(read: Promise<unknown>): Promise<void> {
     const over = new AbortController();
     await Promise.race([read, timing.sleep(PATIENCE_MS, over.signal)]).finally(() => over.abort());
@@ -160,16 +167,18 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
       now: (options) => nowWithin(options),
 
       async past(after, options) {
-        // One of a time to come would be waited for.
+        // The server would wait for a position in the future.
         if (!isPosition(after) || secondsOf(after) > secondsOf(tail.position) + MAX_AHEAD_S) throw new Expired();
         return run(options, async (call) => {
           let isOpen = false;
           const inTurn = secondsOf(tail.position) - secondsOf(after) < NEAR_S ? turns.near : turns.far;
           const past = readFrom(after, CAUGHT_UP_MS, inTurn, () => options.signal.aborted || (call.isOver && !isOpen));
-          // Only the server knows whether it can go on from there. What it has not refused is read on, however long it looks.
+          // Only the server knows whether it can resume there. A position that it has not refused in time is read on,
+          // however long it takes.
           let first: Promise<Read<object>> | undefined = past.read();
           await withinPatience(first);
-          // By the clock, before its timer: nobody would ask for more of a past that is closed.
+          // The clock can be past the deadline before its timer fires. The caller gets an error then, and would never
+          // close this past.
           if (call.isOver) {
             past.close();
             throw new Unavailable(false, call.failure);
@@ -187,7 +196,7 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
       start() {
         stop = new AbortController();
         const started = start(stop.signal);
-        started.catch(() => {}); // told to those who wait, if there still are any
+        started.catch(() => {}); // rejects for the readers that wait, if there still are any
         return (options) => run(options, () => started);
       },
       stop: () => stop.abort(),
@@ -199,7 +208,7 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
 
   async function start(signal: AbortSignal): Promise<void> {
     const begin = await nowWithin(undefined, async () => {
-      if (signal.aborted) throw new Unavailable(false); // nobody waits for it any more, but those who are told so
+      if (signal.aborted) throw new Unavailable(false); // all readers have left; one that still waits gets this error
       return sharedNow();
     });
     if (signal.aborted) return;
@@ -228,7 +237,10 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
   return { changes: feed.changes, forget: async () => 0, end: () => feed.end() };
 }
 
-/** A read of the majority, which all later ones of this process come after, and so the place after all that it can have seen. */
+/**
+ * The current position, from a majority read: all later reads of this process come after it, and it is after everything
+ * that the process can have seen.
+ */
 async function now(database: Database, collection: string): Promise<Position> {
   return database.inSession(async (session) => {
     await find(database, collection, { filter: {}, limit: 1, batchSize: 2 }, { session });
@@ -239,16 +251,16 @@ async function now(database: Database, collection: string): Promise<Position> {
 }
 
 interface Limits {
-  /** Of what waits for something new. */
+  /** How long the server waits for something new. */
   readonly maxAwaitTimeMS: number;
-  /** Of the command that opens it. The driver could not end that one: its cursor has no name yet. */
+  /** The limit of the command that opens the stream. The driver could not end that command: its cursor has no id yet. */
   readonly maxTimeMS: number;
 }
 
 function openStream(db: Db, collection: string, after: Position, limits: Limits): ChangeStream {
   const pipeline = [
     { $match: { operationType: { $in: ["insert", "replace"] }, ...TELLS } },
-    // In an array, of which the driver leaves the items as bytes.
+    // Wrapped in an array, because the driver can leave the items of an array as bytes.
     { $project: { wallTime: 1, clusterTime: 1, documents: ["$fullDocument"] } },
   ];
   const options = { ...limits, batchSize: MAX_READ, fieldsAsRaw: { documents: true } };

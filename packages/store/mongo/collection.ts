@@ -19,7 +19,7 @@ import { createPerKeyQueue } from "./per-key-queue.ts";
 import { pointReads } from "./reads.ts";
 import { createWriters } from "./writes.ts";
 
-/** Runs a call of the port within its time, unless the store is closed. */
+/** Runs a call of the port within its deadline, unless the store is closed. */
 export type Run = <R>(options: CallOptions | undefined, work: (call: Call) => Promise<R>) => Promise<R>;
 
 export interface CollectionOptions {
@@ -33,7 +33,7 @@ export interface CollectionOptions {
   readonly report: Report;
 }
 
-/** Indexes hold the documents in which all of their fields are present, and know no uniqueness. */
+/** An index holds the documents in which all of its fields are present. None is unique. */
 export const indexDescriptions = ({ indexes }: Declaration): IndexDescription[] =>
   Object.values(indexes).map((fields) => ({
     key: keyOf(fields),
@@ -95,7 +95,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
     list: (query, options) =>
       read(options, async (call) => {
         const scan = checkQuery(declaration, query);
-        // From the start again: the `_id` of a document that can't be read may be nothing to go on from.
+        // Each size reads from the start again: the `_id` of a document that can't be read may be no place to continue from.
         for (const size of attemptsAt(scan.limit)) {
           const page = await retryUntilDeadline(call, timing, () => list({ ...scan, limit: size }, call));
           const found = query.strict ? page.map(docOf) : readable(page, docOf, report);

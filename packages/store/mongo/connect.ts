@@ -1,4 +1,4 @@
-/** From the connection string to a server that can be used: waits for what may still come, refuses what can't be right. */
+/** Connecting to MongoDB: waits for a server that may still become usable, and refuses a configuration that never will. */
 
 import {
   type Document,
@@ -37,23 +37,23 @@ const AUTHENTICATION_FAILED = new Set([18, 8000]);
 const UNAUTHORIZED = 13;
 const INVALID_NAMESPACE = 73;
 const DATABASE_DIFFER_CASE = 13_297;
-/** What the system was asked for where a file can't be read, rather than a server be reached. */
+/** The failed system calls that mean an unreadable file rather than an unreachable server. */
 const FILE_CALLS = new Set<unknown>(["open", "read"]);
 const FILE_SETTINGS = ["tlsCAFile", "tlsCertificateKeyFile", "tlsCRLFile"] as const;
 
-/** Throws `UnusableServer` for a connection string that is none. */
+/** Throws `UnusableServer` for an invalid connection string. */
 export function createClient(uri: string, settings: MongoClientOptions = {}): MongoClient {
   try {
     return new MongoClient(uri, { ...SETTINGS, ...settings });
   } catch {
-    // Without the driver's words, which may repeat the password.
+    // Omits the driver's message, which may repeat the password.
     throw wrong("is not a connection string that the MongoDB driver understands");
   }
 }
 
 /**
- * Connects, and tries with `probe` whether the server can be used. Waits as long as it takes for a server that may still
- * come, and says what it waits for. Throws `UnusableServer` for what waiting can't cure.
+ * Connects, and checks with `probe` whether the server is usable. Waits without limit for a server that may still become
+ * usable, and reports what it waits for. Throws `UnusableServer` for what waiting can't solve.
  */
 export async function connect(
   client: MongoClient,
@@ -128,14 +128,14 @@ function refusal(error: Error, { options }: MongoClient): UnusableServer | undef
   if (error instanceof MongoServerError && error.code === DATABASE_DIFFER_CASE) {
     return wrong("names a database that is there already under a name that differs in capital letters alone");
   }
-  // Servers that answered and don't belong to the set are struck off the list.
+  // The driver drops servers that answer but don't belong to the set.
   if (topology?.servers.size === 0 && options.srvHost === undefined) {
     return wrong(`asks for the replica set ${options.replicaSet}, and no server that it names belongs to it`);
   }
   return undefined;
 }
 
-/** Without the path: it may be a private key, given in place of where it is. */
+/** Omits the path: by mistake it may be the private key itself. */
 function unreadable(error: NodeJS.ErrnoException, options: MongoClient["options"]): UnusableServer {
   const setting = error.path && FILE_SETTINGS.find((name) => options[name] === error.path);
   return wrong(
@@ -160,7 +160,7 @@ function missing(error: Error): string {
   return "the replica set has no primary";
 }
 
-/** Node's code for what is wrong with TLS, such as CERT_HAS_EXPIRED. That of the system is like ECONNREFUSED. */
+/** Node's code for a TLS problem, such as CERT_HAS_EXPIRED. Codes of the system, such as ECONNREFUSED, are excluded. */
 const tlsProblemOf = ({ servers }: TopologyDescription): string | undefined =>
   [...servers.values()]
     .map(({ error }) => (error?.cause as { readonly code?: unknown } | undefined)?.code)

@@ -1,4 +1,7 @@
-/** The database as the rest of the engine sees it: bytes by `_id`, every call in the process's causal history. */
+/**
+ * The database as the rest of the engine sees it: bytes by `_id`, every call causally after what the process has seen or
+ * written.
+ */
 import {
   type ClientSession,
   type Collection,
@@ -18,19 +21,19 @@ export type Raw = Collection<{ _id: Id }>;
 export interface Database {
   readonly db: Db;
   /**
-   * A session that comes after all that the process has seen or written. Two writes of one session can't overtake one
-   * another: the server refuses the earlier one once it knows the later.
+   * A session that is causally after all that the process has seen or written. Two writes of one session can't overtake
+   * one another: the server refuses the earlier one once it knows the later.
    */
   openSession(): ClientSession;
-  /** From now on sessions come after what this one, or the answer to a command, has seen or written. */
+  /** Makes later sessions come after what this session, or the answer to a command, has seen or written. */
   noteTime(seen: Pick<ClientSession, "operationTime">): void;
   /** Runs calls in a session of their own. */
   inSession<R>(calls: (session: ClientSession) => Promise<R>): Promise<R>;
-  /** Whether another server may have become the primary without the one that is asked knowing it. */
+  /** Whether another server may have become the primary while the one that is asked does not know it yet. */
   hasSeveralMembers(): boolean;
 }
 
-/** What is read and written is there to stay. */
+/** Reads only what is durable, and answers writes only once they are. */
 export const byMajority: DbOptions = {
   readPreference: "primary",
   readConcern: new ReadConcern("majority"),
@@ -68,7 +71,7 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
   };
 }
 
-/** What is asked for, and how: the members of the command `find`. */
+/** The members of the command `find`. */
 interface Query {
   readonly filter: Fields;
   readonly batchSize: number;
@@ -84,7 +87,7 @@ interface ReadOptions {
 
 type Queried = Pick<Database, "db" | "noteTime">;
 
-/** Nobody tries it again when it fails but the caller. */
+/** Not retried after a failure: that is up to the caller. */
 export async function find(
   database: Queried,
   collection: string,
@@ -102,9 +105,9 @@ export async function find(
 }
 
 /**
- * What a command finds; undefined when that is more than the 16 MiB of an answer. The driver's own cursor would cost this
- * process twice as much as the command, whose one answer nearly always holds all. Bytes, for a document that can't be read
- * must not hide its neighbours. What was seen without a session counts for later ones as well.
+ * The documents that a command finds; undefined when they exceed the 16 MiB of one answer. One answer nearly always holds
+ * all, and the driver's own cursor would cost this process twice as much. Documents stay bytes, so that one that can't be
+ * read does not hide its neighbours. Without a session, later sessions still come after what was seen here.
  */
 export async function findInOneAnswer(
   { db, noteTime }: Queried,

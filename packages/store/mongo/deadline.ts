@@ -1,11 +1,14 @@
-/** How long a call may go on, and trying again until then. */
+/** Deadlines of calls, and retries until then. */
 import { MongoError, MongoNetworkError, MongoNetworkTimeoutError } from "mongodb";
 import type { EngineContext } from "../engine/context.ts";
 import { type CallOptions, Unavailable } from "../port.ts";
 
-/** The time of a call without a deadline. */
+/** The time of a call without a deadline, in milliseconds. */
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** The caller hears of it so much before it gives up by itself: this part of its time, and never more than that. */
+/**
+ * A call ends this much before its deadline, so that the caller still gets the answer: this part of its time, but at most
+ * MARGIN_MS.
+ */
 const MARGIN = 0.1;
 const MARGIN_MS = 500;
 /** The longest pause after a failure, and after losing a race for a document. */
@@ -13,17 +16,18 @@ const FAILED_MS = 256;
 const LOST_MS = 16;
 
 /**
- * The driver loses a call whose connection is closed just before it writes to it, as happens when a primary is lost, and
- * then waits for that socket for ever (7.8, `Connection.writeCommand`). What may be made twice is soon made again. A write
- * is when the driver can't still be at it, for its attempts must follow one another in their session: by the driver's own
- * limits a command and its one retry are over after 18 s, and a write is two commands at most.
+ * Time limits of calls of the driver, in milliseconds. If a connection is closed just before the driver writes to it, as
+ * happens when a primary is lost, the driver waits for that socket forever (7.8, `Connection.writeCommand`). A repeatable
+ * call is soon tried again. A write is tried again only when the driver can't be working on it any more, because its
+ * attempts must follow one another in their session: by the driver's own limits a command and its one retry are over
+ * after 18 s, and a write is two commands at most.
  */
 export const TIMEOUT_MS = { repeatable: 6_000, write: 40_000 };
 
-/** A read is waited for by other reads for so long, which is well beyond what one takes while all is well. */
+/** How long other reads wait for a read, in milliseconds: well beyond what a read normally takes. */
 const PATIENCE_MS = 500;
 
-/** A call of the port: its time, and what can be said when that is over. */
+/** A call of the port: whether its time is over, and what can be said about its outcome then. */
 export interface Call {
   readonly isOver: boolean;
   /** Set when a write of the call is sent: from then on it may have happened. */
@@ -44,7 +48,7 @@ export function withDeadline<R>(
   if (left <= 0) return Promise.reject(new Unavailable(false, new Error("the deadline had passed at the start")));
   const ends = clock() + left;
   const call = {
-    /** By the clock, for a process that was stopped may go on with anything before its timers. */
+    /** Checks the clock, because a process that was suspended may resume other work before its timers. */
     get isOver() {
       return over || clock() >= ends;
     },
@@ -67,8 +71,8 @@ export function withDeadline<R>(
 }
 
 /**
- * Rejects with a `MongoError` when the driver has lost the call or its connection, so that it is tried again. A number is in
- * milliseconds.
+ * Rejects with a `MongoError` when the driver has lost the call or its connection, so that the call is tried again. A
+ * number is in milliseconds.
  */
 export async function withTimeout<R>(kind: keyof typeof TIMEOUT_MS | number, answer: Promise<R>): Promise<R> {
   const { promise: lost, reject } = Promise.withResolvers<never>();
@@ -84,8 +88,8 @@ export async function withTimeout<R>(kind: keyof typeof TIMEOUT_MS | number, ans
 }
 
 /**
- * Which the driver passes on as they are when a connection is closed just before it writes to it (7.8,
- * `Connection.writeCommand`), such as EPIPE.
+ * An error of the system, such as EPIPE. The driver passes it on as it is when a connection is closed just before it
+ * writes to it (7.8, `Connection.writeCommand`).
  */
 const isOfSystem = (error: unknown): error is Error =>
   error instanceof Error &&
@@ -93,8 +97,8 @@ const isOfSystem = (error: unknown): error is Error =>
   /^E(?!RR_)/.test(String((error as { code?: unknown }).code));
 
 /**
- * Resolves when the read is over, or when it has taken so long that others must not wait for it: it may be lost, or ask a
- * server that is.
+ * Resolves when the read is over, or after PATIENCE_MS, so that other reads do not wait for a call that may be lost, or
+ * whose server may be.
  */
 export async function withPatience(read: Promise<void>): Promise<void> {
   const { promise: over, resolve } = Promise.withResolvers<void>();
@@ -108,8 +112,8 @@ export const backOff = (round: number, why: "failed" | "lost", { random, sleep }
   sleep(random() * Math.min(2 ** round, why === "failed" ? FAILED_MS : LOST_MS));
 
 /**
- * Tries again as long as the database is what fails. Which of its errors will pass can't be told for sure, and a mistake
- * of ours is no `MongoError`.
+ * Retries while the database fails, until the call's time is over. Which of its errors are transient can't be known for
+ * sure; a bug of ours is no `MongoError`.
  */
 export async function retryUntilDeadline<R>(call: Call, timing: Timing, attempt: () => Promise<R>): Promise<R> {
   for (let round = 0; ; round++) {

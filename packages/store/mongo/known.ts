@@ -1,6 +1,6 @@
 /**
- * What a process knows of the documents of a collection without asking. Other processes write as well, so it is only what a
- * change may begin with: the guarded write confirms it, and what is decided without a write is decided again on a fresh read.
+ * A cache of what a process knows of the documents of a collection. Other processes write as well, so it only serves as
+ * the start of a change: the guarded write confirms it, and a decision without a write is made again on a fresh read.
  */
 import { encode, type Fields } from "../document/codec.ts";
 import { type Recent, recentDocuments } from "../document/recent.ts";
@@ -10,22 +10,22 @@ import type { Stored } from "./operation-log.ts";
 const NOTHING = new Uint8Array();
 
 export interface Known<T extends Doc> {
-  /** The document, or that there is none, if either can be told. */
+  /** The document, or its absence, if either is known. */
   base(id: Id): { readonly document: Stored<T> | undefined } | undefined;
-  /** The document that bytes which were just read stand for. Throws `Corrupt`. */
+  /** Decodes bytes that were just read. Throws `Corrupt`. */
   read(id: Id, bytes: Uint8Array): Stored<T>;
   /** The same for a document of a page. */
   readInPassing(id: Id, bytes: Uint8Array): Stored<T>;
-  /** Nothing was found. */
+  /** Remembers that there is no such document. */
   noteAbsent(id: Id): void;
   noteWritten(id: Id, fields: Fields, document: Stored<T>): void;
-  /** What was known is out of date, or may be. */
+  /** Forgets what is out of date, or may be. */
   forget(id: Id): void;
 }
 
 export function knownDocuments<T extends Doc>(decode: (bytes: Uint8Array) => Stored<T>): Known<T> {
   const recent: Recent<Stored<T>> = recentDocuments();
-  /** Ids are given in ascending order, so what is beyond all that was seen is most likely new. */
+  /** Ids are assigned in ascending order, so an id above all that were seen is most likely new. */
   let highest = Number.POSITIVE_INFINITY;
   const see = (id: Id) => {
     if (typeof id === "number" && (id > highest || highest === Number.POSITIVE_INFINITY)) highest = id;

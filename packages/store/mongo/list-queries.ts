@@ -1,24 +1,24 @@
-/** Lists as MongoDB is asked for them: each by its own index, and by no more keys than it returns. */
+/** Lists as queries to MongoDB: each uses its own index, and reads no more keys than it returns. */
 import type { Fields } from "../document/codec.ts";
 import type { Scan } from "../engine/indexes.ts";
 import type { Id } from "../port.ts";
 import { type Database, find, findInOneAnswer } from "./database.ts";
 import { withTimeout } from "./deadline.ts";
 
-/** A list of more documents travels by itself. */
+/** Most documents in a list that may share a query with others. */
 const SHORT = 100;
-/** MongoDB's largest limit is 2^31 - 1, and one is asked for beyond a page. */
+/** MongoDB's largest limit is 2^31 - 1, and `batchSize` is one more than the limit of a list. */
 const MAX_LIMIT = 2 ** 31 - 2;
 
-/** What an index is made of, and its hint. */
+/** The key of an index, which is also its hint. */
 export const keyOf = (fields: readonly string[], direction: 1 | -1 = 1) =>
   Object.fromEntries([...fields, "_id"].map((field) => [field, direction]));
 
-/** Whether a list may be one of several in a query: only if it is short, and its index alone has it in order. */
+/** Whether a list may share a query with others: only if it is short, and its index alone gives the order. */
 export const isShort = ({ match, limit }: Scan): boolean =>
   limit <= SHORT && (match?.values.every((values) => values.length === 1) ?? true);
 
-/** The documents of each list, as bytes. Several at once only of those that are `isShort`. */
+/** The documents of each list, as bytes. Several lists at once must all be `isShort`. */
 export async function listEach(
   database: Database,
   collection: string,
@@ -29,7 +29,7 @@ export async function listEach(
 }
 
 async function listOne(database: Database, collection: string, scan: Scan): Promise<Uint8Array[]> {
-  // A hint can't be followed by a query that nothing can match.
+  // MongoDB can't follow a hint for a query that nothing can match.
   if (scan.match?.values.some((values) => values.length === 0)) return [];
   const limit = Math.min(scan.limit, MAX_LIMIT);
   const hint = keyOf(scan.match?.fields ?? []);
@@ -37,13 +37,13 @@ async function listOne(database: Database, collection: string, scan: Scan): Prom
   return database.inSession((session) => find(database, collection, query, { session }));
 }
 
-/** Between two lists comes a document without an `_id`: BSON's shortest. */
+/** Separates two lists: a document without an `_id`, the shortest in BSON. */
 const BOUNDARY = { $unionWith: { pipeline: [{ $documents: [{}] }] } };
 const BOUNDARY_BYTES = 5;
 
 /**
- * Twenty lists in one command cost this process a third and MongoDB two thirds of what twenty commands cost. Undefined when one
- * answer does not hold them, or not one after the other.
+ * Reads several lists with one command. Twenty lists in one command cost this process a third and MongoDB two thirds of
+ * what twenty commands cost. Undefined when one answer does not hold all lists one after the other.
  */
 async function listTogether(database: Database, collection: string, scans: readonly Scan[]) {
   const pipeline = scans.flatMap((scan, i): object[] =>
@@ -58,8 +58,8 @@ async function listTogether(database: Database, collection: string, scans: reado
 }
 
 /**
- * Undefined when their number and lengths are not those of the lists one after the other: MongoDB does so, and does not promise it
- * (https://www.mongodb.com/docs/manual/reference/operator/aggregation/unionWith/).
+ * Undefined when their number and lengths do not fit the lists in order: MongoDB returns the lists in order, but does not
+ * promise it (https://www.mongodb.com/docs/manual/reference/operator/aggregation/unionWith/).
  */
 export function splitAtBoundaries(
   found: readonly Uint8Array[],
@@ -74,7 +74,10 @@ export function splitAtBoundaries(
   return areThey ? lists : undefined;
 }
 
-/** A stage of a pipeline takes no hint. Ordered by all fields of the index, which are equal but for `_id`, no other index serves. */
+/**
+ * A pipeline stage takes no hint. Sorting by all fields of the index, which are equal except `_id`, leaves no other index
+ * to use.
+ */
 const stagesOf = (scan: Scan) => [
   { $match: filterOf(scan) },
   { $sort: keyOf(scan.match?.fields ?? [], directionOf(scan)) },

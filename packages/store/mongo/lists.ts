@@ -1,7 +1,7 @@
 /**
- * Lists: those who ask for the same share one, and short ones that are asked for in one tick of the event loop, or while two
- * queries are under way, travel together. A list that was sent is joined by nobody, for it may be older than what a later caller
- * was told.
+ * Lists. Callers that request the same list share it, and short lists that are requested in one tick of the event loop,
+ * or while two queries are under way, share a query. No caller joins a query that was sent before, because its answer may
+ * be older than what that caller has seen.
  */
 import { createBatcher } from "../engine/batcher.ts";
 import type { Scan } from "../engine/indexes.ts";
@@ -10,14 +10,14 @@ import type { Database, Raw } from "./database.ts";
 import { type Call, withPatience } from "./deadline.ts";
 import { isShort, listEach } from "./list-queries.ts";
 
-/** Lists in one query: all wait for the last of them. */
+/** Most lists in one query; all wait for the last of them. */
 const MAX_BATCH = 8;
 /** Queries of short lists under way at once: MongoDB works on one while the answer of the other is read. */
 const QUERIES = 2;
-/** Characters of what each asks for: together they are far below the 16 MiB of a command. */
+/** Most characters in the key of a short list: together the keys are far below the 16 MiB of a command. */
 const MAX_KEY = 1_000;
 
-/** What all short lists are gathered by. A long one is its own key, which is JSON. */
+/** The batch key of all short lists. A long list has its own, which is JSON. */
 const SHORT = "short";
 
 type Page = readonly Uint8Array[];
@@ -25,20 +25,23 @@ type Page = readonly Uint8Array[];
 interface Asked extends PromiseWithResolvers<Page> {
   readonly key: string;
   readonly scan: Scan;
-  /** Whose time is over does not wait any more. */
+  /** The calls that wait. One whose time is over does not count any more. */
   readonly calls: Pick<Call, "isOver">[];
 }
 
-/** Resolves to the same array for all that share a list. What nobody waits for any more when its turn comes is not sent. */
+/**
+ * Resolves to the same array for all callers that share a list. A list that nobody waits for any more when its turn comes
+ * is not sent.
+ */
 export type List = (scan: Scan, call: Pick<Call, "isOver">) => Promise<Page>;
 
 export function createLists(database: Database, raw: Raw): List {
-  /** What was not sent yet. */
+  /** Lists that were not sent yet, by key. */
   let waiting = new Map<string, Asked>();
 
   async function send(all: readonly Asked[]): Promise<void> {
     for (const { key } of all) waiting.delete(key);
-    if (waiting.size === 0) waiting = new Map(); // as in a batcher
+    if (waiting.size === 0) waiting = new Map(); // for the reason given in batcher.ts
     const batch: Asked[] = [];
     for (const asked of all)
       if (asked.calls.some(({ isOver }) => !isOver)) batch.push(asked);
@@ -73,7 +76,7 @@ export function createLists(database: Database, raw: Raw): List {
     }
     const asked: Asked = { key, scan, calls: [call], ...Promise.withResolvers<Page>() };
     waiting.set(key, asked);
-    // Short lists wait for one another. A long one is waited for by nobody but those who ask for the same.
+    // Short lists wait for one another. Only callers of the same long list wait for a long one.
     enter(isShort(scan) && key.length <= MAX_KEY ? SHORT : key, asked);
     return asked.promise;
   };

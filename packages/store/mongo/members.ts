@@ -1,12 +1,12 @@
-/** Whether MongoDB has several members, so that another than the one that is asked may have become the primary. */
+/** Whether MongoDB has several members, so that another member may have become the primary unnoticed. */
 import type { MongoClient, TopologyDescription } from "mongodb";
 
-/** Who knows its members by itself, or stands in front of some that nobody names, counts as many. */
+/** Servers that hide the members behind them count as several. */
 const ROUTERS: readonly string[] = ["Mongos", "LoadBalancer"];
-/** Those that say nothing of members: not reached, or in no replica set yet. */
+/** Servers that say nothing about members: not reached, or in no replica set yet. */
 const SILENT: readonly string[] = ["Unknown", "PossiblePrimary", "RSGhost"];
 
-/** By the last that was heard; true until anything was. */
+/** Judges by the last topology that was heard of; true until there is one. */
 export function followMembers(client: Pick<MongoClient, "on">): () => boolean {
   let several = true;
   client.on("topologyDescriptionChanged", ({ newDescription }: { newDescription: TopologyDescription }) => {

@@ -1,6 +1,6 @@
 /**
- * The engine on MongoDB: any number of processes may share its data. What is answered has reached the disks of a majority
- * of the replica set.
+ * The engine on MongoDB: any number of processes may share its data. A call is answered once what the answer says has
+ * reached the disks of a majority of the replica set.
  */
 import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
@@ -31,7 +31,10 @@ export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "
  */
 const FORMAT = 2;
 
-/** Reads of the past at a time, of each kind. The driver has 100 connections for them and for what follows the latest changes. */
+/**
+ * Most reads of the past at a time, of each kind. They share the driver's 100 connections with the streams of the latest
+ * changes.
+ */
 const MAX_LOOKS = 16;
 
 /**
@@ -43,7 +46,10 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   const report = reporting(log, clock);
   const client = createClient(uri);
   const database = openDatabase(client, databaseName(uri, service), followMembers(client));
-  /** Opened when somebody reads changes. The server answers when it has something to say, however long that takes. */
+  /**
+   * The client for change streams, opened on first use. It has no socket timeout: the server answers when there is
+   * something new.
+   */
   let streaming: MongoClient | undefined;
   const streams = () => {
     streaming ??= createClient(uri, { socketTimeoutMS: 0 });
@@ -51,7 +57,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   };
   const about = database.db.collection<{ _id: string; format: number }>("_petstore");
 
-  /** Also finds out whether the user may write. */
+  /** Also checks whether the user may write. */
   const checkFormat = async () => {
     const claim = { $setOnInsert: { format: FORMAT } };
     const options = { upsert: true, returnDocument: "after" } as const;
@@ -140,13 +146,13 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
 }
 
 /**
- * Nearly always they are there, which one command finds out. To build them may take longer than any answer should: what
- * that command can't bring about is waited for in a client of its own.
+ * Builds the indexes. Nearly always they exist already, which one command finds out. Building them may take longer than
+ * any call should: if that command fails, it is repeated with a client of its own, without a socket timeout.
  */
 async function buildIndexes(uri: string, usual: Db, declaration: Declaration, options: MongoOptions): Promise<void> {
   const indexes = indexDescriptions(declaration);
   if (indexes.length === 0) return;
-  // Not of all members: one that is down must not hold up a start.
+  // A majority is enough: a member that is down must not delay a start.
   const build = (db: Db) =>
     db
       .collection(declaration.name)
@@ -167,7 +173,7 @@ async function buildIndexes(uri: string, usual: Db, declaration: Declaration, op
   }
 }
 
-/** Another index has the name of one, or its fields and another name (IndexOptionsConflict, IndexKeySpecsConflict). */
+/** An existing index has the same name, or the same fields and another name (IndexOptionsConflict, IndexKeySpecsConflict). */
 const inTheWay = (error: Error) => error instanceof MongoServerError && (error.code === 85 || error.code === 86);
 const blocked = ({ databaseName }: Db, { name }: Declaration, { message }: Error) =>
   new Corrupt(

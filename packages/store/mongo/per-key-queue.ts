@@ -1,12 +1,12 @@
 /**
- * One change at a time for each document of a process. Updates that come in meanwhile wait together, and are then folded
- * into one write.
+ * One change at a time for each document of a process. Updates that come meanwhile wait, and are then folded into one
+ * write.
  */
 import { createBatcher } from "../engine/batcher.ts";
 import type { Decide, Doc, Id } from "../port.ts";
 import type { Call } from "./deadline.ts";
 
-/** Updates in one write. */
+/** Most updates in one write. */
 const MAX_FOLDED = 256;
 
 export interface Update<T extends Doc> {
@@ -18,13 +18,13 @@ export interface Update<T extends Doc> {
 
 export interface PerKeyQueue<T extends Doc> {
   update<R>(id: Id, decide: Decide<T, R>, call: Call): Promise<R>;
-  /** Runs something by itself between two changes of the document. */
+  /** Runs a step alone, between two changes of the document. */
   alone<R>(id: Id, step: () => Promise<R>): Promise<R>;
 }
 
 type Entry<T extends Doc> = Update<T> | (() => Promise<void>);
 
-/** `change` never rejects. It settles the first of the updates that it is given, and resolves to those that have to wait. */
+/** `change` never rejects. It settles the first of the given updates, and resolves to the others, which have to wait. */
 export function createPerKeyQueue<T extends Doc>(
   change: (id: Id, updates: readonly Update<T>[]) => Promise<readonly Update<T>[]>,
 ): PerKeyQueue<T> {

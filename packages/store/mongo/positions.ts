@@ -1,7 +1,7 @@
 /**
- * Positions: tokens of change streams. One is in hexadecimal and begins with the time of its event, so that tokens can be
- * compared and sorted (https://www.mongodb.com/docs/manual/changeStreams/#resume-tokens). The mere beginning of one is the
- * place before all events of that time.
+ * Positions are resume tokens of change streams. A token is in hexadecimal and begins with the time of its event, so that
+ * tokens can be compared and sorted (https://www.mongodb.com/docs/manual/changeStreams/#resume-tokens). A position that
+ * is only this beginning is the place before all events of that time.
  */
 import { Timestamp } from "mongodb";
 import type { Position } from "../port.ts";
@@ -18,7 +18,7 @@ export const secondsOf = (position: Position): number => Number.parseInt(TIME.ex
 export const positionAfter = (time: Timestamp): Position =>
   `82${hex(time.getHighBitsUnsigned())}${hex(time.getLowBitsUnsigned() + 1)}`;
 
-/** The option of a change stream that makes it begin there. */
+/** The option that makes a change stream begin at the position. */
 export function beginAfter(position: Position) {
   const [time = "", seconds = "", increment = ""] = TIME.exec(position) ?? [];
   return time.length === position.length

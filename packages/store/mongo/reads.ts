@@ -1,7 +1,7 @@
 /**
- * Reads by `_id`: all that are asked for in one tick of the event loop, or while a query is under way, travel as one query,
- * in which each document is asked for and decoded once. A query that was sent is joined by nobody, for its answer may be
- * older than what a later caller was told.
+ * Reads by `_id`. All reads that are requested in one tick of the event loop, or while a query is under way, share one
+ * query, in which each document is requested and decoded once. No caller joins a query that was sent before, because its
+ * answer may be older than what that caller has seen.
  */
 import { idOf } from "../document/codec.ts";
 import { createBatcher } from "../engine/batcher.ts";
@@ -9,18 +9,18 @@ import type { Id } from "../port.ts";
 import { type Database, find, type Raw } from "./database.ts";
 import { withPatience } from "./deadline.ts";
 
-/** Reads in one query. */
+/** Most reads in one query. */
 const MAX_BATCH = 1_000;
 
 export interface PointReads<S> {
   /**
-   * The document as it is after this call; rejects with what decoding it throws. `latest`: proven to be so by a majority of
-   * the members.
+   * The document, read after this call; rejects with what decoding it throws. `latest`: a majority of the members
+   * confirms that it is the latest state.
    */
   read(id: Id, latest?: boolean): Promise<S | undefined>;
 }
 
-/** What is equal to one id is found without a plan of the query, which is a quarter of MongoDB's time for it. */
+/** An equality match on one `_id` needs no query plan; planning takes a quarter of MongoDB's time for a query. */
 const oneOf = (ids: readonly Id[]) => (ids.length === 1 ? ids[0] : { $in: ids });
 
 type Level = "majority" | "linearizable";
@@ -45,7 +45,7 @@ export function pointReads<S>(
     find(database, raw.collectionName, { filter: { _id: oneOf(ids) }, batchSize: ids.length + 1 }, options);
   const fetch: Record<Level, (ids: readonly Id[]) => Promise<Uint8Array[]>> = {
     majority: (ids) => inSession((session) => byId(ids, { session })),
-    /** Needs no session: it sees everything that anybody was answered before. */
+    /** Needs no session: it sees every write that was answered before, to any process. */
     linearizable: (ids) => byId(ids, { level: "linearizable" }),
   };
 
@@ -77,7 +77,7 @@ export function pointReads<S>(
     return [];
   }, MAX_BATCH);
 
-  // One member can't be deposed unnoticed, and there a linearizable read takes long when nothing is written.
+  // A single member can't be deposed unnoticed, and a linearizable read on it takes long when nothing is written.
   return {
     read(id, latest = false) {
       const { promise, resolve, reject } = Promise.withResolvers<S | undefined>();

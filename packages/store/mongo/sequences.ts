@@ -1,4 +1,4 @@
-/** Sequences: all numbers that are asked for in one tick, or while a request is under way, come with one `$inc`. */
+/** Sequences. All numbers that are requested in one tick, or while a request is under way, are taken with one `$inc`. */
 import { createBatcher } from "../engine/batcher.ts";
 import type { Database } from "./database.ts";
 import { type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
@@ -12,7 +12,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A number whose answer is lost is a gap, so a request that failed is simply made again. */
+/** A number whose answer is lost is a gap, so a failed request is simply repeated. */
 export function createSequences({ db, inSession }: Database, timing: Timing) {
   const sequences = db.collection<{ _id: string; last: number }>(COLLECTION);
 

@@ -1,11 +1,12 @@
 /**
- * A query that all share who ask for it before it is sent. One that was sent is joined by nobody, for its answer may be older
- * than what a later caller was told. That one waits for the next, which is sent when this is back.
+ * A query that all callers share that request it before it is sent. No caller joins a query that was sent before, because
+ * its answer may be older than what that caller has seen. Such a caller waits for the next query, which is sent when this
+ * one has returned.
  */
 import { createBatcher } from "../engine/batcher.ts";
 import { withPatience } from "./deadline.ts";
 
-/** Resolves to the same object for all who share a query. */
+/** Resolves to the same object for all callers that share a query. */
 export function shareQuery<R>(query: () => Promise<R>): () => Promise<R> {
   type Asker = PromiseWithResolvers<R>;
 

@@ -1,7 +1,10 @@
-/** So many at a time. The others wait in the order in which they came, and leave when nobody waits for them any more. */
+/**
+ * Runs a limited number of tasks at a time. Other tasks wait in the order in which they came, and leave when their signal
+ * aborts.
+ */
 export type Turns = <R>(signal: AbortSignal, work: () => Promise<R>) => Promise<R>;
 
-/** Rejects with the signal's reason when that comes before the turn. What has begun keeps its turn until it has ended. */
+/** Rejects with the signal's reason if it aborts before the turn. A task that has begun keeps its turn until it has ended. */
 export function createTurns(max: number): Turns {
   let free = max;
   const waiting = new Set<() => void>();

@@ -1,6 +1,6 @@
 /**
- * Writes of documents that are still what was read: those of one tick of the event loop, or that come while a command is
- * under way, travel as one command.
+ * Guarded writes: a document is written only if it is still what was read. Writes of one tick of the event loop, and
+ * those that come while a command is under way, share one command.
  *
  * All attempts at one change are made in one session, one after the other, so that the server refuses an attempt that
  * comes after a later one. Changes that were first written together share that session.
@@ -25,7 +25,7 @@ import { type Stored, unchanged } from "./operation-log.ts";
 const MAX_BATCH = 256;
 const DUPLICATE_KEY = 11000;
 
-/** "unsure": of the documents in the command some were not what had been read, and only their number is known. */
+/** "unsure": some documents of the command were no longer what had been read, and only their number is known. */
 export type Written = "made" | "not made" | "unsure";
 
 /** The writes of one change. */
@@ -45,10 +45,10 @@ interface Attempt {
 
 type Kind = "inserts" | "replacements";
 
-/** What goes through one session. */
+/** A session, and the changes that use it. */
 interface Line {
   readonly session: ClientSession;
-  /** Changes that may still write. */
+  /** How many changes may still write. */
   present: number;
 }
 
@@ -74,7 +74,7 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
   const many = (attempts: readonly Attempt[], session: ClientSession): Promise<Counted> =>
     counted(withTimeout("write", raw.bulkWrite(attempts.map(toOperation), { session, ordered: false })));
 
-  /** The same, by what costs the driver less. */
+  /** The same for one write, with calls that cost the driver less. */
   async function one({ base, doc }: Attempt, session: ClientSession): Promise<Counted> {
     const next = doc as Replacement;
     try {
@@ -105,7 +105,7 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
     } catch (error) {
       for (const { reject } of attempts) reject(error);
     } finally {
-      // Before anybody acts on the answer, so that the next read knows of the change.
+      // Before any caller acts on the answer, so that its next read comes after the change.
       noteTime(session);
     }
   }
@@ -134,13 +134,13 @@ function toOperation({ base, doc }: Attempt): AnyBulkWriteOperation<{ _id: Id }>
   return base ? { replaceOne: { filter: unchanged(base), replacement } } : { insertOne: { document: replacement } };
 }
 
-/** How many replacements found what they replace, and which documents were refused, by their place. */
+/** How many replacements found the document as it was read, and which writes were refused, by index. */
 interface Counted {
   readonly matched: number;
   readonly failed: ReadonlyMap<number, Pick<WriteError, "code" | "errmsg">>;
 }
 
-/** Rejects when the command itself failed: then nothing is known of any document. */
+/** Rejects when the command itself failed: then nothing is known about any document. */
 async function counted(answer: Promise<BulkWriteResult>): Promise<Counted> {
   try {
     return { matched: (await answer).matchedCount, failed: new Map() };
@@ -152,7 +152,7 @@ async function counted(answer: Promise<BulkWriteResult>): Promise<Counted> {
   }
 }
 
-/** What is known of each of `all` replacements of which so many were made. */
+/** What is known about each of `all` replacements, `made` of which were made. */
 function ofAll(made: number, all: number): Written {
   if (made === all) return "made";
   return made === 0 ? "not made" : "unsure";

@@ -6,7 +6,7 @@ import type { ChangeLog, LogEntry } from "../engine/table-changes.ts";
 /** No collection can have this name. */
 const logOf = (collection: string) => `"${collection}$changes"`;
 
-/** Makes the table, or drops it: it would have gaps when it was kept up again. */
+/** Makes the table, or drops it if the schema shows nothing: without new changes it would have gaps later. */
 export function prepareLog(db: DatabaseSync, { name, shown }: Declaration): void {
   const columns = "number INTEGER PRIMARY KEY, at INTEGER NOT NULL, change BLOB NOT NULL";
   if (shown) db.exec(`CREATE TABLE IF NOT EXISTS ${logOf(name)} (${columns}) STRICT`);
@@ -14,7 +14,7 @@ export function prepareLog(db: DatabaseSync, { name, shown }: Declaration): void
 }
 
 /**
- * SQLite numbers a row by one more than the highest that is there. The last one always stays, so no number comes twice.
+ * SQLite numbers a new row one above the highest present. The last change always stays, so no number is used twice.
  * https://sqlite.org/autoinc.html
  */
 export function embeddedLog(db: DatabaseSync, collection: string): ChangeLog {

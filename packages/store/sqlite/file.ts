@@ -1,4 +1,4 @@
-/** The file of the embedded engine: opening it, knowing it for one of ours, and saying in words why that failed. */
+/** The file of the embedded engine: opening it, recognising it as the petstore's, and explaining failures. */
 import { closeSync, fdatasync, mkdirSync, openSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -50,7 +50,7 @@ function claim(db: DatabaseSync, path: string, known: Identity | undefined): voi
   // On macOS a plain sync does not reach the disk. Elsewhere these two do nothing.
   db.exec("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON");
   const { id, isKnown } = checkIdentity(path, known, carriedIdentity(db));
-  // Writes even when all of it is there already, so that a full or read-only disk is found out now.
+  // Writes even when all of it exists already, to detect a full or read-only disk now.
   db.exec(`BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS "$sequences" (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT;
     CREATE TABLE IF NOT EXISTS "$identity" (id TEXT NOT NULL) STRICT;
@@ -61,16 +61,16 @@ function claim(db: DatabaseSync, path: string, known: Identity | undefined): voi
   if (!isKnown) nameFile(path);
 }
 
-/** The file that SQLite appends what is committed to. */
+/** The file to which SQLite appends what is committed. */
 export interface WriteAheadLog {
-  /** Resolves when all that is in it by now is on disk. */
+  /** Resolves when everything written to it so far is on disk. */
   readonly sync: () => Promise<void>;
   readonly close: () => void;
 }
 
 /**
- * Takes over the sync that ends each commit. SQLite makes it within COMMIT, where it holds up the event loop; without it
- * (`synchronous = NORMAL`) nothing else differs: the log is still synced before what is in it goes to the database.
+ * Takes over the sync that ends each commit. SQLite makes it within COMMIT, where it blocks the event loop. With
+ * `synchronous = NORMAL` only that sync is left out: the log is still synced before what is in it goes to the database.
  * https://sqlite.org/pragma.html#pragma_synchronous
  */
 export function openLog(db: DatabaseSync, path: string): WriteAheadLog {
@@ -100,12 +100,12 @@ const resultCode = (error: unknown): number | undefined =>
   error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
 
 /**
- * True when there was no room for a transaction, which then had no effect: what it had written of the log lacks the mark
- * of a commit. A failed write of any other kind (a quota, a disk that is read-only now) can't be told from a broken disk.
+ * True when there was no room for a transaction. It had no effect then: what it wrote to the log lacks the commit mark. A
+ * failed write of any other kind (a quota, a disk that is read-only now) can't be distinguished from a broken disk.
  */
 export const isFull = (error: unknown): boolean => resultCode(error) === FULL;
 
-/** Why opening failed, in words for the operator; errors that are no system's or SQLite's stay as they are. */
+/** Why opening failed, in words for the operator. Errors that are neither the system's nor SQLite's stay as they are. */
 export function openFailure(error: unknown, path: string): unknown {
   const code = resultCode(error);
   const isSystemError = error instanceof Error && "syscall" in error;

@@ -1,6 +1,6 @@
 /**
- * Group commit: the changes that are asked for in one tick of the event loop, or while the disk is being synced, share one
- * transaction, and so one sync. Nothing of them is answered, and neither is a read that saw them, before they are on disk.
+ * Group commit: changes that are requested in one tick of the event loop, or while the disk is being synced, share one
+ * transaction, and so one sync. Neither these changes nor reads that saw them are answered before they are on disk.
  */
 
 import { MAX_FOLD_MS } from "../document/fold.ts";
@@ -20,7 +20,7 @@ export interface GroupCommitOptions {
   readonly sync: () => Promise<void>;
   /** Whether an error says that a transaction found no room, and so had no effect. */
   readonly isFull: (error: unknown) => boolean;
-  /** Called when there is no room any more, and when there is again. */
+  /** Called when there is no room any more, and when there is room again. */
   readonly onRoom: (room: "none" | "again", error?: unknown) => void;
   /** Called once, and has to end the process. */
   readonly onFatal: (error: unknown) => void;
@@ -29,11 +29,11 @@ export interface GroupCommitOptions {
 export interface GroupCommit {
   /** Runs a step that changes nothing, at once, and answers when what it saw is on disk. */
   read<R>(step: () => R): Promise<R>;
-  /** Runs a step at the end of this tick, and answers when what it made is on disk. */
+  /** Runs a step at the end of this tick, and answers when what it changed is on disk. */
   write<R>(step: (batch: Batch) => R): Promise<R>;
   /** Runs a transaction of its own; rolled back when it throws. */
   alone<R>(transaction: () => R): Promise<R>;
-  /** Refuses everything from now on, and resolves when all that was asked before is answered, and a last step with it. */
+  /** Refuses every new call, and resolves when all earlier calls are answered and the step `last` has run. */
   stop(last?: (batch: Batch) => void): Promise<void>;
 }
 
@@ -43,19 +43,19 @@ interface Step {
   readonly reject: (error: unknown) => void;
 }
 
-/** The statements of a batch, each with what follows when it is on disk. */
+/** The statements of a batch, each with what to call when it is on disk. */
 type Writes = Map<() => void, (() => void) | undefined>;
 
-/** A step that has run, and how it is answered once it is certain. */
+/** A step that has run, and how it is answered once its outcome is certain. */
 interface Ran extends Step {
   readonly isWrite: boolean;
   readonly answer: () => void;
 }
 
 /**
- * A transaction that finds no room has no effect and is rolled back. Any other failure of a write, a commit or a sync
- * leaves open what is on disk, so nothing that is asked later could be answered truthfully: the process has to end, and
- * the next start finds out.
+ * A transaction that finds no room has no effect and is rolled back. After any other failure of a write, a commit or a
+ * sync it is unknown what is on disk, so no later call could be answered truthfully: the process has to end, and the next
+ * start finds out.
  */
 export function groupCommit(
   db: Transactions,
@@ -64,14 +64,14 @@ export function groupCommit(
   let refusal: unknown;
   let hasFailed = false;
   let hasRoom = true;
-  /** The sync that is under way: until then what is committed may be lost. */
+  /** The sync that is under way: until it is over, what is committed may be lost. */
   let syncing: Promise<void> | undefined;
 
   function refuseWhenStopped(): void {
     if (refusal !== undefined) throw new Unavailable(false, refusal);
   }
 
-  /** Runs the first of the steps, for as long as the others can wait for their turn. */
+  /** Runs as many of the steps as fit into MAX_FOLD_MS, but at least one. */
   function runSteps(steps: readonly Step[]): { ran: Ran[]; writes: Writes } {
     const until = clock() + MAX_FOLD_MS;
     const ran: Ran[] = [];
@@ -106,7 +106,7 @@ export function groupCommit(
     hasRoom = true;
   }
 
-  /** Whatever it rejects with, nothing is answered between that and `fail`. */
+  /** Calls `fail` as soon as the sync fails, so that nothing is answered in between. */
   function startSync(): Promise<void> {
     const started = sync();
     syncing = started;
@@ -121,7 +121,7 @@ export function groupCommit(
     );
   }
 
-  /** False when it can't be known what is on disk. */
+  /** Rolls back a transaction that found no room. False when it is unknown what is on disk. */
   function isUndone(error: unknown): boolean {
     if (!isFull(error)) return false;
     try {
@@ -146,7 +146,7 @@ export function groupCommit(
       }
       for (const { answer } of ran) answer();
     } catch (error) {
-      // What was decided or refused is only true if what it was decided on has become so.
+      // Results of steps that changed nothing are withheld as well: they may rest on changes of this batch.
       const undone = isUndone(error);
       for (const { isWrite, reject } of ran) reject(new Unavailable(isWrite && !undone, error));
       if (undone) {
@@ -205,7 +205,7 @@ export function groupCommit(
 
     async stop(last = () => {}) {
       refusal ??= new Error("the store is closed");
-      await schedule(last).catch(() => {}); // what was asked before is answered before
+      await schedule(last).catch(() => {}); // earlier calls are answered first
     },
   };
 }

@@ -1,10 +1,10 @@
 /**
  * The files of one DATA_DIR belong together: they refer to each other's records. `identity.db` holds the directory's
  * identity, which every file carries too, and the names of the files that were made there. So a file of another directory
- * is found out, and one that is gone does not come back empty beside the others.
+ * is detected, and a missing file does not come back empty beside the others.
  *
- * SQLite makes each step whole and durable, whoever comes first and wherever a process dies: the identity is there before
- * any file carries it, and a file carries it before it is named.
+ * SQLite makes each step atomic and durable, whichever process comes first and wherever one dies: the identity exists
+ * before any file carries it, and a file carries it before its name is recorded.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -13,11 +13,11 @@ import { DatabaseSync } from "node:sqlite";
 import { Corrupt } from "../port.ts";
 
 const FILE = "identity.db";
-/** How long to wait for another service that starts. */
+/** How long to wait for another service that is starting, in milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
 
 export interface Identity {
-  /** Where it is kept. */
+  /** The file that holds it. */
   readonly path: string;
   readonly id: string;
   /** Whether the file was made here before. */
@@ -26,7 +26,7 @@ export interface Identity {
 
 const identityPath = (path: string): string => join(dirname(path), FILE);
 
-/** The identity of the directory of the file `path`, which is made if nothing in the directory has one yet. */
+/** The identity of the directory of the file `path`. Made if nothing in the directory has one yet. */
 function readIdentity(path: string): Identity {
   const fresh = randomBytes(12).toString("base64url");
   return inIdentity(path, (db) => {
@@ -37,11 +37,11 @@ function readIdentity(path: string): Identity {
   });
 }
 
-/** Remembers that the file is there and carries the identity. */
+/** Records that the file exists and carries the identity. */
 export const nameFile = (path: string): void =>
   inIdentity(path, (db) => void db.prepare("INSERT OR IGNORE INTO files VALUES (?)").run(basename(path)));
 
-/** What went wrong with the identity's own file. */
+/** A failure of the identity's own file. */
 export class IdentityFailure extends Error {
   override readonly name = "IdentityFailure";
   readonly path: string;
@@ -61,7 +61,7 @@ function inIdentity<R>(path: string, step: (db: DatabaseSync) => R): R {
 
 function transact<R>(path: string, step: (db: DatabaseSync) => R): R {
   using db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
-  // One file that is complete whenever nobody writes to it, and whose name in the directory is synced too.
+  // The file is complete on its own whenever nobody writes to it, and its directory entry is synced, too.
   db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN IMMEDIATE");
   db.exec("CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL) STRICT");
   db.exec("CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY) STRICT");
@@ -78,7 +78,7 @@ export function carriedIdentity(db: DatabaseSync): string | undefined {
 
 const RESTORE = "restore all files of DATA_DIR from one backup, or remove DATA_DIR to start anew.";
 
-/** Throws `Corrupt` when the file was made here and is gone, before anything makes an empty one of it. */
+/** Throws `Corrupt` when the file was made here and is gone. Called before opening it, which would make an empty one. */
 export function checkPresence(path: string, known: Identity | undefined): void {
   if (!known?.isKnown || existsSync(path)) return;
   throw new Corrupt(`${path} is gone, but the files beside it refer to what it held: ${RESTORE}`);

@@ -1,6 +1,6 @@
 /**
- * The engine that needs no server: SQLite keeps the documents, as BSON, in one file that one process has open. An answer
- * leaves when what it says is on disk.
+ * The engine that needs no server: SQLite keeps the documents, as BSON, in one file that one process has open. A call is
+ * answered once what the answer says is on disk.
  */
 
 import type { DatabaseSync } from "node:sqlite";
@@ -14,7 +14,7 @@ import { embeddedTable, prepareTable } from "./table.ts";
 
 export interface EmbeddedOptions extends Pick<EngineContext, "clock" | "sleep"> {
   readonly log: Pick<EngineContext["log"], "error" | "warn">;
-  /** A write failed in a way that leaves open what is on disk: the process has to end. Called once. */
+  /** A write failed so that it is unknown what is on disk: the process has to end. Called once. */
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -75,12 +75,12 @@ export function embeddedStore(
   return tableStore(engine, { clock, sleep, report: reporting(log, clock) });
 }
 
-/** Numbers that a sequence is ahead in the file. So many are lost at most when the process dies. */
+/** Numbers that a sequence reserves in the file at a time. At most this many are lost when the process dies. */
 const BLOCK = 32;
 
 interface Sequence {
   last: number;
-  /** Up to here numbers are taken in the file, so that giving them away writes nothing. */
+  /** Numbers up to here are reserved in the file, so that handing them out writes nothing. */
   ceiling: number;
   /** The batch that raises the ceiling, as long as it is not known whether it was committed. */
   raisedBy?: object | undefined;
@@ -89,8 +89,8 @@ interface Sequence {
 }
 
 /**
- * Counts in memory and takes numbers in the file block by block. One process has the file open, so they are given away in
- * ascending order all the same. What a batch took that was undone is a gap.
+ * Counts in memory and reserves numbers in the file block by block. Only one process has the file open, so numbers are
+ * still handed out in ascending order. What a batch took that was undone is a gap.
  */
 function embeddedSequences(db: DatabaseSync) {
   const read = db.prepare(`SELECT last FROM "$sequences" WHERE name = ?`);
@@ -123,7 +123,7 @@ function embeddedSequences(db: DatabaseSync) {
       return ++sequence.last;
     },
 
-    /** Gives back what nobody took. */
+    /** Gives back reserved numbers that nobody took. */
     settle(batch: Batch): void {
       for (const [name, sequence] of known) {
         sequence.ceiling = sequence.last;

@@ -11,7 +11,7 @@ import { embeddedLog, prepareLog } from "./change-log.ts";
 
 /** Index ranges that one statement merges; SQLite refuses more than 500. */
 const MAX_RANGES = 100;
-/** Pages that are remembered, and the bytes that the documents of one of them may have. */
+/** Most pages that are cached, and most bytes of documents in a cached page. */
 const MAX_PAGES = 64;
 const MAX_PAGE_BYTES = 64 * 1024;
 /** Documents that are in memory at once while a new index is filled. */
@@ -30,7 +30,7 @@ export function prepareTable(db: DatabaseSync, declaration: Declaration): void {
 
   const fields = indexedFields(declaration);
   const present = names(db.prepare(`PRAGMA table_info(${table})`).all()).filter((column) => column.startsWith("key_"));
-  // A column that is not kept up would be wrong when its index came back.
+  // A column that is not maintained would be wrong if its index were declared again.
   for (const old of present.filter((column) => !fields.some((field) => keyColumn(field) === column))) {
     db.exec(`ALTER TABLE ${table} DROP COLUMN ${quote(old)}`);
   }
@@ -54,7 +54,7 @@ function fill(db: DatabaseSync, name: string, fields: readonly string[]): void {
   for (;;) {
     const rows = slice.all(last) as unknown as { rowid: number; doc: Uint8Array }[];
     for (const { rowid, doc } of rows) {
-      // One that can't be read does not keep the others from their index.
+      // A document that can't be read must not keep the others out of the index.
       const stored = peek(doc);
       update.run(...fields.map((field) => bind(isKey(stored[field]) ? stored[field] : undefined)), rowid);
       last = rowid;
@@ -74,7 +74,7 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
   );
   const remove = db.prepare(`DELETE FROM ${table} WHERE _id = ?`);
   const statements = new Map<string, StatementSync>();
-  /** The rows of the pages that were read last, until something changes: this process alone has the file open. */
+  /** A cache of the pages that were read last, cleared by every change: only this process has the file open. */
   const pages = new Map<string, Row[]>();
 
   const prepared = (sql: string): StatementSync => {
@@ -124,7 +124,7 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
   }
 }
 
-/** One range of the index for each combination of the values asked for; one of everything when none are. */
+/** One range of the index for each combination of the requested values; one range of everything without any. */
 const ranges = ({ match }: Scan): Key[][] =>
   (match?.values ?? []).reduce<Key[][]>(
     (found, values) => found.flatMap((range) => values.map((value) => [...range, value])),
@@ -132,15 +132,16 @@ const ranges = ({ match }: Scan): Key[][] =>
   );
 
 /**
- * Sets no more than what has changed: SQLite takes a row out of every index of a column that is set, and puts it in again,
- * also where it was. Each is another page to read, to log and to sync, and the more there are the rarer two changes share one.
+ * Sets only columns that have changed: SQLite takes a row out of every index of a column that is set, and puts it in
+ * again, even at the same place. Each index is another page to read, log and sync, and the more pages, the rarer two
+ * changes share one.
  */
 function updateSql(name: string, changed: readonly string[]): string {
   const assignments = ["doc", ...changed.map((field) => quote(keyColumn(field)))].map((column) => `${column} = ?`);
   return `UPDATE ${quote(name)} SET ${assignments.join(", ")} WHERE _id = ?`;
 }
 
-/** The first `_id`s of so many ranges, each already in order; SQLite merges them without sorting. */
+/** Selects the first rows of `rangeCount` ranges, each already in order; SQLite merges them without sorting. */
 export function listSql(name: string, { match, after, order }: Scan, rangeCount: number): string {
   const conditions = (match?.fields ?? []).map((field) => `${quote(keyColumn(field))} = ?`);
   if (after !== undefined) conditions.push(order === "asc" ? "_id > ?" : "_id < ?");
@@ -154,7 +155,7 @@ const keyColumn = (field: string) => `key_${field}`;
 const indexName = (collection: string, fields: readonly string[]) => `${collection}(${fields.join(",")})`;
 const names = (rows: readonly object[]) => (rows as readonly { name: string }[]).map((row) => row.name);
 
-/** A boolean is kept as one byte, for SQLite would take it for the number that a client of another type might mean. */
+/** A boolean is stored as a blob of one byte, so that it differs from the numbers 0 and 1. */
 function bind(value: unknown): null | number | string | Uint8Array {
   if (value === undefined) return null;
   return typeof value === "boolean" ? Uint8Array.of(Number(value)) : (value as number | string);
