@@ -1,13 +1,13 @@
-/** Time, chance and the log: what a process hands to whatever it builds. */
+/** Time, randomness and the log, which a process passes to everything that it builds. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 
-/** Whole milliseconds since 1970 that never run backwards within a process. They schedule work and expire keys, no more. */
+/** Whole milliseconds since 1970 that never run backwards within a process. For deadlines, schedules and expiry. */
 export type Clock = () => number;
 
 /**
- * Nothing below an entry file reads a clock, rolls dice or sets a timer by itself, so that a test or a simulation can
- * stand in for all of them.
+ * What an entry file builds takes its time, random numbers and pauses from here, so that a test or a simulation can
+ * replace them.
  */
 export interface Runtime {
   readonly clock: Clock;
@@ -18,7 +18,7 @@ export interface Runtime {
   readonly log: Logger;
 }
 
-/** Beside a `Runtime`, for what judges instants of others. */
+/** In addition to a `Runtime`, for code that compares with times that were recorded elsewhere. */
 export interface WallTime {
   readonly wallClock: () => number;
 }
@@ -27,12 +27,12 @@ export interface WallTime {
 const clock: Clock = () => Math.floor(performance.timeOrigin + performance.now());
 
 /**
- * Milliseconds since 1970 as the system has them: they may run backwards, and go on while the machine sleeps. For people to
- * read, and to compare with an instant that somebody else has written down.
+ * The system's time in milliseconds since 1970. It may run backwards, and goes on while the machine sleeps. For people to
+ * read, and to compare with a time that was recorded elsewhere.
  */
 export const wallClock = (): number => Date.now();
 
 const sleep: Runtime["sleep"] = (ms, signal) => delay(ms, undefined, { signal });
 
-/** Real time and chance, for entry files. */
+/** Real time and randomness, for entry files. */
 export const realTime = { clock, wallClock, random: Math.random, sleep } satisfies Partial<Runtime> & WallTime;

@@ -1,13 +1,13 @@
 /**
- * Reading variables of the environment: kinds of value, and `readEnvironment`, which names every wrong one at once. Pure,
- * but for secrets that stand in files. A variable that is empty or blank counts as not set.
+ * Reading environment variables: kinds of value, and `readEnvironment`, which reports all invalid variables at once.
+ * Pure, except that secrets may be read from files. A variable that is empty or blank counts as not set.
  */
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The environment does not make a configuration. Its message has one line for each problem. */
+/** The environment is no valid configuration. The message has one line for each problem. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   constructor(problems: readonly string[]) {
@@ -39,9 +39,9 @@ export class Secret {
 export interface Kind<T> {
   /** What is allowed, in words that complete "must be ...". */
   readonly description: string;
-  /** Undefined for a text that is none. */
+  /** Returns undefined for an invalid text. */
   readonly read: (text: string) => T | undefined;
-  /** A problem with it is told without the text, which may stand in a file that the variable NAME_FILE names. */
+  /** Errors do not quote the value, and it may be in a file that the variable NAME_FILE names. */
   readonly isHidden?: boolean;
 }
 
@@ -76,7 +76,7 @@ export const instant: Kind<number> = kind(
     const day = value.replace(time, "");
     if (!/^\d{4}-\d\d-\d\d$/.test(day)) return undefined;
     const first = new Date(day);
-    // A day that its month does not have would count as one of the next.
+    // `Date` takes a day that the month does not have for one of the next month.
     const isThere = !Number.isNaN(first.getTime()) && first.toISOString().startsWith(day);
     return isThere ? Date.parse(value) : undefined;
   },
@@ -94,13 +94,13 @@ export const list = <T>({ description, read }: Kind<T>): Kind<readonly T[]> =>
     return all.every((item) => item !== undefined) ? all : undefined;
   });
 
-/** The address of a server: scheme, host and perhaps a port, no more. Given back without a slash at the end. */
+/** The address of a server: scheme, host and perhaps a port, no more. Returned without a slash at the end. */
 export const url: Kind<string> = kind("an http or https address such as http://127.0.0.1:8081", (value) => {
   const { protocol, href, origin } = URL.parse(value) ?? {};
   return /^https?:$/.test(`${protocol}`) && href === `${origin}/` ? origin : undefined;
 });
 
-/** Where the replicas of one service are: its addresses, each once. */
+/** The addresses of the replicas of one service, each once. */
 export const urls: Kind<readonly string[]> = kind(
   `${url.description}, or several different ones separated by commas`,
   (value) => {
@@ -122,7 +122,7 @@ export const secret = (minLength: number): Kind<Secret> =>
     (value) => value.length >= minLength && /^[!-~]+$/.test(value),
   );
 
-/** A MongoDB connection string. Secret, for it may hold a password. */
+/** A MongoDB connection string. Secret, because it may hold a password. */
 export const mongodbUri: Kind<Secret> = hidden(
   "a connection string that starts with mongodb:// or mongodb+srv://",
   (value) => /^mongodb(\+srv)?:\/\/\S+$/.test(value),
@@ -132,7 +132,7 @@ function hidden(description: string, isOne: (value: string) => boolean): Kind<Se
   return { description, isHidden: true, read: (value) => (isOne(value) ? new Secret(value) : undefined) };
 }
 
-/** A kind, and the value that stands when the variable is not set. */
+/** A kind, and the value that is used when the variable is not set. */
 export interface Setting<T> {
   readonly kind: Kind<T>;
   readonly absent: T | undefined;
@@ -144,7 +144,7 @@ export const required = <T>(kind: Kind<T>): Setting<T> => ({ kind, absent: undef
 
 export type Values<S> = { readonly [Name in keyof S]: S[Name] extends Setting<infer T> ? T : never };
 
-/** Reads each variable by its setting. Throws one `ConfigError` that names all wrong ones. */
+/** Reads each variable by its setting. Throws one `ConfigError` that names all invalid ones. */
 export function readEnvironment<S extends Readonly<Record<string, Setting<unknown>>>>(
   environment: Environment,
   settings: S,
@@ -179,8 +179,8 @@ function plainText(environment: Environment, name: string): Given {
 }
 
 /**
- * A secret stands in the variable NAME, or in the file that NAME_FILE names, as containers are given theirs. Not even the
- * path is repeated: it could be the secret itself, by mistake.
+ * Reads a secret from the variable NAME, or from the file that NAME_FILE names, as is usual for containers. Errors do not
+ * even quote the path: by mistake it could be the secret itself.
  */
 function secretText(environment: Environment, name: string): Given {
   const { given } = plainText(environment, name);

@@ -1,27 +1,29 @@
-/** Memory that a process has needed once, for its start or for a request. */
+/** Freeing memory that a process needed only once, for its start or for a request. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** So long after a start, which by then is over for the others, too. */
+/** The delay after a start, in milliseconds; by then the other processes have started, too. */
 const AFTER_MS = 2_000;
 
 /**
- * Has V8 make every object in the young generation, where it is soon collected. To be called before anything is compiled. Else
- * V8 notes which lines of code make what lives long, and makes that in the old generation at once. All objects of a request
- * know one another: one of them there, and the request as a whole is copied twice and kept until all memory is collected.
+ * Makes V8 allocate every object in the young generation, where it is soon collected. Must be called before anything is
+ * compiled. Otherwise V8 learns which code allocates objects that live long, and allocates them in the old generation at
+ * once. The objects of a request refer to one another: with one of them there, the whole request is copied twice and kept
+ * until the next full collection.
  */
 export function allocateYoung(): void {
   setFlagsFromString("--no-allocation-site-pretenuring");
 }
 
-/** With these V8 drops what its first compiler made of bytecode, however lately it ran, and keeps the bytecode. */
+/** With these flags a collection drops the code of V8's baseline compiler, however recently it ran, and keeps the bytecode. */
 const DROP_BASELINE_CODE = ["--flush-baseline-code", "--stress-flush-code", "--no-flush-bytecode"];
 const AS_BEFORE = ["--no-flush-baseline-code", "--no-stress-flush-code", "--flush-bytecode"];
 
 /**
- * Gives the memory of the start back to the system: of what a process allocates until it is ready, a quarter is needed
- * later, and V8 by itself collects the rest only when the process has been busy for long. It takes some 30 ms, once. What
- * was compiled for the start goes, too: most of it never runs again, and the rest is soon compiled from bytecode.
+ * Returns the memory of the start to the system. Of what a process allocates until it is ready, a quarter is needed
+ * later, and V8 by itself collects the rest only when the process has been busy for long. Takes some 30 ms, once. Code
+ * that was compiled for the start is dropped, too: most of it never runs again, and the rest is soon compiled from
+ * bytecode.
  */
 export function collectAfterStart(): void {
   setTimeout(() => {
@@ -29,7 +31,7 @@ export function collectAfterStart(): void {
     const gc = runInNewContext("gc") as NonNullable<typeof globalThis.gc>;
     DROP_BASELINE_CODE.forEach(setFlagsFromString);
     try {
-      // Of its kinds the one that leaves no free pages behind.
+      // The only kind of collection that leaves no free pages behind.
       gc({ type: "major", flavor: "last-resort" });
     } finally {
       AS_BEFORE.forEach(setFlagsFromString);

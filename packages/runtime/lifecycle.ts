@@ -1,44 +1,46 @@
-/** From a process's first resource to its last: start, ready, stop, and what ends it in between. */
+/** The lifecycle of a process: start, ready, stop, and the errors that end it. */
 import { allocateYoung, collectAfterStart } from "./garbage.ts";
 import type { Logger } from "./log.ts";
 
-/** How long a stop may take before the process ends all the same. The launcher kills half a second later. */
+/** Time limit of a stop, in milliseconds; then the process ends all the same. The launcher kills it half a second later. */
 export const STOP_LIMIT_MS = 9000;
 
 export interface Running {
   readonly log: Logger;
-  /** Where the process is reached. */
+  /** The address of the process. */
   readonly url: string;
-  /** STOP_LIMIT_MS unless said otherwise. */
+  /** STOP_LIMIT_MS by default. */
   readonly stopLimitMs?: number;
 }
 
-/** What a process tells the launcher that started it. */
+/** A message from a process to the launcher that started it. */
 export type Report =
   | { readonly type: "ready"; readonly url: string }
-  /** It can't go on before somebody else is there. */
+  /** Its start waits for something else. */
   | { readonly type: "waiting"; readonly what: string }
   /** It can't start, and a restart won't help. */
   | { readonly type: "refused"; readonly message: string }
-  /** From now on it dies at the point that it was told. */
+  /** For tests: from now on it dies at the failpoint that it was given. */
   | { readonly type: "armed" };
 
-/** Takes what a start waits for, such as "MongoDB at db:27017: nothing answers there". */
+/** Reports what a start waits for, such as "MongoDB at db:27017: nothing answers there". */
 export type WaitsFor = (what: string) => void;
 
-/** What the launcher tells a process, or in tests of crashes a test. */
+/** A message from the launcher to a process or, in crash tests, from the test. */
 export type Command = { readonly type: "stop" } | { readonly type: "crash"; readonly at: string };
 
 /**
  * Runs a process: `open` opens its resources one after the other and puts each on the stack; what was opened last is
- * closed first. So a store opened before its server outlives the server's last request. What it has to wait for, the
- * launcher is told.
+ * closed first. So a store opened before its server outlives the server's last request. `waitsFor` reports to the
+ * launcher what the start waits for.
  *
- * A failure to start is one line and exit code 1. SIGTERM, SIGINT and SIGHUP stop the process with exit code 0, a second
- * one ends it at once. Under the launcher, which starts processes with an IPC channel, SIGINT and SIGHUP are left to the
- * launcher (a terminal sends them to the whole group), and the process stops when it says so or is gone. An uncaught
- * error is logged and ends the process with exit code 1: its state can't be trusted any more. What the launcher says, or its end,
- * is no signal, the first or the second: a service manager tells both, in any order.
+ * A failure to start prints one line and ends the process with exit code 1. SIGTERM, SIGINT and SIGHUP stop the process
+ * with exit code 0; a second signal ends it at once. An uncaught error is logged and ends the process with exit code 1,
+ * because its state can't be trusted any more.
+ *
+ * Under the launcher, which starts processes with an IPC channel, the process ignores SIGINT and SIGHUP (a terminal sends
+ * them to the whole group), and stops when the launcher says so or is gone. That counts neither as a first nor as a
+ * second signal, because a service manager signals both, in any order.
  */
 export async function runProcess(
   open: (stack: AsyncDisposableStack, waitsFor: WaitsFor) => Promise<Running>,
@@ -65,7 +67,7 @@ export async function runProcess(
       log?.warn(`still not stopped after ${stopLimitMs} ms, the process ends all the same`);
       process.exit(1);
     }, stopLimitMs).unref();
-    // Also in the middle of a start, which then fails at the next thing it puts on the stack.
+    // Also stops a start that is under way: it fails when it next puts something on the stack.
     await stack.disposeAsync();
     log?.info("stopped");
     process.exit(0);
@@ -86,7 +88,7 @@ export async function runProcess(
   }
 }
 
-/** Of a signal: with what code the process ends at once where it has had one before. */
+/** `codeIfAgain` is given for signals: the exit code of a second one, which ends the process at once. */
 type Stop = (why: string, codeIfAgain?: number) => void;
 
 function onEnd(stop: Stop): void {
@@ -97,7 +99,7 @@ function onEnd(stop: Stop): void {
   process.on("message", (command: Command) => command.type === "stop" && stop("the launcher says so"));
   const gone = () => stop("the launcher is gone");
   process.on("disconnect", gone);
-  // Unlike a message, that it goes is told to nobody who listens later.
+  // Unlike a message, the end of the channel is not reported to listeners that are added later.
   if (launched && !process.connected) gone();
 }
 
@@ -108,7 +110,7 @@ async function refuse(error: unknown): Promise<never> {
   process.exit(1);
 }
 
-/** Resolves when it was sent, or when there is nobody to send it to. */
+/** Resolves when the message was sent, or when there is no launcher to send it to. */
 function report(message: Report): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (process.send && process.connected) process.send(message, undefined, undefined, () => resolve());
@@ -116,7 +118,7 @@ function report(message: Report): Promise<void> {
   return promise;
 }
 
-/** For a mistake in the program the stack is the message. */
+/** Prints the error; for a bug, its stack. */
 function say(error: unknown): void {
   const words = isBug(error) ? error.stack : error instanceof Error ? error.message : error;
   process.stderr.write(`${words}\n`);

@@ -3,7 +3,7 @@ import { destination as file } from "pino";
 
 /** Bytes of lines that wait for a slow reader; what comes beyond them is dropped and counted. */
 const MAX_WAITING_BYTES = 1024 * 1024;
-/** A pipe takes so much at once or not at all, so lines of processes that share one are never mixed (PIPE_BUF). */
+/** A pipe takes up to this many bytes whole or not at all (PIPE_BUF), so lines of processes that share one are never mixed. */
 const MAX_WRITE_BYTES = 4096;
 /** Pause before a reader that takes nothing is tried again. */
 const RETRY_MS = 100;
@@ -16,9 +16,10 @@ export interface LogOutput {
 }
 
 /**
- * Lines of one turn of the event loop are written together at its end, for a write costs as much as all that made the
- * line. An urgent one is written at once with those before it, so that it is there whatever ends the process. What the
- * reader doesn't take waits. `lost` is called with the number of dropped lines as soon as lines can be written again.
+ * Lines of one turn of the event loop are written together at its end, because a write costs as much as producing a line.
+ * An urgent line is written at once, after those before it, so that it is not lost whatever ends the process. What the
+ * reader does not take waits in memory. `lost` is called with the number of dropped lines as soon as lines can be written
+ * again.
  */
 export function standardOutput(lost: (lines: number) => void): LogOutput {
   let hasFailed = false;
@@ -45,7 +46,7 @@ export function standardOutput(lost: (lines: number) => void): LogOutput {
     if (!willRetry) setTimeout(flush, RETRY_MS).unref();
     willRetry = true;
   }
-  // A full disk, or a reader that has gone, is no reason to end either.
+  // A full disk, or a reader that has gone, must not end the process either.
   output.on("error", () => {
     hasFailed = true;
     retry();

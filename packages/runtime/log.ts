@@ -11,27 +11,27 @@ export { type LogLevel, logLevels } from "./log-levels.ts";
 export type LogFormat = "pretty" | "json";
 
 export interface LoggerOptions {
-  /** The process that speaks. */
+  /** The name of the process. */
   readonly service: string;
   readonly level: LogLevel;
   readonly format: LogFormat;
   /** Names of headers or members that hold secrets, besides the usual ones. */
   readonly secrets?: readonly string[];
-  /** Standard output unless given. */
+  /** Standard output by default. */
   readonly destination?: LogOutput;
 }
 
-/** The level from which on a record shows the stack of its error. */
+/** From this level on a record shows the stack of its error. */
 const ERROR = pino.levels.values.error as number;
-/** The level from which on a line waits for nothing. */
+/** From this level on a line is written at once. */
 const WARN = pino.levels.values.warn as number;
 
-/** Members that hold secrets wherever somebody logs headers or a configuration. */
+/** Members of headers or of a configuration that hold secrets. */
 const USUAL_SECRETS = ["authorization", "cookie", "x-api-key", "password"];
 
 /**
- * A logger that writes one line for each record: JSON, or for people. Only errors show a stack: what is less passes by
- * itself. No control character that came from outside gets into a log as it is.
+ * A logger that writes one line for each record: JSON, or for people. Below the level "error" a record shows no stack,
+ * because lesser failures pass by themselves. Control characters are escaped.
  */
 export function createLogger({ service, level, format, secrets = [], destination }: LoggerOptions): Logger {
   const output = destination ?? standardOutput((lines) => log.warn({ lines }, `${lines} log lines were dropped`));
@@ -61,7 +61,10 @@ export function createLogger({ service, level, format, secrets = [], destination
   return log;
 }
 
-/** The time as a member of a record, to the millisecond. Most of it is made once a second: to format a date takes a microsecond. */
+/**
+ * The time as a member of a record, to the millisecond. All but the milliseconds is made once a second: formatting a date
+ * takes a microsecond.
+ */
 function isoTime(): () => string {
   let second = Number.NaN;
   let head = "";
@@ -77,8 +80,8 @@ function isoTime(): () => string {
 }
 
 /**
- * Puts "[secret]" in the place of members of these names, however deep they are. It looks at the finished line: there all
- * that got into it can be seen, and a line without such a name costs no more than a search.
+ * Replaces the values of members with these names by "[secret]", at any depth. It works on the finished line, which has
+ * everything that is logged; a line without such a name costs only a search.
  */
 function censorOf(names: readonly string[]): (line: string) => string {
   const secret = new Set(names);
@@ -88,17 +91,17 @@ function censorOf(names: readonly string[]): (line: string) => string {
   return (line) => (member.test(line) ? `${JSON.stringify(JSON.parse(line, replace))}\n` : line);
 }
 
-// All but the line feed that ends a record: C0, DEL, C1, line separators, and what turns the direction of text.
+// All but the line feed that ends a record: C0, DEL, C1, line separators, and bidirectional controls.
 const controls = /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 const escapeControls = (text: string): string =>
   isPlain(text)
     ? text
     : text.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** Whether there is nothing but printable ASCII, which is found out in a third of the time. */
+/** Whether the text is printable ASCII only. Tested first, because it takes a third of the time. */
 const isPlain = (text: string): boolean => !/[^\n -~]/.test(text);
 
-/** From a JSON record to a line with time, level and service, and what else there is after the message. */
+/** Turns a JSON record into a line with time, level, service and message, and then the other members. */
 function forPeople(options: PrettyOptions): (line: string) => string {
   const common: PrettyOptions = {
     singleLine: true,
@@ -107,7 +110,7 @@ function forPeople(options: PrettyOptions): (line: string) => string {
     messageFormat: "{service}: {msg}",
     ...options,
   };
-  // Only a terminal needs it.
+  // Loaded for this format only.
   const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
   const brief = prettyFactory({ ...common, errorLikeObjectKeys: [] });
   const withStack = prettyFactory(common);
@@ -117,7 +120,7 @@ function forPeople(options: PrettyOptions): (line: string) => string {
   };
 }
 
-/** For JSON.parse: escapes what stands in strings and names. A stack keeps its lines, which are shown indented. */
+/** A reviver for JSON.parse that escapes strings and names. A stack keeps its lines, which are shown indented. */
 function escapeWithin(name: string, value: unknown): unknown {
   if (typeof value === "string") {
     const text = escapeControls(value);
@@ -127,7 +130,7 @@ function escapeWithin(name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [escapeWithin("", key), inner]));
 }
 
-/** What an error says, whatever else hangs on it: errors of RPCs carry whole descriptors. */
+/** The members of an error that are logged. Others are left out: errors of RPCs carry whole descriptors. */
 function describeError(error: unknown, withStack = true): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, stack, cause } = error;

@@ -1,11 +1,11 @@
-/** Which processes go first where all want more than there are processors. */
+/** Priorities of processes, for when there are more of them than processors. */
 import { setPriority } from "node:os";
 
-/** Gives a process a priority of `os.setPriority`, where this user may: only root may let one go before others. */
+/** Sets the priority of a process (`os.setPriority`), if this user may: only root may raise it. */
 export function tryPriority(pid: number, priority: number): void {
   try {
     setPriority(pid, priority);
   } catch {
-    // Not this user's to say, or it has ended already.
+    // This user may not, or the process has ended already.
   }
 }

@@ -1,14 +1,14 @@
 /**
- * How many requests a caller may send: the generic cell rate algorithm (GCRA, ITU-T I.371, annex A). All that has to be
- * remembered of a caller is how far it is ahead of one who sends evenly. Pure.
+ * Rate limits: the generic cell rate algorithm (GCRA, ITU-T I.371, annex A). All that has to be remembered of a caller is
+ * how far it is ahead of one that sends evenly. Pure.
  */
 import { type Kind, kind } from "./environment.ts";
 
 export interface Rate {
-  /** As many in each window, in the long run. */
+  /** Requests in each window, in the long run. */
   readonly requests: number;
   readonly windowMs: number;
-  /** As many at once, after a pause. */
+  /** Most requests at once, after a pause. */
   readonly burst: number;
 }
 
@@ -28,10 +28,10 @@ export const rate: Kind<Rate> = kind(
   },
 );
 
-/** What is remembered of a caller: the time that its requests had used up beyond `at`, in milliseconds divided by `requests`. */
+/** The state of a caller: the time that its requests had used up beyond `at`, in units of 1/`requests` ms. */
 export interface Used {
   readonly at: number;
-  /** Whole, so that no sum of them is a little off. */
+  /** A whole number, so that sums are exact. */
   readonly ahead: number;
 }
 
@@ -39,16 +39,16 @@ export interface Used {
 export interface Verdict {
   readonly rate: Rate;
   readonly allowed: boolean;
-  /** As many more would be allowed at once. */
+  /** How many more would be allowed at once. */
   readonly remaining: number;
-  /** After which the whole burst is allowed again. */
+  /** Time until the whole burst is allowed again. */
   readonly resetMs: number;
-  /** After which the next one is allowed; 0 where this one is. */
+  /** Time until the next request is allowed; 0 where this one is. */
   readonly retryMs: number;
   readonly used: Used;
 }
 
-/** Judges a request at `now`, in whole milliseconds. A refused one uses nothing up. */
+/** Judges a request at `now`, in whole milliseconds. A refused request uses nothing up. */
 export function judge(rate: Rate, used: Used | undefined, now: number): Verdict {
   const { requests, windowMs: interval, burst } = rate;
   const most = burst * interval;

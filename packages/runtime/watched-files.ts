@@ -1,9 +1,9 @@
-/** Files that are read again while a process runs. What can't be used leaves what was read before. */
+/** Files that are read again while a process runs. If they can't be used, what was read before stays in force. */
 import { readFile } from "node:fs/promises";
 import type { Runtime } from "./clock.ts";
 import { every } from "./workers.ts";
 
-/** How often they are looked at, a quarter more at most: a change counts within a second. */
+/** How often the files are read, in milliseconds (up to a quarter more): a change takes effect within a second. */
 const LOOK_MS = 500;
 
 export interface WatchOptions<T> extends Pick<Runtime, "log" | "sleep" | "random"> {
@@ -11,29 +11,29 @@ export interface WatchOptions<T> extends Pick<Runtime, "log" | "sleep" | "random
   readonly name: string;
   /** Throws when they can't be used; the message says why, and quotes nothing secret. */
   readonly parse: (texts: readonly string[]) => T;
-  /** What the log says of what was read. */
+  /** Members for the log that describe what was read. */
   readonly describe: (value: T) => object;
-  /** What the log says when they were read again, and when they can't be used. */
+  /** Log messages for files that were read again, and for files that can't be used. */
   readonly said: { readonly again: string; readonly unusable: string };
 }
 
 export interface Watched<T> extends AsyncDisposable {
   current(): T;
-  /** Is called with what was read whenever that has changed. */
+  /** Calls `take` with the new value whenever it has changed. */
   onChange(take: (value: T) => void): void;
-  /** Reads them again, as happens by itself. Never rejects. */
+  /** Reads the files now, which also happens by itself. Never rejects. */
   reload(): Promise<void>;
 }
 
 /**
- * Opens files that belong together: they count as soon as all of them can be used, by what is in them, so that a directory
- * may be exchanged behind a symbolic link. Rejects when they can't be used now, see `problemOf`.
+ * Opens files that belong together: a change takes effect once all of them can be used. Their contents are compared, so
+ * that a directory may be exchanged behind a symbolic link. Rejects when they can't be used now, see `problemOf`.
  */
 export async function watchFiles<T>(
   paths: readonly string[],
   { name, parse, describe, said, log, ...time }: WatchOptions<T>,
 ): Promise<Watched<T>> {
-  // One after the other: of several that can't be read, the same one is named each time.
+  // One after the other: of several files that can't be read, the same one is named each time.
   const read = () => Array.fromAsync(paths, (path) => readFile(path, "utf8"));
   const listeners: ((value: T) => void)[] = [];
   let texts = await read();
@@ -68,8 +68,8 @@ export async function watchFiles<T>(
 }
 
 /**
- * Why files can't be used, in words that follow "can't be used: ". Which of several, it says by its place. A path is not
- * repeated: it may be a private key, given in place of where it is.
+ * Why files can't be used, in words that follow "can't be used: ". One of several is named by its position. Its path is
+ * not quoted: by mistake it may be the private key itself.
  */
 export function problemOf(error: unknown, paths: readonly string[]): string {
   const { code, message, path } = error as NodeJS.ErrnoException;
@@ -81,5 +81,5 @@ export function problemOf(error: unknown, paths: readonly string[]): string {
 }
 
 const PLACES = ["the first", "the second", "the third"];
-/** Lines, be they joined by what stands for their ends. */
+/** Signs of a file's content instead of its path: line breaks, real or escaped, or the dashes of PEM. */
 const LIKE_CONTENT = /\n|\\n|-----/;

@@ -1,6 +1,6 @@
 import type { Runtime } from "./clock.ts";
 
-/** Whether so many failures in a row are worth a line. The first is not: at a start the others may not be up yet. */
+/** Whether this many failures in a row are logged. The first is not: at a start other processes may not be up yet. */
 const isTold = (failures: number): boolean => failures > 1 && Number.isInteger(Math.log2(failures));
 
 /**
@@ -26,7 +26,7 @@ export function every(
       } catch (err) {
         if (isTold(++failures)) log.warn({ err, failures }, `${name} failed again and will be tried further`);
       }
-      // An aborted sleep rejects, and that is how it is meant to end.
+      // An aborted sleep rejects, which ends the loop.
       if (!stop.signal.aborted) await sleep(intervalMs * (0.75 + random() / 2), stop.signal).catch(() => {});
     }
   }
