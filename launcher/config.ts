@@ -17,28 +17,28 @@ import {
 } from "../config.ts";
 
 export interface LauncherConfig {
-  /** What the processes get. */
+  /** The environment of the processes. */
   readonly environment: Environment;
   readonly replicas: Replicas;
   /** Where all gateways listen if there are several. */
   readonly sharedPort: { readonly host: string; readonly port: number } | undefined;
   /** Undefined when MongoDB stores the data. */
   readonly dataDir: string | undefined;
-  /** The file of the authority that the certificates at the ports come from, where that is the petstore's own. */
+  /** The file of the petstore's own authority, if the certificates of the ports come from it. */
   readonly authority: string | undefined;
-  /** What callers are asked for; undefined when nobody is asked. */
+  /** The credential that callers need; undefined when they need none. */
   readonly credential: "API key" | "access token" | undefined;
-  /** npm started this process, so it ends with npm: a signal to npm alone does not arrive here. */
+  /** Whether npm started this process. It then ends with npm: a signal to npm alone does not arrive here. */
   readonly endsWithParent: boolean;
-  /** How long the gateway goes on serving after it was told to stop. */
+  /** How long the gateway goes on serving after it was told to stop, in milliseconds. */
   readonly lameDuckMs: number;
 }
 
 /**
- * The environment of the five processes: as it is, with a secret that they share unless they have one in a file, or know
- * each other by certificates. On a terminal they log warnings and worse unless LOG_LEVEL says otherwise, or the addresses
- * would scroll away. PORT, REPLICA, LISTEN_FDS and the services' addresses are for processes that run alone and are left
- * out. Throws `ConfigError`.
+ * Reads the configuration, and makes the environment of the processes: the given one, with a secret that they share
+ * unless they have one in a file or know each other by certificates. On a terminal they log warnings and worse unless
+ * LOG_LEVEL says otherwise, so that the addresses do not scroll away. PORT, REPLICA, LISTEN_FDS and the services'
+ * addresses are for processes that are started individually, and are left out. Throws `ConfigError`.
  */
 export function launcherConfig(
   given: Environment = process.env,
@@ -48,7 +48,7 @@ export function launcherConfig(
   const environment: Record<string, string | undefined> = {
     ...(hasOwnProof ? {} : { INTERNAL_SECRET: randomBytes(32).toString("hex") }),
     NODE_COMPILE_CACHE: join(import.meta.dirname, "../node_modules/.cache/compile"),
-    // Of glibc: threads of V8 and libuv allocate too seldom for arenas of their own, which take 3 MB of each process.
+    // For glibc: the threads of V8 and libuv allocate too rarely to need arenas of their own, which take 3 MB of each process.
     MALLOC_ARENA_MAX: "1",
     ...(terminal ? { LOG_LEVEL: "warn" } : {}),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value?.trim())),
@@ -61,7 +61,7 @@ export function launcherConfig(
   ])
     delete environment[name];
   const values = readEnvironment(environment, { ...processSettings, ...storeSettings, ...lameDuckSettings });
-  // What is wrong for all of them is told once, before any is started.
+  // Reports what is wrong for all processes once, before any is started.
   const { auth } = processConfig(values, "gateway", terminal);
   const { DATA_DIR, MONGODB_URI, REPLICAS: replicas, HOST: host, PORT_BASE, LAME_DUCK: lameDuckMs } = values;
   if (!MONGODB_URI && processNames.some((name) => name !== "gateway" && replicasOf(replicas, name) > 1)) {
@@ -84,15 +84,15 @@ export function launcherConfig(
 }
 
 /**
- * The socket that all gateways listen on. It is open as long as the launcher: connections that came when a gateway stopped
- * or died are accepted by another one, or by the next. With a socket of its own (SO_REUSEPORT) each would take with it
- * those that wait there. Throws `ConfigError`.
+ * The socket that all gateways listen on. It stays open as long as the launcher runs: if a gateway stops or dies, another
+ * one or its successor accepts the connections that wait. With a socket for each (SO_REUSEPORT), a gateway that ends
+ * would drop the connections that wait at its own. Throws `ConfigError`.
  */
 export async function bindSharedPort({ host, port }: NonNullable<LauncherConfig["sharedPort"]>): Promise<BoundSocket> {
   const refuse = (code: string) =>
     new ConfigError([`Can't listen on ${host}:${port}: ${listenAdvice(code, host, port) ?? code}`]);
   let socket: BoundSocket;
-  // Of Node 26.4: older ones have no such export, and would not even start.
+  // New in Node 26.4. Older versions have no such export: to import it by name would keep this file from loading.
   if (!net.BoundSocket)
     throw new ConfigError(["Several gateways need Node 26.4 or newer: leave the gateway out of REPLICAS."]);
   try {
@@ -104,7 +104,7 @@ export async function bindSharedPort({ host, port }: NonNullable<LauncherConfig[
   return socket;
 }
 
-/** Makes the data directory if need be, and tries whether it can be written. Throws `ConfigError`. */
+/** Makes the data directory if need be, and checks that it can be written. Throws `ConfigError`. */
 export async function checkDataDir(dataDir: string): Promise<void> {
   const probe = join(dataDir, `.probe-${process.pid}`);
   try {

@@ -6,19 +6,22 @@ import { bindSharedPort, checkDataDir, type LauncherConfig, launcherConfig } fro
 import { type Place, paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
 
-/** A stop takes no longer than this and the gateway's lame-duck time: what has not ended by then is killed. */
+/** Time limit of a stop in milliseconds, plus the gateway's lame-duck time: what has not ended by then is killed. */
 const STOP_LIMIT_MS = 9_500;
 
-/** People are told what is missing whenever so much time has passed. */
+/** How often the launcher says what it waits for, in milliseconds. */
 const PROGRESS_MS = 2000;
 
 const PARENT_MS = 500;
 
-/** A signal that comes again so soon is the same one: a terminal tells npm and the launcher, and npm passes it on. */
+/**
+ * A signal that is repeated within this time counts as the same: a terminal signals npm and the launcher, and npm passes
+ * it on.
+ */
 const SAME_SIGNAL_MS = 500;
 
 const root = join(import.meta.dirname, "..");
-/** The five of the petstore, or more by REPLICAS. */
+/** The five processes of the petstore, or more by REPLICAS. */
 const petstore = ({ replicas }: LauncherConfig): readonly Program[] =>
   processNames.flatMap((kind) => {
     const args = kind === "gateway" ? [join(root, "gateway/main.ts")] : [join(root, "services/main.ts"), kind];
@@ -28,7 +31,8 @@ const petstore = ({ replicas }: LauncherConfig): readonly Program[] =>
       kind,
       args,
       environment: { REPLICA: `${i + 1}` },
-      // What it refuses costs little, and what it lets in costs all others much: behind them it could do neither in time.
+      // A refused request costs the gateway little, and an admitted one costs the services much. Behind them it could do
+      // neither in time.
       goesFirst: kind === "gateway",
     }));
   });
@@ -61,7 +65,7 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
   }
 }
 
-/** Looks whether the parent has changed: there is no event for it. */
+/** Polls whether the parent has changed, as there is no event for it. */
 function whenOrphaned(end: () => unknown): void {
   const parent = process.ppid;
   const watch = setInterval(() => {
@@ -94,7 +98,7 @@ async function allReady(children: readonly Child[]): Promise<readonly Place[]> {
   }
 }
 
-/** `stop` ends all children and then this process. Called again, but not at once, it kills what still runs. */
+/** `stop` ends all children and then this process. Called again after SAME_SIGNAL_MS, it kills what still runs. */
 function createStop(children: readonly Child[], limitMs: () => number) {
   let stopping = false;
   let stoppedAt = 0;
@@ -109,7 +113,7 @@ function createStop(children: readonly Child[], limitMs: () => number) {
     stoppedAt = performance.now();
     say(why);
     setTimeout(() => killAll(`not ended within ${limitMs() / 1000} s: killing what still runs`), limitMs()).unref();
-    // A terminal or a service manager may have told the children too: what ends now has not crashed.
+    // A terminal or a service manager may have signalled the children, too: one that ends now has not crashed.
     for (const child of children) child.leave();
     // The gateway first: its last requests need the services.
     const isGateway = (child: Child) => child.kind === "gateway";

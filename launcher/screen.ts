@@ -1,4 +1,4 @@
-/** What the launcher tells people. It speaks on standard error: standard output belongs to the processes' logs. */
+/** What the launcher prints for people. It uses standard error: standard output belongs to the processes' logs. */
 import { styleText } from "node:util";
 import type { LauncherConfig } from "./config.ts";
 
@@ -9,13 +9,13 @@ const howToGet = {
   "access token": "an access token of the issuer",
 };
 
-/** Where the demo looks for the petstore unless it is told another place. */
+/** The default address of the demo. */
 const DEFAULT_URL = "http://127.0.0.1:8080";
 
-// Whoever read it may have gone, which is no reason to end.
+// If the reader of standard error has gone, the launcher goes on.
 process.stderr.on("error", () => {});
 
-/** One line or several. */
+/** Prints one line or several. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 // styleText leaves colours out when the stream is no terminal, or NO_COLOR is set.
@@ -28,7 +28,7 @@ export interface Place {
   readonly url: string;
 }
 
-/** Where everything is, and what to try. */
+/** The addresses of everything, and commands to try. */
 export function welcome(
   places: readonly Place[],
   seconds: number,

@@ -7,31 +7,31 @@ import type { Environment } from "@petstore/runtime/environment";
 import type { Command, Report } from "@petstore/runtime/lifecycle";
 import { tryPriority } from "@petstore/runtime/priority";
 
-/** Before a crashed child is started again; doubles with each crash. */
+/** Pause before a crashed child is started again, in milliseconds; doubles with each crash. */
 const defaultBackoff = { firstMs: 500, longestMs: 10_000 };
 
-/** A child that was ready for so long gets a short pause again when it crashes. */
+/** After it was ready for this long, a child that crashes gets the shortest pause again. */
 const STEADY_MS = 30_000;
 
 export interface Program {
-  /** Told to people, each another one. */
+  /** Shown to people. Unique. */
   readonly name: string;
-  /** What it is one of. */
+  /** The kind of process, which replicas have in common. */
   readonly kind: string;
   /** Arguments of Node: the script and its own. */
   readonly args: readonly string[];
-  /** For it alone. */
+  /** Variables for this program alone. */
   readonly environment?: Environment;
-  /** Where processes want more than there are processors, it goes before others, if this user may say so (only root may). */
+  /** Gets a higher priority, for when there are more processes than processors, if this user may set it (only root may). */
   readonly goesFirst?: boolean;
 }
 
 export interface Child {
   readonly name: string;
   readonly kind: string;
-  /** Where it is reached, once it said so. Rejects with `ChildDied` if it ends before. */
+  /** Its address, once it has reported that it is ready. Rejects with `ChildDied` if it ends before. */
   readonly ready: Promise<string>;
-  /** What it said last that its start waits for. */
+  /** What it last reported that its start waits for. */
   waitsFor(): string | undefined;
   /** From now on it is not started again. */
   leave(): void;
@@ -48,9 +48,9 @@ export class ChildDied extends Error {
 
 export interface Surroundings {
   readonly environment: Environment;
-  /** Tells people, in one line. */
+  /** Prints one line for people. */
   readonly say: (line: string) => void;
-  /** The child listens on it: file descriptor 3, which LISTEN_FDS tells as systemd's sd_listen_fds(3) does. */
+  /** The socket that the child listens on: file descriptor 3, announced by LISTEN_FDS as for systemd's sd_listen_fds(3). */
   readonly socket?: BoundSocket | undefined;
   readonly backoff?: typeof defaultBackoff;
 }
@@ -73,7 +73,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
         stdio: ["ignore", "inherit", "inherit", ...(socket ? [socket.fd()] : []), "ipc"],
       });
     } catch (error) {
-      // Of what the system can lack, node throws some, such as memory, and emits the rest as an event.
+      // Node throws some failures of the system, such as a lack of memory, and emits the others as an event.
       return { why: (error as Error).message, steady: false };
     }
     current = child;
@@ -129,7 +129,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
   };
 }
 
-/** Resolves, in words, when a child has ended. */
+/** Resolves when a child has ended, to the reason in words. */
 async function ended(child: ChildProcess): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   child.once("error", (error) => resolve(error.message));
