@@ -1,7 +1,9 @@
-/** What to do when the petstore can't be used, for people. */
+/** Advice for people when the petstore can't be used. */
 import { isPetstoreError } from "@petstore/client";
 
-/** @throws what was thrown, if it is not the petstore's. */
+/**
+ * @throws what was thrown, if it is no error of the petstore.
+ */
 export function advice(thrown: unknown, url: string): string {
   if (!isPetstoreError(thrown)) throw thrown;
   const { reason, message } = thrown;

@@ -1,4 +1,4 @@
-/** What a shop of animals is likely to have. A list of our own: the same seed must draw the same shop in a year as well. */
+/** The assortment of a shop of animals. It is a list of our own, so that a seed draws the same shop in a year as well. */
 
 export interface Assortment {
   readonly category: string;

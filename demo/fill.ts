@@ -1,4 +1,4 @@
-/** Makes what a planned shop has and the petstore lacks. */
+/** Creates what the planned shop has and the petstore lacks. */
 import { PetStatus, type Petstore } from "@petstore/client";
 import type { Bar } from "../bench/progress.ts";
 import { ASSORTMENTS } from "./catalogue.ts";
@@ -11,13 +11,13 @@ type Categories = ReadonlyMap<string, bigint>;
 export interface Filling {
   readonly planned: readonly PlannedPet[];
   readonly signal: AbortSignal;
-  /** Is called when it is known how many pets are missing, if any are. */
+  /** Called once it is known how many pets are missing, if any are. */
   bar(total: number): Bar;
 }
 
 /**
- * Pets are known by their names in the shop's categories, so nothing is made twice however often this runs; a pet that is
- * there is left as it is.
+ * Pets are recognised by their names in the shop's categories, so repeated runs create nothing twice. An existing pet is
+ * left as it is.
  */
 export async function fill(petstore: Petstore, { planned, signal, bar }: Filling): Promise<void> {
   const categories = await openCategories(petstore, signal);
@@ -65,7 +65,7 @@ async function petsOf(petstore: Petstore, categories: Categories, signal: AbortS
 
 const PAGE = 100;
 
-/** What there is of the planned pets, and their orders that are open, as far as they were placed lately. */
+/** The planned pets that exist, with their stock, and their most recent open orders. */
 export async function look(petstore: Petstore, planned: readonly PlannedPet[], signal: AbortSignal): Promise<Known> {
   const names = new Set(planned.map(({ name }) => name));
   const all = await petsOf(petstore, await openCategories(petstore, signal), signal);

@@ -1,4 +1,4 @@
-/** Lets customers and a shopkeeper do one thing after the other. */
+/** Acts as customers and a shopkeeper, one change after the other. */
 import { isPetstoreError, type Petstore, type Reason } from "@petstore/client";
 import {
   type Change,
@@ -16,20 +16,20 @@ export interface Pace {
   /** Resolves when it is time for the next change, or the signal is aborted. */
   readonly pause: () => Promise<void>;
   readonly signal: AbortSignal;
-  /** How many changes to make at most. */
+  /** Most changes to make. */
   readonly changes: number;
-  /** What was done, or why nothing can be done just now. */
+  /** Reports what was done, or why nothing can be done now. */
   tell(what: string, counts: Counts): void;
 }
 
-/** How many of each kind were made, and how often somebody else was faster. */
+/** How many changes of each kind were made, and how often another client was faster. */
 export type Counts = Readonly<Record<Change["kind"] | "missed", number>>;
 
-/** Nothing was done, and the next attempt may go well. */
+/** The petstore could not answer now; the next attempt may succeed. */
 const NOT_NOW: ReadonlySet<Reason> = new Set<Reason>([
   ...(["UNREACHABLE", "UNAVAILABLE", "OVERLOADED", "RATE_LIMITED", "DEADLINE_EXCEEDED"] as const),
 ]);
-/** Somebody else has changed what was known. */
+/** Another client has changed the record meanwhile. */
 const MISSED: ReadonlySet<Reason> = new Set<Reason>([
   ...(["PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS", "PET_NOT_FOUND"] as const),
   ...(["ORDER_NOT_FOUND", "ORDER_COMPLETE", "INVENTORY_NOT_FOUND", "ETAG_MISMATCH", "CONCURRENT_UPDATE"] as const),
@@ -40,8 +40,8 @@ const isOneOf = (reasons: ReadonlySet<Reason>, reason: Reason | undefined) =>
   reason !== undefined && reasons.has(reason);
 
 /**
- * Resolves when as many changes were made, or the signal is aborted. While the petstore does not answer it goes on asking.
- * @throws PetstoreError when it is refused for another reason than what others do at the same time.
+ * Resolves when `changes` changes were made, or the signal is aborted. Tries again while the petstore does not answer.
+ * @throws PetstoreError for a refusal that concurrent changes do not explain.
  */
 export async function keepBusy(petstore: Petstore, first: Known, pace: Pace): Promise<Counts> {
   const { random, pause, signal, changes, tell } = pace;
@@ -70,7 +70,7 @@ export async function keepBusy(petstore: Petstore, first: Known, pace: Pace): Pr
   return counts;
 }
 
-/** Makes a change, unless somebody else was faster; an order that then is another than it was is let alone. */
+/** Makes a change, unless another client was faster. In that case the order of the change is not used again. */
 async function attempt(
   petstore: Petstore,
   change: Change,

@@ -83,7 +83,7 @@ function atMost(max: number, name: string, text: string): number {
   return number;
 }
 
-/** One line of a terminal. */
+/** Cuts the text to one line of the terminal. */
 const fitting = (text: string): string => text.slice(0, Math.max(0, (process.stderr.columns ?? 80) - 1));
 
 const inWords = ({ order, complete, cancel, refill, missed }: Counts): string =>

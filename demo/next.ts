@@ -1,4 +1,4 @@
-/** What to do next in a shop, from what is known of it. */
+/** Chooses the next change of a shop from what is known of it. */
 import { PetStatus } from "@petstore/client";
 
 export interface Pet {
@@ -29,7 +29,7 @@ export type Change =
   | { readonly kind: "complete" | "cancel"; readonly order: OpenOrder; readonly pet: Pet }
   | { readonly kind: "refill"; readonly pet: Pet; readonly quantity: number; readonly etag: string };
 
-/** What has become of orders: one came, or one went. */
+/** An order that was placed, or one that has ended. */
 export interface Outcome {
   readonly placed?: OpenOrder | undefined;
   readonly ended?: OpenOrder | undefined;
@@ -39,8 +39,8 @@ const MAX_REFILL = 12;
 const MAX_QUANTITY = 3;
 
 /**
- * The next change: about as many orders come as go, with one open for ten pets, three of four that go are completed, and pets
- * that are sold out come in again before there are many of them. Undefined when nothing can be done.
+ * The next change. About as many orders are placed as end, with one open for ten pets; of four that end, three are
+ * completed. Pets that are sold out are refilled before there are many of them. Undefined when nothing can be done.
  */
 export function nextChange({ stocks, open }: Known, random: () => number): Change | undefined {
   const all = [...stocks.values()];
@@ -74,7 +74,7 @@ export function nextChange({ stocks, open }: Known, random: () => number): Chang
 
 const ending = (kind: "complete" | "cancel", order: OpenOrder): Change => ({ kind, order, pet: order.pet });
 
-/** One of the names, each as likely as its weight; undefined when none weighs anything. */
+/** A random name, with a probability in proportion to its weight; undefined when all weights are 0. */
 function drawn<K extends string>(weights: Readonly<Record<K, number>>, random: () => number): K | undefined {
   const names = (Object.keys(weights) as K[]).filter((name) => weights[name] > 0);
   let left = random() * names.reduce((sum, name) => sum + weights[name], 0);
@@ -90,7 +90,7 @@ export const withOrders = ({ stocks, open }: Known, { placed, ended }: Outcome):
   open: [...open.filter(({ id }) => id !== ended?.id), ...(placed ? [placed] : [])],
 });
 
-/** Undefined for a pet that is gone. */
+/** `stock` is undefined for a pet that is gone. */
 export function withStock({ stocks, open }: Known, pet: Pet, stock: Stock | undefined): Known {
   const others = [...stocks].filter(([id]) => id !== pet.id);
   return { stocks: new Map(stock === undefined ? others : [...others, [pet.id, stock]]), open };

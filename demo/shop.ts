@@ -6,11 +6,11 @@ import { ASSORTMENTS, NAMES } from "./catalogue.ts";
 
 export interface PlannedPet {
   readonly category: string;
-  /** No other pet has it. */
+  /** Unique. */
   readonly name: string;
   /** A pet on hold, or sold elsewhere, has no orders. */
   readonly listing: PetStatus;
-  /** What there is before anything is ordered. */
+  /** The stock before anything is ordered. */
   readonly stock: number;
   readonly orders: readonly PlannedOrder[];
 }
@@ -24,7 +24,7 @@ const ANIMALS = ASSORTMENTS.flatMap(({ category, breeds }) =>
   breeds.flatMap((breed) => NAMES.map((name) => ({ category, name: `${name} the ${breed}` }))),
 );
 
-/** There are no more names. */
+/** The number of different names. */
 export const MAX_PETS = ANIMALS.length;
 
 /** The first pets of a larger shop are those of a smaller one of the same seed. */
@@ -34,7 +34,7 @@ export function planShop(seed: number, pets: number): readonly PlannedPet[] {
   return animals.slice(0, pets).map((animal) => ({ ...animal, ...planStock(random) }));
 }
 
-/** Of 20 pets one is on hold and one sold elsewhere. Most of the others are a litter or a swarm, and some are sold out. */
+/** Of 20 pets one is on hold and one sold elsewhere. Most of the others have several units, and some are sold out. */
 function planStock(random: () => number): Pick<PlannedPet, "listing" | "stock" | "orders"> {
   const part = random() * 20;
   if (part < 1) return { listing: PetStatus.PENDING, stock: 1, orders: [] };
@@ -47,6 +47,6 @@ function planStock(random: () => number): Pick<PlannedPet, "listing" | "stock" |
   return { listing: PetStatus.AVAILABLE, stock: Math.max(1, ordered + Math.max(0, upTo(10, random) - 3)), orders };
 }
 
-/** Those of the plan that are not there yet, known by their names. */
+/** The planned pets that are not there yet, compared by name. */
 export const missingFrom = (present: ReadonlySet<string>, planned: readonly PlannedPet[]): readonly PlannedPet[] =>
   planned.filter(({ name }) => !present.has(name));
