@@ -1,7 +1,7 @@
 /**
- * Builds the console for browsers: `console/dist/index.html`, and beside it in `assets` the files that it loads, which bear
- * the hash of what is in them, each also packed by gzip. What the console shows of the HTTP API is made from the contract
- * before: `console/gen/http.ts`.
+ * Builds the console for browsers: `console/dist/index.html`, and in `assets` beside it the files that it loads. Each is
+ * named by the hash of its content, and is also there compressed by gzip. Before that, `console/gen/http.ts` is made:
+ * what the console needs to know of the HTTP API, from the contract.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ await build();
 
 /** The HTTP operations of each RPC, and the status of each reason, as data. */
 async function writeHttp(): Promise<void> {
-  // By their paths: the package would bring Fastify's part and what validates, half a second of it.
+  // Imported by path: the package would also load its Fastify part and the validation, which takes half a second.
   const { operationsOf } = await import("../packages/transcoder/contract/operations.ts");
   const annotations = await import("../packages/transcoder/gen/transcoder/v1/annotations_pb.ts");
   const operations = [PetService, CategoryService, OrderService, InventoryService].flatMap(operationsOf).map((it) => ({

@@ -1,5 +1,5 @@
-/** A certificate authority of one's own, and the certificates that it issues, for development and for tests. */
-import "reflect-metadata"; // wanted by the library
+/** A private certificate authority and the certificates that it issues, for development and for tests. */
+import "reflect-metadata"; // required by @peculiar/x509
 import { webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 import {
@@ -23,7 +23,7 @@ export interface Pair {
 }
 
 export interface Issued {
-  /** DNS names, addresses, and URIs of whom it is for (subjectAltName). */
+  /** The subject's DNS names, IP addresses and URIs (subjectAltName). */
   readonly names: readonly string[];
   readonly commonName?: string;
   readonly notBefore?: Date;
@@ -33,7 +33,7 @@ export interface Issued {
 export interface Authority {
   /** Its own certificate, as PEM. */
   readonly cert: string;
-  /** For both ends of a connection. */
+  /** Issues a certificate for servers and clients alike. */
   issue(asked: Issued): Promise<Pair>;
 }
 

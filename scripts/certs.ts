@@ -1,6 +1,6 @@
 /**
- * `npm run certs`: certificates to try TLS with on this machine, by an authority that is made for them and whose key is
- * kept nowhere. What is there already is only replaced by `--force`.
+ * `npm run certs`: certificates for trying TLS on this machine, issued by an authority that is made for them and whose
+ * key is not kept. Existing files are replaced only with `--force`.
  */
 import { existsSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ const USAGE = `npm run certs [-- --names shop.test,10.0.0.7] [--dir certs] [--fo
 
 const DAY_MS = 86_400_000;
 const DAYS = 365;
-/** Of machines that share the files, some clock may be behind. */
+/** The certificates are valid from this long ago, because the clock of another machine that uses them may be behind. */
 const EARLIER_MS = 3_600_000;
 
 const options = {
@@ -65,7 +65,7 @@ function parse() {
   }
 }
 
-/** The new file takes the place of the old one at once. */
+/** Replaces the file atomically. */
 async function write(file: string, text: string, mode: number): Promise<void> {
   const next = `${file}.new`;
   await writeFile(next, text, { mode, flag: "wx" });

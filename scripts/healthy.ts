@@ -1,6 +1,7 @@
 /**
- * `node scripts/healthy.ts`: the health check of a container. Asks the process that listens on PORT_BASE, as the launcher's
- * gateway does (which takes no PORT), or else on PORT, whether it is ready, and prints what it says. Ends with 0 if it is ready and with 1 if not, after 4 s at the latest.
+ * `node scripts/healthy.ts`: the health check of a container. Asks the process on PORT_BASE, where the launcher's gateway
+ * listens (it takes no PORT), or else the one on PORT, whether it is ready, and prints the answer. Ends with 0 if it is
+ * ready and with 1 if not, after 4 s at the latest.
  */
 import { once } from "node:events";
 import { type IncomingMessage, request as overHttp } from "node:http";
@@ -12,7 +13,7 @@ const { HOST = "", PORT, PORT_BASE } = process.env;
 const ports = [PORT_BASE, PORT].filter((port) => port?.trim());
 const place = {
   host: ["", "0.0.0.0", "::"].includes(HOST.trim()) ? "127.0.0.1" : HOST.trim(),
-  // Nothing is told to whoever answers here, and the certificate is for the names that others call this process by.
+  // The request holds no secrets, and the certificate is for the names that other machines use, not for this address.
   rejectUnauthorized: false,
   signal: AbortSignal.timeout(4_000),
 };
@@ -24,14 +25,14 @@ async function ask(
   path: string,
   body = "",
 ): Promise<{ status: number | undefined; said: string }> {
-  // By this name it may always be called, whatever ALLOWED_HOSTS says.
+  // This name is always allowed, whatever ALLOWED_HOSTS says.
   const headers = { host: "localhost", "content-type": "application/json", connection: "close" };
   const asked = request({ ...place, port, method, path, headers });
   const [answer] = (await once(asked.end(body), "response")) as [IncomingMessage];
   return { status: answer.statusCode, said: await text(answer) };
 }
 
-/** The gateway is ready when all services are; a service, which has no such path, says so by grpc.health.v1. */
+/** The gateway is ready when all services are. A service, which has no such path, is asked by grpc.health.v1. */
 async function readiness(port: string): Promise<string> {
   const gateway = await ask(port, "GET", `${basePath}/readyz`);
   if (gateway.status !== 404) return gateway.said;

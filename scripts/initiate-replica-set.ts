@@ -2,10 +2,10 @@
  * `node scripts/initiate-replica-set.ts` makes one replica set of the servers that MONGODB_URI names, unless they are one
  * already, and ends when it has a primary. Waits for servers that are not there yet, and says what it waits for.
  *
- * If MONGODB_URI names a user, the servers ask who calls. This user is made first, and then those of the connection strings
- * in the files that are named as arguments, each of which may read and write the database of one service and nothing
- * else. Until there is a user a server trusts who calls from its own machine (MongoDB's "localhost exception"), so it has
- * to run on that of the first server, or in its network namespace.
+ * If MONGODB_URI names a user, the servers require authentication. This user is made first, and then the users of the
+ * connection strings in the files that are named as arguments. Each of those may read and write the database of one
+ * service and nothing else. A server that has no users yet trusts clients on its own machine (MongoDB's "localhost
+ * exception"), so this has to run on the machine of the first server, or in its network namespace.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ import { mongodbUri, readEnvironment, required } from "@petstore/runtime/environ
 import { MongoClient, MongoServerError } from "mongodb";
 import { databaseName } from "../packages/store/mongo/mongo.ts";
 
-/** Codes of MongoDB. */
+/** Error codes of MongoDB. */
 const UNAUTHORIZED = 13;
 const AUTHENTICATION_FAILED = 18;
 const ALREADY_INITIALIZED = 23;
@@ -27,7 +27,7 @@ if (!name || !first)
   throw new Error("MONGODB_URI must name the replica set: mongodb://one,two,three/?replicaSet=petstore");
 const alone = `mongodb://${admin ? `127.0.0.1:${first.port}` : first}/?directConnection=true`;
 
-/** Only the first server can become the primary until there are users, for only there the first one can be made. */
+/** Until there are users only the first server can become the primary, because the first user can only be made there. */
 const members = hosts.map((host, _id) => ({ _id, host: `${host}`, ...(admin && _id > 0 && { priority: 0 }) }));
 
 async function ask(uri: string, command: object) {
@@ -38,13 +38,13 @@ async function ask(uri: string, command: object) {
 const isCode = (error: unknown, ...codes: number[]): boolean =>
   error instanceof MongoServerError && codes.includes(Number(error.code));
 
-/** Asks one member, which asks the others. They refuse if one is missing, or has data or another set of its own. */
+/** Asks one member, which asks the others. They refuse if one is missing, has data, or belongs to another set. */
 async function initiate(): Promise<void> {
   try {
     await ask(alone, { replSetInitiate: { _id: name, members } });
     console.log(`initiated the replica set ${name}`);
   } catch (error) {
-    // Where there are users, somebody without a name may not even ask.
+    // Once there are users, a client that is not authenticated may not even ask.
     if (!isCode(error, ALREADY_INITIALIZED, ...(admin ? [UNAUTHORIZED] : []))) throw error;
   }
 }
@@ -56,7 +56,8 @@ async function makeAdmin(): Promise<void> {
     console.log(`made the user ${admin?.username}`);
   } catch (error) {
     if (isCode(error, UNAUTHORIZED, USER_EXISTS)) return;
-    // After an election another server may be the primary, where nobody can be made from here. Nobody has to be, perhaps.
+    // After an election another server may be the primary, where no user can be made from here. Perhaps the user exists
+    // already.
     await ask(uri, { ping: 1 }).catch(() => Promise.reject(error));
   }
 }
@@ -83,7 +84,7 @@ async function makeUser(path: string): Promise<void> {
   }
 }
 
-/** Tries once a second until it works. Each reason to wait is said once. */
+/** Tries once a second until it works. Each reason to wait is printed once. */
 async function until(attempt: () => Promise<unknown>, what: string): Promise<void> {
   for (let said = ""; ; await sleep(1_000)) {
     try {
@@ -103,7 +104,7 @@ async function until(attempt: () => Promise<unknown>, what: string): Promise<voi
 
 await until(initiate, "to initiate the replica set");
 if (admin) await until(makeAdmin, "to make the first user");
-await until(() => ask(uri, { ping: 1 }), "for a primary"); // nobody else answers without being told to
+await until(() => ask(uri, { ping: 1 }), "for a primary"); // only a primary answers
 if (admin) {
   await until(letAllBePrimary, "to let all members be primary");
   for (const path of process.argv.slice(2)) await until(() => makeUser(path), `to make the user of ${path}`);

@@ -1,6 +1,6 @@
 /**
  * `npm run keys -- create | list | rotate | revoke`: the API keys in the file that API_KEYS_FILE names. Running processes
- * notice a change within a second. A key is printed once, when it is made: the file holds no more than a hash of it.
+ * notice a change within a second. A key is printed once, when it is made: the file holds only a hash of it.
  */
 import type { Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
@@ -27,7 +27,7 @@ npm run keys -- list
 npm run keys -- rotate <id>     another secret for the same caller; the old one ends at once
 npm run keys -- revoke <id>`;
 
-/** What was asked for can't be done. */
+/** The command can't be carried out, for the reason in the message. */
 class Refused extends Error {}
 
 const known = [
@@ -113,11 +113,11 @@ async function read(path: string): Promise<KeyFile> {
 }
 
 /**
- * The new file takes the place of the old one at once, with its owner and mode, by which processes may read it. While it is
- * written no other command can change the old one.
+ * Replaces the file atomically, with the owner and mode of the old one, by which processes may read it. While the new
+ * file is written no other command can change the old one.
  */
 async function change<T extends { content: KeyFile }>(named: string, make: (content: KeyFile) => T): Promise<T> {
-  const path = await realpath(named).catch(() => named); // a link stays one
+  const path = await realpath(named).catch(() => named); // a symbolic link stays one
   const next = `${path}.new`;
   const file = await open(next, "wx", 0o600).catch((error) => {
     if (error.code !== "EEXIST") throw new Refused(`${next} can't be written: ${error.message}`);

@@ -1,8 +1,8 @@
 /**
- * `node scripts/make-secrets.ts DIRECTORY MONGODB_URI` makes the secrets of a petstore whose MongoDB asks who calls, unless
- * they are there already: DIRECTORY/internal/secret, by which its processes know each other, and for each service, and
- * for the admin who makes the services' users, DIRECTORY/NAME/mongodb-uri with a user and a password of its own.
- * MONGODB_URI says where the servers are, without a user.
+ * `node scripts/make-secrets.ts DIRECTORY MONGODB_URI` makes the secrets of a petstore whose MongoDB requires
+ * authentication, unless they exist already: DIRECTORY/internal/secret, by which its processes know each other, and
+ * DIRECTORY/NAME/mongodb-uri with a user and a password of its own for each service, and for the admin that makes the
+ * services' users. MONGODB_URI names the servers, without a user.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ if (!/^mongodb:\/\/[^@]+\?/.test(servers))
 
 const random = () => randomBytes(32).toString("hex");
 
-/** A file is whole or not there. Nobody but its owner can read it. */
+/** Writes the file atomically, for its owner alone to read. */
 function make(folder: string, name: string, text: string): void {
   const path = join(directory, folder, name);
   if (existsSync(path)) return;

@@ -1,5 +1,5 @@
 /**
- * A protoc plugin: writes the comments of the schema as `{full name: text}`, for the descriptors inside generated code
+ * A protoc plugin: writes the comments of the schema as `{full name: text}`, because the descriptors in generated code
  * have none. Names are those of protobuf, such as "petstore.pet.v1.Pet.name".
  */
 import type { DescFile } from "@bufbuild/protobuf";
@@ -17,7 +17,7 @@ function* elements(file: DescFile): Iterable<[name: string, element: Commented]>
   }
 }
 
-/** The comment as it was meant: protoc keeps the space after each `//`, and line breaks that mean nothing. */
+/** The comment as paragraphs: protoc keeps the space after each `//` and the line breaks within a paragraph. */
 function textOf(element: Commented): string {
   const lines = (getComments(element).leading ?? "").split("\n").map((line) => line.trim());
   return lines
