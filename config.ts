@@ -1,7 +1,7 @@
 /**
- * What processes of several kinds read from their environment, in two pure steps: `readEnvironment` judges each variable
- * by itself, `processConfig` then builds the configuration and judges what concerns several variables together. What one
- * kind alone reads stands in `gateway/config.ts`, `services/config.ts` and `launcher/config.ts`.
+ * The settings that several kinds of process read from their environment, in two pure steps: `readEnvironment` checks
+ * each variable by itself; `processConfig` then builds the configuration and checks what concerns several variables
+ * together. The settings of one kind are in `gateway/config.ts`, `services/config.ts` and `launcher/config.ts`.
  */
 import type { AuthConfig } from "@petstore/rpc/auth/open";
 import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
@@ -30,7 +30,7 @@ import {
 import type { LogFormat } from "@petstore/runtime/log";
 import { type LogLevel, logLevels } from "@petstore/runtime/log-levels";
 
-/** In the order of their ports: each has its place above PORT_BASE. */
+/** In the order of their ports: the index is added to PORT_BASE. */
 export const processNames = ["gateway", "pet", "category", "order", "inventory"] as const;
 export type ProcessName = (typeof processNames)[number];
 export type ServiceName = Exclude<ProcessName, "gateway">;
@@ -38,11 +38,11 @@ export type ServiceName = Exclude<ProcessName, "gateway">;
 export const isServiceName = (name: string | undefined): name is ServiceName =>
   name !== "gateway" && processNames.some((known) => known === name);
 
-/** How many processes there are of each kind; one of a kind that is missing. */
+/** How many processes there are of each kind; 1 for a kind that is missing. */
 export type Replicas = ReadonlyMap<ProcessName, number>;
 export const replicasOf = (replicas: Replicas, name: ProcessName): number => replicas.get(name) ?? 1;
 
-/** What one of so many processes of a kind is called: "pet", or "pet-2" where there are several. */
+/** The name of one of `count` processes of a kind: "pet", or "pet-2" where there are several. */
 export const instanceOf = (name: ProcessName, replica: number, count: number): string =>
   count === 1 ? name : `${name}-${replica}`;
 
@@ -51,26 +51,32 @@ const MAX_REPLICAS = 64;
 /** What services and the gateway have in common. */
 export interface ProcessConfig {
   readonly name: ProcessName;
-  /** What the log calls it, see `instanceOf`. */
+  /** Its name in the log, see `instanceOf`. */
   readonly instance: string;
   readonly host: string;
   /** 0 lets the system choose one. */
   readonly port: number;
   /** Where the services are reached: the addresses of all replicas of each, without a slash at the end. */
   readonly urls: Readonly<Record<ServiceName, readonly string[]>>;
-  /** The names by which strangers may call it, beside localhost and loopback addresses; undefined when by any. */
+  /** The host names that a request may have, besides localhost and loopback addresses; undefined when it may have any. */
   readonly allowedHosts: readonly string[] | undefined;
-  /** By which the processes of one petstore know each other, if not by certificates. */
+  /** The secret by which the processes of one petstore know each other, if not by certificates. */
   readonly internalSecret: Secret | undefined;
-  /** What its port shows, with the authority whose certificates it asks for; undefined for a port without TLS. */
+  /**
+   * The certificate of its port, and the authority for the client certificates that it asks for; undefined for a port
+   * without TLS.
+   */
   readonly tls: CertificateFiles | undefined;
-  /** By which it shows other processes that it is one of the petstore's own, and verifies theirs. */
+  /**
+   * The certificate by which other processes know it for one of the petstore's own, and the authority that verifies
+   * theirs.
+   */
   readonly internalTls: CertificateFiles | undefined;
-  /** Of which certificates of own processes bear one. */
+  /** The names that mark the petstore's own processes: their certificates have one of these. */
   readonly peerNames: readonly string[];
-  /** How callers from outside show who they are; undefined when nobody is asked. */
+  /** How external callers authenticate; undefined when they need not. */
   readonly auth: AuthConfig | undefined;
-  /** Nobody is asked, and nobody said that other machines may call it all the same. */
+  /** Callers need not authenticate, and ALLOW_UNAUTHENTICATED does not extend that to other machines. */
   readonly loopbackOnly: boolean;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
@@ -81,23 +87,23 @@ export interface ProcessConfig {
   readonly link: boolean;
 }
 
-/** Of the gateway; the launcher waits for as much longer. */
+/** Settings of the gateway. The launcher waits that much longer for its end. */
 export const lameDuckSettings = { LAME_DUCK: withDefault(duration("0s", "60s"), 500) };
 
-/** Of the services; the launcher tries whether the directory can be written. */
+/** Settings of the services. The launcher also checks that the directory can be written. */
 export const storeSettings = {
   DATA_DIR: withDefault(text, "data"),
   MONGODB_URI: optional(mongodbUri),
   EVENTS_RETENTION: withDefault(duration("1m", "30d"), 86_400_000),
 };
 
-/** Of RFC 7518 and 8037 those with a key pair: who can verify must not be able to sign. */
+/** The algorithms of RFC 7518 and 8037 with a key pair: whoever can verify a token must not be able to sign one. */
 const SIGNATURES = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ] as const;
 
-// Who can change the keys on their way can sign whatever they want.
+// Whoever can change the keys on their way can sign any token, hence https.
 const keysPlace: Kind<string> = kind(
   "the https address of the issuer's keys such as https://login.example/jwks.json (http on loopback alone), or a file",
   (place) => {
@@ -109,7 +115,7 @@ const keysPlace: Kind<string> = kind(
   },
 );
 
-/** How callers from outside show who they are. It is the same for all processes. */
+/** How external callers authenticate. It is the same for all processes. */
 const authSettings = {
   AUTH_MODE: withDefault(oneOf("none", "keys", "jwt", "keys,jwt"), "none"),
   API_KEYS_FILE: optional(text),
@@ -119,10 +125,10 @@ const authSettings = {
   JWT_ALGORITHMS: withDefault(list(oneOf(...SIGNATURES)), ["RS256", "ES256", "EdDSA"]),
 };
 
-/** What certificates of the petstore's own processes bear, unless configured otherwise. */
+/** The name in the certificates of the petstore's own processes, unless configured otherwise. */
 export const PEER_NAME = "spiffe://petstore/process";
 
-/** What the process shows whom, and whom it believes. */
+/** The certificates and secrets that a process shows, and those that it accepts. */
 const tlsSettings = {
   TLS_CERT: optional(text),
   TLS_KEY: optional(text),
@@ -179,14 +185,17 @@ export const processSettings = {
   WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultConnectionLimits.writeMs),
 };
 
-/** What would open it to other machines, and how it would not. */
+/**
+ * The error for a setting (`what`) that would let other machines call a process without credentials, and what to do
+ * `instead`.
+ */
 export const asksNobody = (what: string, name: ProcessName, instead: string): ConfigError =>
   new ConfigError([
     `${what} would let other machines call ${name} without credentials: ask for them with AUTH_MODE, ` +
       `${instead}, or set ALLOW_UNAUTHENTICATED=beyond-loopback if that is what you want.`,
   ]);
 
-/** The common part of a configuration. `terminal` says whether the log goes to one. Throws `ConfigError`. */
+/** The common part of a configuration. `terminal`: whether the log goes to a terminal. Throws `ConfigError`. */
 export function processConfig(
   values: Values<typeof processSettings>,
   name: ProcessName,
@@ -223,7 +232,7 @@ export function processConfig(
       order: values.ORDER_URL ?? local("order"),
       inventory: values.INVENTORY_URL ?? local("inventory"),
     },
-    // Other machines call it by whatever name they have for it.
+    // Other machines may call this one by any name.
     allowedHosts: values.ALLOWED_HOSTS ?? (isLoopback(values.HOST) ? [] : undefined),
     internalSecret: values.INTERNAL_SECRET,
     tls,
@@ -301,14 +310,15 @@ function authConfig(values: Values<typeof authSettings>): AuthConfig | undefined
 }
 
 /**
- * The first processes of all kinds stand side by side, above them the second ones, and so on. All gateways share one port:
- * whoever calls from outside knows a single address, and the system gives each connection to one of them. Services are
- * called over few connections that stay open, so each has a port, and calls are shared out by those who make them.
+ * The port of a process. The first processes of all kinds are side by side, above them the second ones, and so on. All
+ * gateways share one port, so that external callers know a single address; the system gives each connection to one of
+ * them. Services are called over few connections that stay open, so each has a port of its own, and its callers
+ * distribute their calls.
  */
 export const portOf = (name: ProcessName, portBase: number, replica = 1): number =>
   portBase + processNames.indexOf(name) + (name === "gateway" ? 0 : (replica - 1) * processNames.length);
 
-/** What to do when a process can't listen, in the names of its settings. */
+/** Advice for a process that can't listen, in terms of its settings. */
 export const listenAdvice: ListenAdvice = (code, host, port) =>
   new Map([
     ["EADDRINUSE", `port ${port} is taken, perhaps by another petstore: end it, or move this one with PORT_BASE=9080.`],

@@ -7,7 +7,7 @@ import { type ErrorReason, ErrorReasonSchema } from "#proto/petstore/common/v1/e
 /** A reason from the catalogue in `proto/petstore/common/v1/error_reason.proto`. */
 export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">;
 
-/** Who names the reasons in an ErrorInfo, and what messages call the whole. */
+/** The domain of the reasons in an ErrorInfo, and the name of the whole system in messages. */
 export const errorSource = { domain: "petstore", system: "the petstore" } as const;
 
 export const errors = createErrorCatalogue<Reason>(ErrorReasonSchema, {
