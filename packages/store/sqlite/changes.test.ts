@@ -48,7 +48,7 @@ const ticks = async () => {
 
 test("nothing is told before it is on disk, neither to who waits nor to who reads what was told before", async () => {
   const db = openFile(path);
-  const log = openLog(db, path);
+  const log = openLog(db);
   let held: PromiseWithResolvers<void> | undefined;
   const sync = async () => {
     await held?.promise;

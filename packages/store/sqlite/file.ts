@@ -73,8 +73,9 @@ export interface WriteAheadLog {
  * `synchronous = NORMAL` only that sync is left out: the log is still synced before what is in it goes to the database.
  * https://sqlite.org/pragma.html#pragma_synchronous
  */
-export function openLog(db: DatabaseSync, path: string): WriteAheadLog {
-  const file = openSync(`${path}-wal`, "r+");
+export function openLog(db: DatabaseSync): WriteAheadLog {
+  // SQLite follows a symbolic link, and has the log beside the file that it leads to.
+  const file = openSync(`${db.location()}-wal`, "r+");
   db.exec("PRAGMA synchronous = NORMAL");
   const sync = promisify(fdatasync);
   return { sync: () => sync(file), close: () => closeSync(file) };

@@ -17,7 +17,7 @@ const open = (place: string) => openEmbedded(join(dir.path, place, "pet.db"), op
 test("a hundred numbers, one after the other, are a few commits", async () => {
   const path = join(dir.path, "pet.db");
   const db = openFile(path);
-  const log = openLog(db, path);
+  const log = openLog(db);
   let commits = 0;
   const sync = () => {
     commits++;

@@ -31,7 +31,7 @@ export function embeddedStore(
   db: DatabaseSync,
   path: string,
   { clock, sleep, log, onFatal }: EmbeddedOptions,
-  writeAheadLog = openLog(db, path),
+  writeAheadLog = openLog(db),
 ): Store {
   const commit = groupCommit(db, {
     clock,

@@ -1,5 +1,5 @@
 /** The sync that ends each commit is the store's own, off the event loop: it has to be of the right file, and waited for. */
-import { statSync } from "node:fs";
+import { mkdirSync, renameSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as tick } from "node:timers/promises";
 import { realTime } from "@petstore/runtime/clock";
@@ -22,7 +22,7 @@ const options = { ...realTime, clock: () => 0, log: silent, onFatal: () => expec
 
 test("a change is answered when the log was synced, and the log is synced after each commit", async () => {
   const db = openFile(path);
-  const log = openLog(db, path);
+  const log = openLog(db);
   const sizes: number[] = [];
   const held: (() => void)[] = [];
   let isHeld = false;
@@ -59,4 +59,16 @@ test("the log is the same file for as long as the store is open, and SQLite stil
   expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 1 });
   expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
   await store.close();
+});
+
+test("of a file behind a symbolic link it is the log beside the file, whatever lies beside the link", async () => {
+  await embeddedStore(openFile(path), path, options).close();
+  const elsewhere = join(dir.path, "elsewhere");
+  mkdirSync(elsewhere);
+  renameSync(path, join(elsewhere, "pet.db"));
+  symlinkSync(join(elsewhere, "pet.db"), path);
+  await embeddedStore(openFile(path), path, options).close();
+  // It could not be opened for writing, as a log that was left there could.
+  mkdirSync(`${path}-wal`);
+  await embeddedStore(openFile(path), path, options).close();
 });
