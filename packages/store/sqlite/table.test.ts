@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { encode } from "../document/codec.ts";
 import type { Declaration, Match } from "../engine/indexes.ts";
 import { directoryForEach } from "../fixtures/directory.ts";
@@ -69,6 +69,21 @@ test("a change writes the page of its document, and those of an index only where
   // It leaves one page of the index for another.
   expect(pagesOf({ status: "sold" })).toBe(3);
   db.close();
+});
+
+test("few statements are kept, however many values are asked for, and find no more than these", () => {
+  const db = filled(300);
+  const prepare = vi.spyOn(db, "prepare");
+  const table = embeddedTable(db, PETS);
+  prepare.mockClear();
+  for (let count = 1; count <= 150; count++) {
+    const values = Array.from({ length: count }, (_, i) => i);
+    const match = { fields: ["categoryId", "status"], values: [values, ["sold"]] };
+    const sold = Math.min(count, 3) * 50;
+    expect(table.list({ match, after: undefined, limit: 999, order: "asc" })).toHaveLength(sold);
+    expect(table.list({ match, after: 150, limit: 999, order: "desc" })).toHaveLength(sold / 2);
+  }
+  expect(prepare.mock.calls.length).toBeLessThanOrEqual(16);
 });
 
 test("an index leaves out the documents without all of its fields", () => {

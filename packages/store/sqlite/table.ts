@@ -11,6 +11,11 @@ import { embeddedLog, prepareLog } from "./change-log.ts";
 
 /** Index ranges that one statement merges; SQLite refuses more than 500. */
 const MAX_RANGES = 100;
+/**
+ * A statement is prepared for one of these numbers of ranges, and the ranges that are left over match nothing. This bounds the
+ * prepared statements, which are kept and take some 3 KB for each range.
+ */
+const RANGES = [1, 2, 4, 8, 16, 32, 64, MAX_RANGES];
 /** Most pages that are cached, and most bytes of documents in a cached page. */
 const MAX_PAGES = 64;
 const MAX_PAGE_BYTES = 64 * 1024;
@@ -112,9 +117,12 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
     const all = ranges(scan);
     for (let i = 0; i < all.length; i += MAX_RANGES) {
       const some = all.slice(i, i + MAX_RANGES);
+      const count = RANGES.find((size) => size >= some.length) ?? MAX_RANGES;
+      // Nothing equals NULL.
+      const none = Array<undefined>(scan.match?.fields.length ?? 0).fill(undefined);
       const bounds = scan.after === undefined ? [] : [scan.after];
-      const values = some.flatMap((range) => [...range.map(bind), ...bounds]);
-      const found = prepared(listSql(declaration.name, scan, some.length)).all(...values, scan.limit);
+      const values = Array.from({ length: count }, (_, n) => [...(some[n] ?? none).map(bind), ...bounds]).flat();
+      const found = prepared(listSql(declaration.name, scan, count)).all(...values, scan.limit);
       rows.push(...(found as unknown as Row[]));
     }
     if (all.length > MAX_RANGES) {
