@@ -75,11 +75,8 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     streamLimits: config.streams,
   });
 
-  // Workers begin with what the last process left unfinished, and stop before the store is closed.
+  // They stop when the server has, and before the store is closed.
   const workers = stack.use(new AsyncDisposableStack());
-  for (const { name, everyMs, run } of service.workers)
-    workers.use(every(everyMs, name, (stop) => run(BATCH, stop), deps));
-
   const server = await startRpcServer({
     host,
     port,
@@ -98,6 +95,10 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     listenAdvice,
   });
   stack.use(server);
+  // They begin with what the last process left unfinished, at other services: not from a process that is refused, for where
+  // it would listen there may be another petstore, with other data.
+  for (const { name, everyMs, run } of service.workers)
+    workers.use(every(everyMs, name, (stop) => run(BATCH, stop), deps));
   const followStore = async () => health.set(await canServe(store, deps));
   stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));
   return { log, url: server.url };
