@@ -158,3 +158,22 @@ test("a call that is made while a connection ends by a GOAWAY gets another conne
   while (!second || streams < 2) await new Promise((done) => setImmediate(done));
   expect(await second).toMatchObject({ code: Code.NotFound });
 });
+
+test("when a connection has hardly any number for another stream, another one is opened", async () => {
+  const sessions = new Set<ServerHttp2Session>();
+  const replica = await before((stream, session) => {
+    sessions.add(session);
+    stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": "5" }, { endStream: true });
+  });
+  let isFirst = true;
+  const skipNumbers = (message: unknown) => {
+    const { session } = (message as { stream: { session: { setNextStreamID(id: number): void } } }).stream;
+    if (isFirst) session.setNextStreamID(2 ** 31 - 5);
+    isFirst = false;
+  };
+  subscribe("http2.client.stream.created", skipNumbers);
+  stack.push(() => unsubscribe("http2.client.stream.created", skipNumbers));
+  const found = [...(await failures(replica)), ...(await failures(replica))];
+  expect(found.map(({ code }) => code)).toEqual(Array(6).fill(Code.NotFound));
+  expect(sessions.size).toBe(2);
+});

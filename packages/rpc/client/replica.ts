@@ -127,10 +127,17 @@ const WAITING_BYTES = 65_535;
 const guarded = new WeakSet<Http2Session>();
 
 /**
- * Adds two things to the sessions that connect-node 2.2 lacks. It marks the errors of requests that no server worked on,
- * which otherwise look like those of a lost reply. And it listens to the last error of a connection, which would end the
- * process if a GOAWAY had closed the connection and a request came before that error (connect-es issue 1768).
- * `leave` makes the next request open a new connection; requests under way end on the old one.
+ * From this stream number on a connection is left for a new one. A client has 2^30 of them in a connection (RFC 9113, 5.1.1):
+ * enough for 12 days at a thousand calls a second.
+ */
+const LAST_STREAMS = 2 ** 31 - 2 ** 16;
+
+/**
+ * Adds three things to the sessions that connect-node 2.2 lacks. It marks the errors of requests that no server worked on,
+ * which otherwise look like those of a lost reply. It listens to the last error of a connection, which would end the
+ * process if a GOAWAY had closed the connection and a request came before that error (connect-es issue 1768). And it leaves
+ * a connection before its stream numbers run out. `leave` makes the next request open a new connection; requests under way
+ * end on the old one.
  */
 function watched(
   sessions: Http2SessionManager,
@@ -150,6 +157,9 @@ function watched(
           stream.session.on("error", () => {});
           stream.session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
         }
+        // Once the request is sent: a connection that is closed sends no request that still waits.
+        const { session, id = 0 } = stream;
+        if (id > LAST_STREAMS) setImmediate(() => session?.close());
         return stream;
       } catch (thrown) {
         const { rawMessage, cause } = ConnectError.from(thrown);
