@@ -75,7 +75,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     streamLimits: config.streams,
   });
 
-  // They stop when the server has, and before the store is closed.
+  // Workers stop after the server, and before the store is closed.
   const workers = stack.use(new AsyncDisposableStack());
   const server = await startRpcServer({
     host,
@@ -95,8 +95,8 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     listenAdvice,
   });
   stack.use(server);
-  // They begin with what the last process left unfinished, at other services: not from a process that is refused, for where
-  // it would listen there may be another petstore, with other data.
+  // Workers first finish, at other services, what the last process left unfinished. So they wait until this process has its
+  // port: if another process has it, the other services may belong to another petstore, with other data.
   for (const { name, everyMs, run } of service.workers)
     workers.use(every(everyMs, name, (stop) => run(BATCH, stop), deps));
   const followStore = async () => health.set(await canServe(store, deps));
