@@ -33,6 +33,11 @@ test("it is valid OpenAPI 3.1", async () => {
   expect(valid).toBe(true);
 });
 
+test("it can be printed, and read as YAML", () => {
+  expect(text).toMatch(/^[ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*$/);
+  expect(text).not.toMatch(/\\u00/); // control characters, which a pattern can spell otherwise
+});
+
 test("every reference leads somewhere, and every component is referred to", () => {
   const references = new Set(
     [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)].map(([, kind, name]) => `${kind}/${name}`),

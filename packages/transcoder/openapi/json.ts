@@ -4,15 +4,22 @@ export interface JsonObject {
   readonly [member: string]: Json | undefined;
 }
 
-/** JSON text in which a bigint is an integer with all its digits. */
+/** JSON text in which a bigint is an integer with all its digits. It is YAML as well, as which many tools read documents. */
 export function jsonText(value: Json): string {
   if (typeof value === "bigint") return String(value);
+  if (typeof value === "string") return stringText(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (isArray(value)) return `[${value.map(jsonText).join(",")}]`;
   const members = Object.entries(value).flatMap(([name, member]) =>
-    member === undefined ? [] : [`${JSON.stringify(name)}:${jsonText(member)}`],
+    member === undefined ? [] : [`${stringText(name)}:${jsonText(member)}`],
   );
   return `{${members.join(",")}}`;
 }
+
+const stringText = (text: string): string =>
+  JSON.stringify(text).replaceAll(NOT_IN_YAML, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** What YAML may not hold as it is (YAML 1.2, 5.1), or takes for a line break (YAML 1.1, 5.4), though JSON may. */
+const NOT_IN_YAML = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
