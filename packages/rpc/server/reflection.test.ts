@@ -37,6 +37,8 @@ describe("files", () => {
     ["a service", { case: "fileContainingSymbol", value: "petstore.category.v1.CategoryService" }],
     ["an RPC", { case: "fileContainingSymbol", value: "petstore.category.v1.CategoryService.GetCategory" }],
     ["a message", { case: "fileContainingSymbol", value: "petstore.category.v1.GetCategoryRequest" }],
+    ["a field", { case: "fileContainingSymbol", value: "petstore.category.v1.GetCategoryRequest.category_id" }],
+    ["a oneof", { case: "fileContainingSymbol", value: "petstore.category.v1.WatchCategoriesResponse.response" }],
   ])("%s is answered with its file and all that it imports", async (_, question) => {
     const [answer] = await ask(question);
     if (answer?.case !== "fileDescriptorResponse") throw new Error(`${answer?.case}`);
@@ -46,6 +48,21 @@ describe("files", () => {
     const names = files.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(files.flatMap(({ dependency }) => dependency)));
     expect(new Set(names).size).toBe(names.length);
+  });
+
+  test.each([
+    ["an enum", "petstore.common.v1.EventType", "petstore/common/v1/watch.proto"],
+    [
+      "its value, which stands beside it",
+      "petstore.common.v1.EVENT_TYPE_UNSPECIFIED",
+      "petstore/common/v1/watch.proto",
+    ],
+    ["what tells the reason of an error", "google.rpc.ErrorInfo", "google/rpc/error_details.proto"],
+  ])("%s is found", async (_, value, name) => {
+    const [answer] = await ask({ case: "fileContainingSymbol", value });
+    if (answer?.case !== "fileDescriptorResponse") throw new Error(`${answer?.case}`);
+    const [file] = answer.value.fileDescriptorProto;
+    expect(fromBinary(FileDescriptorProtoSchema, file as Uint8Array).name).toBe(name);
   });
 
   test("an extension is found by its number, and listed with its type", async () => {

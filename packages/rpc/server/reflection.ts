@@ -1,9 +1,10 @@
 /** grpc.reflection v1 and v1alpha: tells tools such as `buf curl` and grpcurl what a server offers. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
+import { type AnyDesc, type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { file_google_rpc_error_details } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { ServerReflection, type ServerReflectionRequest } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
 import { until } from "./until.ts";
@@ -76,16 +77,16 @@ function createAnswers(services: readonly DescService[]) {
 const failure = (errorCode: Code, errorMessage: string) =>
   ({ case: "errorResponse", value: { errorCode, errorMessage } }) as const;
 
-/** Every file that the services need, by its name and by what it declares. */
+/** Every file that the services need, or the details of their errors, by its name and by what it declares. */
 function indexOf(services: readonly DescService[]) {
   const files = new Map<string, DescFile>();
   const symbols = new Map<string, DescFile>();
   const extensions = new Map<string, Map<number, DescFile>>();
-  for (const file of services.flatMap((service) => [...withImports(service.file)])) {
+  const roots = [...services.map(({ file }) => file), file_google_rpc_error_details];
+  for (const file of roots.flatMap((root) => [...withImports(root)])) {
     files.set(file.proto.name, file);
     for (const type of nestedTypes(file)) {
-      symbols.set(type.typeName, file);
-      if (type.kind === "service") for (const { name } of type.methods) symbols.set(`${type.typeName}.${name}`, file);
+      for (const name of [type.typeName, ...namesWithin(type)]) symbols.set(name, file);
       if (type.kind === "extension") {
         const numbers = extensions.get(type.extendee.typeName) ?? new Map<number, DescFile>();
         extensions.set(type.extendee.typeName, numbers.set(type.number, file));
@@ -93,6 +94,20 @@ function indexOf(services: readonly DescService[]) {
     }
   }
   return { files, symbols, extensions };
+}
+
+/** Full names of what a type declares. Values of an enum are siblings of the enum (descriptor.proto, EnumValueDescriptorProto). */
+function namesWithin(type: AnyDesc): string[] {
+  switch (type.kind) {
+    case "service":
+      return type.methods.map(({ name }) => `${type.typeName}.${name}`);
+    case "message":
+      return [...type.fields, ...type.oneofs].map(({ name }) => `${type.typeName}.${name}`);
+    case "enum":
+      return type.values.map(({ name }) => type.typeName.slice(0, -type.name.length) + name);
+    default:
+      return [];
+  }
 }
 
 /** A file and everything that it imports, directly or indirectly. */
