@@ -113,6 +113,13 @@ test.each(["TRACE", "PROPFIND", "M-SEARCH", "QUERY", "PURGE"])("405 for %s, whic
   expect(recordIn(answer)).toMatchObject({ code: "METHOD_NOT_ALLOWED", status: 405 });
 });
 
+test("a method that is not registered is told apart from HTTP that can't be read", async () => {
+  const ask = async (head: string) => recordIn(await sendRaw(gateway.port, `${head}\r\nHost: x\r\n\r\n`));
+  const byMethod = { code: "INVALID_HEADER", message: expect.stringContaining("method is not registered") };
+  expect(await ask("BREW /pets HTTP/1.1")).toMatchObject(byMethod);
+  expect(await ask("GET /pets HTTP/1.1\r\nA B: c")).not.toMatchObject(byMethod);
+});
+
 test.each(["/", "/pets/", "/pets/1/", "//pets", "/pets//", "/Pets", "/pets/1/2", "/pets%2F1", "/%", "/pets/1/%zz"])(
   "404 for %s, whatever the method",
   async (path) => {

@@ -96,7 +96,8 @@ The same services can be called by gRPC, gRPC-Web and Connect; this document is 
 - **Errors** are \`{code, message, status}\`. After 503 or 504 the outcome of a write is unknown; after any other error it
   had no effect. With an \`Idempotency-Key\` it is safe to ask again.
 - **Methods**: every GET also answers HEAD. OPTIONS answers 204 with \`Allow\`; a method that a path does not have is 405
-  METHOD_NOT_ALLOWED with \`Allow\`, a path that does not exist is 404 ROUTE_NOT_FOUND.
+  METHOD_NOT_ALLOWED with \`Allow\`, a path that does not exist is 404 ROUTE_NOT_FOUND. Over HTTP/1.1 a method that is not
+  registered anywhere is 400 INVALID_HEADER.
 - **Hosts**: a \`Host\` that this petstore does not answer to is 421 MISDIRECTED_REQUEST, whatever is asked for.
 - **Members and parameters that an operation does not know** are ignored, unless \`Prefer: handling=strict\` is sent.
   A record can be sent back as it came: members that only answers have, such as \`id\`, are known, and not looked at.

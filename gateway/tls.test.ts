@@ -184,6 +184,23 @@ test("CONNECT asks for a proxy, and this is none", async () => {
   expect([answer.status, JSON.parse(answer.text).code]).toEqual([404, "ROUTE_NOT_FOUND"]);
 });
 
+test.each(["LINK", "BREW", "get"])("%s is a method like any other that a path does not have", async (method) => {
+  const rates = createRateLimits({ requests: 9, windowMs: 3_600_000, burst: 9 }, { clock: () => 0 });
+  const started = await start({ rates });
+  const session = http2(started);
+  const wrong = await askHttp2(session, { method, headers: { "x-request-id": "mine" } });
+  expect([wrong.status, JSON.parse(wrong.text).code]).toEqual([405, "METHOD_NOT_ALLOWED"]);
+  expect(wrong.headers).toMatchObject({
+    allow: "GET, HEAD, OPTIONS, POST",
+    "x-request-id": "mine",
+    ratelimit: expect.stringContaining("r=8;"),
+  });
+  const unknown = await askHttp2(session, { method, path: "/nowhere" });
+  expect([unknown.status, JSON.parse(unknown.text).code]).toEqual([404, "ROUTE_NOT_FOUND"]);
+  await expect.poll(() => started.log.join("")).toContain(`"method":"${method}","path":"/pets","status":405`);
+  expect(started.log.join("")).not.toContain("bug");
+});
+
 test("a target counts for itself, and not among the header fields", async () => {
   const session = http2(await start());
   const request = { path: `/pets/1?x=${"y".repeat(7_000)}`, headers: { a: "z".repeat(12_000) } };

@@ -1,6 +1,7 @@
 /** What every request gets when it arrives, and every answer says. */
 import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
+import { restoreMethod } from "../request/method.ts";
 import { commonHeaders, errorAnswers } from "./error-answers.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
 
@@ -29,6 +30,7 @@ export function markArrivals(app: FastifyInstance, options: ServerOptions): void
   app.decorateRequest("arrivedAt", 0);
   app.decorateRequest("calledAs", "");
   app.addHook("onRequest", (request, reply, done) => {
+    restoreMethod(request.raw);
     request.arrivedAt = clock();
     reply.headers(commonHeaders(request.id, apiVersion));
     done();

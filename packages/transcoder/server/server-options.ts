@@ -1,6 +1,7 @@
 /** What a plugin can't tell Fastify any more: it has to be known when the server is made. */
 import type { Server } from "node:http";
 import type { FastifyHttpOptions, FastifyInstance } from "fastify";
+import { makeRoutable } from "../request/method.ts";
 import { isWellEncoded } from "../request/path.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { parserLimit } from "../request/sizes.ts";
@@ -11,7 +12,7 @@ import { parserError } from "./wire.ts";
 
 /**
  * Options for `fastify()` with which every request gets the answer that the transcoder has for it, also those that
- * Fastify and node would answer by themselves: too large, too slow, not HTTP, with a path that can't be decoded. Give it
+ * Fastify and node would answer by themselves: too large, too slow, not HTTP, with a path that can't be decoded or a method that nobody knows. Give it
  * the options of the plugin; add a logger and what else is yours.
  */
 export function serverOptions(options: Partial<TranscoderOptions> = {}): FastifyHttpOptions<Server> {
@@ -29,7 +30,10 @@ export function serverOptions(options: Partial<TranscoderOptions> = {}): Fastify
     bodyLimit: limits.bodyBytes,
     return503OnClosing: false, // what arrives while the server closes is still served
     routerOptions: { maxParamLength: parserLimit(limits) },
-    rewriteUrl: ({ url = "/" }) => routable(url),
+    rewriteUrl(request) {
+      makeRoutable(request);
+      return routable(request.url ?? "/");
+    },
     frameworkErrors: (error, request, reply) => send(error, request, reply as never),
     clientErrorHandler(this: FastifyInstance, error, socket) {
       this.log.debug({ err: error }, "not an HTTP request");

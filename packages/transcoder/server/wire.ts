@@ -24,6 +24,11 @@ export function parserError(
       return new HttpError("ROUTE_NOT_FOUND", "This is not a proxy.");
     case "ERR_SSL_HTTP_REQUEST":
       return new HttpError("INVALID_HEADER", "This port takes https alone: the address must begin with https://.");
+    case "HPE_INVALID_METHOD":
+      return new HttpError(
+        "INVALID_HEADER",
+        "The request is not well-formed HTTP/1.1, or its method is not registered.",
+      );
     default:
       return new HttpError("INVALID_HEADER", "The request is not well-formed HTTP/1.1.");
   }
