@@ -221,9 +221,15 @@ test.each([
 });
 
 test("only what has no side effects can be called by GET", async () => {
-  const write = await gateway.call("/api/petstore.pet.v1.PetService/CreatePet?encoding=json&message=%7B%7D");
-  expect([write.status, JSON.parse(write.text).code]).toEqual([405, "METHOD_NOT_ALLOWED"]);
-  expect(write.headers.get("allow")).toBe("OPTIONS, POST");
+  for (const version of ["", "&connect=v1"]) {
+    const path = `/api/petstore.pet.v1.PetService/CreatePet?encoding=json&message=%7B%7D${version}`;
+    const write = await gateway.call(path);
+    expect([write.status, JSON.parse(write.text).code]).toEqual([405, "METHOD_NOT_ALLOWED"]);
+    expect(write.headers.get("allow")).toBe("OPTIONS, POST");
+  }
+  expect((await gateway.call(`${GET_PET}?connect=v1&encoding=json&message=%7B%7D`, { method: "HEAD" })).status).toBe(
+    405,
+  );
   const read = await gateway.call(GET_PET, { method: "PUT", body: "{}" });
   expect([read.status, read.headers.get("allow")]).toEqual([405, "GET, OPTIONS, POST"]);
 });

@@ -14,6 +14,8 @@ export function answerUnknownRpcs(app: FastifyInstance): void {
     if (!request.is404) return done();
     const { path, query } = splitTarget(request.url);
     if (!RPC_PATH.test(path) || isAnybodysJson(request)) return done();
+    // There is one, but not by this method.
+    if (app.hasRoute({ method: "POST", url: path })) return done();
     const answer = unknownRpcAnswer(
       { method: request.method, query, contentType: request.headers["content-type"] },
       errors,
