@@ -139,6 +139,12 @@ test("conditions are parameters where one record is read or written", () => {
   for (const verb of ["get", "post"]) expect(conditions("/pets", verb)).toEqual([]);
 });
 
+test("what is a header is called as the header is", () => {
+  const { parameters } = at("/pets/{petId}", "put");
+  const described = parameters.find(({ name }: { name?: string }) => name === "If-None-Match").description;
+  expect(described).toContain("Judged after If-Match");
+});
+
 test("events are told of in both media types, with what they are made of and how they are gone on with", () => {
   const { parameters, responses, description } = at("/events", "get");
   const names = parameters.map(({ name }: { name?: string }) => name).filter(Boolean);
@@ -368,7 +374,8 @@ describe("where callers are asked who they are", () => {
   const operationsIn = (made: typeof document) =>
     Object.values<Record<string, typeof document>>(made.paths).flatMap((item) => Object.values(item));
 
-  test("by default nobody is, and it says nothing of it", () => {
+  test("by default nobody is, and it says so", () => {
+    expect(document.security).toEqual([]);
     expect(document.components.securitySchemes).toBeUndefined();
     expect(operationsIn(document).filter(({ security, responses }) => security || responses[401])).toEqual([]);
   });
@@ -381,6 +388,7 @@ describe("where callers are asked who they are", () => {
     const made = asking(auth);
     expect((await new Validator().validate(JSON.parse(JSON.stringify(made)))).errors).toBeUndefined();
     expect(Object.keys(made.components.securitySchemes)).toEqual(schemes);
+    expect(made.security).toBeUndefined();
     const needs = (scope: string) => schemes.map((name) => ({ [name]: [scope] }));
     expect(made.paths["/pets"].get.security).toEqual(needs("pets:read"));
     expect(made.paths["/store/orders/{orderId}"].patch.security).toEqual(needs("orders:write"));

@@ -18,7 +18,7 @@ export function petstoreDocument({
   rate,
   auth,
 }: Pick<GatewayConfig, "basePath" | "limits" | "deprecation" | "rate" | "auth">): JsonObject {
-  return openApiDocument(
+  const document = openApiDocument(
     {
       operations: httpServices.flatMap(operationsOf),
       reasons: ErrorReasonSchema,
@@ -40,6 +40,8 @@ export function petstoreDocument({
       everywhere: (rate || auth) && { errors: ["RATE_LIMITED"], headers: rateHeaderObjects(rate, auth) },
     },
   );
+  // That nobody has to show anything is said, not left open.
+  return auth ? document : { ...document, security: [] };
 }
 
 /** Without a general rate the headers are optional: an API key may have a rate of its own. */
