@@ -22,6 +22,8 @@ const service = serviceOf(
         int32 outside = 7 [(buf.validate.field).int32 = {gt: 10 lt: 5}];
         double far = 8 [(buf.validate.field).double = {gte: 10 lte: 5}];
         int32 within = 9 [(buf.validate.field).int32 = {gt: 5 lt: 10}];
+        optional string line = 10 [(buf.validate.field).string.pattern = "^\\\\s.$"];
+        optional string escape = 11 [(buf.validate.field).cel = {id: "x" message: "x" expression: "this.matches('\\\\n')"}];
         optional string plain = 6 [(buf.validate.field).string = {pattern: "^a+$" max_len: 9}];
       }
       message GetRequest { int64 id = 1; string shelf = 2 [(buf.validate.field).required = true]; string lamp = 3; }
@@ -46,9 +48,14 @@ test("what callers send requires no more than the contract does, however deep, a
   expect([Book, Author, Town].map((schema) => schema?.required)).toEqual([undefined, undefined, undefined]);
 });
 
-test("a pattern that RE2 alone knows is left out, and all others are there", () => {
-  expect(Book?.properties).toMatchObject({ code: { type: "string" }, plain: { pattern: "^a+$", maxLength: 9 } });
-  for (const name of ["code", "cel"]) expect(Book?.properties[name]).not.toHaveProperty("pattern");
+test("a pattern that RE2 alone knows is left out and told in words, and all others are there, with the same meaning", () => {
+  expect(Book?.properties).toMatchObject({
+    code: { type: "string", description: "Matches `(?i)^a+$` (RE2)." },
+    cel: { type: "string", description: "Matches `(?i)b` (RE2)." },
+    plain: { pattern: "^a+$", maxLength: 9 },
+    line: { pattern: "^[\\t\\n\\f\\r ][^\\n]$" },
+  });
+  for (const name of ["code", "cel", "escape"]) expect(Book?.properties[name]).not.toHaveProperty("pattern");
 });
 
 test("rules of bytes are not those of base64, and where zero is accepted no keyword says otherwise", () => {

@@ -7,7 +7,9 @@ import {
   Ignore,
   predefined,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { matchIn } from "../validation/value-rules.ts";
 import type { JsonObject } from "./json.ts";
+import { ecmaPattern } from "./patterns.ts";
 
 const atLeast = (value: unknown): JsonObject => ({ minimum: value as number | bigint });
 const atMost = (value: unknown): JsonObject => ({ maximum: value as number | bigint });
@@ -23,7 +25,6 @@ const keywords: Readonly<Record<string, (value: unknown) => JsonObject>> = {
   len: (value) => ({ minLength: Number(value), maxLength: Number(value) }),
   min_len: (value) => ({ minLength: Number(value) }),
   max_len: (value) => ({ maxLength: Number(value) }),
-  pattern: (value) => (isPortable(value as string) ? { pattern: value as string } : {}),
   min_items: (value) => ({ minItems: Number(value) }),
   max_items: (value) => ({ maxItems: Number(value) }),
   unique: (value) => ({ uniqueItems: value as boolean }),
@@ -35,7 +36,8 @@ const keywords: Readonly<Record<string, (value: unknown) => JsonObject>> = {
 export function ruleKeywords({ type, cel, ignore }: FieldRules, rulesFiles: readonly DescFile[]): JsonObject {
   // Beside what the rules say, zero is accepted, which no keyword says.
   if (ignore !== Ignore.UNSPECIFIED) return {};
-  if (type.case === undefined) return withPatterns({}, cel.map(patternOf));
+  const expressions = cel.map(({ expression }) => expression);
+  if (type.case === undefined) return patternKeywords(expressions.flatMap(matchIn));
   const rules = reflect(descOf(type.value), type.value);
   const set = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
   const given = areCrossed(rules) ? set.filter(({ name }) => !LIMITS.includes(name)) : set;
@@ -43,8 +45,11 @@ export function ruleKeywords({ type, cel, ignore }: FieldRules, rulesFiles: read
     const value = plain(rules.get(field));
     return keywords[field.name]?.(isInteger(type.case) && typeof value === "number" ? BigInt(value) : value) ?? [];
   });
-  const patterns = [...cel.map(patternOf), ...predefinedRules(rules, rulesFiles).map(patternOf)];
-  return withPatterns(Object.assign({}, ...own), patterns);
+  const patterns = [...expressions, ...predefinedRules(rules, rulesFiles)].flatMap(matchIn);
+  const pattern = type.case === "string" && type.value.pattern !== "" ? [type.value.pattern] : [];
+  const { minLength, ...others } = patternKeywords([...patterns, ...pattern]);
+  // A lower limit of the rules goes before that of their patterns.
+  return Object.assign(minLength === undefined ? {} : { minLength }, ...own, others);
 }
 
 const LIMITS: readonly string[] = ["gt", "gte", "lt", "lte"];
@@ -75,45 +80,24 @@ const isInteger = (type: string): boolean => /int|fixed/.test(type);
 const plain = (value: unknown): unknown =>
   typeof value === "object" && value !== null && Symbol.iterator in value ? [...(value as Iterable<unknown>)] : value;
 
-interface Rule {
-  readonly expression: string;
-}
-
-/** The CEL rules behind those extensions of a rules message that are set. */
-function predefinedRules(rules: ReflectMessage, files: readonly DescFile[]): readonly Rule[] {
+/** The CEL expressions behind those extensions of a rules message that are set. */
+function predefinedRules(rules: ReflectMessage, files: readonly DescFile[]): readonly string[] {
   const set = (extension: DescExtension) => rules.message.$unknown?.some(({ no }) => no === extension.number);
   return files
     .flatMap(({ extensions }) => extensions)
     .filter((extension) => extension.extendee.typeName === rules.desc.typeName && set(extension))
-    .flatMap((extension) => getOption(extension, predefined).cel);
+    .flatMap((extension) => getOption(extension, predefined).cel.map(({ expression }) => expression));
 }
 
-/** A rule that is nothing but a match is a pattern. RE2's syntax, where JSON Schema has it too, means the same. */
-function patternOf({ expression }: Rule): string | undefined {
-  const literal = /^this\.matches\('((?:[^'\\]|\\.)*)'\)$/.exec(expression)?.[1];
-  const pattern = literal?.replace(/\\(.)/g, "$1");
-  return pattern !== undefined && isPortable(pattern) ? pattern : undefined;
+/** Of patterns of RE2. What JSON Schema has no pattern for is told in words. */
+function patternKeywords(re2: readonly string[]): JsonObject {
+  const patterns = re2.flatMap((one) => ecmaPattern(one) ?? []);
+  const others = re2.filter((one) => ecmaPattern(one) === undefined);
+  return {
+    ...(others.length > 0 && { description: others.map((one) => `Matches \`${one}\` (RE2).`).join(" ") }),
+    // Of an empty text it is a lower limit too, for readers that don't read patterns.
+    ...(patterns.some((pattern) => !new RegExp(pattern, "u").test("")) && { minLength: 1 }),
+    ...(patterns.length === 1 && { pattern: patterns[0] }),
+    ...(patterns.length > 1 && { allOf: patterns.map((pattern) => ({ pattern })) }),
+  };
 }
-
-/** Whether JSON Schema, whose patterns are those of ECMA-262, has it too: RE2 knows more. */
-function isPortable(pattern: string): boolean {
-  try {
-    new RegExp(pattern, "u");
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function withPatterns(schema: JsonObject, found: readonly (string | undefined)[]): JsonObject {
-  const patterns = found.filter((pattern) => pattern !== undefined);
-  const all = [...patterns, ...(typeof schema.pattern === "string" ? [schema.pattern] : [])];
-  const limited = { ...notEmpty(all), ...schema };
-  if (patterns.length === 0) return limited;
-  if (patterns.length === 1 && schema.pattern === undefined) return { ...limited, pattern: patterns[0] };
-  return { ...limited, allOf: patterns.map((pattern) => ({ pattern })) };
-}
-
-/** A pattern that the empty string does not match is a lower limit too, for readers that don't read patterns. */
-const notEmpty = (patterns: readonly string[]): JsonObject =>
-  patterns.some((pattern) => !new RegExp(pattern, "u").test("")) ? { minLength: 1 } : {};

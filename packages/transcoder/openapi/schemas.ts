@@ -112,9 +112,10 @@ export function createSchemas(
       return { description: description || undefined, ...enumSchema(desc) };
     });
 
-  const described = (desc: DescField | DescMessage, schema: JsonObject): JsonObject => {
+  /** By the contract's comment, and by what no keyword says. */
+  const described = (desc: DescField | DescMessage, { description, ...schema }: JsonObject): JsonObject => {
     const name = desc.kind === "field" ? `${desc.parent.typeName}.${desc.name}` : desc.typeName;
-    return { description: docs[name], ...schema };
+    return { description: [docs[name], description].filter(Boolean).join("\n\n") || undefined, ...schema };
   };
 
   const object = (fields: readonly DescField[]): JsonObject => ({

@@ -52,6 +52,12 @@ export function stringChecks(rules: StringRules, at: Path, file: DescFile): Chec
 const hasAtMost = (text: string, characters: number): boolean =>
   text.length <= characters || (text.length <= 2 * characters && [...text].length <= characters);
 
+/** The pattern of an expression that does nothing but match one. */
+export const matchIn = (expression: string): string[] => {
+  const literal = /^this\.matches\('((?:[^'\\]|\\\\)*)'\)$/.exec(expression)?.[1];
+  return literal === undefined ? [] : [literal.replaceAll("\\\\", "\\")];
+};
+
 /** Of a rule that a project predefines, where all that its expressions do is to match a pattern. */
 function patternChecks(number: number, at: Path, file: DescFile): Checks<string> {
   const extension = filesBelow([file])
@@ -60,12 +66,12 @@ function patternChecks(number: number, at: Path, file: DescFile): Checks<string>
   if (!extension) return undefined;
   return joined(
     getOption(extension, predefined).cel.map(({ expression, message, id }) => {
-      const literal = /^this\.matches\('((?:[^'\\]|\\\\)*)'\)$/.exec(expression)?.[1];
-      if (literal === undefined || message === "") return undefined;
+      const [re2] = matchIn(expression);
+      if (re2 === undefined || message === "") return undefined;
       let pattern: RE2JS | undefined;
       const matches = (text: string) => {
         // To compile it takes milliseconds, and many a process never gets a value.
-        pattern ??= RE2JS.compile(literal.replaceAll("\\\\", "\\"));
+        pattern ??= RE2JS.compile(re2);
         return pattern.test(text);
       };
       return [unless(matches, message, id, [...at, extension])];
