@@ -23,12 +23,12 @@ const keywords: Readonly<Record<string, (value: unknown) => JsonObject>> = {
   gt: (value) => (typeof value === "bigint" ? atLeast(value + 1n) : { exclusiveMinimum: value as number }),
   lt: (value) => (typeof value === "bigint" ? atMost(value - 1n) : { exclusiveMaximum: value as number }),
   len: (value) => ({ minLength: Number(value), maxLength: Number(value) }),
-  min_len: (value) => ({ minLength: Number(value) }),
+  min_len: (value) => (value ? { minLength: Number(value) } : {}),
   max_len: (value) => ({ maxLength: Number(value) }),
-  min_items: (value) => ({ minItems: Number(value) }),
+  min_items: (value) => (value ? { minItems: Number(value) } : {}),
   max_items: (value) => ({ maxItems: Number(value) }),
   unique: (value) => ({ uniqueItems: value as boolean }),
-  min_pairs: (value) => ({ minProperties: Number(value) }),
+  min_pairs: (value) => (value ? { minProperties: Number(value) } : {}),
   max_pairs: (value) => ({ maxProperties: Number(value) }),
 };
 

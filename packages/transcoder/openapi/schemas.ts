@@ -1,7 +1,12 @@
 /** From messages and enums to named JSON Schemas (2020-12), those of the document's components. */
-import { type DescEnum, type DescField, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
+import { type DescEnum, type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import {
+  type FieldRules,
+  field as fieldRules,
+  Ignore,
+  message as messageRules,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { enumNames } from "../contract/enums.ts";
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import type { JsonObject } from "./json.ts";
@@ -87,7 +92,8 @@ export function createSchemas(
   }
 
   function container(desc: DescField, direction: Direction, rules: FieldRules | undefined): JsonObject {
-    const own = rules ? ruleKeywords(rules, files) : {};
+    // One that a oneof of the message's rules names may be zero, whatever its own rules say, and is not sent then.
+    const own = { ...notZero(desc), ...(rules && !isAlternative(desc) ? ruleKeywords(rules, files) : {}) };
     if (desc.fieldKind === "map") return { type: "object", additionalProperties: value(desc, direction), ...own };
     if (desc.fieldKind !== "list") return merge(value(desc, direction), own);
     const items = rules?.type.case === "repeated" ? rules.type.value.items : undefined;
@@ -145,9 +151,34 @@ const names = (fields: readonly DescField[]): string[] | undefined =>
   fields.length === 0 ? undefined : fields.map(({ jsonName }) => jsonName);
 
 /** On output a field without presence is always there; that an enum never says "unspecified" is the service's promise. */
-export function isRequired(field: DescField, isInput: boolean): boolean {
-  if (isInput) return hasOption(field, fieldRules) && getOption(field, fieldRules).required;
-  return field.presence === FeatureSet_FieldPresence.IMPLICIT && !field.oneof;
+export const isRequired = (field: DescField, isInput: boolean): boolean =>
+  isInput ? isWanted(field) && !isOutputOnly(field) : isAlwaysThere(field);
+
+function isWanted(field: DescField): boolean {
+  const { required, ignore } = getOption(field, fieldRules);
+  return required && ignore !== Ignore.ALWAYS;
+}
+
+const isAlwaysThere = ({ presence, oneof }: DescField): boolean =>
+  presence === FeatureSet_FieldPresence.IMPLICIT && !oneof;
+
+const isAlternative = (field: DescField): boolean =>
+  isAlwaysThere(field) && getOption(field.parent, messageRules).oneof.some(({ fields }) => fields.includes(field.name));
+
+/** The rule `required`, where zero is as good as absent. */
+function notZero(field: DescField): JsonObject {
+  if (!isWanted(field) || !isAlwaysThere(field)) return {};
+  const { fieldKind, scalar } = field;
+  if (fieldKind === "list") return { minItems: 1 };
+  if (fieldKind === "map") return { minProperties: 1 };
+  if (field.enum) {
+    const zero = enumNames(field.enum).flatMap(([name, number]) => (number === 0 ? [name] : []));
+    return zero.length > 0 ? { not: { enum: zero } } : {};
+  }
+  if (scalar === ScalarType.STRING || scalar === ScalarType.BYTES) return { minLength: 1 };
+  if (scalar === ScalarType.BOOL) return { const: true };
+  // -0 is another number there, and the same one in a schema.
+  return scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT ? {} : { not: { const: 0 } };
 }
 
 /** A rule narrows what the type allows. Keywords beside $ref count in JSON Schema 2020-12. */

@@ -59,6 +59,6 @@ export const isTimestamp = (desc: DescMessage): boolean => desc.typeName === Tim
 
 /** Null beside the values of a schema. */
 export const nullable = (schema: JsonObject): JsonObject =>
-  typeof schema.type === "string" && schema.enum === undefined
+  typeof schema.type === "string" && schema.enum === undefined && schema.const === undefined
     ? { ...schema, type: [schema.type, "null"] }
     : { anyOf: [schema, { type: "null" }] };

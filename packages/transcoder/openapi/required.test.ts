@@ -1,0 +1,102 @@
+/** What the document says of fields that have to be there, held against what is taken. */
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { expect, test } from "vitest";
+import { filesBelow } from "../contract/files.ts";
+import { type Operation, operationsOf } from "../contract/operations.ts";
+import { inputReader } from "../request/input.ts";
+import { compileProtos, serviceOf } from "../testdata/compile.ts";
+import { prepareValidation } from "../validation/validate.ts";
+import { openApiDocument } from "./document.ts";
+import { jsonText } from "./json.ts";
+
+const FIELDS: Readonly<Record<string, [field: string, taken: string[], refused: string[]]>> = {
+  text: ["string text = 1 [(buf.validate.field).required = true]", ['"a"'], ['""']],
+  lines: [
+    "string lines = 1 [(buf.validate.field).required = true, (buf.validate.field).string.min_len = 0]",
+    ['"a"'],
+    ['""'],
+  ],
+  bytes: ["bytes bytes = 1 [(buf.validate.field).required = true]", ['"AA=="'], ['""']],
+  number: ["int64 number = 1 [(buf.validate.field).required = true]", ["1", "-1"], ["0", "0.0"]],
+  double: ["double double = 1 [(buf.validate.field).required = true]", ["0.5", "-0", '"NaN"'], []],
+  flag: ["bool flag = 1 [(buf.validate.field).required = true]", ["true"], ["false"]],
+  genre: ["Genre genre = 1 [(buf.validate.field).required = true]", ['"novel"'], ['"unspecified"']],
+  side: ["Side side = 1 [(buf.validate.field).required = true]", ['"right"'], ['"left"']],
+  list: ["repeated string list = 1 [(buf.validate.field).required = true]", ['[""]'], ["[]"]],
+  map: ["map<string, string> map = 1 [(buf.validate.field).required = true]", ['{"":""}'], ["{}"]],
+  shown: ["optional string shown = 1 [(buf.validate.field).required = true]", ['""'], []],
+  held: ["Text held = 1 [(buf.validate.field).required = true]", ["{}"], []],
+  choice: ["oneof it { string choice = 1 [(buf.validate.field).required = true]; }", ['""'], []],
+};
+const ALSO_ABSENT: typeof FIELDS = {
+  ignored: [
+    "string ignored = 1 [(buf.validate.field).required = true, (buf.validate.field).ignore = IGNORE_ALWAYS]",
+    ['""'],
+    [],
+  ],
+  own: ["string own = 1 [(buf.validate.field).required = true, (transcoder.v1.field).output_only = true]", ['"a"'], []],
+  either: [
+    'option (buf.validate.message).oneof = {fields: ["either"]}; string either = 1 [(buf.validate.field).string.min_len = 3]',
+    ['""', '"abc"'],
+    [],
+  ],
+};
+const all = { ...FIELDS, ...ALSO_ABSENT };
+
+const service = serviceOf(
+  compileProtos({
+    "held.proto": `syntax = "proto3";
+      package held.v1;
+      import "buf/validate/validate.proto";
+      import "google/api/annotations.proto";
+      import "transcoder/v1/annotations.proto";
+      enum Genre { GENRE_UNSPECIFIED = 0; GENRE_NOVEL = 1; }
+      enum Side { SIDE_LEFT = 0; SIDE_RIGHT = 1; }
+      message Text { string text = 1; }
+      message Nothing {}
+      ${Object.entries(all)
+        .map(([name, [field]]) => `message ${name.toUpperCase()} { ${field.replace(/[^}]$/, "$&;")} }`)
+        .join("\n")}
+      service Held {
+        ${Object.keys(all)
+          .map(
+            (name) => `rpc ${name}(${name.toUpperCase()}) returns (Nothing) {
+              option (google.api.http) = {post: "/${name}" body: "*"};
+            }`,
+          )
+          .join("\n")}
+      }`,
+  }),
+  "held.v1.Held",
+);
+const operations = operationsOf(service);
+await prepareValidation(operations.map(({ method }) => method.input));
+const document = JSON.parse(
+  jsonText(
+    openApiDocument(
+      { operations, docs: {}, files: filesBelow([service.file]), deprecation: {} },
+      { title: "Held", version: "1", basePath: "", requestMs: 1 },
+    ),
+  ),
+);
+const ajv = new Ajv2020({ strict: false, validateSchema: false, validateFormats: false });
+ajv.addSchema({ ...document, $id: "https://document.invalid/" });
+
+/** Whether the schema takes it, and whether the server does. */
+function judged(name: string, body: string): [schema: boolean, server: boolean] {
+  const $ref = `https://document.invalid/#/paths/~1${name}/post/requestBody/content/application~1json/schema`;
+  const read = inputReader(operations.find(({ id }) => id === name) as Operation, "", 16);
+  try {
+    read({ target: `/${name}`, headers: {}, body: new TextEncoder().encode(body), strict: true });
+    return [ajv.validate({ $ref }, JSON.parse(body)), true];
+  } catch {
+    return [ajv.validate({ $ref }, JSON.parse(body)), false];
+  }
+}
+
+test.each(Object.entries(all))("%s: the schema takes what is taken, and nothing else", (name, [, taken, refused]) => {
+  for (const value of taken) expect(judged(name, `{"${name}":${value}}`), value).toEqual([true, true]);
+  for (const value of refused) expect(judged(name, `{"${name}":${value}}`), value).toEqual([false, false]);
+  const isOptional = name in ALSO_ABSENT;
+  expect(judged(name, "{}"), "absent").toEqual([isOptional, isOptional]);
+});
