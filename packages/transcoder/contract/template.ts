@@ -33,10 +33,14 @@ export function linkTo(template: string, message: DescMessage): (from: object) =
       .map((part) =>
         typeof part === "string"
           ? part
-          : encodeURIComponent(String((from as Record<string, unknown>)[part.localName] ?? "")),
+          : encodeURIComponent(addressText((from as Record<string, unknown>)[part.localName] ?? "")),
       )
       .join("");
 }
+
+/** A scalar as it stands in addresses: bytes in base64url (RFC 4648, 5), for a slash would end a part of a path. */
+export const addressText = (value: unknown): string =>
+  value instanceof Uint8Array ? Buffer.from(value).toString("base64url") : String(value);
 
 function fieldNamed(name: string, message: DescMessage): DescField {
   const field = message.fields.find((candidate) => candidate.name === name);

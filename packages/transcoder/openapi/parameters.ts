@@ -65,7 +65,7 @@ function parameter(
   schemas: Schemas,
   more: JsonObject,
 ): JsonObject {
-  const { description, ...schema } = schemas.field(field, "input");
+  const { description, ...schema } = schemas.field(field, "parameter");
   const commas = field.scalar === ScalarType.STRING ? "" : ", also separated by commas";
   const repeatable = field.fieldKind === "list" ? ` Repeatable${commas}.` : "";
   return {

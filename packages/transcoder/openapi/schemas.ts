@@ -12,10 +12,12 @@ import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import type { JsonObject } from "./json.ts";
 import { ruleKeywords } from "./rules.ts";
 import type { Sources } from "./sources.ts";
-import { enumSchema, isTimestamp, nullable, scalarSchema, timestampSchema } from "./values.ts";
+import { addressBytes, enumSchema, isTimestamp, nullable, scalarSchema, timestampSchema } from "./values.ts";
 
-/** Whether a value is sent by callers or comes to them. A message that goes both ways is held to both. */
-export type Direction = "input" | "output";
+/**
+ * Whether a value is sent by callers, in a body or beside it, or comes to them. A message that goes both ways is held to both.
+ */
+export type Direction = "input" | "parameter" | "output";
 
 export interface Schemas {
   /** Refers to the schema of a message. */
@@ -103,6 +105,7 @@ export function createSchemas(
   function value(desc: DescField, direction: Direction): JsonObject {
     if (desc.message) return message(desc.message, direction);
     if (desc.enum) return enumeration(desc.enum);
+    if (desc.scalar === ScalarType.BYTES && direction === "parameter") return addressBytes;
     return scalarSchema(desc.scalar as NonNullable<typeof desc.scalar>);
   }
 

@@ -40,6 +40,9 @@ const scalars: Readonly<Record<ScalarType, JsonObject>> = {
 
 export const scalarSchema = (type: ScalarType): JsonObject => scalars[type];
 
+/** In a parameter, where base64 is read as well. */
+export const addressBytes: JsonObject = { type: "string", contentEncoding: "base64url" };
+
 export const enumSchema = (desc: DescEnum): JsonObject => ({
   type: "string",
   enum: enumNames(desc).map(([name]) => name),

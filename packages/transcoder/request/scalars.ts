@@ -95,6 +95,16 @@ function bytes(value: JsonValue): Uint8Array<ArrayBuffer> {
   return new Uint8Array(decoded);
 }
 
+/** As in JSON, and in base64url (section 5), where padding may be left out: an address has it so. */
+function bytesFromText(text: string): Uint8Array<ArrayBuffer> {
+  const standard = text.replaceAll("-", "+").replaceAll("_", "/");
+  try {
+    return bytes(standard.padEnd(Math.ceil(standard.length / 4) * 4, "="));
+  } catch {
+    throw new SchemaError("must be in base64url");
+  }
+}
+
 /** How a scalar is read from JSON. */
 export function scalarFromJson(type: ScalarType): FromJson {
   const range = ranges[type];
@@ -121,7 +131,7 @@ export function scalarFromText(type: ScalarType, clamped = false): FromText {
     case ScalarType.BOOL:
       return (text) => boolean(text === "true" || (text === "false" ? false : null));
     case ScalarType.BYTES:
-      return bytes;
+      return bytesFromText;
     default:
       return (text) => {
         const special = NOT_IN_JSON.get(text);

@@ -3,6 +3,7 @@ import { type DescField, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
+import { addressText } from "../contract/template.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
 import { scalarFromText } from "../request/scalars.ts";
 import { splitTarget } from "../request/target.ts";
@@ -50,8 +51,9 @@ export function answerer(operation: Operation, basePath: string) {
       if (location) headers.location = basePath + location(record);
     }
     if (mayBeReplay && metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
-    const token = paging && field(isShown ? message.beside : message, paging.nextPageToken.localName);
-    if (token) headers.link = `<${nextTarget?.(target, String(token))}>; rel="next"`;
+    const next = paging && field(isShown ? message.beside : message, paging.nextPageToken.localName);
+    const token = next ? addressText(next) : "";
+    if (token) headers.link = `<${nextTarget?.(target, token)}>; rel="next"`;
     const body = isShown ? message.body : successStatus === 204 ? undefined : write(message);
     return { status: successStatus, headers, body };
   };
