@@ -1,21 +1,28 @@
 /** Enum values by short names in lower case: PET_STATUS_AVAILABLE is "available". */
-import type { DescEnum } from "@bufbuild/protobuf";
+import type { DescEnum, DescField } from "@bufbuild/protobuf";
 
 const isUnspecified = ({ number, name }: { number: number; name: string }) =>
   number === 0 && /(^|_)UNSPECIFIED$/.test(name);
 
-/** Name and number of each value. The zero that means "unspecified" has none: in JSON the member is absent instead. */
-export function enumNames(desc: DescEnum): [string, number][] {
+/**
+ * Name and number of each value. The zero that means "unspecified" has none: in JSON the member is absent instead. As an item
+ * of a list or a value of a map (`isItem`), which can't be absent, it goes by this name if there is no other for zero.
+ */
+export function enumNames(desc: DescEnum, isItem = false): [string, number][] {
   const prefix = desc.sharedPrefix?.length ?? 0;
+  const isNamed = !isItem || desc.values.some((value) => value.number === 0 && !isUnspecified(value));
   return desc.values
-    .filter((value) => !isUnspecified(value))
+    .filter((value) => !isNamed || !isUnspecified(value))
     .map(({ name, number }) => [name.slice(prefix).toLowerCase(), number]);
 }
 
 /** What each number is answered with, as JSON text: of several names the first, as in proto3 JSON. */
-export const enumTexts = (desc: DescEnum): ReadonlyMap<number, string> =>
+export const enumTexts = (desc: DescEnum, isItem = false): ReadonlyMap<number, string> =>
   new Map(
-    enumNames(desc)
+    enumNames(desc, isItem)
       .toReversed()
       .map(([name, number]) => [number, JSON.stringify(name)]),
   );
+
+/** Whether values of the field are items of a list or values of a map. */
+export const isOfItems = ({ fieldKind }: DescField): boolean => fieldKind === "list" || fieldKind === "map";

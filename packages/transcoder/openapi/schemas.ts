@@ -7,7 +7,7 @@ import {
   Ignore,
   message as messageRules,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { enumNames } from "../contract/enums.ts";
+import { enumNames, isOfItems } from "../contract/enums.ts";
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import type { JsonObject } from "./json.ts";
 import { ruleKeywords } from "./rules.ts";
@@ -96,15 +96,19 @@ export function createSchemas(
   function container(desc: DescField, direction: Direction, rules: FieldRules | undefined): JsonObject {
     // One that a oneof of the message's rules names may be zero, whatever its own rules say, and is not sent then.
     const own = { ...notZero(desc), ...(rules && !isAlternative(desc) ? ruleKeywords(rules, files) : {}) };
-    if (desc.fieldKind === "map") return { type: "object", additionalProperties: value(desc, direction), ...own };
-    if (desc.fieldKind !== "list") return merge(value(desc, direction), own);
-    const items = rules?.type.case === "repeated" ? rules.type.value.items : undefined;
-    return { type: "array", items: merge(value(desc, direction), items ? ruleKeywords(items, files) : {}), ...own };
+    if (desc.fieldKind !== "list" && desc.fieldKind !== "map") return merge(value(desc, direction), own);
+    const { items, keys } = rulesWithin(rules);
+    const item = merge(value(desc, direction), items ? ruleKeywords(items, files) : {});
+    if (desc.fieldKind === "list") return { type: "array", items: item, ...own };
+    const names = keys && desc.mapKey === ScalarType.STRING ? ruleKeywords(keys, files) : {};
+    const propertyNames = Object.keys(names).length > 0 ? names : undefined;
+    return { type: "object", propertyNames, additionalProperties: item, ...own };
   }
 
   function value(desc: DescField, direction: Direction): JsonObject {
     if (desc.message) return message(desc.message, direction);
-    if (desc.enum) return enumeration(desc.enum);
+    if (desc.enum)
+      return direction !== "parameter" && isOfItems(desc) ? enumItem(desc, desc.enum) : enumeration(desc.enum);
     if (desc.scalar === ScalarType.BYTES && direction === "parameter") return addressBytes;
     return scalarSchema(desc.scalar as NonNullable<typeof desc.scalar>);
   }
@@ -120,6 +124,18 @@ export function createSchemas(
       const description = [docs[desc.typeName], meanings.join("\n")].filter(Boolean).join("\n\n");
       return { description: description || undefined, ...enumSchema(desc) };
     });
+
+  /** With the name that "unspecified" has there, unless the rules exclude it. */
+  function enumItem(field: DescField, desc: DescEnum): JsonObject {
+    const { items } = rulesWithin(getOption(field, fieldRules));
+    if (items?.type.case === "enum" && items.type.value.notIn.includes(0)) return enumeration(desc);
+    const unspecified = enumNames(desc, true).filter(
+      ([, number]) => !enumNames(desc).some(([, other]) => other === number),
+    );
+    return unspecified.length > 0
+      ? { anyOf: [enumeration(desc), { enum: unspecified.map(([name]) => name) }] }
+      : enumeration(desc);
+  }
 
   /** By the contract's comment, and by what no keyword says. */
   const described = (desc: DescField | DescMessage, { description, ...schema }: JsonObject): JsonObject => {
@@ -167,6 +183,13 @@ const isAlwaysThere = ({ presence, oneof }: DescField): boolean =>
 
 const isAlternative = (field: DescField): boolean =>
   isAlwaysThere(field) && getOption(field.parent, messageRules).oneof.some(({ fields }) => fields.includes(field.name));
+
+/** The rules for the items of a list, or for the keys and values of a map. */
+function rulesWithin(rules: FieldRules | undefined): { items?: FieldRules | undefined; keys?: FieldRules | undefined } {
+  const type = rules?.type;
+  if (type?.case === "repeated") return { items: type.value.items };
+  return type?.case === "map" ? { items: type.value.values, keys: type.value.keys } : {};
+}
 
 /** The rule `required`, where zero is as good as absent. */
 function notZero(field: DescField): JsonObject {

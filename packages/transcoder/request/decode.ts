@@ -1,6 +1,7 @@
 /** From JSON values to messages, strictly by the descriptor. Compiled once per message type. */
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { isOfItems } from "../contract/enums.ts";
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
@@ -96,8 +97,9 @@ const notNull =
     return read(value, handling);
   };
 
-function valueReader({ message, enum: enumeration, scalar }: DescField, shown: DescMessage | undefined): Read {
-  if (enumeration) return enumFromJson(enumeration);
+function valueReader(field: DescField, shown: DescMessage | undefined): Read {
+  const { message, enum: enumeration, scalar } = field;
+  if (enumeration) return enumFromJson(enumeration, isOfItems(field));
   if (!message) return scalarFromJson(scalar);
   if (message.typeName === TimestampSchema.typeName) return timestamp;
   return messageReader(message, shown);

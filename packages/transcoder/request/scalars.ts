@@ -142,9 +142,9 @@ export function scalarFromText(type: ScalarType, clamped = false): FromText {
   }
 }
 
-/** How an enum is read, from JSON and from text alike. */
-export function enumFromJson(desc: DescEnum): FromJson {
-  const numbers = new Map<JsonValue, number>(enumNames(desc));
+/** How an enum is read, from JSON and from text alike. `isItem` as in `enumNames`. */
+export function enumFromJson(desc: DescEnum, isItem = false): FromJson {
+  const numbers = new Map<JsonValue, number>(enumNames(desc, isItem));
   const allowed = [...numbers.keys()].join(", ");
   return (value) => {
     const number = numbers.get(value);

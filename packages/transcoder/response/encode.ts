@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { enumNames, enumTexts } from "../contract/enums.ts";
+import { enumNames, enumTexts, isOfItems } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
 import { formatTimestamp } from "../request/timestamp.ts";
 
@@ -49,7 +49,7 @@ function compileMessage(desc: DescMessage): Write {
   return writer as Write;
 }
 
-/** Fields without presence are always shown. An enum that says "unspecified" never is: it has no name, and in a list or map it fails the answer. */
+/** Fields without presence are always shown. An enum that says "unspecified" never is, but in a list or map. */
 function isPresent(message: Message, field: DescField): boolean {
   if (field.fieldKind === "list" || field.fieldKind === "map") return true;
   const mayBeAbsent = field.presence !== FeatureSet_FieldPresence.IMPLICIT || field.oneof;
@@ -76,8 +76,8 @@ function containerWriter(field: DescField): Write {
   return write;
 }
 
-function valueWriter(field: Partial<Pick<DescField, "message" | "enum" | "scalar">>): Write {
-  if (field.enum) return enumWriter(field.enum);
+function valueWriter(field: DescField): Write {
+  if (field.enum) return enumWriter(field.enum, isOfItems(field));
   if (field.message)
     return field.message.typeName === TimestampSchema.typeName
       ? (value: Timestamp) => JSON.stringify(formatTimestamp(value))
@@ -101,8 +101,8 @@ function floating(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-function enumWriter(desc: DescEnum): Write {
-  const texts = enumTexts(desc);
+function enumWriter(desc: DescEnum, isItem: boolean): Write {
+  const texts = enumTexts(desc, isItem);
   return (value: number) => {
     const text = texts.get(value);
     if (text === undefined) throw new Error(`${desc.typeName} has no value ${value}`);
