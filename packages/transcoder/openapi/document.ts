@@ -1,5 +1,6 @@
 /** The OpenAPI 3.1 document, made from the same operations as the routes: what is on the wire, and nothing else. */
-import { getOption } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import { headerOf } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { parseTemplate, type Segment } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
@@ -178,20 +179,40 @@ function bodySchema(body: NonNullable<Operation["body"]>, schemas: Schemas): Jso
   return body.field.message ? schemas.message(body.field.message, "input") : schemas.field(body.field, "input");
 }
 
-/** From a created record to every operation that takes its identifier. */
+/**
+ * From a created record to every operation that takes its identifier: at its path and below, or elsewhere by a variable that
+ * has the record's name in it, as `book_id` has that of a Book. `id` may be anybody's.
+ */
 function linksOf(operation: Operation, operations: readonly Operation[]): JsonObject | undefined {
   const template = getOption(operation.method, operationOption).location;
-  const record = operation.response?.message;
-  if (!template || !record) return undefined;
+  const { record, successStatus } = operation;
+  if (!template || !record || successStatus === 204) return undefined;
   const location = parseTemplate(template, record);
-  const source = location.flatMap((segment) => ("field" in segment ? [segment.field] : []))[0];
-  const same = operations.find(({ segments }) => shapeOf(segments) === shapeOf(location));
-  const [name] = same ? variablesOf(same) : [];
-  if (!source || !name) return undefined;
-  const targets = operations.filter((one) => one.params.length === 1 && variablesOf(one)[0] === name);
-  return Object.fromEntries(
-    targets.map(({ id }) => [id, { operationId: id, parameters: { [name]: `$response.body#/${source.jsonName}` } }]),
+  const sources = location.flatMap((segment) => ("field" in segment ? [segment.field] : []));
+  if (sources.length === 0 || sources.some((field) => headerOf(field) !== "")) return undefined;
+  const name = qualified(record, sources[0] as DescField);
+  const targets = operations.filter(
+    ({ segments, params }) =>
+      params.length === sources.length &&
+      (shapeOf(segments.slice(0, location.length)) === shapeOf(location) ||
+        (params.length === 1 && params[0]?.name === name)),
   );
+  const from = sources.map(({ jsonName }) => `$response.body#/${jsonName.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+  return Object.fromEntries(
+    targets.map((target) => [
+      target.id,
+      {
+        operationId: target.id,
+        parameters: Object.fromEntries(variablesOf(target).map((variable, i) => [variable, from[i]])),
+      },
+    ]),
+  );
+}
+
+/** What others call a field of a record: `book_id`, be it `id` or `book_id` in the Book. */
+function qualified(record: DescMessage, { name }: DescField): string {
+  const owner = `${record.name.replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, "_").toLowerCase()}_`;
+  return name.startsWith(owner) ? name : owner + name;
 }
 
 /** A path whatever its fields are called. */

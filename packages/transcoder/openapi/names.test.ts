@@ -153,6 +153,58 @@ test("a created record leads to what takes its identifier, by whatever name JSON
   });
 });
 
+test("and to nothing else whose variable has the same name", () => {
+  const record = (name: string, path: string, id: string) => `
+    message ${name} { int64 ${id} = 1; int64 shelf = 2; }
+    message ${name}Holder { ${name} it = 1; }
+    message ${name}Place { int64 ${id} = 1; int64 shelf = 2; }
+    service ${name}s {
+      rpc Add${name}(${name}Holder) returns (${name}Holder) {
+        option (google.api.http) = {post: "${path}" body: "it" response_body: "it"};
+        option (transcoder.v1.operation) = {success_status: 201 location: "${path}/{${id}}"};
+      }
+      rpc Get${name}(${name}) returns (${name}) { option (google.api.http) = {get: "${path}/{${id}}"}; }
+      rpc Move${name}(${name}Place) returns (Empty) { option (google.api.http) = {post: "${path}/{${id}}/place"}; }
+      rpc Put${name}(${name}Place) returns (Empty) { option (google.api.http) = {put: "${path}/{${id}}/shelves/{shelf}"}; }
+    }`;
+  const registry = compileProtos({
+    "shop.proto": `syntax = "proto3"; package shop;
+      import "google/api/annotations.proto";
+      import "transcoder/v1/annotations.proto";
+      message Empty {}
+      message Ask { int64 old_book_id = 1; }
+      ${record("OldBook", "/books", "id")} ${record("Lamp", "/lamps", "id")} ${record("Wire", "/wires", "wire_id")}
+      service Stock { rpc GetStock(Ask) returns (Empty) { option (google.api.http) = {get: "/stock/{old_book_id}"}; } }`,
+  });
+  const services = ["OldBooks", "Lamps", "Wires", "Stock"].map((name) => serviceOf(registry, `shop.${name}`));
+  const { paths } = openApiDocument(
+    { operations: services.flatMap(operationsOf), docs: {}, files: [], deprecation: {} },
+    { title: "Shop", version: "1", basePath: "", requestMs: 1 },
+  ) as never as Document;
+  const linksOf = (path: string) => paths[path]?.post?.responses[201]?.links as Record<string, object>;
+  expect(Object.keys(linksOf("/books"))).toEqual(["getOldBook", "moveOldBook", "getStock"]);
+  expect(linksOf("/books").getStock).toMatchObject({ parameters: { oldBookId: "$response.body#/id" } });
+  expect(Object.keys(linksOf("/lamps"))).toEqual(["getLamp", "moveLamp"]);
+  expect(Object.keys(linksOf("/wires"))).toEqual(["getWire", "moveWire"]);
+});
+
+test("of a path with several variables each is filled", () => {
+  const document = documentOf({
+    v1: shop(
+      "message Book { int64 shelf = 1; int64 id = 2; } message Ask { int64 shelf_id = 1; int64 book_id = 2; }",
+      `rpc Get(Ask) returns (Book) { option (google.api.http) = {get: "/shelves/{shelf_id}/books/{book_id}"}; }
+       rpc List(Ask) returns (Book) { option (google.api.http) = {get: "/shelves/{shelf_id}"}; }
+       rpc Add(Book) returns (Book) {
+         option (google.api.http) = {post: "/shelves/{shelf}/books"};
+         option (transcoder.v1.operation) = {success_status: 201 location: "/shelves/{shelf}/books/{id}"};
+       }`,
+    ),
+  });
+  expect(document.paths["/shelves/{shelf}/books"]?.post?.responses[201]?.links).toEqual({
+    get: { operationId: "get", parameters: { shelfId: "$response.body#/shelf", bookId: "$response.body#/id" } },
+  });
+});
+
 test("paths that differ in the names of their variables alone are one, with the names of the first", () => {
   const { paths } = documentOf({
     v1: shop(
