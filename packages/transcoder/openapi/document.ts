@@ -176,7 +176,8 @@ const patchSchema = (body: NonNullable<Operation["body"]>, schemas: Schemas): Js
 
 function bodySchema(body: NonNullable<Operation["body"]>, schemas: Schemas): JsonObject {
   if (body.kind === "all") return schemas.object(body.fields);
-  return body.field.message ? schemas.message(body.field.message, "input") : schemas.field(body.field, "input");
+  const { field } = body;
+  return field.fieldKind === "message" ? schemas.message(field.message, "input") : schemas.field(field, "input");
 }
 
 /**

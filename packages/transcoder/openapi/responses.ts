@@ -5,9 +5,11 @@ import { errorBody } from "../errors/error-exit.ts";
 import type { Reason } from "../errors/reasons.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
+import { mayBeNull } from "../response/encode.ts";
 import { eventContent } from "./events.ts";
 import type { JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
+import { nullable } from "./values.ts";
 
 const refer = (kind: string, name: string): JsonObject => ({ $ref: `#/components/${kind}/${name}` });
 const headers = (...names: string[]): JsonObject =>
@@ -83,7 +85,9 @@ function bodyOf({ method, response }: Operation, schemas: Schemas): JsonObject {
   if (!response) return schemas.message(method.output, "output");
   // "ListBooks" lists "Books".
   if (response.fieldKind === "list") return schemas.list(listName(method.name, response), response);
-  return response.message ? schemas.message(response.message, "output") : schemas.field(response, "output");
+  const schema =
+    response.fieldKind === "message" ? schemas.message(response.message, "output") : schemas.field(response, "output");
+  return mayBeNull(response) ? nullable(schema) : schema;
 }
 
 const listName = (method: string, { jsonName }: DescField): string =>

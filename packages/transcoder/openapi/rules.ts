@@ -42,8 +42,8 @@ export function ruleKeywords({ type, cel, ignore }: FieldRules, rulesFiles: read
   const set = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
   const given = areCrossed(rules) ? set.filter(({ name }) => !LIMITS.includes(name)) : set;
   const own = given.flatMap((field) => {
-    const value = plain(rules.get(field));
-    return keywords[field.name]?.(isInteger(type.case) && typeof value === "number" ? BigInt(value) : value) ?? [];
+    const value = inJson(plain(rules.get(field)), type.case as string);
+    return (value !== undefined && keywords[field.name]?.(value)) || [];
   });
   const patterns = [...expressions, ...predefinedRules(rules, rulesFiles)].flatMap(matchIn);
   const pattern = type.case === "string" && type.value.pattern !== "" ? [type.value.pattern] : [];
@@ -79,6 +79,25 @@ const isInteger = (type: string): boolean => /int|fixed/.test(type);
 
 const plain = (value: unknown): unknown =>
   typeof value === "object" && value !== null && Symbol.iterator in value ? [...(value as Iterable<unknown>)] : value;
+
+/** A rule's value as JSON has it; undefined of what it has no number for. Those of 32 bits as they are written, not as they are held. */
+function inJson(value: unknown, type: string): unknown {
+  if (Array.isArray(value)) {
+    const all = value.map((one) => inJson(one, type));
+    return all.includes(undefined) ? undefined : all;
+  }
+  if (typeof value !== "number") return value;
+  if (isInteger(type)) return BigInt(value);
+  if (!Number.isFinite(value)) return undefined;
+  if (type !== "float") return value;
+  let shortest = value;
+  for (let digits = 9; digits > 0; digits--) {
+    const shorter = Number(value.toPrecision(digits));
+    if (Math.fround(shorter) !== value) break;
+    shortest = shorter;
+  }
+  return shortest;
+}
 
 /** The CEL expressions behind those extensions of a rules message that are set. */
 function predefinedRules(rules: ReflectMessage, files: readonly DescFile[]): readonly string[] {

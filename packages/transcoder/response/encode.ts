@@ -29,6 +29,13 @@ export const fieldWriter = (field: DescField): ((message: Message) => string) =>
 export const emptyOf = ({ message }: DescField): string =>
   message && message.typeName !== TimestampSchema.typeName ? "{}" : "null";
 
+/** Whether the answer of `response_body` can be null, when it was not sent or is an enum that is unspecified. */
+export const mayBeNull = (field: DescField): boolean =>
+  field.fieldKind !== "list" &&
+  field.fieldKind !== "map" &&
+  emptyOf(field) === "null" &&
+  (field.presence !== FeatureSet_FieldPresence.IMPLICIT || (field.fieldKind === "enum" && !hasZeroName(field.enum)));
+
 const compiled = new WeakMap<DescMessage, Write>();
 
 function compileMessage(desc: DescMessage): Write {
