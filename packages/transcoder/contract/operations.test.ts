@@ -18,6 +18,32 @@ test("the operations of a service, in the order of its contract", () => {
   ]);
 });
 
+test("bindings with one verb have ids of their own, and {field=*} is {field}", () => {
+  const service = serviceOf(
+    compileProtos({
+      "many.proto": `syntax = "proto3";
+        package many.v1;
+        import "google/api/annotations.proto";
+        message Ask { int64 id = 1; }
+        service Many {
+          rpc Get(Ask) returns (Ask) {
+            option (google.api.http) = {
+              get: "/a/{id=*}"
+              additional_bindings: {get: "/b"}
+              additional_bindings: {get: "/c/{id}"}
+            };
+          }
+        }`,
+    }),
+    "many.v1.Many",
+  );
+  expect(operationsOf(service).map(({ id, path }) => [id, path])).toEqual([
+    ["get", "/a/{id}"],
+    ["getGet", "/b"],
+    ["getGet2", "/c/{id}"],
+  ]);
+});
+
 const wrong: Record<string, [rpc: string, message: RegExp]> = {
   Streams: ['rpc R(stream In) returns (Out) {option (google.api.http) = {get: "/a"};}', /requests stream can't/],
   StreamBody: [
@@ -87,9 +113,35 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
     'rpc R(Masked) returns (Out) {option (google.api.http) = {patch: "/a" body: "deep"};}',
     /can't merge within part/,
   ],
-  SameVerb: [
-    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" additional_bindings: {get: "/b"} additional_bindings: {get: "/c"}};}',
-    /two additional bindings with the verb GET/,
+  WildcardPath: ['rpc R(In) returns (Out) {option (google.api.http) = {get: "/a/{id=**}"};}', /neither plain text nor/],
+  Dots: ['rpc R(In) returns (Out) {option (google.api.http) = {get: "/a/../b"};}', /neither plain text nor/],
+  ParamTwice: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a/{id}/b/{id}"};}',
+    /R: the path "\/a\/\{id\}\/b\/\{id\}" has \{id\} twice/,
+  ],
+  NestedBindings: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" additional_bindings: {get: "/b" additional_bindings: {get: "/c"}}};}',
+    /R: additional bindings can't have bindings/,
+  ],
+  Status: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.operation).success_status = 404;}',
+    /R: success_status can't be 404/,
+  ],
+  ResetStatus: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.operation).success_status = 205;}',
+    /R: success_status can't be 205/,
+  ],
+  RelativeLocation: [
+    'rpc R(Flat) returns (Flat) {option (google.api.http) = {post: "/a"}; option (transcoder.v1.operation).location = "a/{id}";}',
+    /R: the path "a\/\{id\}" must start with a slash/,
+  ],
+  HeaderName: [
+    'rpc R(Spaced) returns (Out) {option (google.api.http) = {get: "/a"};}',
+    /R: key can't be the header "X Key"/,
+  ],
+  FramingHeader: [
+    'rpc R(Flat) returns (Framing) {option (google.api.http) = {get: "/a"};}',
+    /R: key can't be the header "Content-Length"/,
   ],
   ListLocation: [
     'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" response_body: "parts"}; option (transcoder.v1.operation).location = "/a/{id}";}',
@@ -190,6 +242,8 @@ describe("refused", () => {
       message Read { Part part = 1; google.protobuf.FieldMask read_mask = 2; }
       message Choice { oneof it { Part part = 1; int64 id = 2; } google.protobuf.FieldMask update_mask = 3; }
       message Headers { oneof it { string key = 1 [(transcoder.v1.field).header = "X-Key"]; int64 id = 2; } }
+      message Spaced { string key = 1 [(transcoder.v1.field).header = "X Key"]; }
+      message Framing { string key = 1 [(transcoder.v1.field).header = "Content-Length"]; }
       message At { google.protobuf.Timestamp at = 1; }
       message Timed { Timed next = 1; google.protobuf.Duration for = 2; }
       message Limited { string q = 1 [(transcoder.v1.field).clamped = true]; }

@@ -45,7 +45,10 @@ export interface Deprecation {
 
 /** One verb on one path, and the RPC behind it. */
 export interface Operation {
-  /** Unique within the service, and in a document made so: the RPC's name, with the verb behind it for additional bindings. */
+  /**
+   * Unique within the service, and in a document made so: the RPC's name, with the verb behind it for additional bindings, and
+   * a number for those that have one.
+   */
   readonly id: string;
   readonly service: DescService;
   readonly method: DescMethodUnary | DescMethodServerStreaming;
@@ -100,23 +103,33 @@ function readOperations(service: DescService): readonly Operation[] {
     .filter((method) => hasOption(method, http))
     .flatMap((method) => {
       if (!isServed(method)) throw new Error(`${method}: an RPC whose requests stream can't have an HTTP rule`);
-      return bindingsOf(getOption(method, http)).map((rule, index) => {
-        try {
-          return operationOf(service, method, rule, index);
-        } catch (error) {
-          throw new Error(`${method}: ${(error as Error).message}`, { cause: error });
-        }
-      });
+      try {
+        return bindingsOf(getOption(method, http)).map((rule, index) => operationOf(service, method, rule, index));
+      } catch (error) {
+        throw new Error(`${method}: ${(error as Error).message}`, { cause: error });
+      }
     });
-  const clash = operations.find(({ id }, i) => operations.findIndex((other) => other.id === id) !== i);
-  if (clash) throw new Error(`${clash.method}: two additional bindings with the verb ${clash.verb}`);
-  return operations;
+  return withOwnIds(operations);
+}
+
+/** Of bindings with one verb the second has a 2 behind it, and so on. */
+function withOwnIds(operations: readonly Operation[]): Operation[] {
+  const counts = new Map<string, number>();
+  return operations.map((operation) => {
+    const count = (counts.get(operation.id) ?? 0) + 1;
+    counts.set(operation.id, count);
+    return count === 1 ? operation : { ...operation, id: `${operation.id}${count}` };
+  });
 }
 
 const isServed = (method: DescMethod): method is Operation["method"] =>
   method.methodKind === "unary" || method.methodKind === "server_streaming";
 
-const bindingsOf = (rule: HttpRule): HttpRule[] => [rule, ...rule.additionalBindings];
+function bindingsOf(rule: HttpRule): HttpRule[] {
+  if (rule.additionalBindings.some(({ additionalBindings }) => additionalBindings.length > 0))
+    throw new Error("additional bindings can't have bindings of their own");
+  return [rule, ...rule.additionalBindings];
+}
 
 function operationOf(service: DescService, method: Operation["method"], rule: HttpRule, index: number): Operation {
   const verb = verbOf(rule);
@@ -141,9 +154,13 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   const stream = method.methodKind === "server_streaming" ? streamOf(method, query) : undefined;
   const record = recordOf(response, stream ? undefined : output);
   const successStatus = annotated.successStatus || 200;
+  // 205 is about a form that is empty again.
+  if (!/^2\d\d$/.test(`${successStatus}`) || successStatus === 205)
+    throw new Error(`success_status can't be ${successStatus}`);
   if (stream && (verb !== "GET" || response || successStatus !== 200))
     throw new Error("a stream needs a GET, without response_body and another status");
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
+  if (annotated.location && record) parseTemplate(annotated.location, record);
   for (const field of [...free, ...inHeaders]) ensureServed(field, true);
   const unclampable = free.find((field) => isClamped(field) && !isInteger(field));
   if (unclampable) throw new Error(`${unclampable.name} is clamped, which only an integer can be`);
@@ -238,11 +255,16 @@ const STANDARD = new Map(
   ["ETag", "If-Match", "If-None-Match", "Idempotency-Key"].map((name) => [name.toLowerCase(), name]),
 );
 
+/** A name of RFC 9110 (5.1), of no header that says how the message itself is to be read. */
+const IS_OWN =
+  /^(?!(?:connection|content-(?:encoding|length|type)|keep-alive|trailer|transfer-encoding|upgrade)$)[\w!#$%&'*+.^`|~-]+$/i;
+
 const headersIn = (fields: readonly DescField[]): HeaderField[] =>
   fields.flatMap((field) => {
     const name = headerOf(field);
     if (name === "") return [];
     if (field.fieldKind !== "scalar" || field.oneof) throw new Error(`${field.name} can't be a header`);
+    if (!IS_OWN.test(name)) throw new Error(`${field.name} can't be the header "${name}"`);
     return [{ name: STANDARD.get(name.toLowerCase()) ?? name, field }];
   });
 

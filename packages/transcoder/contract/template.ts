@@ -4,19 +4,25 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 export type Segment = { readonly literal: string } | { readonly field: DescField };
 
 /**
- * Reads a path template of google.api.http. Of its grammar, fixed segments and `{field}` are served.
+ * Reads a path template of google.api.http. Of its grammar, fixed segments and `{field}` are served; `{field=*}` is the same.
  *
  * @throws Error when the template uses more than that, or names a field that the message does not have.
  */
 export function parseTemplate(template: string, message: DescMessage): Segment[] {
   if (!template.startsWith("/")) throw new Error(`the path "${template}" must start with a slash`);
+  const names = new Set<string>();
   return template
     .slice(1)
     .split("/")
     .map((part) => {
-      const name = /^\{(\w+)\}$/.exec(part)?.[1];
-      if (name !== undefined) return { field: fieldNamed(name, message) };
-      if (/^[\w.~-]+$/.test(part)) return { literal: part };
+      const name = /^\{(\w+)(?:=\*)?\}$/.exec(part)?.[1];
+      if (name !== undefined) {
+        if (names.has(name)) throw new Error(`the path "${template}" has {${name}} twice`);
+        names.add(name);
+        return { field: fieldNamed(name, message) };
+      }
+      // Clients take dots for the way up.
+      if (/^(?!\.\.?$)[\w.~-]+$/.test(part)) return { literal: part };
       throw new Error(`the path "${template}" has a segment "${part}" that is neither plain text nor {field}`);
     });
 }
