@@ -60,12 +60,14 @@ function resolve(root: DescMessage, elements: readonly FieldPathElement[]): Step
 
 function locate(operation: Operation, steps: readonly Step[]): { place: Place; path: string } {
   const root = steps[0]?.field;
+  // A oneof is where its fields are.
+  const told = root ?? operation.method.input.oneofs.find(({ name }) => name === steps[0]?.text)?.fields[0];
   const path = steps.map(({ text }) => text).join(".");
   const header = operation.requestHeaders.find(({ field }) => field === root);
   if (header) return { place: "header", path: header.name };
   if (root && operation.params.includes(root)) return { place: "path", path };
-  if (root && operation.query.includes(root)) return { place: "query", path };
   const { body } = operation;
+  if (!body || (told && operation.query.includes(told))) return { place: "query", path };
   if (body?.kind !== "field" || body.field !== root) return { place: "body", path };
   const within = steps
     .slice(1)
