@@ -1,6 +1,8 @@
 /** Judges any rule, by protovalidate: loads CEL and compiles rules in it, which takes longer than all else of a start. */
-import { createRegistry, type DescFile, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { createRegistry, type DescFile, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
+import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { RE2JS } from "@bufbuild/re2";
 import { filesBelow } from "../contract/files.ts";
 
 /** A validator, and the files that it was made for, which predefine rules. */
@@ -39,4 +41,25 @@ export function judge(schema: DescMessage, message: Message): readonly Violation
   const result = validatorOf(schema.file).validate(schema, message);
   if (result.kind === "error") throw result.error;
   return result.violations ?? [];
+}
+
+/** Of a pattern nothing is known before a value comes. @throws Error that names the field of one that is wrong */
+export function ensurePatterns(schemas: readonly DescMessage[]): void {
+  const reached = new Set(schemas);
+  for (const { fields } of reached)
+    for (const field of fields) {
+      if (field.message) reached.add(field.message);
+      try {
+        compilePatterns(getOption(field, fieldRules));
+      } catch (error) {
+        throw new Error(`${field}: ${(error as Error).message}`, { cause: error });
+      }
+    }
+}
+
+function compilePatterns(rules: FieldRules | undefined): void {
+  const type = rules?.type;
+  if ((type?.case === "string" || type?.case === "bytes") && type.value.pattern) RE2JS.compile(type.value.pattern);
+  if (type?.case === "repeated") compilePatterns(type.value.items);
+  if (type?.case === "map") for (const each of [type.value.keys, type.value.values]) compilePatterns(each);
 }

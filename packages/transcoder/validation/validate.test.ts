@@ -50,6 +50,20 @@ test("rules are compiled once for all files whose rules are known", async () => 
   expect(createValidator).not.toHaveBeenCalled();
 });
 
+test.each([
+  "optional string text = 1 [(buf.validate.field).string.pattern = '(?=a)']",
+  "repeated string text = 1 [(buf.validate.field).repeated.items.string.pattern = '(?=a)']",
+  "map<string, string> text = 1 [(buf.validate.field).map.keys.string.pattern = '(?=a)']",
+  "optional bytes text = 1 [(buf.validate.field).bytes.pattern = '(?=a)']",
+])("a pattern that there is not is found before any value comes: %s", async (field) => {
+  const note = compileProtos({
+    "note.proto": `syntax = "proto3"; package acme; import "buf/validate/validate.proto";
+      message Note { Within within = 1; }
+      message Within { ${field}; }`,
+  }).getMessage("acme.Note") as DescMessage;
+  await expect(prepareValidation([note])).rejects.toThrow(/field acme.Within.text: .*`\(\?=`/);
+});
+
 describe("an update mask", () => {
   const registry = compileProtos({
     "update.proto": `syntax = "proto3"; package acme;

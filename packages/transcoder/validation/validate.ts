@@ -17,6 +17,7 @@ export function prepareValidation(schemas: readonly DescMessage[]): Promise<void
   if (others.length === 0) return undefined;
   return import("./protovalidate.ts").then((loaded) => {
     protovalidate = loaded;
+    loaded.ensurePatterns(others);
     // Rules are compiled by the first message.
     for (const schema of others) validate(schema, create(schema));
   });
