@@ -88,7 +88,7 @@ test.each([
 
 test("rules have the numbers that were written, and none that JSON has not", () => {
   const { in: of, gte, lt, lte, const: one, fixed } = components.schemas.RulesPatch?.properties ?? {};
-  expect(of?.enum).toEqual([0.1, 0.5]);
+  expect(of).not.toHaveProperty("enum"); // 0.1 and 0.10000000149 are the same there
   expect(gte?.minimum).toBe(0.1);
   expect(lt?.exclusiveMaximum).toBe(16777216);
   expect(lte).not.toHaveProperty("maximum");

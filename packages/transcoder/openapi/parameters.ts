@@ -6,7 +6,7 @@ import { isConditional } from "../policy/conditional.ts";
 import { LAST_EVENT_ID } from "../request/resume.ts";
 import { lastEventId } from "./events.ts";
 import type { JsonObject } from "./json.ts";
-import { isRequired, type Schemas } from "./schemas.ts";
+import type { Schemas } from "./schemas.ts";
 import { scalarSchema } from "./values.ts";
 
 /** The parameters of an operation; those that many have in common are references to `commonParameters`. */
@@ -71,7 +71,7 @@ function parameter(
   return {
     name,
     in: place,
-    required: place === "path" || isRequired(field, true) ? true : undefined,
+    required: place === "path" || schemas.isRequired(field) ? true : undefined,
     description: description === undefined ? undefined : `${description}${repeatable}`,
     schema: isClamped(field) ? unlimited(schema, field) : schema,
     ...more,

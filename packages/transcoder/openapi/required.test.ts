@@ -24,11 +24,23 @@ const FIELDS: Readonly<Record<string, [field: string, taken: string[], refused: 
   side: ["Side side = 1 [(buf.validate.field).required = true]", ['"right"'], ['"left"']],
   list: ["repeated string list = 1 [(buf.validate.field).required = true]", ['[""]'], ["[]"]],
   map: ["map<string, string> map = 1 [(buf.validate.field).required = true]", ['{"":""}'], ["{}"]],
+  least: ["string least = 1 [(buf.validate.field).string.min_len = 2]", ['"ab"'], ['""', '"a"']],
+  like: ["string like = 1 [(buf.validate.field).string.pattern = '^a+$']", ['"a"'], ['""', '"b"']],
+  above: ["int64 above = 1 [(buf.validate.field).int64.gt = 0]", ["1"], ["0"]],
+  below: ["double below = 1 [(buf.validate.field).double.lt = 0]", ["-1"], ["0"]],
+  only: ["string only = 1 [(buf.validate.field).string = {in: ['a', '0']}]", ['"0"'], ['""']],
+  one: ["uint32 one = 1 [(buf.validate.field).uint32.const = 1]", ["1"], ["0"]],
+  some: ["repeated string some = 1 [(buf.validate.field).repeated.min_items = 1]", ['[""]'], ["[]"]],
   shown: ["optional string shown = 1 [(buf.validate.field).required = true]", ['""'], []],
   held: ["Text held = 1 [(buf.validate.field).required = true]", ["{}"], []],
   choice: ["oneof it { string choice = 1 [(buf.validate.field).required = true]; }", ['""'], []],
 };
 const ALSO_ABSENT: typeof FIELDS = {
+  most: ["string most = 1 [(buf.validate.field).string.max_len = 1]", ['""'], ['"ab"']],
+  down: ["int64 down = 1 [(buf.validate.field).int64 = {gte: 0 lte: 5}]", ["0"], ["-1"]],
+  zero: ["int64 zero = 1 [(buf.validate.field).int64 = {in: [0, 7]}]", ["0"], ["1"]],
+  flags: ["bool flags = 1 [(buf.validate.field).bool.const = false]", ["false"], ["true"]],
+  maybe: ["optional string maybe = 1 [(buf.validate.field).string.min_len = 2]", ['"ab"'], ['""']],
   ignored: [
     "string ignored = 1 [(buf.validate.field).required = true, (buf.validate.field).ignore = IGNORE_ALWAYS]",
     ['""'],

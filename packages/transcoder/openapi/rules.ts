@@ -42,6 +42,8 @@ export function ruleKeywords({ type, cel, ignore }: FieldRules, rulesFiles: read
   const set = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
   const given = areCrossed(rules) ? set.filter(({ name }) => !LIMITS.includes(name)) : set;
   const own = given.flatMap((field) => {
+    // Several numbers are one in 32 bits.
+    if (type.case === "float" && (field.name === "const" || field.name === "in")) return [];
     const value = inJson(plain(rules.get(field)), type.case as string);
     return (value !== undefined && keywords[field.name]?.(value)) || [];
   });

@@ -1,15 +1,10 @@
 /** From messages and enums to named JSON Schemas (2020-12), those of the document's components. */
 import { type DescEnum, type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
-import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import {
-  type FieldRules,
-  field as fieldRules,
-  Ignore,
-  message as messageRules,
-} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { enumNames, isOfItems } from "../contract/enums.ts";
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import type { JsonObject } from "./json.ts";
+import { isRequired, ownKeywords } from "./presence.ts";
 import { ruleKeywords } from "./rules.ts";
 import type { Sources } from "./sources.ts";
 import { addressBytes, enumSchema, isTimestamp, nullable, scalarSchema, timestampSchema } from "./values.ts";
@@ -30,6 +25,8 @@ export interface Schemas {
   object(fields: readonly DescField[]): JsonObject;
   /** The schema of one value of a field, with what the contract says about it. */
   field(field: DescField, direction: Direction): JsonObject;
+  /** Whether a caller has to send the field. */
+  isRequired(field: DescField): boolean;
   /** Every schema that was referred to, by name. */
   components(): JsonObject;
 }
@@ -62,7 +59,7 @@ export function createSchemas(
     const isNewInput = direction === "input" && !inputs.has(desc);
     if (isNewInput) inputs.add(desc);
     const reference = refer(desc.name, desc.typeName, () => {
-      const required = membersOf(desc).filter((member) => isRequired(member, inputs.has(desc)));
+      const required = membersOf(desc).filter((member) => isRequired(member, inputs.has(desc), files));
       return described(desc, {
         type: "object",
         properties: properties(desc, (member) => field(member, direction)),
@@ -94,8 +91,7 @@ export function createSchemas(
   }
 
   function container(desc: DescField, direction: Direction, rules: FieldRules | undefined): JsonObject {
-    // One that a oneof of the message's rules names may be zero, whatever its own rules say, and is not sent then.
-    const own = { ...notZero(desc), ...(rules && !isAlternative(desc) ? ruleKeywords(rules, files) : {}) };
+    const own = ownKeywords(desc, files);
     if (desc.fieldKind !== "list" && desc.fieldKind !== "map") return merge(value(desc, direction), own);
     const { items, keys } = rulesWithin(rules);
     const item = merge(value(desc, direction), items ? ruleKeywords(items, files) : {});
@@ -146,7 +142,7 @@ export function createSchemas(
   const object = (fields: readonly DescField[]): JsonObject => ({
     type: "object",
     properties: Object.fromEntries(fields.map((member) => [member.jsonName, field(member, "input")])),
-    required: names(fields.filter((member) => isRequired(member, true))),
+    required: names(fields.filter((member) => isRequired(member, true, files))),
   });
 
   return {
@@ -154,6 +150,7 @@ export function createSchemas(
     mergePatch,
     field,
     object,
+    isRequired: (desc) => isRequired(desc, true, files),
     list: (name, desc) =>
       refer(name, `${desc.parent.typeName}.${desc.name}`, () => ({ type: "array", items: value(desc, "output") })),
     // Built anew, for only now it is known which messages are inputs.
@@ -169,42 +166,11 @@ const properties = (desc: DescMessage, schema: (member: DescField) => JsonObject
 const names = (fields: readonly DescField[]): string[] | undefined =>
   fields.length === 0 ? undefined : fields.map(({ jsonName }) => jsonName);
 
-/** On output a field without presence is always there; that an enum never says "unspecified" is the service's promise. */
-export const isRequired = (field: DescField, isInput: boolean): boolean =>
-  isInput ? isWanted(field) && !isOutputOnly(field) : isAlwaysThere(field);
-
-function isWanted(field: DescField): boolean {
-  const { required, ignore } = getOption(field, fieldRules);
-  return required && ignore !== Ignore.ALWAYS;
-}
-
-const isAlwaysThere = ({ presence, oneof }: DescField): boolean =>
-  presence === FeatureSet_FieldPresence.IMPLICIT && !oneof;
-
-const isAlternative = (field: DescField): boolean =>
-  isAlwaysThere(field) && getOption(field.parent, messageRules).oneof.some(({ fields }) => fields.includes(field.name));
-
 /** The rules for the items of a list, or for the keys and values of a map. */
 function rulesWithin(rules: FieldRules | undefined): { items?: FieldRules | undefined; keys?: FieldRules | undefined } {
   const type = rules?.type;
   if (type?.case === "repeated") return { items: type.value.items };
   return type?.case === "map" ? { items: type.value.values, keys: type.value.keys } : {};
-}
-
-/** The rule `required`, where zero is as good as absent. */
-function notZero(field: DescField): JsonObject {
-  if (!isWanted(field) || !isAlwaysThere(field)) return {};
-  const { fieldKind, scalar } = field;
-  if (fieldKind === "list") return { minItems: 1 };
-  if (fieldKind === "map") return { minProperties: 1 };
-  if (field.enum) {
-    const zero = enumNames(field.enum).flatMap(([name, number]) => (number === 0 ? [name] : []));
-    return zero.length > 0 ? { not: { enum: zero } } : {};
-  }
-  if (scalar === ScalarType.STRING || scalar === ScalarType.BYTES) return { minLength: 1 };
-  if (scalar === ScalarType.BOOL) return { const: true };
-  // -0 is another number there, and the same one in a schema.
-  return scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT ? {} : { not: { const: 0 } };
 }
 
 /** A rule narrows what the type allows. Keywords beside $ref count in JSON Schema 2020-12. */

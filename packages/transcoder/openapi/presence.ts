@@ -1,0 +1,68 @@
+/** Which fields have to be there. Without presence zero and absent are one, so a rule against the one is against the other. */
+import { type DescField, type DescFile, getOption, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import {
+  field as fieldRules,
+  Ignore,
+  message as messageRules,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { enumNames } from "../contract/enums.ts";
+import { isOutputOnly } from "../contract/fields.ts";
+import type { JsonObject } from "./json.ts";
+import { ruleKeywords } from "./rules.ts";
+
+/** On output a field without presence is always there; that an enum never says "unspecified" is the service's promise. */
+export function isRequired(field: DescField, isInput: boolean, rulesFiles: readonly DescFile[]): boolean {
+  if (!isInput) return isAlwaysThere(field);
+  return (
+    !isOutputOnly(field) && (isWanted(field) || (isAlwaysThere(field) && refuseZero(ownKeywords(field, rulesFiles))))
+  );
+}
+
+/** What the rules say of the value of a field as a whole; `rulesFiles` are where predefined ones are found. */
+export const ownKeywords = (field: DescField, rulesFiles: readonly DescFile[]): JsonObject => ({
+  ...notZero(field),
+  ...(isAlternative(field) ? {} : ruleKeywords(getOption(field, fieldRules), rulesFiles)),
+});
+
+function isWanted(field: DescField): boolean {
+  const { required, ignore } = getOption(field, fieldRules);
+  return required && ignore !== Ignore.ALWAYS;
+}
+
+const isAlwaysThere = ({ presence, oneof }: DescField): boolean =>
+  presence === FeatureSet_FieldPresence.IMPLICIT && !oneof;
+
+/** One that a oneof of the message's rules names may be zero, whatever its own rules say, and counts as absent then. */
+const isAlternative = (field: DescField): boolean =>
+  isAlwaysThere(field) && getOption(field.parent, messageRules).oneof.some(({ fields }) => fields.includes(field.name));
+
+/** The rule `required`, where zero is as good as absent. */
+function notZero(field: DescField): JsonObject {
+  if (!isWanted(field) || !isAlwaysThere(field)) return {};
+  const { fieldKind, scalar } = field;
+  if (fieldKind === "list") return { minItems: 1 };
+  if (fieldKind === "map") return { minProperties: 1 };
+  if (field.enum) {
+    const zero = enumNames(field.enum).flatMap(([name, number]) => (number === 0 ? [name] : []));
+    return zero.length > 0 ? { not: { enum: zero } } : {};
+  }
+  if (scalar === ScalarType.STRING || scalar === ScalarType.BYTES) return { minLength: 1 };
+  if (scalar === ScalarType.BOOL) return { const: true };
+  // -0 is another number there, and the same one in a schema.
+  return scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT ? {} : { not: { const: 0 } };
+}
+
+function refuseZero({ const: one, enum: some, ...limits }: JsonObject): boolean {
+  const has = (name: string, refuses: (limit: number) => boolean) => name in limits && refuses(Number(limits[name]));
+  return (
+    ["minLength", "minItems", "minProperties", "minimum"].some((name) => has(name, (limit) => limit > 0)) ||
+    has("exclusiveMinimum", (limit) => limit >= 0) ||
+    has("maximum", (limit) => limit < 0) ||
+    has("exclusiveMaximum", (limit) => limit <= 0) ||
+    (one !== undefined && !isZero(one)) ||
+    (Array.isArray(some) && !some.some(isZero))
+  );
+}
+
+const isZero = (value: unknown): boolean => value === "" || (typeof value !== "string" && Number(value) === 0);
