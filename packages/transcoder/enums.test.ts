@@ -22,9 +22,11 @@ const service = serviceOf(
         repeated Colour dots = 5 [(buf.validate.field).repeated.items.enum.not_in = 0];
       }
       message WallRequest { Wall wall = 1; repeated Colour only = 2; }
+      message Fence { Colour colour = 1; Gloss gloss = 2; Colour sure = 3 [(buf.validate.field).required = true]; }
       message WallResponse { repeated Colour stripes = 1; }
       service Paint {
         rpc PutWall(WallRequest) returns (Wall) { option (google.api.http) = {put: "/wall" body: "wall"}; }
+        rpc GetFence(Wall) returns (Fence) { option (google.api.http) = {post: "/fence" body: "*"}; }
         rpc GetStripes(Wall) returns (WallResponse) {
           option (google.api.http) = {post: "/stripes" body: "*" response_body: "stripes"};
         }
@@ -37,6 +39,7 @@ let server: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   const implementation = {
     putWall: ({ wall }: { wall: object }) => wall,
+    getFence: () => ({}),
     getStripes: ({ stripes }: { stripes: number[] }) => ({ stripes }),
   };
   server = await serve(service, implementation as never, { openApi: { title: "Paint" } });
@@ -76,4 +79,12 @@ test("the document says so", async () => {
     dots: { type: "array", items: colour },
   });
   expect(paths["/wall"]?.put.parameters[0]?.schema).toEqual({ type: "array", items: colour });
+});
+
+test("and requires of answers no member that may be absent", async () => {
+  const { components } = (await server.call("/openapi.json")).record() as {
+    components: { schemas: Record<string, { required: string[] }> };
+  };
+  expect((await send("POST", "/fence", "{}")).text).toBe('{"gloss":"any"}');
+  expect(components.schemas.Fence?.required).toEqual(["gloss", "sure"]);
 });

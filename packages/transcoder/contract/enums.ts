@@ -16,6 +16,9 @@ export function enumNames(desc: DescEnum, isItem = false): [string, number][] {
     .map(({ name, number }) => [name.slice(prefix).toLowerCase(), number]);
 }
 
+/** Whether zero is a value like any other. */
+export const hasZeroName = (desc: DescEnum): boolean => enumNames(desc).some(([, number]) => number === 0);
+
 /** What each number is answered with, as JSON text: of several names the first, as in proto3 JSON. */
 export const enumTexts = (desc: DescEnum, isItem = false): ReadonlyMap<number, string> =>
   new Map(

@@ -6,14 +6,15 @@ import {
   Ignore,
   message as messageRules,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { enumNames } from "../contract/enums.ts";
+import { enumNames, hasZeroName } from "../contract/enums.ts";
 import { isOutputOnly } from "../contract/fields.ts";
 import type { JsonObject } from "./json.ts";
 import { ruleKeywords } from "./rules.ts";
 
-/** On output a field without presence is always there; that an enum never says "unspecified" is the service's promise. */
+/** On output a field without presence is always there, but an enum that may say "unspecified". */
 export function isRequired(field: DescField, isInput: boolean, rulesFiles: readonly DescFile[]): boolean {
-  if (!isInput) return isAlwaysThere(field);
+  if (!isInput)
+    return isAlwaysThere(field) && (field.fieldKind !== "enum" || hasZeroName(field.enum) || isWanted(field));
   return (
     !isOutputOnly(field) && (isWanted(field) || (isAlwaysThere(field) && refuseZero(ownKeywords(field, rulesFiles))))
   );

@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { enumNames, enumTexts, isOfItems } from "../contract/enums.ts";
+import { enumTexts, hasZeroName, isOfItems } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
 import { formatTimestamp } from "../request/timestamp.ts";
 
@@ -63,8 +63,6 @@ function isPresent(message: Message, field: DescField): boolean {
   if (mayBeAbsent && !isFieldSet(message, field)) return false;
   return field.fieldKind !== "enum" || contentOf(message, field) !== (0 as never) || hasZeroName(field.enum);
 }
-
-const hasZeroName = (desc: DescEnum): boolean => enumNames(desc).some(([, number]) => number === 0);
 
 /** The value of a field that is set. */
 export function contentOf(message: Message, { oneof, localName }: DescField): never {
