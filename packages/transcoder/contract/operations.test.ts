@@ -44,6 +44,29 @@ test("bindings with one verb have ids of their own, and {field=*} is {field}", (
   ]);
 });
 
+test("what the service assigns is neither a header of requests nor a member", () => {
+  const [operation] = operationsOf(
+    serviceOf(
+      compileProtos({
+        "task.proto": `syntax = "proto3";
+          package task.v1;
+          import "google/api/annotations.proto";
+          import "transcoder/v1/annotations.proto";
+          message Task {
+            string title = 1;
+            string etag = 2 [(transcoder.v1.field) = {header: "ETag" output_only: true}];
+            string key = 3 [(transcoder.v1.field).header = "Idempotency-Key"];
+          }
+          service Tasks { rpc Add(Task) returns (Task) { option (google.api.http) = {post: "/tasks" body: "*"}; } }`,
+      }),
+      "task.v1.Tasks",
+    ),
+  );
+  expect(operation?.requestHeaders.map(({ name }) => name)).toEqual(["Idempotency-Key"]);
+  expect(operation?.body).toMatchObject({ fields: [{ name: "title" }] });
+  expect(operation?.responseHeaders.map(({ name }) => name)).toEqual(["ETag", "Idempotency-Key"]);
+});
+
 const wrong: Record<string, [rpc: string, message: RegExp]> = {
   Streams: ['rpc R(stream In) returns (Out) {option (google.api.http) = {get: "/a"};}', /requests stream can't/],
   StreamBody: [

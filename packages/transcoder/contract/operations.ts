@@ -138,8 +138,8 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   const segments = parseTemplate(rule.pattern.value as string, input);
   const params = segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
   ensureWhole(input, "request");
-  const requestHeaders = headersIn(input.fields);
-  const inHeaders = requestHeaders.map(({ field }) => field);
+  const headers = headersIn(input.fields);
+  const inHeaders = headers.map(({ field }) => field);
   const mask = input.fields.find(isUpdateMask);
   const taken = new Set([...params, ...inHeaders, mask]);
   const free = input.fields.filter((field) => !taken.has(field));
@@ -178,7 +178,7 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
     segments,
     params,
     query,
-    requestHeaders,
+    requestHeaders: headers.filter(({ field }) => !isOutputOnly(field)),
     body,
     updateMask,
     stream,
