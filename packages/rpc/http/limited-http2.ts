@@ -47,14 +47,29 @@ export function createLimitedHttp2(handler: Handler, limits: OnePortLimits, conn
     framesOf.set(session, frames);
     closeSoonAfter(session, socket);
     const isWaiting = keepAlive(session, socket, limits.keepAliveMs, () => socket.destroy());
-    const idle = () => {
-      if (isWaiting()) return void session.setTimeout(limits.idleMs, idle);
+    whenSilent(session, socket, limits.idleMs, () => {
+      if (isWaiting()) return false;
       end(session);
       setTimeout(() => socket.destroy(), limits.sniffMs).unref();
-    };
-    session.setTimeout(limits.idleMs, idle);
+      return true;
+    });
   };
   return { http2, taken, end, endSessions };
+}
+
+/**
+ * Calls `end` after a client has sent nothing for `ms`, or for up to twice as long, until `end` returns true. The session's own
+ * `setTimeout` can't be used: Node 26 leaves its timer running when a session is over, and keeps all objects of the connection
+ * until the timer fires.
+ */
+function whenSilent(session: Http2Session, socket: Socket, ms: number, end: () => boolean): void {
+  let seen = socket.bytesRead;
+  const timer = setTimeout(() => {
+    const isSilent = socket.bytesRead === seen;
+    seen = socket.bytesRead;
+    if (!isSilent || !end()) timer.refresh();
+  }, ms).unref();
+  session.on("close", () => clearTimeout(timer));
 }
 
 /** How long to wait for a client that has taken everything to close its side, in milliseconds. */

@@ -7,11 +7,19 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  constants,
+  type Http2Stream,
+} from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ACK, END_STREAM, type Frame, FrameType, frame, headers, PREFACE, rawHttp2 } from "../fixtures/frames.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
@@ -180,6 +188,33 @@ describe("limits", () => {
     expect(await text(post(session).end())).toBe("2.0 0");
     expect((await goaway)[0]).toBe(constants.NGHTTP2_NO_ERROR);
     await closed(session);
+  });
+
+  test.each([
+    ["closes", (session: ClientHttp2Session) => session.close()],
+    ["breaks", (session: ClientHttp2Session) => session.destroy()],
+  ])("nothing is kept of an HTTP/2 connection that its client %s", async (_, end) => {
+    const sessions: WeakRef<object>[] = [];
+    const { url } = await started(({ stream }: IncomingMessage & { stream?: Http2Stream }, response) => {
+      sessions.push(new WeakRef(stream?.session as object));
+      response.end();
+    });
+    for (let i = 0; i < 5; i++) {
+      const session = http2(url);
+      await text(post(session).end());
+      end(session);
+      await closed(session);
+    }
+    setFlagsFromString("--expose-gc");
+    const gc = runInNewContext("gc") as () => void;
+    const kept = async () => {
+      await sleep(100);
+      gc();
+      return sessions.filter((session) => session.deref()).length;
+    };
+    // The last one may still be in the hands of the server.
+    await expect.poll(kept).toBeLessThanOrEqual(1);
+    expect(sessions.length).toBe(5);
   });
 
   test("HTTP/1.1 headers above the limit are answered 431", async () => {
