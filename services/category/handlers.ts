@@ -13,7 +13,7 @@ import { CategoryInternalService, CategoryState } from "#proto/petstore/internal
 import { DomainError } from "../resource/errors.ts";
 import { abandoned, accepted } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
-import { storedId } from "../resource/record.ts";
+import { storedId, storedIds } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
@@ -70,8 +70,8 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
     },
 
     async batchGetCategories({ categoryId }, call) {
-      const ids = categoryId.map(storedId).filter((id) => id !== undefined);
-      return { categories: (await categories.getMany(ids, call)).filter(isVisible).map(categoryOf) };
+      const docs = await categories.getMany(storedIds(categoryId), call);
+      return { categories: docs.filter(isVisible).map(categoryOf) };
     },
 
     async updateCategory(request, call) {

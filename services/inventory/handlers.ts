@@ -12,7 +12,7 @@ import {
   WatchInventoryResponseSchema,
 } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
-import { fromPetStatus, storedId, toPetStatus } from "../resource/record.ts";
+import { fromPetStatus, storedId, storedIds, toPetStatus } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import type { InventoryContext } from "./context.ts";
 import { type InventoryDoc, type InventoryView, input, toInventoryItem } from "./model.ts";
@@ -69,8 +69,8 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
     },
 
     async batchGetInventory({ petId }, call) {
-      const ids = petId.map(storedId).filter((id) => id !== undefined);
-      return { items: (await entries.getMany(ids, call)).filter(isOpen).map(toInventoryItem) };
+      const docs = await entries.getMany(storedIds(petId), call);
+      return { items: docs.filter(isOpen).map(toInventoryItem) };
     },
 
     async updateInventory({ petId, inventory, updateMask, ...preconditions }, call) {

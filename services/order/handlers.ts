@@ -13,7 +13,7 @@ import {
 import { finishOnRead } from "../resource/finish-on-read.ts";
 import { abandoned, accepted, refused } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
-import { storedId } from "../resource/record.ts";
+import { storedId, storedIds } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import { advanceOrder } from "./advance-order.ts";
 import { type OrderContext, resolutionOf } from "./context.ts";
@@ -87,8 +87,8 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
     },
 
     async batchGetOrders({ orderId }, call) {
-      const ids = orderId.map(storedId).filter((id) => id !== undefined);
-      return { orders: (await finished.many(await orders.getMany(ids, call), call)).map(orderOf) };
+      const docs = await orders.getMany(storedIds(orderId), call);
+      return { orders: (await finished.many(docs, call)).map(orderOf) };
     },
 
     async updateOrder(request, call) {
@@ -122,8 +122,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
 
   const internalService = implement(OrderInternalService, {
     async getOrderStates({ orderId }, call) {
-      const ids = orderId.map(storedId).filter((id) => id !== undefined);
-      const docs = await orders.getMany(ids, call);
+      const docs = await orders.getMany(storedIds(orderId), call);
       const states = new Map(docs.map((doc) => [BigInt(doc._id), stateOf(doc)]));
       return { states: orderId.map((id) => states.get(id) ?? OrderState.UNSPECIFIED) };
     },

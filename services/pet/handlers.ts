@@ -16,7 +16,7 @@ import { DomainError } from "../resource/errors.ts";
 import { finishOnRead } from "../resource/finish-on-read.ts";
 import { accepted } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
-import { fromPetStatus, storedId } from "../resource/record.ts";
+import { fromPetStatus, storedId, storedIds } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./advance-intent.ts";
 import { type PetContext, unfinished } from "./context.ts";
@@ -123,8 +123,8 @@ export function createPetHandlers(context: PetContext): Implementation[] {
     },
 
     async batchGetPets({ petId }, call) {
-      const ids = petId.map(storedId).filter((id) => id !== undefined);
-      return { pets: (await finished.many(await pets.getMany(ids, call), call)).map(petOf) };
+      const docs = await pets.getMany(storedIds(petId), call);
+      return { pets: (await finished.many(docs, call)).map(petOf) };
     },
 
     async updatePet(request, call) {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
 import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
 import { DomainError } from "./errors.ts";
-import { type StoredRecord, storedId } from "./record.ts";
+import { type StoredRecord, storedIds } from "./record.ts";
 
 interface PageRequest {
   readonly limit?: number | undefined;
@@ -77,8 +77,7 @@ export const boundTo = ({ ids, filter }: Pick<Source<never>, "ids" | "filter">, 
   fingerprint([order, ids.map(String).sort(), ...filter]);
 
 function beyond(ids: readonly bigint[], order: "asc" | "desc", after: number | undefined): number[] {
-  const known = [...new Set(ids.map(storedId))].filter((id) => id !== undefined);
-  const sorted = known.sort((a, b) => (order === "asc" ? a - b : b - a));
+  const sorted = [...new Set(storedIds(ids))].sort((a, b) => (order === "asc" ? a - b : b - a));
   return after === undefined ? sorted : sorted.filter((id) => (order === "asc" ? id > after : id < after));
 }
 

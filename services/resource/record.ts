@@ -55,6 +55,9 @@ export function fromPetStatus(status: PetStatus): Status {
 export const storedId = (id: bigint): number | undefined =>
   id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : undefined;
 
+/** Without those that no record has. */
+export const storedIds = (ids: readonly bigint[]): number[] => ids.map(storedId).filter((id) => id !== undefined);
+
 /** A reference to another record: stored as its number, or as `none` when no record can have that id. */
 export const idOr = (none: number) => ({ fromMessage: (id: bigint) => storedId(id) ?? none, toMessage: BigInt });
 
