@@ -1,11 +1,11 @@
-import { changesWorker, expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import { changesWorker, expiryWorker, tombstonesWorker } from "../resource/expiry.ts";
 import type { Worker } from "../resource/module.ts";
 import { recoveryWorker } from "../resource/recovery-worker.ts";
 import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
 
 export function createCategoryWorkers(context: CategoryContext): Worker[] {
-  const { categories, keys, expiry } = context;
+  const { categories, keys } = context;
   return [
     recoveryWorker(
       {
@@ -17,11 +17,7 @@ export function createCategoryWorkers(context: CategoryContext): Worker[] {
       context,
     ),
     expiryWorker("category.keys", keys.removeExpired, context),
-    expiryWorker(
-      "category.tombstones",
-      (limit, callContext) => removeTombstones(categories, expiry, limit, callContext),
-      context,
-    ),
+    tombstonesWorker("category.tombstones", categories, context),
     changesWorker("category.changes", categories, context),
   ];
 }

@@ -1,18 +1,14 @@
-import { changesWorker, expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import { changesWorker, tombstonesWorker } from "../resource/expiry.ts";
 import type { Worker } from "../resource/module.ts";
 import type { InventoryContext } from "./context.ts";
 import { createReconciler } from "./reconciler.ts";
 
 export function createInventoryWorkers(context: InventoryContext): Worker[] {
-  const { entries, expiry, publisher } = context;
+  const { entries, publisher } = context;
   return [
     publisher.worker,
     createReconciler(context),
-    expiryWorker(
-      "inventory.tombstones",
-      (limit, callContext) => removeTombstones(entries, expiry, limit, callContext),
-      context,
-    ),
+    tombstonesWorker("inventory.tombstones", entries, context),
     changesWorker("inventory.changes", entries, context),
   ];
 }

@@ -1,11 +1,11 @@
-import { changesWorker, expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import { changesWorker, expiryWorker, tombstonesWorker } from "../resource/expiry.ts";
 import type { Worker } from "../resource/module.ts";
 import { recoveryWorker } from "../resource/recovery-worker.ts";
 import { recoverOrder } from "./advance-order.ts";
 import type { OrderContext } from "./context.ts";
 
 export function createOrderWorkers(context: OrderContext): Worker[] {
-  const { orders, keys, expiry } = context;
+  const { orders, keys } = context;
   return [
     recoveryWorker(
       {
@@ -17,11 +17,7 @@ export function createOrderWorkers(context: OrderContext): Worker[] {
       context,
     ),
     expiryWorker("order.keys", keys.removeExpired, context),
-    expiryWorker(
-      "order.tombstones",
-      (limit, callContext) => removeTombstones(orders, expiry, limit, callContext),
-      context,
-    ),
+    tombstonesWorker("order.tombstones", orders, context),
     changesWorker("order.changes", orders, context),
   ];
 }

@@ -1,4 +1,4 @@
-import { changesWorker, expiryWorker, removeTombstones } from "../resource/expiry.ts";
+import { changesWorker, expiryWorker, tombstonesWorker } from "../resource/expiry.ts";
 import type { Worker } from "../resource/module.ts";
 import { recoveryWorker } from "../resource/recovery-worker.ts";
 import { advanceIntent } from "./advance-intent.ts";
@@ -6,7 +6,7 @@ import type { PetContext } from "./context.ts";
 import { advanceCreation } from "./create-pet.ts";
 
 export function createPetWorkers(context: PetContext): Worker[] {
-  const { pets, keys, expiry, deletionGuard } = context;
+  const { pets, keys, deletionGuard } = context;
   return [
     recoveryWorker(
       {
@@ -21,7 +21,7 @@ export function createPetWorkers(context: PetContext): Worker[] {
       context,
     ),
     expiryWorker("pet.keys", keys.removeExpired, context),
-    expiryWorker("pet.tombstones", (limit, callContext) => removeTombstones(pets, expiry, limit, callContext), context),
+    tombstonesWorker("pet.tombstones", pets, context),
     expiryWorker("pet.deletion-guards", deletionGuard.removeExpired, context),
     changesWorker("pet.changes", pets, context),
   ];

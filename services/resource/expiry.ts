@@ -116,25 +116,22 @@ export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>, V>(
   return { ...collection, update: (id, decide, options) => collection.update(id, dated(decide), options) };
 }
 
-/** Removes at most `limit` tombstones that are old enough. Resolves to the number removed. */
-export const removeTombstones = (
+/** A worker that removes tombstones that are old enough. */
+export function tombstonesWorker(
+  name: string,
   collection: ExpiringDocs,
-  expiry: Expiry,
-  limit: number,
-  callContext: CallContext,
-): Promise<number> =>
-  removeExpired(
-    expiry,
-    {
-      list: (endedOn, most, call) => collection.list({ where: { endedOn }, limit: most, order: "asc" }, call),
-      async remove({ _id }, call) {
-        await collection.remove(_id, ({ endedOn }) => expiry.isExpired(endedOn), call);
-        return true;
-      },
+  deps: Pick<Deps, "clock" | "random"> & { readonly expiry: Expiry },
+): Worker {
+  const { expiry } = deps;
+  const expiring: Expiring<ExpiringDoc> = {
+    list: (endedOn, most, call) => collection.list({ where: { endedOn }, limit: most, order: "asc" }, call),
+    async remove({ _id }, call) {
+      await collection.remove(_id, ({ endedOn }) => expiry.isExpired(endedOn), call);
+      return true;
     },
-    limit,
-    callContext,
-  );
+  };
+  return expiryWorker(name, (limit, callContext) => removeExpired(expiry, expiring, limit, callContext), deps);
+}
 
 /** A worker that removes change events that are old enough. */
 export const changesWorker = (
