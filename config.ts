@@ -94,7 +94,7 @@ export const lameDuckSettings = { LAME_DUCK: withDefault(duration("0s", "60s"), 
 export const storeSettings = {
   DATA_DIR: withDefault(text, "data"),
   MONGODB_URI: optional(mongodbUri),
-  EVENTS_RETENTION: withDefault(duration("1m", "30d"), 86_400_000),
+  EVENTS_RETENTION: optional(duration("1m", "30d")),
 };
 
 /** The algorithms of RFC 7518 and 8037 with a key pair: whoever can verify a token must not be able to sign one. */

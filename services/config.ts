@@ -1,6 +1,7 @@
 /** What a service reads from its environment. */
 import { type Environment, optional, readEnvironment, type Secret, text } from "@petstore/runtime/environment";
 import { type ProcessConfig, processConfig, processSettings, type ServiceName, storeSettings } from "../config.ts";
+import { RETENTION } from "./resource/retention.ts";
 
 export interface ServiceConfig extends ProcessConfig {
   readonly name: ServiceName;
@@ -29,7 +30,7 @@ export function serviceConfig(
     name,
     dataDir: values.DATA_DIR,
     mongodbUri: values.MONGODB_URI,
-    eventsRetentionMs: values.EVENTS_RETENTION,
+    eventsRetentionMs: values.EVENTS_RETENTION ?? RETENTION.eventsMs,
     crashAt: values.CRASH_AT,
   };
 }

@@ -23,8 +23,8 @@ import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_ser
 import { listenAdvice, type ServiceName } from "../config.ts";
 import type { ServiceConfig } from "./config.ts";
 import type { Deps } from "./resource/deps.ts";
-import { RETENTION } from "./resource/expiry.ts";
 import type { ServiceModule } from "./resource/module.ts";
+import { RETENTION } from "./resource/retention.ts";
 import { storeFailureOf } from "./resource/store-failure.ts";
 
 /** Documents that a worker lists at once. */

@@ -1,8 +1,9 @@
 import { beforeEach, expect, test } from "vitest";
 import { CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { openMemory } from "../../packages/store/memory/memory.ts";
-import { createExpiry, RETENTION, withExpiry } from "../resource/expiry.ts";
+import { createExpiry, withExpiry } from "../resource/expiry.ts";
 import { testClock } from "../resource/fixtures/service.ts";
+import { RETENTION } from "../resource/retention.ts";
 import { createDeletionGuard, type DeletionGuard } from "./deletion-guard.ts";
 import { DELETION_GUARDS, type DeletionGuards, PETS, type Pets } from "./model.ts";
 import { abort, insert } from "./rules.ts";

@@ -1,6 +1,6 @@
 import type { Runtime } from "@petstore/runtime/clock";
 import type { Store } from "@petstore/store/port";
-import type { Retention } from "./expiry.ts";
+import type { Retention } from "./retention.ts";
 
 /** Dependencies of a service besides its peers. */
 export interface Deps extends Runtime {

@@ -9,33 +9,7 @@ import type { Clock } from "@petstore/runtime/clock";
 import { type Collection, type Decide, type Doc, type Draft, type Indexes, put } from "@petstore/store/port";
 import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
-
-/** How long something is kept, in milliseconds: `ageMs` at least, and a period or two more at most. */
-export interface Age {
-  readonly ageMs: number;
-  readonly periodMs: number;
-}
-
-export interface Retention {
-  /**
-   * What outlives its request and is still relied on: idempotency keys, and what a process remembers of other services'
-   * records.
-   */
-  readonly claims: Age;
-  /** Tombstones. They must far outlive what they guard against: claims, requests and messages under way. */
-  readonly tombstones: Age;
-  /** Change events, kept at least this many milliseconds for readers that resume. */
-  readonly eventsMs: number;
-}
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-
-export const RETENTION: Retention = {
-  claims: { ageMs: DAY_MS, periodMs: HOUR_MS },
-  tombstones: { ageMs: 7 * DAY_MS, periodMs: DAY_MS },
-  eventsMs: DAY_MS,
-};
+import type { Age } from "./retention.ts";
 
 /** How far back to look for what expired while no process ran, as a multiple of the age. */
 const MAX_AGES_BACK = 52;

@@ -3,7 +3,6 @@ import { SEEN_EPOCH_HEADER } from "@petstore/rpc/client/keyed-retry";
 import { describe, expect, test } from "vitest";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { DomainError } from "./errors.ts";
-import { RETENTION } from "./expiry.ts";
 import {
   abandoned,
   accepted,
@@ -14,6 +13,7 @@ import {
   type Resolved,
   refused,
 } from "./idempotency-keys.ts";
+import { RETENTION } from "./retention.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -16,10 +16,10 @@ import {
 import { EventType } from "#proto/petstore/common/v1/watch_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { createCategoryService } from "../category/service.ts";
-import { RETENTION } from "./expiry.ts";
 import { startTestService, type TestService, testClock } from "./fixtures/service.ts";
 import { brief, typeName, watching } from "./fixtures/watching.ts";
 import { writeResumeToken } from "./resume-token.ts";
+import { RETENTION } from "./retention.ts";
 import { createWatch, type EventAttributes, HEARTBEAT_MS } from "./watch.ts";
 
 let time: ReturnType<typeof testClock>;

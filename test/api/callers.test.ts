@@ -31,8 +31,8 @@ import { createInventoryService } from "../../services/inventory/service.ts";
 import { createOrderService } from "../../services/order/service.ts";
 import { createPetService } from "../../services/pet/service.ts";
 import type { Deps } from "../../services/resource/deps.ts";
-import { RETENTION } from "../../services/resource/expiry.ts";
 import type { ServiceModule } from "../../services/resource/module.ts";
+import { RETENTION } from "../../services/resource/retention.ts";
 import { storeFailureOf } from "../../services/resource/store-failure.ts";
 
 const SECRET = "a secret of the processes";

@@ -5,7 +5,7 @@ import { isTombstone as isCategoryTombstone } from "../../services/category/mode
 import { isTombstone as isEntryTombstone } from "../../services/inventory/model.ts";
 import { isTombstone as isOrderTombstone } from "../../services/order/model.ts";
 import { isTombstone as isPetTombstone } from "../../services/pet/model.ts";
-import { type Age, RETENTION, type Retention } from "../../services/resource/expiry.ts";
+import { type Age, RETENTION, type Retention } from "../../services/resource/retention.ts";
 import { createOnlineChecker } from "../checker/online-checker.ts";
 import { createClient } from "../workload/client.ts";
 import { type Operation, prelude, programs } from "../workload/operations.ts";

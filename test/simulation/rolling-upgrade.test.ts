@@ -13,8 +13,8 @@ import * as order from "../../services/order/rules.ts";
 import { createDeletionGuard } from "../../services/pet/deletion-guard.ts";
 import { DELETION_GUARDS, PETS, toPet } from "../../services/pet/model.ts";
 import * as pet from "../../services/pet/rules.ts";
-import { RETENTION } from "../../services/resource/expiry.ts";
 import { createKeys, KEYS } from "../../services/resource/idempotency-keys.ts";
+import { RETENTION } from "../../services/resource/retention.ts";
 
 const NEWER = { text: "kept", list: [{ deep: 1 }] };
 
