@@ -48,7 +48,7 @@ async function send(url: string, { method, path, body }: Request) {
 }
 
 /** The answer without what may differ: the id of a new order, and the texts of an error. */
-export function comparable({ status, body, hasNext }: Answer): Answer {
+function comparable({ status, body, hasNext }: Answer): Answer {
   const known = body as Record<string, unknown>;
   if (status >= 400) return { status, body: Object.keys(known).sort(), hasNext };
   return { status, body: status === 201 ? { ...known, id: typeof known.id } : body, hasNext };

@@ -20,7 +20,7 @@ export interface Item extends Doc {
 const ITEMS = schema<Item>()("items", { listed: ["listed"], shelf: ["listed", "shelf"] });
 
 /** Documents in a page of `list`. */
-export const PAGE = 20;
+const PAGE = 20;
 export const SHELVES = 50;
 
 export interface Subject {

@@ -4,7 +4,7 @@ import { conditions, count } from "../report/conditions.ts";
 import type { GrowthResults } from "./growth.ts";
 
 /** The maximum ratio of costs with a hundred times as much data. */
-export const GOAL = 1.3;
+const GOAL = 1.3;
 
 export function growthReport({ at, machine, settings, operations, stores }: GrowthResults): string {
   const { few, many } = settings.sizes;

@@ -1,7 +1,7 @@
 /** Counts the outcomes of requests: by phase, by kind, and over time. */
 
 /** The flood of requests; orders placed beside it; and the completion of these orders. */
-export const kinds = ["flood", "place", "complete"] as const;
+const kinds = ["flood", "place", "complete"] as const;
 export type Kind = (typeof kinds)[number];
 
 export interface Found {

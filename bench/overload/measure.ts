@@ -19,7 +19,7 @@ import type { GeneratorPlan } from "./generator-child.ts";
 const WARM_UP_ORDERS = 50;
 
 /** The rates of the phases, as shares of the peak. */
-export const SHARES = [0.5, 1, 3, 10, 0.5] as const;
+const SHARES = [0.5, 1, 3, 10, 0.5] as const;
 
 export interface Settings {
   readonly pets: number;

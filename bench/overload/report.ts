@@ -5,7 +5,7 @@ import { type Found, SLICE_MS, type Slice } from "./counts.ts";
 import type { OverloadResults } from "./measure.ts";
 
 /** Goals at the highest rate. */
-export const GOALS = { goodput: 0.95, delay: 3, recoveryMs: 2_000 };
+const GOALS = { goodput: 0.95, delay: 3, recoveryMs: 2_000 };
 
 export function overloadReport(results: OverloadResults): string {
   const { at, machine, settings, workload, peak, ordersPerSecond, connections } = results;

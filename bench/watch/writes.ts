@@ -11,7 +11,7 @@ export const now = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 const PREFIX = "write ";
 /** A write is recognized by the name that it gives its pet. */
-export const nameOf = (write: number): string => `${PREFIX}${write}`;
+const nameOf = (write: number): string => `${PREFIX}${write}`;
 export const writeNamed = (name = ""): number | undefined =>
   name.startsWith(PREFIX) ? Number(name.slice(PREFIX.length)) : undefined;
 

@@ -46,7 +46,7 @@ interface Opened {
  * Sends a heartbeat as soon as the streams of all services have begun; a failure before that fails the call. A service that
  * becomes unavailable later ends the stream without an error: the caller reconnects with the last id and continues there.
  */
-export async function* watchEvents(
+async function* watchEvents(
   { types, petId, snapshot, lastEventId }: WatchEventsRequest,
   { headers, signal }: EventCall,
   { transports, basePath, clock, sleep }: EventOptions,

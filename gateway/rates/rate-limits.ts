@@ -10,7 +10,7 @@ export interface RateLimits {
 }
 
 /** How many callers are remembered. Beyond it, the caller whose last counted request is oldest is forgotten. */
-export const MAX_CALLERS = 100_000;
+const MAX_CALLERS = 100_000;
 
 /** `rate` applies to callers without a rate of their own; if it is undefined, these are not limited. */
 export function createRateLimits(

@@ -23,7 +23,7 @@ export type PetFacts = Infer<typeof factsSchema>;
 export const NO_CATEGORY = 0;
 
 /** The members of a pet that clients set: its facts, and those that concern other services. */
-export const input = members(
+const input = members(
   NewPetSchema,
   { ...factsSchema.fields, categoryId: s.int, status: statusSchema.optional },
   { categoryId: idOr(NO_CATEGORY), status: { fromMessage: fromPetStatus, toMessage: toPetStatus } },

@@ -4,7 +4,7 @@ import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
 /** Time for a connection and its TLS handshake. Longer than TCP takes to retransmit a lost packet. */
-export const CONNECT_MS = 3_000;
+const CONNECT_MS = 3_000;
 
 /**
  * Opens a socket for HTTP/2, as node does by itself, and destroys it if it is not connected after `CONNECT_MS`. Node has no

@@ -28,7 +28,7 @@ interface Shown {
   readonly name: string;
   readonly kind?: string;
 }
-export const ITEMS = schema<Item>()(
+const ITEMS = schema<Item>()(
   "items",
   { visible: ["visible"] },
   undefined,

@@ -32,7 +32,7 @@ export interface HttpCase {
 
 const CRLF = Buffer.from("\r\n");
 
-export function headOf({ verb, target, version, headers }: HttpRequest, credentials: Credentials): Buffer {
+function headOf({ verb, target, version, headers }: HttpRequest, credentials: Credentials): Buffer {
   const field = (text: Text) => fillIn(bytesOf(text, "latin1"), credentials);
   const lines = headers.flatMap(([name, value]) => [field(name), Buffer.from(": "), field(value), CRLF]);
   const line = [field(verb), Buffer.from(" "), field(target), Buffer.from(" "), field(version), CRLF];
@@ -92,7 +92,7 @@ async function send(one: HttpCase, { port, credentials }: Subject): Promise<Sent
 /** A stream is ended here after so long. Time is not judged otherwise. */
 const STREAM_MS = 1000;
 
-export const isRefusal = ({ status }: HttpAnswer): boolean => status >= 400 && status < 500;
+const isRefusal = ({ status }: HttpAnswer): boolean => status >= 400 && status < 500;
 
 const operations = httpServices.flatMap(operationsOf);
 const among = (...texts: Text[]): fc.Arbitrary<Text> => fc.constantFrom(...texts);
