@@ -16,5 +16,8 @@ export const deadlineAt = (clock: Clock, at: number): Deadline => ({
   timeoutMs: () => (at === Number.POSITIVE_INFINITY ? undefined : Math.max(1, at - clock())),
 });
 
+/** The longest time that a timer of Node can be set to, about 25 days. Node fires a longer timer at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** The deadline `ms` milliseconds from now; no limit if `ms` is undefined. */
 export const deadlineAfter = (clock: Clock, ms = Number.POSITIVE_INFINITY): Deadline => deadlineAt(clock, clock() + ms);

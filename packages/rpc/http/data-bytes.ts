@@ -1,8 +1,9 @@
 /** Counts the bytes of responses among those sent over an HTTP/2 connection. */
 
 /** A frame header: the length of the payload in three bytes, its type in one, and five more (RFC 9113, 4.1). */
-const FRAME_HEAD_BYTES = 9;
-const [LENGTH_BYTES, TYPE_AT] = [3, 3];
+export const FRAME_HEAD_BYTES = 9;
+export const LENGTH_BYTES = 3;
+const TYPE_AT = 3;
 /** DATA, HEADERS, CONTINUATION (RFC 9113, 6). A client can provoke the other frames without taking any response. */
 const ANSWERS: readonly number[] = [0, 1, 9];
 

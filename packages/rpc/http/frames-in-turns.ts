@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { callerNetwork } from "./caller-network.ts";
-import { countDataBytes } from "./data-bytes.ts";
+import { countDataBytes, FRAME_HEAD_BYTES, LENGTH_BYTES } from "./data-bytes.ts";
 import type { Turns } from "./turns.ts";
 
 const NOTHING = Buffer.alloc(0);
@@ -140,9 +140,6 @@ type Done = (error?: Error | null) => void;
 
 /** The preface, before the first frame (RFC 9113, 3.4). */
 const PREFACE_BYTES = 24;
-/** A frame header: the length of the payload in three bytes, and six more (RFC 9113, 4.1). */
-const FRAME_HEAD_BYTES = 9;
-const LENGTH_BYTES = 3;
 
 /** Follows the frames of one connection. The function takes the next bytes and returns the end of a slice, 1 or more. */
 export function createSlicing(): (bytes: Buffer) => number {

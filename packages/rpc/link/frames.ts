@@ -8,9 +8,8 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
-import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
+import { MAX_MESSAGE_BYTES, PREFIX_BYTES } from "../server/message-limit.ts";
 
-const PREFIX_BYTES = 5;
 /** Largest message of a link: one call or answer of the largest size that an RPC may have, and 64 KiB for what surrounds it. */
 export const MAX_FRAME_BYTES = MAX_MESSAGE_BYTES + 64 * 1024;
 

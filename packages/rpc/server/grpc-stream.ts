@@ -28,7 +28,7 @@ import {
 } from "@connectrpc/connect/protocol-grpc";
 import { isGone } from "connect-transcoder/server/gone";
 import type { Dispatcher } from "./dispatcher.ts";
-import { limitMessages, MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { limitMessages, MAX_MESSAGE_BYTES, PREFIX_BYTES } from "./message-limit.ts";
 import { COMPRESSED_BYTES, envelopeOf, taken } from "./messages-past-connect.ts";
 import { shortHeadersOf } from "./protocol-fields.ts";
 import type { Caller } from "./routes.ts";
@@ -52,8 +52,6 @@ export type ServeStream = (request: IncomingMessage, response: ServerResponse, c
 /** Whether a request is a call in binary gRPC. Connect serves all others. */
 export const isBinaryGrpc = ({ method, headers }: IncomingMessage): boolean =>
   method === "POST" && parseContentType(headers["content-type"] ?? null)?.binary === true;
-
-const PREFIX_BYTES = 5;
 
 type Encode = (message: Message) => Uint8Array | Promise<Uint8Array>;
 

@@ -10,7 +10,7 @@ import { growRequest } from "../http/request-memory.ts";
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 
 /** In gRPC, gRPC-Web and streaming Connect, each message follows one byte of flags and four bytes of its length. */
-const PREFIX_BYTES = 5;
+export const PREFIX_BYTES = 5;
 
 /**
  * Limits the messages of a call, whose body is that of the request. Removes Content-Length, for Connect would refuse a large

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
+import { LONGEST_TIMER_MS } from "../deadline.ts";
 
 /** No valid protocol header or parameter of gRPC or Connect is longer; for a parameter this includes its name. */
 const MAX_LENGTH = 128;
@@ -40,9 +41,7 @@ function shortenHeaders(header: Headers): void {
   shortenTimeouts(header);
 }
 
-/** Connect sets a timer to whatever timeout a caller asks for, and Node fires a longer timer at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
+/** Connect sets a timer to whatever timeout a caller asks for. */
 function shortenTimeouts(header: Headers): void {
   const isTooLong = ({ timeoutMs = 0 }) => timeoutMs > LONGEST_TIMER_MS;
   if (isTooLong(parseConnectTimeout(header.get("connect-timeout-ms"), Number.POSITIVE_INFINITY)))

@@ -2,6 +2,7 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { callerName, type Principal } from "../call.ts";
+import { LONGEST_TIMER_MS } from "../deadline.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { messageOf } from "../message.ts";
 import type { createAuthorization } from "./authorization.ts";
@@ -20,9 +21,6 @@ export interface StreamCallsOptions {
   /** Resolves when requests can be validated. */
   readonly ready: () => Promise<void> | undefined;
 }
-
-/** The longest time that a Node timer can run: about 25 days. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const nothing = () => {};
 
@@ -113,7 +111,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     if (draining.signal.aborted) stopping.abort();
     incoming.whenGone(() => end(open));
     const left = run.call.deadline - run.started;
-    if (left <= MAX_TIMER_MS) open.timer = setTimeout(() => end(open), Math.max(0, left));
+    if (left <= LONGEST_TIMER_MS) open.timer = setTimeout(() => end(open), Math.max(0, left));
     streams.add(open);
     try {
       await ready();
