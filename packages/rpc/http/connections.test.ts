@@ -3,14 +3,8 @@ import { EventEmitter, once } from "node:events";
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import {
-  bytesTaken,
-  type ConnectionLimits,
-  countAsStream,
-  countData,
-  defaultConnectionLimits,
-  guardConnections,
-} from "./connections.ts";
+import { bytesTaken, countData } from "./connection.ts";
+import { type ConnectionLimits, countAsStream, defaultConnectionLimits, guardConnections } from "./connections.ts";
 import { isRefused } from "./request-memory.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));

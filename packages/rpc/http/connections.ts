@@ -6,8 +6,9 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
 import { isGone } from "connect-transcoder/server/gone";
-import { type AnswerLimits, createAnswers, type Taker } from "./answers.ts";
+import { type AnswerLimits, createAnswers } from "./answers.ts";
 import { callerNetwork } from "./caller-network.ts";
+import { bytesTaken, type Connection, connectionOf, connectionOn, mark } from "./connection.ts";
 import type { Secure } from "./handshakes.ts";
 import { countBody, limitRequestMemory, releaseRequest } from "./request-memory.ts";
 
@@ -50,57 +51,11 @@ export interface Connections {
   held(): number;
 }
 
-interface Connection extends Taker {
-  taken: () => number;
-  pending: () => number;
-  readonly address: string;
-  isPeer: boolean;
-  /** A client certificate has proved that it is a peer, whatever its requests show. */
-  isProven: boolean;
-  /** Unanswered requests that have arrived completely, so that the server works on them. */
-  served: number;
-  /** When the server last had work for it, as the value of a counter. */
-  restedAt: number;
-  /** Of these, streams, which have a limit of their own: a stranger's connection with a stream does not count. */
-  streams: number;
-  readonly beginStream: () => void;
-  readonly endStream: () => void;
-}
-
-const KEY: unique symbol = Symbol("connection");
-type Marked = object & { [KEY]?: Connection | undefined };
-const connectionOf = (request: IncomingMessage) => (request.socket as Marked | null)?.[KEY];
-
-/** The network that a request came from, see `callerNetwork`. */
-export const networkOf = (request: IncomingMessage): string => connectionOf(request)?.address ?? "";
-
-/** Whether the connection of a request has proved by its certificate that it is one of the system's own processes. */
-export const isProven = (request: IncomingMessage): boolean => connectionOf(request)?.isProven === true;
-
 /**
  * TCP keep-alive for a silent client with a stream. A client that was cut off is given up within 14 seconds if no data is in
  * flight to it; otherwise the kernel retransmits for as long as it is configured to.
  */
 const PROBE = { enable: true, initialDelay: 5_000, interval: 3_000, count: 3 };
-
-/**
- * From now on `dataTaken` tells how much the client of a connection has taken. Other bytes count only if they were taken
- * while bytes waited in the socket, as they do with a large window: a client that opens no HTTP/2 window still gets frames.
- */
-export function countData(socket: Socket, dataTaken: () => number): void {
-  const connection = (socket as Marked)[KEY];
-  if (!connection) return;
-  connection.pending = () => socket.writableLength;
-  const { taken } = connection;
-  let [before, waits, meanwhile] = [taken(), false, 0];
-  connection.taken = () => {
-    const now = taken();
-    const waitsNow = socket.writableLength > 0;
-    if (waits || waitsNow) meanwhile += now - before;
-    [before, waits] = [now, waitsNow];
-    return meanwhile + dataTaken();
-  };
-}
 
 /**
  * Counts a response as a stream. Streams have a limit of their own, so this one no longer takes from what short requests
@@ -151,8 +106,8 @@ export function guardConnections(
     if (!secure) return serveOn(socket);
     secure(socket, (secured, isPeer) => {
       secured.on("error", ignore);
-      const connection = (socket as Marked)[KEY];
-      (secured as Marked)[KEY] = connection;
+      const connection = connectionOn(socket);
+      mark(secured, connection);
       if (connection && isPeer) {
         connection.isProven = true;
         trust(connection);
@@ -205,7 +160,7 @@ export function guardConnections(
       memory.forget(connection);
       leave(connection);
     };
-    (socket as Marked)[KEY] = connection;
+    mark(socket, connection);
     all.add(connection);
     count(connection);
     rest(connection);
@@ -294,16 +249,6 @@ export function guardConnections(
 }
 
 const ignore = () => {};
-
-/**
- * Bytes of a socket that the kernel has taken. Node's documented counter counts whole writes, and most responses are one
- * write; HTTP/2 bypasses it. Node's own socket timeout looks at the handle's queue, too.
- */
-export function bytesTaken(socket: Socket): number {
-  const { bytesWritten = 0, writeQueueSize = 0 } =
-    (socket as { _handle?: { bytesWritten?: number; writeQueueSize?: number } | null })._handle ?? {};
-  return bytesWritten - writeQueueSize;
-}
 
 function hasBody({ stream, headers }: IncomingMessage & { stream?: { endAfterHeaders?: boolean } }): boolean {
   if (stream) return stream.endAfterHeaders !== true;

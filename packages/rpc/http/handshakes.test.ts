@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Authority, Pair } from "../../../scripts/certificates.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
 import { newAuthority, openFiles, PEER_NAME, pairOf, yesterday } from "../fixtures/tls.ts";
-import { isProven } from "./connections.ts";
+import { isProven } from "./connection.ts";
 import { createHandshakes } from "./handshakes.ts";
 import type { Handler, OnePortLimits } from "./one-port.ts";
 

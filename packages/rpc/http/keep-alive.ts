@@ -1,7 +1,7 @@
 /** Finds out whether the client of an HTTP/2 connection is still there, while it waits for answers. */
 import type { Http2Session } from "node:http2";
 import type { Socket } from "node:net";
-import { bytesTaken } from "./connections.ts";
+import { bytesTaken } from "./connection.ts";
 
 /** Silent intervals in a row that are tolerated: one may come from a pause of either process. */
 const UNANSWERED = 2;

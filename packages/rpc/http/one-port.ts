@@ -7,13 +7,8 @@ import type { Socket } from "node:net";
 import { hostProblem } from "connect-transcoder/request/host";
 import type { HostCheck } from "./allowed-hosts.ts";
 import { callerNetwork } from "./caller-network.ts";
-import {
-  type ConnectionLimits,
-  countData,
-  defaultConnectionLimits,
-  type GuardOptions,
-  guardConnections,
-} from "./connections.ts";
+import { countData } from "./connection.ts";
+import { type ConnectionLimits, defaultConnectionLimits, type GuardOptions, guardConnections } from "./connections.ts";
 import { framesInTurns } from "./frames-in-turns.ts";
 import { createHandshakes, type Secure, type ServerTls } from "./handshakes.ts";
 import { createLimitedHttp2 } from "./limited-http2.ts";
