@@ -345,7 +345,7 @@ export const protections = {
       ),
       trial(
         "an answer that the client does not read",
-        "packages/rpc/http/connections.test.ts",
+        "packages/rpc/http/answers.test.ts",
         "are given up, with their connection, when nothing is taken for a time",
       ),
     ],
