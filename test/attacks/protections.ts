@@ -287,12 +287,12 @@ export const protections = {
     trials: [
       trial(
         "requests that never end",
-        "packages/rpc/http/floods.test.ts",
+        "packages/rpc/http/requests-without-end.test.ts",
         "are refused beyond the share of their address, and may be sent again",
       ),
       trial(
         "answers that are never read",
-        "packages/rpc/http/floods.test.ts",
+        "packages/rpc/http/unread-answers.test.ts",
         "behind windows that are never opened are bounded in all",
       ),
       trial(

@@ -1,17 +1,14 @@
 /** What a hostile client can do with one port: the others are served, and what is kept for it is bounded. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
-import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { other, started } from "../fixtures/flooded.ts";
 import {
   ACK,
   END_HEADERS,
   END_STREAM,
   type Field,
-  type Frame,
   FrameType,
   frame,
   headerBlock,
@@ -24,32 +21,11 @@ import {
   settings,
   streams,
 } from "../fixtures/frames.ts";
-import { startOnePort } from "../fixtures/one-port.ts";
 import { FRAMES_PER_SLICE } from "./frames-in-turns.ts";
-import type { Handler, OnePortLimits } from "./one-port.ts";
 import { REQUEST_BYTES, WORK_BYTES } from "./request-memory.ts";
 import { WORK_PER_TURN } from "./turns.ts";
 
 const PAGE = Buffer.alloc(86 * 1024);
-const INITIAL_WINDOW_SIZE = 4;
-
-async function started(handler: Handler, limits: Partial<OnePortLimits> = {}) {
-  const { server, port, url } = await startOnePort(handler, limits);
-  /** Asks on a connection of its own; what came before is dealt with then. */
-  async function othersAreServed(localAddress = "127.0.0.1") {
-    const session = connectHttp2(url, { createConnection: () => connect({ port, host: "127.0.0.1", localAddress }) });
-    const answer = await text(session.request({ ":path": "/other" }));
-    session.destroy();
-    expect(answer).toBe("other");
-  }
-  return { server, port, url, othersAreServed };
-}
-
-const other = ({ url }: IncomingMessage, response: ServerResponse) => {
-  if (url !== "/other") return false;
-  response.end("other");
-  return true;
-};
 
 /** Sends for as long as the connection takes it, or the number of times. */
 async function flood({ socket }: RawHttp2, part: Buffer, times: number): Promise<void> {
@@ -256,118 +232,6 @@ describe("frames without end", () => {
   });
 });
 
-describe("answers that nobody takes", () => {
-  /** Answers everybody with a page. */
-  function pages() {
-    const answers: ServerResponse[] = [];
-    const handler: Handler = (request, response) => {
-      if (other(request, response)) return;
-      answers.push(response);
-      response.end(PAGE);
-    };
-    const waiting = () => answers.reduce((sum, { writableLength }) => sum + writableLength, 0);
-    return { handler, waiting };
-  }
-
-  test("behind windows that are never opened are bounded in all", async () => {
-    const { handler, waiting } = pages();
-    const waitingBytes = 20 * PAGE.length;
-    const { port, othersAreServed } = await started(handler, { waitingBytes });
-    const hostile = Array.from({ length: 10 }, () => rawHttp2(port, { own: settings([INITIAL_WINDOW_SIZE, 0]) }));
-    for (const { send } of hostile) {
-      send(...streams(15).map((stream) => headers(stream)));
-      await othersAreServed();
-      expect(waiting()).toBeLessThanOrEqual(waitingBytes);
-    }
-    await Promise.all(hostile.slice(0, 8).map(({ closed }) => closed));
-  });
-
-  test("behind a window that is never opened are given up in time", async () => {
-    const { handler, waiting } = pages();
-    const { port, othersAreServed } = await started(handler, { writeMs: 100 });
-    const hostile = rawHttp2(port, { own: settings([INITIAL_WINDOW_SIZE, 0]) });
-    hostile.send(headers(1));
-    await hostile.closed;
-    await othersAreServed();
-    expect(waiting()).toBe(0);
-  });
-
-  test("behind a window that is never opened are given up in time, whatever else is sent", async () => {
-    const { handler, waiting } = pages();
-    const { port, othersAreServed } = await started(handler, { writeMs: 300 });
-    const hostile = rawHttp2(port, { own: settings([INITIAL_WINDOW_SIZE, 0]) });
-    hostile.send(headers(1));
-    const pings = setInterval(() => hostile.send(ping()), 20);
-    onTestFinished(() => clearInterval(pings));
-    await hostile.closed;
-    await othersAreServed();
-    expect(waiting()).toBe(0);
-  });
-
-  test.each([
-    ["HTTP/1.1", Buffer.from("GET / HTTP/1.1\r\nhost: a\r\n\r\n")],
-    [
-      "HTTP/2",
-      Buffer.concat([
-        Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-        settings([INITIAL_WINDOW_SIZE, 2 ** 31 - 1]),
-        frame({ type: FrameType.WINDOW_UPDATE, payload: Buffer.from([0x7f, 0, 0, 0]) }),
-        headers(1),
-      ]),
-    ],
-  ])("by a client that doesn't read are given up in time: %s", async (_, request) => {
-    const closed = Promise.withResolvers<void>();
-    const { port, othersAreServed } = await started(
-      (request, response) => {
-        if (other(request, response)) return;
-        response.once("close", () => closed.resolve());
-        response.end(Buffer.alloc(64 * 1024 * 1024)); // more than the system keeps for a connection
-      },
-      { writeMs: 100, waitingBytes: Number.POSITIVE_INFINITY },
-    );
-    const socket = connect(port, "127.0.0.1").on("error", () => {});
-    onTestFinished(() => void socket.destroy());
-    socket.write(request);
-    await closed.promise;
-    await othersAreServed();
-  });
-});
-
-describe("answers that nobody reads", () => {
-  const unread = async (limits: Partial<OnePortLimits> = {}) => {
-    const handler: Handler = (request, response) =>
-      void (other(request, response) || response.end(Buffer.alloc(16 * 1024 * 1024)));
-    const { server, port, othersAreServed } = await started(handler, { writeMs: 300, ...limits });
-    const accepted = once(server, "connection");
-    const hostile = rawHttp2(port, { own: settings([INITIAL_WINDOW_SIZE, 2 ** 31 - 1]), reads: false });
-    hostile.send(frame({ type: FrameType.WINDOW_UPDATE, payload: Buffer.from([0x7f, 0, 0, 0]) }));
-    hostile.send(...streams(4).map((stream) => headers(stream)));
-    const [socket] = await accepted;
-    while (socket.writableLength === 0) await othersAreServed();
-    return { hostile, socket, closed: once(socket, "close"), othersAreServed };
-  };
-
-  test.each([
-    ["its requests", Buffer.concat(streams(4).map((stream) => reset(stream)))],
-    ["the connection", frame({ type: FrameType.GOAWAY, payload: Buffer.from([0, 0, 0, 0, 0, 0, 0, 2]) })],
-    ["the protocol", frame({ type: FrameType.PING, stream: 1, payload: Buffer.alloc(8) })],
-  ])("are given up in time, though their client has ended %s", async (_, end) => {
-    const { hostile, closed, othersAreServed } = await unread({ waitingBytes: Number.POSITIVE_INFINITY });
-    hostile.send(end);
-    await closed;
-    await othersAreServed();
-  });
-
-  test("are bounded in all, though their requests are reset", async () => {
-    const { hostile, closed, othersAreServed } = await unread({ writeMs: 60_000, waitingBytes: 80 * 1024 * 1024 });
-    hostile.send(...streams(4).map((stream) => reset(stream)), ping());
-    const others = rawHttp2((hostile.socket.remotePort ?? 0) as number, { own: settings([INITIAL_WINDOW_SIZE, 0]) });
-    others.send(...streams(2).map((stream) => headers(stream)));
-    await closed;
-    await othersAreServed();
-  });
-});
-
 test("a client that says goodbye and stays is left", async () => {
   const { server, port } = await started((request, response) => void other(request, response));
   const accepted = once(server, "connection");
@@ -377,140 +241,4 @@ test("a client that says goodbye and stays is left", async () => {
   client.write(Buffer.concat([PREFACE, settings(), goodbye]));
   const [socket] = await accepted;
   await once(socket, "close");
-});
-
-describe("requests that never end", () => {
-  const ONE = REQUEST_BYTES + WORK_BYTES;
-  const part = (stream: number, bytes: number) => frame({ type: FrameType.DATA, stream, payload: Buffer.alloc(bytes) });
-  /** So many requests whose bodies have begun. */
-  const begun = (count: number, from = 0) =>
-    streams(count, from).map((stream) => headers(stream, undefined, END_HEADERS));
-  const acknowledged = ({ type, flags }: Frame) => type === FrameType.PING && flags === ACK;
-  const read: Handler = (request, response) => void (other(request, response) || request.resume());
-  /** Of memory for 300 requests, all that one address may have. */
-  const taken = async (port: number) => {
-    const greedy = [rawHttp2(port), rawHttp2(port)];
-    for (const { send, received } of greedy) {
-      send(...begun(80), ping());
-      await received(acknowledged);
-    }
-    return greedy;
-  };
-  const elsewhere = "127.0.0.2";
-  const getOther: readonly Field[] = [
-    [":method", "GET"],
-    [":scheme", "http"],
-    [":path", "/other"],
-    [":authority", "a"],
-  ];
-
-  test("are refused beyond the share of their address, and may be sent again", async () => {
-    let taken = 0;
-    const count: Handler = (request, response) => void (other(request, response) || taken++);
-    const { port, othersAreServed } = await started(count, { requestBytes: 20 * ONE });
-    const hostile = [rawHttp2(port), rawHttp2(port)];
-    for (const { send, received } of hostile) {
-      send(...begun(15), ping());
-      await received(acknowledged);
-    }
-    await othersAreServed(elsewhere);
-    const refused = await hostile[1]?.received(({ type }) => type === FrameType.RST_STREAM);
-    expect(refused?.payload.readUInt32BE()).toBe(7);
-    expect(taken).toBeGreaterThan(5);
-    expect(taken).toBeLessThanOrEqual(10);
-  });
-
-  test("over HTTP/1.1 are refused with 503", async () => {
-    const { url, port, othersAreServed } = await started(read, { requestBytes: 4 * ONE });
-    const hostile = rawHttp2(port);
-    hostile.send(...begun(2), ping());
-    await hostile.received(acknowledged);
-    const refused = await fetch(url);
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
-    expect(await refused.text()).toContain("Try again");
-    await othersAreServed(elsewhere);
-  });
-
-  test("close the connection that goes on though all of them are refused", async () => {
-    const { port, othersAreServed } = await started(read, { requestBytes: 20 * ONE });
-    const hostile = rawHttp2(port);
-    for (let i = 0; i < 200 && !hostile.socket.destroyed; i++) {
-      hostile.send(...begun(10, 10 * i));
-      await othersAreServed(elsewhere);
-    }
-    await hostile.closed;
-    const { payload } = await hostile.received(({ type }) => type === FrameType.GOAWAY);
-    expect(payload.readUInt32BE(4)).toBe(11);
-  });
-
-  test("count as long as something is done for them, be they reset", async () => {
-    const work = Promise.withResolvers<void>();
-    const all = Promise.withResolvers<void>();
-    let taken = 0;
-    const { port, othersAreServed } = await started(
-      (request, response) => {
-        if (other(request, response)) return;
-        if (++taken === 10) all.resolve();
-        return work.promise;
-      },
-      { requestBytes: 20 * ONE + 64 * 1024 },
-    );
-    const hostile = rawHttp2(port);
-    hostile.send(...streams(10).map((stream) => headers(stream)));
-    await all.promise;
-    hostile.send(...streams(10).map((stream) => reset(stream)), ping());
-    await hostile.received(acknowledged);
-    const [another = 0] = streams(1, 10);
-    hostile.send(headers(another));
-    await hostile.received(({ type, stream }) => type === FrameType.RST_STREAM && stream === another);
-    expect(taken).toBe(10);
-    work.resolve();
-    await othersAreServed();
-  });
-
-  test("may be refused any number of times, if some are taken between", async () => {
-    const { port } = await started(read, { requestBytes: 300 * ONE });
-    const patient = rawHttp2(port);
-    const ask = async (from: number, count: number, type: number) => {
-      const asked = streams(count, from);
-      patient.send(...asked.map((stream) => headers(stream, getOther)));
-      const last = asked.at(-1);
-      await patient.received((frame) => frame.type === type && frame.stream === last);
-    };
-    for (const from of [0, 601]) {
-      const greedy = await taken(port);
-      for (let asked = 0; asked < 600; asked += 50) await ask(from + asked, 50, FrameType.RST_STREAM);
-      for (const { send, received } of greedy) {
-        send(...streams(80).map((stream) => reset(stream)), ping(1));
-        await received((frame) => acknowledged(frame) && frame.payload?.[7] === 1);
-      }
-      await ask(from + 600, 1, FrameType.HEADERS);
-    }
-    expect(patient.socket.destroyed).toBe(false);
-  });
-
-  test.each([
-    ["large", 6, 10_000],
-    ["tiny", 200, 1],
-  ])("close the connection with the most of them when their bodies grow, in %s pieces", async (_, count, bytes) => {
-    const { port, othersAreServed } = await started(read, { requestBytes: 5 * ONE });
-    const [modest, hostile] = [rawHttp2(port), rawHttp2(port)];
-    modest.send(...begun(1), part(1, 1000), ping());
-    await modest.received(acknowledged);
-    hostile.send(...begun(1), ...Array.from({ length: count }, () => part(1, bytes)));
-    await hostile.closed;
-    await othersAreServed();
-    expect(modest.socket.destroyed).toBe(false);
-  });
-
-  test("count until they are answered", async () => {
-    const { port } = await started(
-      (request, response) => void request.resume().once("end", () => response.end("answer")),
-      { requestBytes: 4 * ONE },
-    );
-    const session = connectHttp2(`http://127.0.0.1:${port}`);
-    onTestFinished(() => session.destroy());
-    for (let i = 0; i < 20; i++)
-      expect(await text(session.request({ ":method": "POST" }).end(Buffer.alloc(10_000)))).toBe("answer");
-  });
 });
