@@ -5,6 +5,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { ListPetsRequestSchema, PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { envelope } from "../../packages/rpc/fixtures/envelope.ts";
 import {
   END_HEADERS,
   END_STREAM,
@@ -27,13 +28,7 @@ const LIST = `/${PetService.typeName}/ListPets`;
 const CREATE = `/${CategoryService.typeName}/CreateCategory`;
 const CONNECT_GET = `${LIST}?connect=v1&encoding=json&message=%7B%22limit%22%3A1%7D`;
 
-/** A message as gRPC and gRPC-Web send it. */
-function enveloped(message: Uint8Array): Buffer {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
-}
-const listed = enveloped(toBinary(ListPetsRequestSchema, create(ListPetsRequestSchema, { limit: 1 })));
+const listed = envelope(toBinary(ListPetsRequestSchema, create(ListPetsRequestSchema, { limit: 1 })));
 
 type Body = Buffer | string;
 

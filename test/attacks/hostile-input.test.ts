@@ -7,6 +7,7 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { CategoryService, CreateCategoryRequestSchema } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { sendRaw } from "../../gateway/fixtures/gateway.ts";
+import { envelope } from "../../packages/rpc/fixtures/envelope.ts";
 import { codeName } from "../api/cases/case.ts";
 import { checkTellsNoSecrets } from "../api/cases/endpoints.ts";
 import { everything } from "../api/cases/everything.ts";
@@ -232,36 +233,34 @@ describe("requests that don't arrive", () => {
   });
 });
 
-/** A message behind the five bytes that gRPC puts in front of it; `length` may lie. */
-function frame(message: Uint8Array, { flags = 0, length = message.length } = {}): Buffer {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt8(flags, 0);
-  prefix.writeUInt32BE(length, 1);
-  return Buffer.concat([prefix, message]);
-}
 const method = `/${CategoryService.typeName}/${CategoryService.method.createCategory.name}`;
 const message = toBinary(CreateCategoryRequestSchema, create(CreateCategoryRequestSchema, { category: { name: "x" } }));
 /** The codes are those that gRPC gives to such faults: a message that can't be parsed is INTERNAL. */
 const frames: readonly [string, Buffer, Record<string, string>, string][] = [
-  ["that promise more than they hold", frame(message, { length: 100 }), {}, "INVALID_ARGUMENT"],
-  ["that promise 4 GiB", frame(message, { length: 0xffff_ffff }), {}, "RESOURCE_EXHAUSTED"],
-  ["that promise a little more than allowed", frame(message, { length: 1024 * 1024 + 1 }), {}, "RESOURCE_EXHAUSTED"],
-  ["that promise less than they hold", frame(message, { length: 2 }), {}, "INTERNAL"],
-  ["that hold two messages", Buffer.concat([frame(message), frame(message)]), {}, "UNIMPLEMENTED"],
+  ["that promise more than they hold", envelope(message, { length: 100 }), {}, "INVALID_ARGUMENT"],
+  ["that promise 4 GiB", envelope(message, { length: 0xffff_ffff }), {}, "RESOURCE_EXHAUSTED"],
+  ["that promise a little more than allowed", envelope(message, { length: 1024 * 1024 + 1 }), {}, "RESOURCE_EXHAUSTED"],
+  ["that promise less than they hold", envelope(message, { length: 2 }), {}, "INTERNAL"],
+  ["that hold two messages", Buffer.concat([envelope(message), envelope(message)]), {}, "UNIMPLEMENTED"],
   ["that hold nothing", Buffer.alloc(0), {}, "UNIMPLEMENTED"],
-  ["that are cut within the prefix", frame(message).subarray(0, 3), {}, "INVALID_ARGUMENT"],
-  ["that hold no protobuf", frame(Buffer.from("ffffffffffffffffffffff", "hex")), {}, "INTERNAL"],
-  ["that say they are compressed, in no way", frame(message, { flags: 1 }), {}, "INTERNAL"],
-  ["that say they are gzip and are not", frame(message, { flags: 1 }), { "grpc-encoding": "gzip" }, "INVALID_ARGUMENT"],
+  ["that are cut within the prefix", envelope(message).subarray(0, 3), {}, "INVALID_ARGUMENT"],
+  ["that hold no protobuf", envelope(Buffer.from("ffffffffffffffffffffff", "hex")), {}, "INTERNAL"],
+  ["that say they are compressed, in no way", envelope(message, { flags: 1 }), {}, "INTERNAL"],
+  [
+    "that say they are gzip and are not",
+    envelope(message, { flags: 1 }),
+    { "grpc-encoding": "gzip" },
+    "INVALID_ARGUMENT",
+  ],
   [
     "that are compressed in an unknown way",
-    frame(message, { flags: 1 }),
+    envelope(message, { flags: 1 }),
     { "grpc-encoding": "rot13" },
     "UNIMPLEMENTED",
   ],
   [
     "that unpack to 64 MiB",
-    frame(gzipSync(Buffer.alloc(2 ** 26)), { flags: 1 }),
+    envelope(gzipSync(Buffer.alloc(2 ** 26)), { flags: 1 }),
     { "grpc-encoding": "gzip" },
     "RESOURCE_EXHAUSTED",
   ],

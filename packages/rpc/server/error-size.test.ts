@@ -17,6 +17,7 @@ import {
   UpdatePetRequestSchema,
 } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../errors/domain-error.ts";
+import { envelope } from "../fixtures/envelope.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { type Handlers, implement } from "./handlers.ts";
 import { createHealth } from "./health.ts";
@@ -68,9 +69,6 @@ async function send(
   more: Fields = {},
 ) {
   const message = packed ? brotliCompressSync(request) : request;
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt8(packed ? 1 : 0, 0);
-  prefix.writeUInt32BE(message.length, 1);
   const session = connect(server.url);
   const stream = session.request({
     ":method": "POST",
@@ -87,7 +85,7 @@ async function send(
     for (const [name, value] of Object.entries(given)) if (!name.startsWith(":")) fields.append(name, String(value));
   };
   stream.on("response", take).on("trailers", take);
-  stream.end(isFramed(type) ? Buffer.concat([prefix, message]) : message);
+  stream.end(isFramed(type) ? envelope(message, { flags: packed ? 1 : 0 }) : message);
   const body = Buffer.concat(await stream.toArray());
   session.close();
   const bytes = [...fields].reduce((sum, [name, value]) => sum + name.length + value.length, body.length);

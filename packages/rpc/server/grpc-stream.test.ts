@@ -13,6 +13,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors } from "../../../errors.ts";
 import { DomainError } from "../errors/domain-error.ts";
 import { NOT_BEGUN, outOfTime } from "../errors/translate.ts";
+import { envelope } from "../fixtures/envelope.ts";
 import { startTicker, TickerService, WATCH_PATH, type Watch } from "../fixtures/ticker.ts";
 import { limitedCompressions } from "./compressions.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -29,12 +30,6 @@ interface Asked {
 
 const { input } = TickerService.method.watch;
 const encoded = (text: string) => toBinary(input, create(input, { text }));
-function envelope(message: Uint8Array, flags = 0): Buffer {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(flags);
-  head.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head, message]);
-}
 const ONE = envelope(encoded("a"));
 const LARGE = "x".repeat(2000);
 
@@ -147,12 +142,15 @@ const requests: readonly [string, Asked, Watch?][] = [
   ["half of a second message", sent(Buffer.concat([ONE, ONE.subarray(0, 6)]))],
   ["what is no message", sent(envelope(Buffer.from([0xff, 0xff])))],
   ["a message that is too large", sent(envelope(encoded("x".repeat(2 * MAX_MESSAGE_BYTES))))],
-  ["a message that is too large when unpacked", encoding("gzip", envelope(gzipSync(Buffer.alloc(2 ** 21)), 1))],
-  ["a packed message", encoding("gzip", envelope(gzipSync(encoded("packed")), 1))],
-  ["another packing", encoding("br", envelope(brotliCompressSync(encoded("packed")), 1))],
+  [
+    "a message that is too large when unpacked",
+    encoding("gzip", envelope(gzipSync(Buffer.alloc(2 ** 21)), { flags: 1 })),
+  ],
+  ["a packed message", encoding("gzip", envelope(gzipSync(encoded("packed")), { flags: 1 }))],
+  ["another packing", encoding("br", envelope(brotliCompressSync(encoded("packed")), { flags: 1 }))],
   ["a message that is not packed, although it may be", encoding("gzip")],
-  ["what was not packed so", encoding("gzip", envelope(encoded("packed"), 1))],
-  ["a packed message that does not say how", sent(envelope(gzipSync(encoded("packed")), 1))],
+  ["what was not packed so", encoding("gzip", envelope(encoded("packed"), { flags: 1 }))],
+  ["a packed message that does not say how", sent(envelope(gzipSync(encoded("packed")), { flags: 1 }))],
   ["no packing, by name", encoding("identity")],
   ["a packing that nobody knows", encoding("zip")],
   ["a packing with a long name", encoding("z".repeat(1000))],

@@ -5,14 +5,11 @@ import { Readable } from "node:stream";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { errors } from "../../../errors.ts";
+import { envelope } from "../fixtures/envelope.ts";
 import { limitMessages, limitUnpacked, UNPACKED_AT_A_TIME } from "./message-limit.ts";
 
 const LIMIT = 300;
-const message = (bytes: number): Buffer => {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(bytes, 1);
-  return Buffer.concat([prefix, Buffer.alloc(bytes, "x")]);
-};
+const message = (bytes: number): Buffer => envelope(Buffer.alloc(bytes, "x"));
 const pieces = (bytes: Buffer, size: number): Buffer[] =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
 const read = async (chunks: Buffer[], contentType: string) =>

@@ -7,7 +7,8 @@ import { Code, createClient } from "@connectrpc/connect";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { enveloped, startCategories, transports } from "../fixtures/categories.ts";
+import { startCategories, transports } from "../fixtures/categories.ts";
+import { envelope } from "../fixtures/envelope.ts";
 import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 
 /** `:status` as HPACK's static table has it (RFC 7541, appendix A). */
@@ -117,7 +118,7 @@ test.each([
   onTestFinished(() => void process.off("warning", note));
   const { url } = await started();
   const json = Buffer.from("{}");
-  const body = new Uint8Array(type === "application/json" ? json : enveloped(json));
+  const body = new Uint8Array(type === "application/json" ? json : envelope(json));
   const path = `/${CategoryService.typeName}/CreateCategory`;
   const answer = await fetch(url + path, { method: "POST", headers: { "content-type": type, [name]: value }, body });
   expect([answer.status, await answer.text()]).toEqual([200, expect.not.stringMatching(/grpc-status: [^0]|deadline/)]);

@@ -11,7 +11,8 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { listenAdvice } from "../../../config.ts";
 import { errors, reasonOf } from "../../../errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
-import { enveloped, startCategories, transports } from "../fixtures/categories.ts";
+import { startCategories, transports } from "../fixtures/categories.ts";
+import { envelope } from "../fixtures/envelope.ts";
 import { END_HEADERS, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
@@ -138,7 +139,7 @@ test("a message takes memory as soon as its length is announced", async () => {
     ["content-type", "application/grpc"],
   ];
   // The requests have room, but not what they will be.
-  const payload = enveloped(Buffer.alloc(LIMIT)).subarray(0, 5);
+  const payload = envelope(Buffer.alloc(LIMIT)).subarray(0, 5);
   for (const stream of [1, 3, 5])
     hostile.send(headers(stream, fields, END_HEADERS), frame({ type: FrameType.DATA, stream, payload }));
   await hostile.closed;
@@ -166,7 +167,7 @@ test.each([
 
 test.each([
   ["Connect", "application/json", (message: Buffer) => message],
-  ["gRPC-Web", "application/grpc-web+json", enveloped],
+  ["gRPC-Web", "application/grpc-web+json", envelope],
 ])("JSON that is not UTF-8 reaches no handler: %s", async (_, type, form) => {
   const { url } = await started();
   const names: string[] = [];
@@ -214,7 +215,7 @@ describe("a message that can't be decoded is the caller's mistake", () => {
   });
 
   test("but an internal error in gRPC-Web, as in gRPC", async () => {
-    const body = new Uint8Array(enveloped(GARBAGE));
+    const body = new Uint8Array(envelope(GARBAGE));
     const init = { method: "POST", headers: { "content-type": "application/grpc-web+proto" }, body };
     const answer = await fetch(`${(await started()).url}${path}/CreateCategory`, init);
     expect(answer.headers.get("grpc-status") ?? (await answer.text())).toMatch(/^13$|grpc-status: 13/);
@@ -222,7 +223,7 @@ describe("a message that can't be decoded is the caller's mistake", () => {
 });
 
 test("half of a surrogate pair that an error quotes does not keep gRPC-Web from its answer", async () => {
-  const body = new Uint8Array(enveloped(Buffer.from(String.raw`{"categoryId": "\ud83d"}`)));
+  const body = new Uint8Array(envelope(Buffer.from(String.raw`{"categoryId": "\ud83d"}`)));
   const init = { method: "POST", headers: { "content-type": "application/grpc-web+json" }, body };
   const answer = await fetch(`${(await started()).url}/${CategoryService.typeName}/GetCategory`, init);
   expect(answer.headers.get("grpc-message") ?? (await answer.text())).toContain("%EF%BF%BD");

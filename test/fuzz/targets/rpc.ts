@@ -10,6 +10,7 @@ import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { ProcessName } from "../../../config.ts";
 import { publicServices } from "../../../gateway/services.ts";
+import { envelope } from "../../../packages/rpc/fixtures/envelope.ts";
 import { ServerReflection } from "../../../packages/rpc/gen/grpc/reflection/v1/reflection_pb.ts";
 import { LinkService } from "../../../packages/rpc/gen/link/internal/v1/link_service_pb.ts";
 import { cutInto, type End, exchange } from "../connection.ts";
@@ -70,13 +71,7 @@ function messageBytes(message: Message): Buffer {
 function bodyOf({ type, message, envelopes, packing }: RpcCase): Buffer {
   const packed = pack[packing](messageBytes(message));
   if (!/^application\/(grpc|connect\+)/.test(bytesOf(type).toString())) return packed;
-  const framed = envelopes.map(({ flags, length = packed.length }) => {
-    const prefix = Buffer.alloc(5);
-    prefix.writeUInt8(flags);
-    prefix.writeUInt32BE(length, 1);
-    return Buffer.concat([prefix, packed]);
-  });
-  const body = Buffer.concat(framed);
+  const body = Buffer.concat(envelopes.map((how) => envelope(packed, how)));
   return bytesOf(type).toString().startsWith("application/grpc-web-text") ? Buffer.from(body.toString("base64")) : body;
 }
 
@@ -276,7 +271,7 @@ const headers = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(...usual, header, header, header) },
   { weight: 1, arbitrary: fc.array(header, { maxLength: 4 }) },
 );
-const envelope = fc.oneof(
+const framing = fc.oneof(
   { weight: 5, arbitrary: fc.record({ flags: fc.constant(0) }) },
   { weight: 2, arbitrary: fc.record({ flags: fc.constantFrom(0, 1, 2, 3, 128, 255) }) },
   {
@@ -289,7 +284,7 @@ const envelope = fc.oneof(
 );
 const envelopes = fc.oneof(
   { weight: 5, arbitrary: fc.tuple(fc.record({ flags: fc.constant(0) })) },
-  { weight: 3, arbitrary: fc.array(envelope, { maxLength: 3 }) },
+  { weight: 3, arbitrary: fc.array(framing, { maxLength: 3 }) },
 );
 const packing = fc.constantFrom<Packing[]>("no", "no", "no", "no", "gzip", "br");
 
