@@ -221,7 +221,7 @@ export const protections = {
         "gRPC frames, at the service",
       ),
       trial("a frame that promises 4 GiB", "test/attacks/hostile-input.test.ts", "that promise 4 GiB"),
-      trial("targets and headers that are too long", "gateway/http.test.ts", "413, 414 and 431"),
+      trial("targets and headers that are too long", "gateway/content.test.ts", "413, 414 and 431"),
       trial(
         "a field of the contract without a limit",
         "test/project/request-sizes.test.ts",
