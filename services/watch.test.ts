@@ -9,10 +9,10 @@ import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { InventoryPeers } from "./inventory/context.ts";
 import { createInventoryService } from "./inventory/service.ts";
-import { failure, startOrders } from "./order/fixtures/orders.ts";
+import { startOrders } from "./order/fixtures/orders.ts";
 import type { PetPeers } from "./pet/context.ts";
 import { createPetService } from "./pet/service.ts";
-import { startTestService } from "./resource/fixtures/service.ts";
+import { failure, startTestService } from "./resource/fixtures/service.ts";
 import { brief, watching } from "./resource/fixtures/watching.ts";
 
 const { AVAILABLE, PENDING, SOLD } = PetStatus;

@@ -1,10 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
-import { reasonOf } from "#errors";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { startTestService, type TestService } from "../resource/fixtures/service.ts";
+import { failure, startTestService, type TestService } from "../resource/fixtures/service.ts";
 import type { CategoryPeers } from "./context.ts";
 import { createCategoryService } from "./service.ts";
 
@@ -29,10 +28,6 @@ beforeEach(async () => {
 });
 const categories = () => service.client(CategoryService);
 const make = async (name = "dogs") => (await categories().createCategory({ category: { name } })).category?.id ?? 0n;
-const failure = async (call: Promise<unknown>) => {
-  const error = await call.then(() => undefined, ConnectError.from);
-  return error && reasonOf(error)?.reason;
-};
 const exists = async (id: bigint) => (await categories().listCategories({ id: [id] })).categories.length === 1;
 
 describe("DeleteCategory", () => {

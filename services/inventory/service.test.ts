@@ -1,10 +1,9 @@
 import { ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
-import { reasonOf } from "#errors";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { startTestService, type TestService } from "../resource/fixtures/service.ts";
+import { failure, startTestService, type TestService } from "../resource/fixtures/service.ts";
 import type { InventoryPeers } from "./context.ts";
 import { createInventoryService } from "./service.ts";
 
@@ -19,10 +18,6 @@ const inventory = () => service.client(InventoryService);
 const internal = () => service.client(InventoryInternalService);
 const open = (petId: bigint, listing: PetStatus = AVAILABLE) => internal().open({ petId, listing });
 const entry = async (petId: bigint) => (await inventory().getInventory({ petId })).item;
-const failure = async (call: Promise<unknown>) => {
-  const error = await call.then(() => undefined, ConnectError.from);
-  return error && (reasonOf(error)?.reason ?? error.message);
-};
 const nowhere = [0n, -1n, 2n ** 53n, 2n ** 63n - 1n];
 
 describe("reading", () => {

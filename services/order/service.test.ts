@@ -4,7 +4,8 @@ import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details
 import { beforeEach, describe, expect, test } from "vitest";
 import { reasonOf } from "#errors";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import { failure, forPet, startOrders } from "./fixtures/orders.ts";
+import { failure } from "../resource/fixtures/service.ts";
+import { forPet, startOrders } from "./fixtures/orders.ts";
 
 let shop: Awaited<ReturnType<typeof startOrders>>;
 beforeEach(async () => {

@@ -2,14 +2,13 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Store } from "@petstore/store/port";
 import { beforeEach, expect, test } from "vitest";
-import { reasonOf } from "#errors";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
-import { startTestService, type TestService } from "../resource/fixtures/service.ts";
+import { failure, startTestService, type TestService } from "../resource/fixtures/service.ts";
 import type { PetPeers } from "./context.ts";
 import { createPetService } from "./service.ts";
 
@@ -77,10 +76,6 @@ const pets = () => service.client(PetService);
 const internal = () => service.client(PetInternalService);
 const rex = { name: "Rex", categoryId: 7n };
 const make = async () => (await pets().createPet({ pet: rex })).pet?.id ?? 0n;
-const failure = async (call: Promise<unknown>) => {
-  const error = await call.then(() => undefined, ConnectError.from);
-  return error && (reasonOf(error)?.reason ?? error.message);
-};
 const settled = () => new Promise((resolve) => setTimeout(resolve, 10));
 
 test("race: a pet that joins between the two looks for members is seen", async () => {

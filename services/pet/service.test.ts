@@ -8,7 +8,7 @@ import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { withReads } from "../resource/fixtures/reads.ts";
-import { startTestService, type TestService } from "../resource/fixtures/service.ts";
+import { failure, startTestService, type TestService } from "../resource/fixtures/service.ts";
 import type { PetPeers } from "./context.ts";
 import { createPetService } from "./service.ts";
 
@@ -55,10 +55,6 @@ const pets = () => service.client(PetService);
 const internal = () => service.client(PetInternalService);
 const rex = { name: "Rex", categoryId: 7n };
 const make = async () => (await pets().createPet({ pet: rex })).pet?.id ?? 0n;
-const failure = async (call: Promise<unknown>) => {
-  const error = await call.then(() => undefined, ConnectError.from);
-  return error && (reasonOf(error)?.reason ?? error.message);
-};
 const close = (op: bigint, categoryId = 7n) => internal().closeCategory({ categoryId, op });
 
 describe("CreatePet", () => {
