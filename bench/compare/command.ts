@@ -1,16 +1,12 @@
 /** `npm run bench`, `npm run bench -- get list --connections 50 --rounds 3 --peers monolith,petstore`. */
-import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { workloads } from "../load/workloads.ts";
-import { command, known, listed, wholeNumber } from "../options.ts";
+import { measurement } from "../measurement.ts";
+import { known, listed, wholeNumber } from "../options.ts";
 import { createProgress } from "../progress.ts";
 import { chart } from "../report/chart.ts";
 import { report } from "../report/report.ts";
-import { writeResults } from "../report/write.ts";
 import { compare } from "./compare.ts";
 import { peerNames } from "./peers.ts";
-
-const RESULTS = join(import.meta.dirname, "../results");
 
 const all = workloads.map(({ name }) => name);
 const help = `npm run bench -- [workload ...] [options]     compares the petstore with its peers
@@ -32,29 +28,23 @@ options
 `;
 
 const options = {
-  peers: { type: "string", default: peerNames().join(",") },
-  connections: { type: "string" },
-  rounds: { type: "string", default: "5" },
-  seconds: { type: "string", default: "4" },
-  pets: { type: "string", default: "10000" },
-  seed: { type: "string", default: "1" },
-  out: { type: "string", default: RESULTS },
-  help: { type: "boolean", default: false },
-} as const;
+  peers: peerNames().join(","),
+  connections: "",
+  rounds: "5",
+  seconds: "4",
+  pets: "10000",
+  seed: "1",
+};
 
-await command(async () => {
-  const { values, positionals } = parseArgs({ args: process.argv.slice(2), options, allowPositionals: true });
-  if (values.help) {
-    process.stdout.write(help);
-    return;
-  }
+const args = process.argv.slice(2);
+await measurement({ name: "latest", help, options, takesWords: true, args }, async (values, words) => {
   const { connections } = values;
   const results = await compare(
     {
-      workloads: known("workload", positionals.length > 0 ? positionals : all, all),
+      workloads: known("workload", words.length > 0 ? words : all, all),
       peers: known("peer", listed(values.peers), peerNames()),
       connections:
-        connections === undefined ? undefined : listed(connections).map((text) => wholeNumber("--connections", text)),
+        connections === "" ? undefined : listed(connections).map((text) => wholeNumber("--connections", text)),
       rounds: wholeNumber("--rounds", values.rounds),
       seconds: wholeNumber("--seconds", values.seconds),
       pets: wholeNumber("--pets", values.pets),
@@ -62,11 +52,5 @@ await command(async () => {
     },
     createProgress(),
   );
-  const table = report(results);
-  writeResults(values.out, {
-    "latest.json": `${JSON.stringify(results, undefined, 1)}\n`,
-    "latest.md": table,
-    "latest.svg": chart(results),
-  });
-  process.stdout.write(table);
+  return { json: JSON.stringify(results, undefined, 1), report: report(results), chart: chart(results) };
 });

@@ -1,9 +1,7 @@
 /** `npm run bench -- growth`, `npm run bench -- growth --stores mongodb --many 100000`. */
-import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { command, known, listed, wholeNumber } from "../options.ts";
+import { measurement } from "../measurement.ts";
+import { known, listed, wholeNumber } from "../options.ts";
 import { createProgress } from "../progress.ts";
-import { writeResults } from "../report/write.ts";
 import { measureGrowth, storeNames } from "./growth.ts";
 import { growthReport } from "./report.ts";
 
@@ -21,22 +19,15 @@ options
 `;
 
 const options = {
-  stores: { type: "string", default: storeNames.join(",") },
-  few: { type: "string", default: "10000" },
-  many: { type: "string", default: "1000000" },
-  rounds: { type: "string", default: "5" },
-  seconds: { type: "string", default: "4" },
-  seed: { type: "string", default: "1" },
-  out: { type: "string", default: join(import.meta.dirname, "../results") },
-  help: { type: "boolean", default: false },
-} as const;
+  stores: storeNames.join(","),
+  few: "10000",
+  many: "1000000",
+  rounds: "5",
+  seconds: "4",
+  seed: "1",
+};
 
-await command(async () => {
-  const { values } = parseArgs({ args: process.argv.slice(3), options });
-  if (values.help) {
-    process.stdout.write(help);
-    return;
-  }
+await measurement({ name: "growth", help, options }, async (values) => {
   const results = await measureGrowth(
     {
       stores: known("store", listed(values.stores), storeNames),
@@ -47,9 +38,5 @@ await command(async () => {
     },
     createProgress(),
   );
-  writeResults(values.out, {
-    "growth.json": `${JSON.stringify(results, undefined, 1)}\n`,
-    "growth.md": growthReport(results),
-  });
-  process.stdout.write(growthReport(results));
+  return { json: JSON.stringify(results, undefined, 1), report: growthReport(results) };
 });

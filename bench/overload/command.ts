@@ -1,10 +1,8 @@
 /** `npm run bench -- overload`, `npm run bench -- overload get --seconds 4`. */
-import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { type Workload, workloads } from "../load/workloads.ts";
-import { command, known, wholeNumber } from "../options.ts";
+import { measurement } from "../measurement.ts";
+import { known, wholeNumber } from "../options.ts";
 import { createProgress } from "../progress.ts";
-import { writeResults } from "../report/write.ts";
 import { overloadChart } from "./chart.ts";
 import { measureOverload } from "./measure.ts";
 import { overloadReport } from "./report.ts";
@@ -24,21 +22,10 @@ options
   --help
 `;
 
-const options = {
-  seconds: { type: "string", default: "6" },
-  pets: { type: "string", default: "10000" },
-  seed: { type: "string", default: "1" },
-  out: { type: "string", default: join(import.meta.dirname, "../results") },
-  help: { type: "boolean", default: false },
-} as const;
+const options = { seconds: "6", pets: "10000", seed: "1" };
 
-await command(async () => {
-  const { values, positionals } = parseArgs({ args: process.argv.slice(3), options, allowPositionals: true });
-  if (values.help) {
-    process.stdout.write(help);
-    return;
-  }
-  const [name] = known("workload", positionals.length > 0 ? positionals.slice(0, 1) : ["list-filters"], all);
+await measurement({ name: "overload", help, options, takesWords: true }, async (values, words) => {
+  const [name] = known("workload", words.length > 0 ? words.slice(0, 1) : ["list-filters"], all);
   const results = await measureOverload(
     workloads.find((one) => one.name === name) as Workload,
     {
@@ -48,11 +35,5 @@ await command(async () => {
     },
     createProgress(),
   );
-  const report = overloadReport(results);
-  writeResults(values.out, {
-    "overload.json": `${JSON.stringify(results)}\n`,
-    "overload.md": report,
-    "overload.svg": overloadChart(results),
-  });
-  process.stdout.write(report);
+  return { json: JSON.stringify(results), report: overloadReport(results), chart: overloadChart(results) };
 });

@@ -1,9 +1,7 @@
 /** `npm run bench -- watch`, `npm run bench -- watch --stores embedded --rate 20`. */
-import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { command, known, listed, wholeNumber } from "../options.ts";
+import { measurement } from "../measurement.ts";
+import { known, listed, wholeNumber } from "../options.ts";
 import { createProgress } from "../progress.ts";
-import { writeResults } from "../report/write.ts";
 import { watchChart } from "./chart.ts";
 import { measureWatch, stores } from "./measure.ts";
 import { watchReport } from "./report.ts";
@@ -24,22 +22,15 @@ options
 `;
 
 const options = {
-  watchers: { type: "string", default: "1000" },
-  connection: { type: "string", default: "20" },
-  rate: { type: "string", default: "10" },
-  seconds: { type: "string", default: "6" },
-  rounds: { type: "string", default: "3" },
-  stores: { type: "string", default: stores.join(",") },
-  out: { type: "string", default: join(import.meta.dirname, "../results") },
-  help: { type: "boolean", default: false },
-} as const;
+  watchers: "1000",
+  connection: "20",
+  rate: "10",
+  seconds: "6",
+  rounds: "3",
+  stores: stores.join(","),
+};
 
-await command(async () => {
-  const { values } = parseArgs({ args: process.argv.slice(3), options });
-  if (values.help) {
-    process.stdout.write(help);
-    return;
-  }
+await measurement({ name: "watch", help, options }, async (values) => {
   const results = await measureWatch(
     {
       watchers: wholeNumber("--watchers", values.watchers),
@@ -51,11 +42,5 @@ await command(async () => {
     known("store", listed(values.stores), stores),
     createProgress(),
   );
-  const report = watchReport(results);
-  writeResults(values.out, {
-    "watch.json": `${JSON.stringify(results)}\n`,
-    "watch.md": report,
-    "watch.svg": watchChart(results),
-  });
-  process.stdout.write(report);
+  return { json: JSON.stringify(results), report: watchReport(results), chart: watchChart(results) };
 });
