@@ -37,7 +37,7 @@ RUN install --directory --owner=node --group=node /data /secrets/internal /secre
 WORKDIR /petstore
 COPY --from=packages /petstore/node_modules node_modules
 COPY --from=generated /petstore/proto/gen proto/gen
-COPY package.json config.ts errors.ts start.ts ./
+COPY package.json config.ts errors.ts ./
 COPY --from=generated /petstore/console/dist console/dist
 COPY gateway gateway
 COPY launcher launcher
@@ -54,4 +54,4 @@ USER 1000:1000
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s CMD ["node", "scripts/healthy.ts"]
 # No shell in between: Node is process 1, and SIGTERM reaches it.
 ENTRYPOINT ["node"]
-CMD ["start.ts"]
+CMD ["launcher/main.ts"]

@@ -8,7 +8,7 @@ import { processNames } from "../config.ts";
 import { run } from "../packages/runtime/fixtures/run.ts";
 import { freePorts } from "../test/harness/instances.ts";
 
-const script = join(import.meta.dirname, "../start.ts");
+const script = join(import.meta.dirname, "main.ts");
 
 const mayGoFirst = spawnSync(process.execPath, ["-e", "require('os').setPriority(-1)"]).status === 0;
 if (!mayGoFirst)

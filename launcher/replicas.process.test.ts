@@ -7,7 +7,7 @@ import { type Run, run } from "../packages/runtime/fixtures/run.ts";
 import { freePorts } from "../test/harness/instances.ts";
 import { mongodbMissing, openPlace } from "../test/harness/mongodb.ts";
 
-const script = join(import.meta.dirname, "../start.ts");
+const script = join(import.meta.dirname, "main.ts");
 const timeout = 240_000;
 
 const started = (env: Record<string, string>): Run =>

@@ -38,7 +38,7 @@ beforeAll(async () => {
   const settings = line.split(" ").flatMap((part) => (part.includes("=") ? [part.split("=") as [string, string]] : []));
   env = { ...Object.fromEntries(settings), PORT_BASE: `${portBase}`, DATA_DIR: at("data") };
   expect(Object.keys(env)).toEqual(["TLS_CERT", "TLS_KEY", "INTERNAL_TLS_CA", "PORT_BASE", "DATA_DIR"]);
-  petstore = run([join(root, "start.ts")], env);
+  petstore = run([join(root, "launcher/main.ts")], env);
   await petstore.printed(/Ctrl-C stops everything/);
 }, 120_000);
 afterAll(async () => {

@@ -330,9 +330,9 @@ describe("settings that are wrong", () => {
     ],
   ])("%s is told without it", { timeout }, async (_, name, environment) => {
     expect(await started(["services/main.ts", "order"], await environment())).toContain(name);
-    expect(await started(["start.ts"], { PORT_BASE: `${await freePorts()}`, ...(await environment()) })).toContain(
-      name,
-    );
+    expect(
+      await started(["launcher/main.ts"], { PORT_BASE: `${await freePorts()}`, ...(await environment()) }),
+    ).toContain(name);
   });
 });
 

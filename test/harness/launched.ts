@@ -29,7 +29,7 @@ export interface Launched extends AsyncDisposable {
 export async function launch(mongodbUri: string, replicas: number, env: Record<string, string>): Promise<Launched> {
   const portBase = await freePorts(replicas);
   const root = join(import.meta.dirname, "../..");
-  const child = spawn(process.execPath, ["start.ts"], {
+  const child = spawn(process.execPath, ["launcher/main.ts"], {
     cwd: root,
     env: {
       PATH: process.env.PATH,

@@ -12,7 +12,7 @@ interface Source {
 
 const isTest = (path: string) => /\.test\.ts$|\/fixtures\/|\/testdata\/|\/conformance\/|conformance\.ts$/.test(path);
 const sources: Source[] = globSync("{packages,services,gateway,launcher,console,examples}/**/*.{ts,tsx}")
-  .concat("config.ts", "errors.ts", "start.ts")
+  .concat("config.ts", "errors.ts")
   .filter((path) => !isTest(path))
   .map((path) => {
     const text = readFileSync(path, "utf8");
@@ -66,7 +66,7 @@ describe("layers", () => {
     expect(offenders(/^gateway\//, (name) => /^(services|packages\/store)\//.test(name))).toEqual([]);
   });
   test("packages know nothing of what is built of them", () => {
-    const above = /^(services|gateway|launcher)\/|^(config|errors|start)\.ts$/;
+    const above = /^(services|gateway|launcher)\/|^(config|errors)\.ts$/;
     expect(offenders(/^packages\//, (name) => above.test(name))).toEqual([]);
   });
   test("packages know nothing of pets", () => {
@@ -91,7 +91,7 @@ describe("layers", () => {
     expect(offenders(/^(?!console\/)/, own)).toEqual([]);
   });
   test("an example knows what its readers have: packages, and code generated from the contract", () => {
-    const inside = /^(services|gateway|launcher|packages\/\w+\/|config|errors|start)/;
+    const inside = /^(services|gateway|launcher|packages\/\w+\/|config|errors)/;
     expect(offenders(/^examples\//, (name) => inside.test(name))).toEqual([]);
     expect(offenders(/^(?!examples\/)/, (name) => name.startsWith("examples/"))).toEqual([]);
   });
@@ -105,9 +105,7 @@ describe("layers", () => {
     expect(offenders(/^packages\//, isForeign)).toEqual([]);
   });
   test("the launcher starts processes and knows nothing of what is in them", () => {
-    expect(
-      offenders(/^(launcher\/|start\.ts)/, (name) => /^(services|gateway|packages\/(?!runtime\/))\/?/.test(name)),
-    ).toEqual([]);
+    expect(offenders(/^launcher\//, (name) => /^(services|gateway|packages\/(?!runtime\/))\/?/.test(name))).toEqual([]);
   });
 });
 
@@ -137,7 +135,7 @@ describe("purity", () => {
     expect(holders(/new ConnectError\(/).filter((path) => !/^(packages\/rpc|gateway)\//.test(path))).toEqual([]);
   });
   test("the environment is read by config and handed over by entry files", () => {
-    const allowed = /^((\w+\/)?config|(services|gateway)\/main|start|examples\/.*)\.ts$/;
+    const allowed = /^((\w+\/)?config|(services|gateway)\/main|examples\/.*)\.ts$/;
     expect(holders(/process\.env/).filter((path) => !allowed.test(path))).toEqual([]);
   });
   test("time, chance and timers are handed in below the entry files", () => {

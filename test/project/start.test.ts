@@ -11,7 +11,7 @@ import { type Run, run } from "../../packages/runtime/fixtures/run.ts";
 import { freePorts as freePortBase } from "../harness/instances.ts";
 import { ask, freePorts, mongodMissing, type ReplicaSet, startMongod, startReplicaSet } from "../harness/mongod.ts";
 
-const script = join(import.meta.dirname, "../../start.ts");
+const script = join(import.meta.dirname, "../../launcher/main.ts");
 const timeout = 120_000;
 
 const started = async (uri: string): Promise<Run> =>

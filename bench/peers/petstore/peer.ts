@@ -22,7 +22,7 @@ export function petstore(
   return {
     ...about,
     async start(place) {
-      const launcher = await startNode(join(import.meta.dirname, "../../../start.ts"), {
+      const launcher = await startNode(join(import.meta.dirname, "../../../launcher/main.ts"), {
         NODE_ENV: "production",
         PORT_BASE: `${place.port}`,
         LAME_DUCK: "0s",

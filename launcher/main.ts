@@ -1,4 +1,4 @@
 /** `npm start`: runs the whole petstore on this machine until Ctrl-C. */
-import { launch } from "./launcher/launch.ts";
+import { launch } from "./launch.ts";
 
 await launch();
