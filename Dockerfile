@@ -37,13 +37,14 @@ RUN install --directory --owner=node --group=node /data /secrets/internal /secre
 WORKDIR /petstore
 COPY --from=packages /petstore/node_modules node_modules
 COPY --from=generated /petstore/proto/gen proto/gen
-COPY package.json config.ts errors.ts ./
+COPY package.json config.ts ./
 COPY --from=generated /petstore/console/dist console/dist
 COPY gateway gateway
 COPY launcher launcher
 COPY packages packages
 COPY --from=generated /petstore/packages/transcoder/gen packages/transcoder/gen
 COPY --from=generated /petstore/packages/rpc/gen packages/rpc/gen
+COPY processes processes
 COPY scripts scripts
 COPY services services
 # A container has its own ports, so the gateway and each service listen on the same one.

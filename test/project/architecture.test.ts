@@ -11,8 +11,8 @@ interface Source {
 }
 
 const isTest = (path: string) => /\.test\.ts$|\/fixtures\/|\/testdata\/|\/conformance\/|conformance\.ts$/.test(path);
-const sources: Source[] = globSync("{packages,services,gateway,launcher,console,examples}/**/*.{ts,tsx}")
-  .concat("config.ts", "errors.ts")
+const sources: Source[] = globSync("{packages,processes,services,gateway,launcher,console,examples}/**/*.{ts,tsx}")
+  .concat("config.ts")
   .filter((path) => !isTest(path))
   .map((path) => {
     const text = readFileSync(path, "utf8");
@@ -33,7 +33,7 @@ function resolve(from: string, name: string): string {
     .replace(/\.js$/, "");
   return ours.startsWith("packages/")
     ? `${ours}.ts`
-    : name.replace(/^#proto\//, "proto/gen/").replace(/^#errors$/, "errors.ts");
+    : name.replace(/^#proto\//, "proto/gen/").replace(/^#errors$/, "processes/errors.ts");
 }
 
 /** Files among `who` that import something `forbidden`, as "file -> import". */
@@ -66,7 +66,7 @@ describe("layers", () => {
     expect(offenders(/^gateway\//, (name) => /^(services|packages\/store)\//.test(name))).toEqual([]);
   });
   test("packages know nothing of what is built of them", () => {
-    const above = /^(services|gateway|launcher)\/|^(config|errors)\.ts$/;
+    const above = /^(services|gateway|launcher|processes)\/|^config\.ts$/;
     expect(offenders(/^packages\//, (name) => above.test(name))).toEqual([]);
   });
   test("packages know nothing of pets", () => {
@@ -91,7 +91,7 @@ describe("layers", () => {
     expect(offenders(/^(?!console\/)/, own)).toEqual([]);
   });
   test("an example knows what its readers have: packages, and code generated from the contract", () => {
-    const inside = /^(services|gateway|launcher|packages\/\w+\/|config|errors)/;
+    const inside = /^(services|gateway|launcher|processes|packages\/\w+\/|config)/;
     expect(offenders(/^examples\//, (name) => inside.test(name))).toEqual([]);
     expect(offenders(/^(?!examples\/)/, (name) => name.startsWith("examples/"))).toEqual([]);
   });

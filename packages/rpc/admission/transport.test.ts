@@ -1,6 +1,6 @@
 import { type Code, Code as Codes, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { markRunning } from "../client/still-running.ts";
 import { type Admission, createAdmission, type Tells } from "./admission.ts";

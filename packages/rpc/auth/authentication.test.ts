@@ -1,6 +1,6 @@
 import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { LibraryService } from "../fixtures/library.ts";

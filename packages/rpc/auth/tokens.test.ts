@@ -7,7 +7,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { base64url } from "jose";
 import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import { type Issuer, startIssuer } from "../fixtures/issuer.ts";
 import { InvalidCredential } from "./credentials.ts";
 import { openTokens, type TokenConfig } from "./tokens.ts";

@@ -2,7 +2,7 @@ import { create, type DescMethod, type DescMethodUnary } from "@bufbuild/protobu
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { errors, reasonOf, rpcError } from "../../../errors.ts";
+import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { createBalancer } from "./balancer.ts";

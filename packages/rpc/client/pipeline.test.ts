@@ -2,7 +2,7 @@
 import { create, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { errors, reasonOf, rpcError } from "../../../errors.ts";
+import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { AmbiguousFailure, withAmbiguousFailures } from "./ambiguous-failure.ts";

@@ -11,7 +11,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from "
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { afterEach, expect, test } from "vitest";
-import { errors } from "../../../errors.ts";
+import { errors } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { limitCalls } from "./call-limit.ts";
 import { neverRan } from "./never-ran.ts";

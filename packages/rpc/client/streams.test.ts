@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { expect, onTestFinished, test } from "vitest";
-import { errors } from "../../../errors.ts";
+import { errors } from "../../../processes/errors.ts";
 import { secret, startTicker, TickerService, type Watch } from "../fixtures/ticker.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { listen } from "../http/listen.ts";

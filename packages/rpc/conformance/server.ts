@@ -14,7 +14,7 @@ import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bu
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
-import { errors as petstore } from "../../../errors.ts";
+import { errors as petstore } from "../../../processes/errors.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import type { ServerTls } from "../http/handshakes.ts";
 import { createDispatcher } from "../server/dispatcher.ts";

@@ -4,7 +4,7 @@ import { nextTick } from "node:process";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { errors } from "../../../errors.ts";
+import { errors } from "../../../processes/errors.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
 import { limitCalls } from "../client/call-limit.ts";
 import { echo, hello, METHOD, nextTurn, secret } from "../fixtures/linked.ts";

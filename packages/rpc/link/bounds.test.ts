@@ -4,7 +4,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
 import { limitCalls } from "../client/call-limit.ts";
 import {

@@ -2,7 +2,7 @@
 import { createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { expect, onTestFinished, test } from "vitest";
-import { errors } from "../../../errors.ts";
+import { errors } from "../../../processes/errors.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
 import {

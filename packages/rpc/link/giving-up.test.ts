@@ -1,7 +1,7 @@
 /** Calls that nobody waits for any more. */
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { reasonOf } from "../../../errors.ts";
+import { reasonOf } from "../../../processes/errors.ts";
 import {
   ask,
   clientOf,

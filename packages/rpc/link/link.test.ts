@@ -3,7 +3,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, createClient, createContextValues } from "@connectrpc/connect";
 import { answerReader, type ReadAnswer } from "connect-transcoder/response/answer-reader";
 import { describe, expect, test } from "vitest";
-import { reasonOf } from "../../../errors.ts";
+import { reasonOf } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
 import { DomainError } from "../errors/domain-error.ts";

@@ -4,7 +4,7 @@ import { Code, ConnectError, createClient, type Transport } from "@connectrpc/co
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { reasonOf } from "../../../errors.ts";
+import { reasonOf } from "../../../processes/errors.ts";
 import { SECRET_HEADER } from "../call.ts";
 import {
   askAll,

@@ -9,7 +9,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
 import { InventoryService } from "../../../proto/gen/petstore/inventory/v1/inventory_service_pb.ts";
 import { createAuthentication } from "../auth/authentication.ts";

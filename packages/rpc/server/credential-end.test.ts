@@ -3,7 +3,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { CALLER_HEADER, SECRET_HEADER } from "../call.ts";
 import { type EndingCredentials, endings, openEndingCredentials } from "../fixtures/ending-credentials.ts";

@@ -6,7 +6,7 @@ import { Overloaded, Unavailable } from "@petstore/store/port";
 import { validate } from "connect-transcoder/validation/validate";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import {
   CategoryService,
   UpdateCategoryRequestSchema,

@@ -9,7 +9,7 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import {
   DeletePetRequestSchema,
   ListPetsRequestSchema,

@@ -10,7 +10,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createConnectRouter, createContextValues } from "@connectrpc/connect";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { errors } from "../../../errors.ts";
+import { errors } from "../../../processes/errors.ts";
 import { DomainError } from "../errors/domain-error.ts";
 import { NOT_BEGUN, outOfTime } from "../errors/translate.ts";
 import { envelope } from "../fixtures/envelope.ts";

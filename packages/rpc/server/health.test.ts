@@ -2,7 +2,7 @@ import { Code, ConnectError, createClient, createRouterTransport } from "@connec
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { describe, expect, test, vi } from "vitest";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { createHealth, healthService } from "./health.ts";

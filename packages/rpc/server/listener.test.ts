@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { errors } from "../../../errors.ts";
+import { errors } from "../../../processes/errors.ts";
 import { createListener, type ListenerOptions } from "./listener.ts";
 
 test("whatever fails before there is an answer ends the request, and not the process", () => {

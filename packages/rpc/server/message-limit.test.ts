@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { errors } from "../../../errors.ts";
+import { errors } from "../../../processes/errors.ts";
 import { envelope } from "../fixtures/envelope.ts";
 import { limitMessages, limitUnpacked, UNPACKED_AT_A_TIME } from "./message-limit.ts";
 

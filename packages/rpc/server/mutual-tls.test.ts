@@ -5,7 +5,7 @@ import { createServiceTransport, type ServiceTransportOptions } from "@petstore/
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { errors } from "../../../errors.ts";
+import { errors } from "../../../processes/errors.ts";
 import {
   CategoryInternalService,
   CategoryState,

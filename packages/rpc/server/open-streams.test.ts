@@ -3,7 +3,7 @@ import { EventEmitter } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
-import { reasonOf } from "../../../errors.ts";
+import { reasonOf } from "../../../processes/errors.ts";
 import { START_LIMIT } from "../admission/limit.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { CALLER_HEADER, SECRET_HEADER } from "../call.ts";

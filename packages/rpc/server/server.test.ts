@@ -9,7 +9,7 @@ import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { listenAdvice } from "../../../config.ts";
-import { errors, reasonOf } from "../../../errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { startCategories, transports } from "../fixtures/categories.ts";
 import { envelope } from "../fixtures/envelope.ts";
