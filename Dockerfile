@@ -37,7 +37,7 @@ RUN install --directory --owner=node --group=node /data /secrets/internal /secre
 WORKDIR /petstore
 COPY --from=packages /petstore/node_modules node_modules
 COPY --from=generated /petstore/proto/gen proto/gen
-COPY package.json config.ts ./
+COPY package.json ./
 COPY --from=generated /petstore/console/dist console/dist
 COPY gateway gateway
 COPY launcher launcher

@@ -21,7 +21,7 @@ import {
 } from "@petstore/runtime/environment";
 import { type Rate, rate } from "@petstore/runtime/rate";
 import type { DeprecationPolicy, Limits } from "connect-transcoder";
-import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../config.ts";
+import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../processes/config.ts";
 import { type Network, proxies } from "./rates/caller-address.ts";
 
 export interface GatewayLimits extends Limits {

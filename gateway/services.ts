@@ -4,7 +4,7 @@ import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import type { ServiceName } from "../config.ts";
+import type { ServiceName } from "../processes/names.ts";
 
 /** The services that outside callers may reach at both endpoints, with the process that serves each. */
 export const publicServices: readonly { readonly name: ServiceName; readonly desc: DescService }[] = [

@@ -4,17 +4,9 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import net, { type BoundSocket } from "node:net";
 import { join } from "node:path";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
-import {
-  lameDuckSettings,
-  listenAdvice,
-  portOf,
-  processConfig,
-  processNames,
-  processSettings,
-  type Replicas,
-  replicasOf,
-  storeSettings,
-} from "../config.ts";
+import { lameDuckSettings, processConfig, processSettings, storeSettings } from "../processes/config.ts";
+import { listenAdvice } from "../processes/listen-advice.ts";
+import { portOf, processNames, type Replicas, replicasOf } from "../processes/names.ts";
 
 export interface LauncherConfig {
   /** The environment of the processes. */

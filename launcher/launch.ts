@@ -1,7 +1,7 @@
 /** Runs the processes of the petstore as one: all are started at once, and all end together. */
 import { join } from "node:path";
 import { ConfigError } from "@petstore/runtime/environment";
-import { instanceOf, processNames, replicasOf } from "../config.ts";
+import { instanceOf, processNames, replicasOf } from "../processes/names.ts";
 import { bindSharedPort, checkDataDir, type LauncherConfig, launcherConfig } from "./config.ts";
 import { type Place, paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";

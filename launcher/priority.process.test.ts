@@ -4,8 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { constants, getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { processNames } from "../config.ts";
 import { run } from "../packages/runtime/fixtures/run.ts";
+import { processNames } from "../processes/names.ts";
 import { freePorts } from "../test/harness/instances.ts";
 
 const script = join(import.meta.dirname, "main.ts");

@@ -13,8 +13,8 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { type ProcessName, portOf, processNames } from "../config.ts";
 import { type Run, run } from "../packages/runtime/fixtures/run.ts";
+import { type ProcessName, portOf, processNames } from "../processes/names.ts";
 import { freePorts } from "../test/harness/instances.ts";
 
 const root = join(import.meta.dirname, "..");

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ProcessName, processNames } from "../config.ts";
+import { type ProcessName, processNames } from "../processes/names.ts";
 import { freePorts } from "../test/harness/mongod.ts";
 import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
 

@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isServiceName, processNames } from "../config.ts";
+import { isServiceName, processNames } from "../processes/names.ts";
 
 const [directory = "", servers = ""] = process.argv.slice(2);
 if (!/^mongodb:\/\/[^@]+\?/.test(servers))

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isServiceName, processNames, type ServiceName } from "../config.ts";
+import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
 import { freePorts, mongodMissing, startMongod } from "../test/harness/mongod.ts";
 import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
 

@@ -1,6 +1,7 @@
 /** What a service reads from its environment. */
 import { type Environment, optional, readEnvironment, type Secret, text } from "@petstore/runtime/environment";
-import { type ProcessConfig, processConfig, processSettings, type ServiceName, storeSettings } from "../config.ts";
+import { type ProcessConfig, processConfig, processSettings, storeSettings } from "../processes/config.ts";
+import type { ServiceName } from "../processes/names.ts";
 import { RETENTION } from "./resource/retention.ts";
 
 export interface ServiceConfig extends ProcessConfig {

@@ -3,7 +3,7 @@ import "@petstore/runtime/compile-cache";
 import "@petstore/runtime/without-undici";
 import { ConfigError } from "@petstore/runtime/environment";
 import { runProcess } from "@petstore/runtime/lifecycle";
-import { isServiceName, processNames } from "../config.ts";
+import { isServiceName, processNames } from "../processes/names.ts";
 import { serviceConfig } from "./config.ts";
 
 await runProcess(async (stack, waitsFor) => {

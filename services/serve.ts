@@ -20,7 +20,8 @@ import { CategoryInternalService } from "#proto/petstore/internal/v1/category_in
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { listenAdvice, type ServiceName } from "../config.ts";
+import { listenAdvice } from "../processes/listen-advice.ts";
+import type { ServiceName } from "../processes/names.ts";
 import type { ServiceConfig } from "./config.ts";
 import type { Deps } from "./resource/deps.ts";
 import type { ServiceModule } from "./resource/module.ts";

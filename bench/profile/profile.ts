@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { processNames } from "../../config.ts";
+import { processNames } from "../../processes/names.ts";
 import { startPetstore } from "../../test/harness/petstore.ts";
 import { type CpuProfile, callsBetween, functionOf, partOf, topCosts } from "./cpu-profile.ts";
 import { flameGraph } from "./flame-graph.ts";

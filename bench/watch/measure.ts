@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { getPriority } from "node:os";
 import { join } from "node:path";
 import { tryPriority } from "@petstore/runtime/priority";
-import { portOf } from "../../config.ts";
+import { portOf } from "../../processes/names.ts";
 import { freePorts } from "../../test/harness/instances.ts";
 import { fill, start } from "../compare/running.ts";
 import { openSurroundings, type Surroundings } from "../compare/surroundings.ts";

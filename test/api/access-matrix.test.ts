@@ -25,7 +25,6 @@ import { scope } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reasonOf } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
-import { isServiceName, type ServiceName } from "../../config.ts";
 import { gatewayConfig } from "../../gateway/config.ts";
 import { serve as serveGateway } from "../../gateway/serve.ts";
 import { publicServices } from "../../gateway/services.ts";
@@ -33,6 +32,7 @@ import { createKey, formatKeyFile, noKeys } from "../../packages/rpc/auth/key-fi
 import { startIssuer } from "../../packages/rpc/fixtures/issuer.ts";
 import { ServerReflection } from "../../packages/rpc/gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health } from "../../packages/rpc/gen/health/v1/health_pb.ts";
+import { isServiceName, type ServiceName } from "../../processes/names.ts";
 import { serviceConfig } from "../../services/config.ts";
 import { serve as serveService } from "../../services/serve.ts";
 import { freePorts } from "../harness/instances.ts";

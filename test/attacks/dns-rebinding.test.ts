@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ProcessName, processNames } from "../../config.ts";
 import { sendRaw } from "../../gateway/fixtures/gateway.ts";
+import { type ProcessName, processNames } from "../../processes/names.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 
 let petstore: Petstore;

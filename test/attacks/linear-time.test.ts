@@ -40,7 +40,7 @@ describe("regular expressions", () => {
   const isTest = (path: string) => /\.test\.ts$|\/(fixtures|testdata|conformance)\//.test(path);
   // The document is made of the contract, at the start.
   const isOfTheContract = (path: string) => path.startsWith("packages/transcoder/openapi/");
-  const sources = globSync("{gateway,packages,services,launcher}/**/*.ts").filter(
+  const sources = globSync("{gateway,packages,processes,services,launcher}/**/*.ts").filter(
     (path) => !isTest(path) && !isOfTheContract(path),
   );
 

@@ -1,7 +1,7 @@
 /** Stores documents that this version of the petstore would not, but a newer or a faulty one might. */
 
 import { type Doc, type Indexes, put, schema } from "@petstore/store/port";
-import type { ServiceName } from "../../config.ts";
+import type { ServiceName } from "../../processes/names.ts";
 import type { Petstore } from "../harness/petstore.ts";
 import { openStoreOf } from "../harness/stores.ts";
 

@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reasonOf } from "#errors";
-import type { ServiceName } from "../../config.ts";
+import type { ServiceName } from "../../processes/names.ts";
 import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
 import { ORDERS } from "../../services/order/model.ts";

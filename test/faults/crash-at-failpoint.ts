@@ -1,5 +1,5 @@
 /** Makes processes die at a named failpoint, during a given piece of work and at no other time. */
-import type { ServiceName } from "../../config.ts";
+import type { ServiceName } from "../../processes/names.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { Petstore } from "../harness/petstore.ts";
 import { unfinishedIn } from "../harness/stores.ts";

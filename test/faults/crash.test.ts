@@ -7,7 +7,7 @@ import { globSync, readFileSync } from "node:fs";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import type { ServiceName } from "../../config.ts";
+import type { ServiceName } from "../../processes/names.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Petstore, SECRET, startPetstore } from "../harness/petstore.ts";
 import { wrongInTheStores } from "../harness/stores.ts";

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, test } from "vitest";
-import { type ProcessName, processNames } from "../../config.ts";
+import { type ProcessName, processNames } from "../../processes/names.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { readStores } from "../harness/stores.ts";
 import { performOverHttp } from "../workload/http.ts";

@@ -1,7 +1,7 @@
 /** Two of every process on one store: they share the work, and any one of them may go. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { processNames } from "../../config.ts";
+import { processNames } from "../../processes/names.ts";
 import { eventually } from "../harness/eventually.ts";
 import { inTurn, type Which } from "../harness/instances.ts";
 import { mongodbMissing } from "../harness/mongodb.ts";

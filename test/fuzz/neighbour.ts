@@ -1,8 +1,8 @@
 /** Another client that uses the petstore at the same time, on its own open connections. It must never notice the fuzzing. */
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
-import { type ProcessName, processNames } from "../../config.ts";
 import { publicServices } from "../../gateway/services.ts";
+import { type ProcessName, processNames } from "../../processes/names.ts";
 import { Find } from "./find.ts";
 
 export interface Neighbour extends Disposable {

@@ -1,5 +1,5 @@
 import type fc from "fast-check";
-import type { ProcessName } from "../../config.ts";
+import type { ProcessName } from "../../processes/names.ts";
 import type { Subject } from "./subject.ts";
 
 /** What a case has sent to the petstore. */

@@ -1,6 +1,6 @@
 /** The processes of a petstore under test, with their names and ports. */
 import { createServer } from "node:net";
-import { type ProcessName, portOf, processNames } from "../../config.ts";
+import { type ProcessName, portOf, processNames } from "../../processes/names.ts";
 
 /** One process, such as "pet-2", or with only the name of its kind all replicas of it. */
 export type Which = ProcessName | `${ProcessName}-${number}`;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { instanceOf, type ProcessName, portOf, processNames, type ServiceName } from "../../config.ts";
+import { instanceOf, type ProcessName, portOf, processNames, type ServiceName } from "../../processes/names.ts";
 import { freePorts } from "./instances.ts";
 
 /** Processes are found in /proc. */

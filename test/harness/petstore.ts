@@ -12,7 +12,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Command, Report } from "@petstore/runtime/lifecycle";
-import type { ProcessName, ServiceName } from "../../config.ts";
+import type { ProcessName, ServiceName } from "../../processes/names.ts";
 import { openGrpc } from "./grpc.ts";
 import { addresses, freePorts, type Instance, instancesOf, inTurn, select, urlOf, type Which } from "./instances.ts";
 import { openPlace } from "./mongodb.ts";

@@ -7,7 +7,7 @@ import { Secret } from "@petstore/runtime/environment";
 import { openStore } from "@petstore/store/open";
 import type { Collection, Doc, Indexes, Schema, Store } from "@petstore/store/port";
 import { pino } from "pino";
-import type { ServiceName } from "../../config.ts";
+import type { ServiceName } from "../../processes/names.ts";
 import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
 import { ORDERS } from "../../services/order/model.ts";

@@ -52,7 +52,7 @@ function edit(file: string, place: string, added: string): void {
 
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), "petstore-"));
-  for (const name of ["package.json", "buf.yaml", "config.ts", "packages", "processes", "proto", "services", "test"])
+  for (const name of ["package.json", "buf.yaml", "packages", "processes", "proto", "services", "test"])
     cpSync(join(root, name), join(copy, name), { recursive: true });
   // What is installed, but the copy's own packages.
   mkdirSync(join(copy, "node_modules"));

@@ -12,7 +12,6 @@ interface Source {
 
 const isTest = (path: string) => /\.test\.ts$|\/fixtures\/|\/testdata\/|\/conformance\/|conformance\.ts$/.test(path);
 const sources: Source[] = globSync("{packages,processes,services,gateway,launcher,console,examples}/**/*.{ts,tsx}")
-  .concat("config.ts")
   .filter((path) => !isTest(path))
   .map((path) => {
     const text = readFileSync(path, "utf8");
@@ -65,8 +64,11 @@ describe("layers", () => {
   test("the gateway knows no service and no store", () => {
     expect(offenders(/^gateway\//, (name) => /^(services|packages\/store)\//.test(name))).toEqual([]);
   });
+  test("what processes have in common knows none of them", () => {
+    expect(offenders(/^processes\//, (name) => /^(services|gateway|launcher)\//.test(name))).toEqual([]);
+  });
   test("packages know nothing of what is built of them", () => {
-    const above = /^(services|gateway|launcher|processes)\/|^config\.ts$/;
+    const above = /^(services|gateway|launcher|processes)\//;
     expect(offenders(/^packages\//, (name) => above.test(name))).toEqual([]);
   });
   test("packages know nothing of pets", () => {
@@ -91,7 +93,7 @@ describe("layers", () => {
     expect(offenders(/^(?!console\/)/, own)).toEqual([]);
   });
   test("an example knows what its readers have: packages, and code generated from the contract", () => {
-    const inside = /^(services|gateway|launcher|processes|packages\/\w+\/|config)/;
+    const inside = /^(services|gateway|launcher|processes|packages\/\w+\/)/;
     expect(offenders(/^examples\//, (name) => inside.test(name))).toEqual([]);
     expect(offenders(/^(?!examples\/)/, (name) => name.startsWith("examples/"))).toEqual([]);
   });
@@ -135,7 +137,7 @@ describe("purity", () => {
     expect(holders(/new ConnectError\(/).filter((path) => !/^(packages\/rpc|gateway)\//.test(path))).toEqual([]);
   });
   test("the environment is read by config and handed over by entry files", () => {
-    const allowed = /^((\w+\/)?config|(services|gateway)\/main|examples\/.*)\.ts$/;
+    const allowed = /^(\w+\/config|(services|gateway)\/main|examples\/.*)\.ts$/;
     expect(holders(/process\.env/).filter((path) => !allowed.test(path))).toEqual([]);
   });
   test("time, chance and timers are handed in below the entry files", () => {

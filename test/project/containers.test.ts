@@ -7,8 +7,9 @@ import { fileURLToPath } from "node:url";
 import type { Environment } from "@petstore/runtime/environment";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { isServiceName, type ProcessConfig, processNames, type ServiceName } from "../../config.ts";
 import { gatewayConfig } from "../../gateway/config.ts";
+import type { ProcessConfig } from "../../processes/config.ts";
+import { isServiceName, processNames, type ServiceName } from "../../processes/names.ts";
 import { serviceConfig } from "../../services/config.ts";
 
 interface Container {

@@ -6,7 +6,7 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { processNames } from "../../config.ts";
+import { processNames } from "../../processes/names.ts";
 import { freePorts } from "../harness/instances.ts";
 import { endOfShown, filledIn, isAsShown, lastingOf, type Step } from "./shown-commands.ts";
 

@@ -21,9 +21,9 @@ import { CategoryInternalService } from "#proto/petstore/internal/v1/category_in
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { ServiceName } from "../../config.ts";
 import { isReplayable } from "../../packages/rpc/client/retry.ts";
 import { type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
+import type { ServiceName } from "../../processes/names.ts";
 import { createCategoryService } from "../../services/category/service.ts";
 import { createInventoryService } from "../../services/inventory/service.ts";
 import { createOrderService } from "../../services/order/service.ts";

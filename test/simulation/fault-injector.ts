@@ -1,7 +1,7 @@
 /** The possible faults, and the interface that decides when they happen. */
 
-import type { ServiceName } from "../../config.ts";
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
+import type { ServiceName } from "../../processes/names.ts";
 
 /**
  * What happens to a call: it arrives once; or twice, now and later; not at all; only later, after its caller has given up; or

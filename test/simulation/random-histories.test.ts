@@ -4,8 +4,8 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { ServiceName } from "../../config.ts";
 import { type Random, seededRandom } from "../../packages/runtime/fixtures/random.ts";
+import type { ServiceName } from "../../processes/names.ts";
 import { violationsIn } from "../checker/events.ts";
 import { createOnlineChecker } from "../checker/online-checker.ts";
 import { createClient, nobodyKnown } from "../workload/client.ts";

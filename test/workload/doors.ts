@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
-import type { ServiceName } from "../../config.ts";
+import type { ServiceName } from "../../processes/names.ts";
 import { type Grpc, openGrpc } from "../harness/grpc.ts";
 import { performOverHttp } from "./http.ts";
 import type { Operation } from "./operations.ts";

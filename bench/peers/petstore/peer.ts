@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { processNames } from "../../../config.ts";
+import { processNames } from "../../../processes/names.ts";
 import { withDatabaseName } from "../../../test/harness/mongodb.ts";
 import { childrenOf } from "../../measure/proc.ts";
 import type { Peer, Place } from "../../peer.ts";

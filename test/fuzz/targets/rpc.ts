@@ -8,11 +8,11 @@ import { CategoryInternalService } from "#proto/petstore/internal/v1/category_in
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { ProcessName } from "../../../config.ts";
 import { publicServices } from "../../../gateway/services.ts";
 import { envelope } from "../../../packages/rpc/fixtures/envelope.ts";
 import { ServerReflection } from "../../../packages/rpc/gen/grpc/reflection/v1/reflection_pb.ts";
 import { LinkService } from "../../../packages/rpc/gen/link/internal/v1/link_service_pb.ts";
+import type { ProcessName } from "../../../processes/names.ts";
 import { cutInto, type End, exchange } from "../connection.ts";
 import { expectThat, Find } from "../find.ts";
 import { type HttpAnswer, readAnswers } from "../http1-answers.ts";

@@ -1,15 +1,9 @@
 import { origin } from "@petstore/rpc/http/listen";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
-import {
-  isServiceName,
-  listenAdvice,
-  type ProcessName,
-  portOf,
-  processConfig,
-  processNames,
-  processSettings,
-} from "./config.ts";
+import { processConfig, processSettings } from "./config.ts";
+import { listenAdvice } from "./listen-advice.ts";
+import { isServiceName, type ProcessName, portOf, processNames } from "./names.ts";
 
 const minimal = { INTERNAL_SECRET: "0123456789abcdef0123456789abcdef" };
 const config = (environment: Environment, terminal = false) =>

@@ -6,7 +6,7 @@
 import type { AuthConfig } from "@petstore/rpc/auth/open";
 import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/http/connections";
-import { type ListenAdvice, origin } from "@petstore/rpc/http/listen";
+import { origin } from "@petstore/rpc/http/listen";
 import { defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import type { CertificateFiles } from "@petstore/rpc/tls/certificates";
 import {
@@ -21,32 +21,24 @@ import {
   oneOf,
   optional,
   type Secret,
-  secret,
   text,
-  urls,
   type Values,
   withDefault,
 } from "@petstore/runtime/environment";
 import type { LogFormat } from "@petstore/runtime/log";
 import { type LogLevel, logLevels } from "@petstore/runtime/log-levels";
-
-/** In the order of their ports: the index is added to PORT_BASE. */
-export const processNames = ["gateway", "pet", "category", "order", "inventory"] as const;
-export type ProcessName = (typeof processNames)[number];
-export type ServiceName = Exclude<ProcessName, "gateway">;
-
-export const isServiceName = (name: string | undefined): name is ServiceName =>
-  name !== "gateway" && processNames.some((known) => known === name);
-
-/** How many processes there are of each kind; 1 for a kind that is missing. */
-export type Replicas = ReadonlyMap<ProcessName, number>;
-export const replicasOf = (replicas: Replicas, name: ProcessName): number => replicas.get(name) ?? 1;
-
-/** The name of one of `count` processes of a kind: "pet", or "pet-2" where there are several. */
-export const instanceOf = (name: ProcessName, replica: number, count: number): string =>
-  count === 1 ? name : `${name}-${replica}`;
-
-const MAX_REPLICAS = 64;
+import { authConfig, authSettings } from "./auth.ts";
+import {
+  addressSettings,
+  instanceOf,
+  type ProcessName,
+  portOf,
+  processNames,
+  type Replicas,
+  replicasOf,
+  type ServiceName,
+} from "./names.ts";
+import { tlsConfig, tlsSettings } from "./tls.ts";
 
 /** What services and the gateway have in common. */
 export interface ProcessConfig {
@@ -97,47 +89,8 @@ export const storeSettings = {
   EVENTS_RETENTION: optional(duration("1m", "30d")),
 };
 
-/** The algorithms of RFC 7518 and 8037 with a key pair: whoever can verify a token must not be able to sign one. */
-const SIGNATURES = [
-  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
-  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
-] as const;
-
-// Whoever can change the keys on their way can sign any token, hence https.
-const keysPlace: Kind<string> = kind(
-  "the https address of the issuer's keys such as https://login.example/jwks.json (http on loopback alone), or a file",
-  (place) => {
-    if (!/^\w+:\/\//.test(place)) return place;
-    const { protocol, hostname } = URL.parse(place) ?? {};
-    return protocol === "https:" || (protocol === "http:" && isLoopback(hostname?.replace(/^\[|\]$/g, "") ?? ""))
-      ? place
-      : undefined;
-  },
-);
-
-/** How external callers authenticate. It is the same for all processes. */
-const authSettings = {
-  AUTH_MODE: withDefault(oneOf("none", "keys", "jwt", "keys,jwt"), "none"),
-  API_KEYS_FILE: optional(text),
-  JWT_ISSUER: optional(text),
-  JWT_AUDIENCE: optional(text),
-  JWT_JWKS: optional(keysPlace),
-  JWT_ALGORITHMS: withDefault(list(oneOf(...SIGNATURES)), ["RS256", "ES256", "EdDSA"]),
-};
-
-/** The name in the certificates of the petstore's own processes, unless configured otherwise. */
-export const PEER_NAME = "spiffe://petstore/process";
-
-/** The certificates and secrets that a process shows, and those that it accepts. */
-const tlsSettings = {
-  TLS_CERT: optional(text),
-  TLS_KEY: optional(text),
-  INTERNAL_SECRET: optional(secret(32)),
-  INTERNAL_TLS_CA: optional(text),
-  INTERNAL_TLS_CERT: optional(text),
-  INTERNAL_TLS_KEY: optional(text),
-  INTERNAL_TLS_NAMES: withDefault(list(text), [PEER_NAME]),
-};
+const MAX_REPLICAS = 64;
+const MAX_PORT = 65_535;
 
 const oneKind = oneOf(...processNames);
 const count = integer(1, MAX_REPLICAS);
@@ -155,13 +108,6 @@ const replicas: Kind<Replicas> = kind(
     return all;
   },
 );
-
-const addressSettings = {
-  PET_URL: optional(urls),
-  CATEGORY_URL: optional(urls),
-  ORDER_URL: optional(urls),
-  INVENTORY_URL: optional(urls),
-};
 
 /** The variables that services and the gateway have in common. */
 export const processSettings = {
@@ -252,81 +198,3 @@ export function processConfig(
     link: values.LINK === "on",
   };
 }
-
-function tlsConfig(
-  values: Values<typeof tlsSettings & typeof addressSettings>,
-  name: ProcessName,
-): Pick<ProcessConfig, "tls" | "internalTls"> {
-  const { TLS_CERT, TLS_KEY, INTERNAL_SECRET, INTERNAL_TLS_CA: ca, INTERNAL_TLS_CERT, INTERNAL_TLS_KEY } = values;
-  const problems: string[] = [];
-  const need = (name: string, value: unknown, why: string) => {
-    if (value === undefined) problems.push(`${name} is not set: ${why}.`);
-  };
-  const pair = (cert: string | undefined, key: string | undefined, prefix: string) => {
-    if (cert !== undefined) need(`${prefix}TLS_KEY`, key, `${prefix}TLS_CERT needs the key of its certificate`);
-    if (key !== undefined) need(`${prefix}TLS_CERT`, cert, `${prefix}TLS_KEY needs the certificate that it is for`);
-    return cert === undefined || key === undefined ? undefined : { cert, key };
-  };
-  const own = pair(TLS_CERT, TLS_KEY, "");
-  const internal = pair(INTERNAL_TLS_CERT, INTERNAL_TLS_KEY, "INTERNAL_");
-  if (ca === undefined) {
-    need("INTERNAL_SECRET", INTERNAL_SECRET, `it must be ${secret(32).description}`);
-    if (internal) need("INTERNAL_TLS_CA", ca, "INTERNAL_TLS_CERT is for mutual TLS, which needs it");
-  } else {
-    need("INTERNAL_TLS_CERT", internal ?? own, "INTERNAL_TLS_CA needs a certificate to show, this one or TLS_CERT");
-    if (name !== "gateway") need("TLS_CERT", own, "INTERNAL_TLS_CA needs a port with TLS");
-    for (const variable of Object.keys(addressSettings) as (keyof typeof addressSettings)[])
-      for (const address of INTERNAL_SECRET ? [] : (values[variable] ?? []))
-        if (!address.startsWith("https:"))
-          problems.push(`${variable}=${address} is wrong: it must be an https address, where certificates are shown.`);
-  }
-  if (problems.length > 0) throw new ConfigError(problems);
-  const shown = internal ?? own;
-  return {
-    tls: own && { ...own, ca: name === "gateway" ? undefined : ca },
-    internalTls: ca === undefined || !shown ? undefined : { ...shown, ca },
-  };
-}
-
-function authConfig(values: Values<typeof authSettings>): AuthConfig | undefined {
-  const { AUTH_MODE: mode, API_KEYS_FILE, JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS } = values;
-  if (mode === "none") return undefined;
-  const asks = (one: string) => mode.split(",").includes(one);
-  const needed = { ...(asks("keys") && { API_KEYS_FILE }), ...(asks("jwt") && { JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS }) };
-  const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []));
-  if (missing.length > 0)
-    throw new ConfigError(missing.map((name) => `${name} is not set: AUTH_MODE=${mode} needs it.`));
-  return {
-    apiKeysFile: needed.API_KEYS_FILE,
-    tokens: asks("jwt")
-      ? {
-          issuer: JWT_ISSUER as string,
-          audience: JWT_AUDIENCE as string,
-          jwks: JWT_JWKS as string,
-          algorithms: values.JWT_ALGORITHMS,
-        }
-      : undefined,
-  };
-}
-
-/**
- * The port of a process. The first processes of all kinds are side by side, above them the second ones, and so on. All
- * gateways share one port, so that external callers know a single address; the system gives each connection to one of
- * them. Services are called over few connections that stay open, so each has a port of its own, and its callers
- * distribute their calls.
- */
-export const portOf = (name: ProcessName, portBase: number, replica = 1): number =>
-  portBase + processNames.indexOf(name) + (name === "gateway" ? 0 : (replica - 1) * processNames.length);
-
-/** Advice for a process that can't listen, in terms of its settings. */
-export const listenAdvice: ListenAdvice = (code, host, port) =>
-  new Map([
-    ["EADDRINUSE", `port ${port} is taken, perhaps by another petstore: end it, or move this one with PORT_BASE=9080.`],
-    ["ENOTSUP", "this system does not share a port among processes: leave the gateway out of REPLICAS."],
-    ["EINVAL", "LISTEN_FDS=1 says that descriptor 3 is a socket to listen on, and it is none: leave it out."],
-    ["EACCES", `port ${port} needs privileges that this user has not: choose another with PORT or PORT_BASE.`],
-    ["EADDRNOTAVAIL", `HOST=${host} is no address of this machine: use HOST=127.0.0.1 or one that it has.`],
-    ["ENOTFOUND", `HOST=${host} is no name that this machine can find: use HOST=127.0.0.1 or an IP address.`],
-  ]).get(code);
-
-const MAX_PORT = 65_535;

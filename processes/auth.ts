@@ -1,0 +1,64 @@
+/** The settings for how external callers authenticate. */
+import type { AuthConfig } from "@petstore/rpc/auth/open";
+import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
+import {
+  ConfigError,
+  type Kind,
+  kind,
+  list,
+  oneOf,
+  optional,
+  text,
+  type Values,
+  withDefault,
+} from "@petstore/runtime/environment";
+
+/** The algorithms of RFC 7518 and 8037 with a key pair: whoever can verify a token must not be able to sign one. */
+const SIGNATURES = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+] as const;
+
+// Whoever can change the keys on their way can sign any token, hence https.
+const keysPlace: Kind<string> = kind(
+  "the https address of the issuer's keys such as https://login.example/jwks.json (http on loopback alone), or a file",
+  (place) => {
+    if (!/^\w+:\/\//.test(place)) return place;
+    const { protocol, hostname } = URL.parse(place) ?? {};
+    return protocol === "https:" || (protocol === "http:" && isLoopback(hostname?.replace(/^\[|\]$/g, "") ?? ""))
+      ? place
+      : undefined;
+  },
+);
+
+/** The same for all processes. */
+export const authSettings = {
+  AUTH_MODE: withDefault(oneOf("none", "keys", "jwt", "keys,jwt"), "none"),
+  API_KEYS_FILE: optional(text),
+  JWT_ISSUER: optional(text),
+  JWT_AUDIENCE: optional(text),
+  JWT_JWKS: optional(keysPlace),
+  JWT_ALGORITHMS: withDefault(list(oneOf(...SIGNATURES)), ["RS256", "ES256", "EdDSA"]),
+};
+
+/** Undefined if callers need no credentials. Throws `ConfigError`. */
+export function authConfig(values: Values<typeof authSettings>): AuthConfig | undefined {
+  const { AUTH_MODE: mode, API_KEYS_FILE, JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS } = values;
+  if (mode === "none") return undefined;
+  const asks = (one: string) => mode.split(",").includes(one);
+  const needed = { ...(asks("keys") && { API_KEYS_FILE }), ...(asks("jwt") && { JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS }) };
+  const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  if (missing.length > 0)
+    throw new ConfigError(missing.map((name) => `${name} is not set: AUTH_MODE=${mode} needs it.`));
+  return {
+    apiKeysFile: needed.API_KEYS_FILE,
+    tokens: asks("jwt")
+      ? {
+          issuer: JWT_ISSUER as string,
+          audience: JWT_AUDIENCE as string,
+          jwks: JWT_JWKS as string,
+          algorithms: values.JWT_ALGORITHMS,
+        }
+      : undefined,
+  };
+}

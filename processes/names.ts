@@ -1,0 +1,35 @@
+/** Which processes there are, their names, and where they are reached. */
+import { optional, urls } from "@petstore/runtime/environment";
+
+/** In the order of their ports: the index is added to PORT_BASE. */
+export const processNames = ["gateway", "pet", "category", "order", "inventory"] as const;
+export type ProcessName = (typeof processNames)[number];
+export type ServiceName = Exclude<ProcessName, "gateway">;
+
+export const isServiceName = (name: string | undefined): name is ServiceName =>
+  name !== "gateway" && processNames.some((known) => known === name);
+
+/** How many processes there are of each kind; 1 for a kind that is missing. */
+export type Replicas = ReadonlyMap<ProcessName, number>;
+export const replicasOf = (replicas: Replicas, name: ProcessName): number => replicas.get(name) ?? 1;
+
+/** The name of one of `count` processes of a kind: "pet", or "pet-2" where there are several. */
+export const instanceOf = (name: ProcessName, replica: number, count: number): string =>
+  count === 1 ? name : `${name}-${replica}`;
+
+/**
+ * The port of a process. The first processes of all kinds are side by side, above them the second ones, and so on. All
+ * gateways share one port, so that external callers know a single address; the system gives each connection to one of
+ * them. Services are called over few connections that stay open, so each has a port of its own, and its callers
+ * distribute their calls.
+ */
+export const portOf = (name: ProcessName, portBase: number, replica = 1): number =>
+  portBase + processNames.indexOf(name) + (name === "gateway" ? 0 : (replica - 1) * processNames.length);
+
+/** The addresses of services that are not at their default ports. */
+export const addressSettings = {
+  PET_URL: optional(urls),
+  CATEGORY_URL: optional(urls),
+  ORDER_URL: optional(urls),
+  INVENTORY_URL: optional(urls),
+};
