@@ -19,7 +19,7 @@ export function documentsOf(id: number, orderedAt?: number): Written[] {
   const entry = history<InventoryDoc>(inventory.open(id, status));
   const params = { facts: { name }, categoryId, listing: status };
   const kept = history<PetDoc>(pet.insert(id, params), pet.activate(entry.now()));
-  entry.change(inventory.update(BigInt(id), { quantity }, undefined));
+  entry.change(inventory.update(BigInt(id), { quantity }, {}));
   const written: Written[] = [
     { service: "pet", collection: "pets", states: kept.states },
     { service: "inventory", collection: "inventory", states: entry.states },

@@ -33,26 +33,26 @@ export function contents(id: number, now: number): Written[] {
     entry.change(inventory.markPublished(entry.now().statusRev));
   };
 
-  if (id % 3 === 0) stock(inventory.update(bigId, { quantity: 10 }, undefined));
+  if (id % 3 === 0) stock(inventory.update(bigId, { quantity: 10 }, {}));
   const placed = { petId: id, quantity: 1, complete: false };
   const ordered = history<OrderDoc>(order.insert(id, placed, now));
   stock(inventory.reserve(id, 1));
   ordered.change(order.reserve);
   if (id % 10 < 7) {
-    ordered.change(order.update(bigId, { complete: true }, undefined));
+    ordered.change(order.update(bigId, { complete: true }, {}));
     stock(inventory.commit(id));
     ordered.change(order.commit);
   } else if (id % 10 === 9) {
-    ordered.change(order.cancel(bigId, undefined));
+    ordered.change(order.cancel(bigId, {}));
     stock(inventory.release(id, id));
     ordered.change(order.release);
   }
   if (id % 20 === 4) {
-    kept.change(pet.beginUpdate(bigId, { listing: "pending" }, undefined, undefined));
+    kept.change(pet.beginUpdate(bigId, { listing: "pending" }, {}, undefined));
     stock(inventory.setListing(kept.now().op, "pending"));
     kept.change(pet.applyIntent(kept.now().op, entry.now()));
   } else if (id % 20 === 0) {
-    kept.change(pet.beginDeletion(bigId, undefined));
+    kept.change(pet.beginDeletion(bigId, {}));
     entry.change(inventory.retire(kept.now().op));
     kept.change(pet.applyDeletion(kept.now().op));
   }

@@ -28,17 +28,15 @@ describe("creation", () => {
 
 describe("a change", () => {
   test("moves the version if and only if the view changes", () => {
-    expect(stored(update(1n, { name: "hounds" }, undefined)(active))).toMatchObject({
+    expect(stored(update(1n, { name: "hounds" }, {})(active))).toMatchObject({
       name: "hounds",
       version: 4,
       description: "bark",
     });
-    expect(update(1n, { name: "dogs" }, undefined)(active)).toMatchObject({ action: "keep", result: { version: 3 } });
+    expect(update(1n, { name: "dogs" }, {})(active)).toMatchObject({ action: "keep", result: { version: 3 } });
   });
   test("an absent description is removed when it was asked for", () => {
-    expect(
-      stored(update(1n, { name: "dogs", description: undefined }, undefined)(active))?.description,
-    ).toBeUndefined();
+    expect(stored(update(1n, { name: "dogs", description: undefined }, {})(active))?.description).toBeUndefined();
   });
   test("needs the revision it was made for", () => {
     expect(() => update(1n, { name: "x" }, { etag: '"2"' })(active)).toThrow(
@@ -47,7 +45,7 @@ describe("a change", () => {
     expect(update(1n, { name: "x" }, { etag: '"3"' })(active)).toMatchObject({ action: "put" });
   });
   test("waits for a deletion that is not decided", () => {
-    expect(update(1n, { name: "x" }, undefined)(deleting)).toEqual({ action: "keep", result: "deleting" });
+    expect(update(1n, { name: "x" }, {})(deleting)).toEqual({ action: "keep", result: "deleting" });
   });
   test.each([undefined, deleted])("of what is not there is not found, before the revision is looked at", (doc) => {
     expect(() => update(1n, { name: "x" }, { etag: '"9"' })(doc)).toThrow(
@@ -58,14 +56,14 @@ describe("a change", () => {
 
 describe("a deletion", () => {
   test("has a number of its own, and the category stays visible until it is decided", () => {
-    const decision = beginDeletion(1n, undefined)({ ...active, op: 4 });
+    const decision = beginDeletion(1n, {})({ ...active, op: 4 });
     expect(decision).toMatchObject({
       result: { op: 5, joined: false },
       doc: { state: "DELETING", op: 5, pending: true, visible: true, version: 3 },
     });
   });
   test("joins the concurrent one that is under way", () => {
-    expect(beginDeletion(1n, undefined)(deleting)).toEqual({ action: "keep", result: { op: 1, joined: true } });
+    expect(beginDeletion(1n, {})(deleting)).toEqual({ action: "keep", result: { op: 1, joined: true } });
   });
   test("needs the revision it was made for, and a category", () => {
     expect(() => beginDeletion(1n, { etag: '"9"' })(active)).toThrow(

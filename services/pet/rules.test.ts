@@ -87,11 +87,11 @@ describe("a change", () => {
     });
   });
   test("of nothing changes nothing", () => {
-    expect(beginUpdate(1n, {}, undefined, undefined)(active)).toEqual(untouched);
-    expect(beginUpdate(1n, { facts: { name: "Rex" }, categoryId: 7 }, undefined, undefined)(active)).toEqual(untouched);
+    expect(beginUpdate(1n, {}, {}, undefined)(active)).toEqual(untouched);
+    expect(beginUpdate(1n, { facts: { name: "Rex" }, categoryId: 7 }, {}, undefined)(active)).toEqual(untouched);
   });
   test("of category or status is written down first, and counts in the new category", () => {
-    const begun = beginUpdate(1n, { categoryId: 8 }, undefined, "exists")(active);
+    const begun = beginUpdate(1n, { categoryId: 8 }, {}, "exists")(active);
     expect(begun).toMatchObject({ result: { kind: "intent", op: 5 } });
     expect(doc(begun)).toMatchObject({
       joining: 8,
@@ -101,7 +101,7 @@ describe("a change", () => {
       version: 3,
       intent: { op: 5, categoryId: 8 },
     });
-    expect(doc(beginUpdate(1n, { listing: "available" }, undefined, undefined)(active)).joining).toBeUndefined();
+    expect(doc(beginUpdate(1n, { listing: "available" }, {}, undefined)(active)).joining).toBeUndefined();
   });
   test("waits for an unfinished intent, also when only facts change: before If-Match is judged", () => {
     const busy = { action: "keep", result: { kind: "busy", op: 5, pet: moving } };
@@ -121,9 +121,7 @@ describe("a change", () => {
     });
   });
   test("that stays in its category does not care whether others exist", () => {
-    expect(
-      beginUpdate(1n, { facts: { name: "x" }, categoryId: 7 }, undefined, "CATEGORY_NOT_FOUND")(active),
-    ).toMatchObject({
+    expect(beginUpdate(1n, { facts: { name: "x" }, categoryId: 7 }, {}, "CATEGORY_NOT_FOUND")(active)).toMatchObject({
       action: "put",
     });
   });
@@ -135,8 +133,8 @@ describe("a change", () => {
     });
   });
   test.each([creating, deleted, voided])("of a pet that is $state is not found", (pet) => {
-    expect(() => beginUpdate(1n, {}, undefined, undefined)(pet)).toThrow(reason("PET_NOT_FOUND"));
-    expect(() => beginDeletion(1n, undefined)(pet)).toThrow(reason("PET_NOT_FOUND"));
+    expect(() => beginUpdate(1n, {}, {}, undefined)(pet)).toThrow(reason("PET_NOT_FOUND"));
+    expect(() => beginDeletion(1n, {})(pet)).toThrow(reason("PET_NOT_FOUND"));
   });
 });
 

@@ -91,14 +91,12 @@ function isSame(a: object, b: object): boolean {
 export const toEtag = (version: number): string => `"${version}"`;
 
 /** What a write requires of the record's present version (RFC 9110, 13), in the request fields that HTTP sends as headers. */
-export type Preconditions =
-  | {
-      /** What If-Match takes: the record's tag must be among these. */
-      readonly etag?: string | undefined;
-      /** What If-None-Match takes: the record's tag must not be among these. */
-      readonly ifNoneMatch?: string | undefined;
-    }
-  | undefined;
+export interface Preconditions {
+  /** What If-Match takes: the record's tag must be among these. */
+  readonly etag?: string | undefined;
+  /** What If-None-Match takes: the record's tag must not be among these. */
+  readonly ifNoneMatch?: string | undefined;
+}
 
 /**
  * Judges the preconditions of a write on a record that exists, at this version, in the order of RFC 9110, 13.2.2. If-Match
@@ -106,7 +104,7 @@ export type Preconditions =
  *
  * @throws DomainError ETAG_MISMATCH
  */
-export function checkPreconditions({ etag, ifNoneMatch }: NonNullable<Preconditions> = {}, version: number): void {
+export function checkPreconditions({ etag, ifNoneMatch }: Preconditions, version: number): void {
   const current = toEtag(version);
   if (etag !== undefined && !isAnything(etag) && !tagsIn(etag).includes(current))
     throw new DomainError("ETAG_MISMATCH", `The record is at revision ${current} now. Read it and try again.`);

@@ -66,9 +66,9 @@ function keeps<T extends Doc, const I extends Indexes<T>>(
 
 describe("a category keeps them through", () => {
   keeps(CATEGORIES, [category.insert(1, { name: "dogs", description: "d" })], {
-    update: [category.update(1n, { name: "cats" }, undefined)],
-    "deletion given up": [category.beginDeletion(1n, undefined), category.endDeletion(1, "ACTIVE")],
-    deletion: [category.beginDeletion(1n, undefined), category.endDeletion(1, "DELETED")],
+    update: [category.update(1n, { name: "cats" }, {})],
+    "deletion given up": [category.beginDeletion(1n, {}), category.endDeletion(1, "ACTIVE")],
+    deletion: [category.beginDeletion(1n, {}), category.endDeletion(1, "DELETED")],
   });
 });
 
@@ -81,14 +81,14 @@ describe("a pet keeps them through", () => {
     PETS,
     [...fresh, pet.activate(stock(1))],
     {
-      "a new name": [pet.beginUpdate(1n, { facts: { name: "Max" } }, undefined, undefined)],
+      "a new name": [pet.beginUpdate(1n, { facts: { name: "Max" } }, {}, undefined)],
       "a status": [pet.applyStatus(1n, { status: "sold", statusRev: 2 })],
-      "a move": [pet.beginUpdate(1n, { categoryId: 2 }, undefined, "exists"), pet.applyIntent(1, stock(2))],
+      "a move": [pet.beginUpdate(1n, { categoryId: 2 }, {}, "exists"), pet.applyIntent(1, stock(2))],
       "a move that is refused": [
-        pet.beginUpdate(1n, { categoryId: 2 }, undefined, "exists"),
+        pet.beginUpdate(1n, { categoryId: 2 }, {}, "exists"),
         pet.dropIntent(1, "CATEGORY_NOT_FOUND"),
       ],
-      deletion: [pet.beginDeletion(1n, undefined), pet.applyDeletion(1)],
+      deletion: [pet.beginDeletion(1n, {}), pet.applyDeletion(1)],
     },
     { nested, gone: ["deletion"] },
   );
@@ -103,7 +103,7 @@ describe("an inventory entry keeps them through", () => {
       "an order": [inventory.reserve(7, 1), inventory.commit(7)],
       "an order that is given back": [inventory.reserve(7, 1), inventory.release(1, 7)],
       "a fence": [inventory.release(1, 8)],
-      "a quantity": [inventory.update(1n, { quantity: 9 }, undefined)],
+      "a quantity": [inventory.update(1n, { quantity: 9 }, {})],
       "being published": [
         inventory.reserve(7, 1),
         (doc, rev) => inventory.markPublished(doc?.statusRev ?? 0)(doc, rev),
@@ -125,10 +125,10 @@ describe("an order keeps them through", () => {
     placed,
     {
       reservation: [order.reserve],
-      completion: [order.reserve, order.update(1n, { complete: true }, undefined), order.commit],
+      completion: [order.reserve, order.update(1n, { complete: true }, {}), order.commit],
       refusal: [order.abort("INSUFFICIENT_STOCK"), order.release],
       "waiting too long": [order.timeOut(1e6)],
-      cancellation: [order.reserve, order.cancel(1n, undefined), order.release],
+      cancellation: [order.reserve, order.cancel(1n, {}), order.release],
     },
     { nested: ["shipDate"], gone: ["refusal", "cancellation"] },
   );
