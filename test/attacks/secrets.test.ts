@@ -22,7 +22,8 @@ import { run } from "../../packages/runtime/fixtures/run.ts";
 import { type ProcessName, processNames } from "../../processes/names.ts";
 import { freePorts } from "../harness/instances.ts";
 import { mongodMissing, startReplicaSet } from "../harness/mongod.ts";
-import { type Petstore, SECRET, startPetstore } from "../harness/petstore.ts";
+import { type Petstore, startPetstore } from "../harness/petstore.ts";
+import { SECRET } from "../harness/processes.ts";
 import { formsOf, leaksIn, type Planted } from "./planted-secrets.ts";
 
 const timeout = 240_000;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Environment } from "@petstore/runtime/environment";
 import type { Command, Report } from "@petstore/runtime/lifecycle";
 import { expect, test } from "vitest";
-import { SECRET } from "../harness/petstore.ts";
+import { SECRET } from "../harness/processes.ts";
 
 /** When it is told to stop, for the stop itself loads more. */
 const PRINT = `import { writeSync } from "node:fs";
