@@ -1,26 +1,26 @@
-/** A measurement as the command line asks for it: its options, its help, and where its results go. */
+/** Runs a measurement from the command line: reads its options, prints its help or its report, and writes its results. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { command } from "./options.ts";
 
 export interface Measurement<O extends string> {
-  /** What the files of its results are called. */
+  /** The name of the result files, without an extension. */
   readonly name: string;
   readonly help: string;
-  /** Its options beside --out and --help, each with what counts where it is left out. */
+  /** The options besides --out and --help, with their defaults. */
   readonly options: Readonly<Record<O, string>>;
-  /** Whether words may stand there that belong to no option, such as the names of workloads. */
+  /** Whether it accepts arguments that belong to no option, such as names of workloads. */
   readonly takesWords?: boolean;
-  /** By default what follows the name of the measurement. */
+  /** By default the arguments after the name of the measurement. */
   readonly args?: string[];
 }
 
 export interface Results {
   readonly json: string;
-  /** In Markdown; it is printed, too. */
+  /** Markdown. It is also printed. */
   readonly report: string;
-  /** In SVG. */
+  /** SVG. */
   readonly chart?: string;
 }
 

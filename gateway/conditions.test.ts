@@ -1,4 +1,4 @@
-/** Conditions of requests over a real port, and what caches may keep (RFC 9110, 13). */
+/** Conditional requests over a real port (RFC 9110, 13), and what caches may store. */
 import { expect, test } from "vitest";
 import { newPet, petGateway, post, seen } from "./fixtures/pets.ts";
 

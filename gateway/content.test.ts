@@ -1,4 +1,4 @@
-/** What is sent and taken over a real port: media types, bodies, and how large they may be. */
+/** Media types, bodies and their limits, over a real port. */
 import { expect, test } from "vitest";
 import { recordIn } from "./fixtures/gateway.ts";
 import { newPet, petGateway, post } from "./fixtures/pets.ts";

@@ -1,4 +1,4 @@
-/** GET /events: what an event is, over HTTP. */
+/** GET /events: the form of an event. */
 import { jsonText } from "connect-transcoder";
 import { describe, expect, test } from "vitest";
 import { rpcError } from "#errors";

@@ -1,4 +1,4 @@
-/** GET /events: what is refused, and to whom. */
+/** GET /events: refused requests, and the scopes that callers need. */
 import { createAuthentication } from "@petstore/rpc/auth/authentication";
 import { InvalidCredential } from "@petstore/rpc/auth/credentials";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** GET /events: how the stream of what four services tell begins, goes on and ends. */
+/** GET /events: how the combined stream of the four services begins, resumes and ends. */
 import { connect as connectHttp2 } from "node:http2";
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";

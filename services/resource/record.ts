@@ -55,7 +55,7 @@ export function fromPetStatus(status: PetStatus): Status {
 export const storedId = (id: bigint): number | undefined =>
   id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : undefined;
 
-/** Without those that no record has. */
+/** The ids as they are stored, without those that no record can have. */
 export const storedIds = (ids: readonly bigint[]): number[] => ids.map(storedId).filter((id) => id !== undefined);
 
 /** A reference to another record: stored as its number, or as `none` when no record can have that id. */

@@ -1,4 +1,4 @@
-/** The bounds of answers that wait, without a network: sockets and responses are stood in for. */
+/** The limits of waiting answers, without a network: with fake sockets and responses. */
 import { once } from "node:events";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

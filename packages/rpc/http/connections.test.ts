@@ -1,4 +1,4 @@
-/** The bounds of a server's connections, without a network: sockets and responses are stood in for. */
+/** The limits of a server's connections, without a network: with fake sockets and responses. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { guarded } from "../fixtures/guarded.ts";
 import { countAsStream } from "./connections.ts";

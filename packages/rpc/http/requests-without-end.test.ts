@@ -1,4 +1,4 @@
-/** What a client can do that ends none of its requests: the others are served, and what is kept for it is bounded. */
+/** Clients that never end their requests: others are still served, and the memory for them is limited. */
 import { connect as connectHttp2 } from "node:http2";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";

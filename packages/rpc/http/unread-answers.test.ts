@@ -1,4 +1,4 @@
-/** What a client can do that takes no answers: the others are served, and what is kept for it is bounded. */
+/** Clients that do not read their answers: others are still served, and the memory for them is limited. */
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";

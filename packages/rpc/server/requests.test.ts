@@ -1,4 +1,4 @@
-/** What the RPC server makes of requests of HTTP: of targets, hosts and times, and of RPCs that it does not have. */
+/** How the RPC server handles HTTP itself: targets, hosts, timeouts, and unknown RPCs. */
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
