@@ -24,6 +24,7 @@ const service = serviceOf(
         int32 within = 9 [(buf.validate.field).int32 = {gt: 5 lt: 10}];
         optional string line = 10 [(buf.validate.field).string.pattern = "^\\\\s.$"];
         optional string escape = 11 [(buf.validate.field).cel = {id: "x" message: "x" expression: "this.matches('\\\\n')"}];
+        optional string word = 12 [(buf.validate.field).cel_expression = "this.matches('^w+$')"];
         optional string plain = 6 [(buf.validate.field).string = {pattern: "^a+$" max_len: 9}];
       }
       message GetRequest { int64 id = 1; string shelf = 2 [(buf.validate.field).required = true]; string lamp = 3; }
@@ -53,6 +54,7 @@ test("a pattern that RE2 alone knows is left out and told in words, and all othe
     code: { type: "string", description: "Matches `(?i)^a+$` (RE2)." },
     cel: { type: "string", description: "Matches `(?i)b` (RE2)." },
     plain: { pattern: "^a+$", maxLength: 9 },
+    word: { pattern: "^w+$" },
     line: { pattern: "^[\\t\\n\\f\\r ][^\\n]$" },
   });
   for (const name of ["code", "cel", "escape"]) expect(Book?.properties[name]).not.toHaveProperty("pattern");

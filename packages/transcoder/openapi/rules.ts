@@ -33,10 +33,13 @@ const keywords: Readonly<Record<string, (value: unknown) => JsonObject>> = {
 };
 
 /** Keywords for a field's value; those for the items of a list are not among them. */
-export function ruleKeywords({ type, cel, ignore }: FieldRules, rulesFiles: readonly DescFile[]): JsonObject {
+export function ruleKeywords(
+  { type, cel, celExpression, ignore }: FieldRules,
+  rulesFiles: readonly DescFile[],
+): JsonObject {
   // Beside what the rules say, zero is accepted, which no keyword says.
   if (ignore !== Ignore.UNSPECIFIED) return {};
-  const expressions = cel.map(({ expression }) => expression);
+  const expressions = [...cel.map(({ expression }) => expression), ...celExpression];
   if (type.case === undefined) return patternKeywords(expressions.flatMap(matchIn));
   const rules = reflect(descOf(type.value), type.value);
   const set = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
