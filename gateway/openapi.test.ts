@@ -165,6 +165,7 @@ test("events are told of in both media types, with what they are made of and how
   expect(document.components.schemas.PetCloudEvent.properties.data.$ref).toBe("#/components/schemas/Pet");
   expect(Object.keys(responses)).toEqual(expect.arrayContaining(["400", "406", "410", "429", "503"]));
   expect(description).toContain("pets:read, categories:read, orders:read, inventory:read");
+  expect(document.components.parameters.ServerTimeout.description).toContain("a stream until its answer begins");
 });
 
 test("a limit beyond the largest is not forbidden, for it is read as the largest", () => {

@@ -120,7 +120,8 @@ export const commonParameters = ({ requestMs }: { readonly requestMs: number }):
   ),
   ServerTimeout: header(
     "X-Server-Timeout",
-    `Seconds that the caller gives the request, a decimal number above 0. More than ${requestMs / 1000} is read as that.`,
+    "Seconds that the caller gives the request, or a stream until its answer begins: a decimal number above 0. More than " +
+      `${requestMs / 1000} is read as that.`,
     { pattern: "^(0*[1-9]\\d*(\\.\\d+)?|0+\\.0*[1-9]\\d*)$", examples: ["2.5"] },
   ),
   RequestId: header(
