@@ -45,6 +45,14 @@ test("OPTIONS and 405 tell what is allowed", async () => {
   expect((await call("/nowhere", { method: "OPTIONS" })).status).toBe(404);
 });
 
+test("OPTIONS asks about the server as a whole, too", async () => {
+  const about = (method: string) => sendRaw(`${method} * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+  const options = await about("OPTIONS");
+  expect(options).toMatch(/^HTTP\/1.1 204 /);
+  expect(options).toContain("\r\nallow: DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT\r\n");
+  expect(recordIn(await about("GET"))).toMatchObject({ code: "ROUTE_NOT_FOUND" });
+});
+
 test.each(["TRACE", "PROPFIND", "M-SEARCH", "QUERY", "PURGE"])("405 for %s, which nobody serves", async (method) => {
   const answer = await sendRaw(`${method} /pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
   expect(answer).toMatch(/^HTTP\/1.1 405 .*\r\n/);

@@ -19,18 +19,18 @@ export function answerUnrouted(app: FastifyInstance): void {
     patterns.set(url, patternOf(url));
   });
 
-  const allowedOn = (path: string): string[] => {
-    const urls = [...methodsByUrl.keys()].filter((url) => patterns.get(url)?.test(path));
-    const methods = new Set(urls.flatMap((url) => [...(methodsByUrl.get(url) as Set<string>)]));
-    return methods.size === 0 ? [] : [...methods.add("OPTIONS")].sort();
-  };
+  const allowedOn = (path: string): string[] =>
+    sorted([...methodsByUrl].flatMap(([url, methods]) => (patterns.get(url)?.test(path) ? [...methods] : [])));
+  /** OPTIONS with "*" asks about the server as a whole (RFC 9110, 9.3.7). */
+  const allowedAnywhere = (): string[] => sorted([...methodsByUrl.values()].flatMap((methods) => [...methods]));
 
   app.addHook("onRequest", (request, reply, done) => {
     if (!request.is404 && !isCaught(request)) {
       if (hasEmptyParameter(request)) throw notFound(request);
       return done();
     }
-    const methods = allowedOn(decodeURI(splitTarget(request.url).path));
+    const { path } = splitTarget(request.url);
+    const methods = path === "*" && request.method === "OPTIONS" ? allowedAnywhere() : allowedOn(decodeURI(path));
     // A route for all that is left, of the host's own, as for the pages of an application.
     if (methods.length === 0 && !request.is404 && request.method !== "OPTIONS") return done();
     if (methods.length === 0) throw notFound(request);
@@ -43,6 +43,10 @@ export function answerUnrouted(app: FastifyInstance): void {
     );
   });
 }
+
+/** With OPTIONS, which whatever has a method has too. */
+const sorted = (methods: readonly string[]): string[] =>
+  methods.length === 0 ? [] : [...new Set([...methods, "OPTIONS"])].sort();
 
 /** Fastify lets a parameter be empty, as in "/books/". What a route takes whole ("*") may be. */
 function hasEmptyParameter({ params }: FastifyRequest): boolean {
