@@ -1,3 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test, vi } from "vitest";
 import { recentDocuments } from "./recent.ts";
 
@@ -39,4 +42,28 @@ test("many that are read in passing push out nothing", () => {
   decode.mockClear();
   read(1);
   expect(decode).not.toHaveBeenCalled();
+});
+
+test("of what was read or written no more is kept than the document: its bytes may lie in a large buffer", async () => {
+  const recent = recentDocuments<object>();
+  const lent = (keep: (bytes: Uint8Array) => void) => {
+    const buffer = new ArrayBuffer(64 * 1024);
+    keep(new Uint8Array(buffer, 8, 300));
+    return new WeakRef(buffer);
+  };
+  const kept = [
+    lent((bytes) => recent.note(0, bytes, {})),
+    lent((bytes) => recent.read(1, bytes, () => ({}))),
+    lent((bytes) => recent.readInPassing(1, bytes.fill(1), () => ({}))),
+  ];
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc") as () => void;
+  await expect
+    .poll(async () => {
+      await sleep(20);
+      gc();
+      return kept.filter((buffer) => buffer.deref()).length;
+    })
+    .toBe(0);
+  expect([0, 1].map((id) => recent.last(id)?.document)).toEqual([{}, {}]);
 });

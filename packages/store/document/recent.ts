@@ -52,9 +52,11 @@ export function recentDocuments<S>(): Recent<S> {
     old.delete(id);
   }
 
-  function note(id: Id, bytes: Uint8Array, document: S | undefined): void {
+  function note(id: Id, given: Uint8Array, document: S | undefined): void {
     forget(id);
-    if (bytes.length > MAX_BYTES_OF_ONE) return;
+    if (given.length > MAX_BYTES_OF_ONE) return;
+    // A copy, for these bytes may lie in the buffer of a whole answer, or in one of 64 KiB that Node shares out.
+    const bytes = given.length === given.buffer.byteLength ? given : new Uint8Array(given);
     size += bytes.length + ENTRY_BYTES;
     young.set(id, { bytes, document });
     if (size < MAX_BYTES) return;
@@ -73,8 +75,7 @@ export function recentDocuments<S>(): Recent<S> {
     entry.bytes === bytes || Buffer.compare(entry.bytes, bytes) === 0;
 
   function noted(id: Id, bytes: Uint8Array, document: S): S {
-    // Copies bytes that are part of a larger buffer, such as a whole answer, which would otherwise stay in memory.
-    note(id, bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes), document);
+    note(id, bytes, document);
     return document;
   }
 
