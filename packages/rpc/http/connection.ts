@@ -14,7 +14,7 @@ export interface Connection extends Taker {
   served: number;
   /** When the server last had work for it, as the value of a counter. */
   restedAt: number;
-  /** Of these, streams, which have a limit of their own: a stranger's connection with a stream does not count. */
+  /** Open streams, which have a limit of their own: a stranger's connection that has one does not count. */
   streams: number;
   readonly beginStream: () => void;
   readonly endStream: () => void;
