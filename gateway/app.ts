@@ -34,6 +34,9 @@ export const TITLE = "Petstore";
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
 
+/** The status in the log of a request that got no answer because its caller left, as nginx has it. */
+const CALLER_LEFT = 499;
+
 /** Adds further routes to the gateway, in a Fastify scope of their own. */
 export type GatewayPlugin = (app: FastifyInstance) => Promise<void>;
 
@@ -95,13 +98,14 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   addAuth(app, options.auth);
   app.addHook(
     "onResponse",
-    ({ id: requestId, calledAs, method, originalUrl, caller: who, isShed }, { statusCode, elapsedTime }, done) => {
+    ({ id: requestId, calledAs, method, originalUrl, caller: who, isShed }, { raw, statusCode, elapsedTime }, done) => {
       if (isShed) return done();
       const path = splitTarget(originalUrl).path;
       const caller = who || undefined;
       // The services log the call under this id.
       const sharedWith = calledAs === requestId ? undefined : calledAs || undefined;
-      log.info({ requestId, sharedWith, caller, method, path, status: statusCode, ms: Math.round(elapsedTime) });
+      const status = raw.headersSent ? statusCode : CALLER_LEFT;
+      log.info({ requestId, sharedWith, caller, method, path, status, ms: Math.round(elapsedTime) });
       done();
     },
   );

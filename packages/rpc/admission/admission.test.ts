@@ -1,4 +1,6 @@
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
+import { connect, constants, createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { createAdmission, type Tells } from "./admission.ts";
@@ -60,8 +62,8 @@ test("who goes away before he is answered keeps his part for as long as such cal
   const alone = admission.begin(listOrders);
   admission.advance(40);
   admission.end(alone, "all");
-  const ask = (writableFinished: boolean) => {
-    const response = Object.assign(new EventEmitter(), { writableFinished });
+  const ask = (writableEnded: boolean) => {
+    const response = Object.assign(new EventEmitter(), { writableEnded });
     admission.letIn(listOrders, "one", response);
     response.emit("close");
   };
@@ -74,6 +76,31 @@ test("who goes away before he is answered keeps his part for as long as such cal
   expect(mayCall()).toBe(false);
   await vi.advanceTimersByTimeAsync(1);
   expect(mayCall()).toBe(true);
+});
+
+test("so does who resets his streams of HTTP/2, which node reports as finished", async () => {
+  const admission = start();
+  const alone = admission.begin(listOrders);
+  admission.advance(40);
+  admission.end(alone, "all");
+  admission.fill(listOrders);
+  const closed = Promise.withResolvers<void>();
+  let [open, arrived] = [START_LIMIT, 0];
+  const server = createServer({ settings: { maxConcurrentStreams: START_LIMIT } }, (_, response) => {
+    admission.letIn(listOrders, "one", response);
+    response.once("close", () => --open === 0 && closed.resolve());
+    response.stream.on("error", () => {});
+    if (++arrived === START_LIMIT) for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  onTestFinished(() => {
+    session.destroy();
+    server.close();
+  });
+  const streams = Array.from({ length: START_LIMIT }, () => session.request({ ":path": "/" }).on("error", () => {}));
+  await closed.promise;
+  expect(admission.hasRoom(listOrders, "one")).toBe(false);
 });
 
 test("a caller that holds nothing is forgotten", () => {

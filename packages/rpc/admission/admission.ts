@@ -51,8 +51,8 @@ interface Kind {
 
 /** An object that reports its end, such as the response to a request. */
 export interface Closing {
-  /** The caller has received all of it. */
-  readonly writableFinished: boolean;
+  /** The whole answer was given to it, so the call is over. (`writableFinished` is also true of an HTTP/2 stream that was reset.) */
+  readonly writableEnded: boolean;
   once(event: "close", listener: () => void): unknown;
 }
 
@@ -149,7 +149,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
       if (caller === undefined || !response || method.methodKind !== "unary") return true;
       const release = hold(caller);
       response.once("close", () => {
-        const goesOnMs = response.writableFinished ? 0 : TOLERANCE * kindOf(method).calmMs;
+        const goesOnMs = response.writableEnded ? 0 : TOLERANCE * kindOf(method).calmMs;
         if (goesOnMs > 0) setTimeout(release, Math.min(goesOnMs, GOES_ON_MS)).unref();
         else release();
       });

@@ -77,7 +77,7 @@ test("of what watches health one network has a quarter, and its streams of other
   const { url, dispatcher } = await startTicker(ticking, { streamLimits: { streams: 8, streamsPerCaller: 1 } });
   const method = Health.method.watch;
   const open = async (network: string, headers = {}) => {
-    const response = Object.assign(new EventEmitter(), { writableFinished: false });
+    const response = Object.assign(new EventEmitter(), { writableEnded: false });
     const origin = { network, response, countAsStream() {} };
     const answers = dispatcher
       .stream(method, create(method.input), {
@@ -116,7 +116,7 @@ test("callers who show credentials are told apart by these", async () => {
 
 test("a caller with many streams has its part of what is for short calls", async () => {
   const { dispatcher } = await startTicker(ticking);
-  const response = Object.assign(new EventEmitter().setMaxListeners(0), { writableFinished: false });
+  const response = Object.assign(new EventEmitter().setMaxListeners(0), { writableEnded: false });
   const origin = { network: "192.0.2.1", response, countAsStream() {} };
   const ask = () => dispatcher.shed(watch, new Headers(), false, origin);
   for (let streams = 0; streams < 2 * START_LIMIT; streams++) ask();

@@ -5,6 +5,7 @@ import { createErrorExit, type ErrorRecord, errorBody, type Failure } from "../e
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
+import { isGone } from "./gone.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
 import { writeResponse } from "./wire.ts";
 
@@ -36,7 +37,7 @@ export function errorAnswers(options: ServerOptions) {
   const tell = (error: unknown, request: FastifyRequest, reply: FastifyReply): Failure => {
     const failure = failureOf(error, request.id);
     const { record } = failure;
-    request.log[reply.raw.destroyed ? "debug" : levelOf(record)]({ err: error }, record.code);
+    request.log[isGone(reply.raw) ? "debug" : levelOf(record)]({ err: error }, record.code);
     return failure;
   };
   return {

@@ -129,7 +129,8 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
     request.calledAs = share.calledAs;
     const { raw } = reply;
     raw.on("close", () => {
-      if (!raw.writableFinished) share.leave();
+      // Not `writableFinished`, which is also true of an HTTP/2 stream that was reset.
+      if (!raw.writableEnded) share.leave();
     });
     return share.answer.then(
       (answer) => {
