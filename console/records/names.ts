@@ -9,13 +9,20 @@ type Named = "pet" | "category";
 
 /** The most that one call may ask for. */
 const MAX_IDS = 100;
+/** After so many identifiers, names are forgotten that were not shown meanwhile. */
+const MANY = 1_000;
 
 const names = {
   pet: ofCaller<ReadonlyMap<bigint, string>>(new Map()),
   category: ofCaller<ReadonlyMap<bigint, string>>(new Map()),
 };
-/** Identifiers that were requested, whether or not an answer came. */
-const asked = { pet: new Set<bigint>(), category: new Set<bigint>() };
+/**
+ * Identifiers that were shown of late, and of those before, as many again. Their names were requested, whether or not an
+ * answer came.
+ */
+const late = { pet: new Set<bigint>(), category: new Set<bigint>() };
+const before = { pet: new Set<bigint>(), category: new Set<bigint>() };
+const isAsked = (kind: Named, id: bigint): boolean => late[kind].has(id) || before[kind].has(id);
 const wanted = { pet: new Set<bigint>(), category: new Set<bigint>() };
 
 const readers = {
@@ -26,17 +33,26 @@ const readers = {
 /** The name, or undefined until it is known; then the component that called this is drawn again. */
 export function nameOf(kind: Named, id: bigint): string | undefined {
   const name = names[kind].value.get(id);
-  if (name === undefined && !asked[kind].has(id)) {
-    asked[kind].add(id);
+  if (name === undefined && !isAsked(kind, id)) {
     if (wanted[kind].size === 0) queueMicrotask(() => void read(kind));
     wanted[kind].add(id);
   }
+  late[kind].add(id);
   return name;
+}
+
+/** A page may be open for days, and show others all the time. What shows a name is drawn again whenever they change. */
+function forgetOld(kind: Named): void {
+  if (late[kind].size <= MANY) return;
+  before[kind] = late[kind];
+  late[kind] = new Set();
+  names[kind].value = new Map([...names[kind].value].filter(([id]) => before[kind].has(id)));
 }
 
 async function read(kind: Named): Promise<void> {
   const ids = [...wanted[kind]];
   wanted[kind].clear();
+  forgetOld(kind);
   for (let from = 0; from < ids.length; from += MAX_IDS) {
     const some = ids.slice(from, from + MAX_IDS);
     // Without an answer the page shows the identifier, as it does anyway.
@@ -50,13 +66,13 @@ listen(({ kind, record }) => {
   if (kind !== "pet" && kind !== "category") return;
   const { id, name } = record as { readonly id: bigint; readonly name: string };
   // Names that are not shown are not kept: there may be very many.
-  if (!asked[kind].has(id) || names[kind].value.get(id) === name) return;
+  if (!isAsked(kind, id) || names[kind].value.get(id) === name) return;
   names[kind].value = new Map(names[kind].value).set(id, name);
 });
 
 const askAgain = () => {
   for (const kind of ["pet", "category"] as const)
-    for (const id of asked[kind]) if (!names[kind].peek().has(id)) asked[kind].delete(id);
+    for (const ids of [late[kind], before[kind]]) for (const id of ids) if (!names[kind].peek().has(id)) ids.delete(id);
 };
 sessions.subscribe(askAgain);
 whenMissed(askAgain);
