@@ -105,10 +105,13 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
   function readFrom(begin: Position, idleMs: number, inTurn: Turns, isOver: () => boolean): Past<object> {
     let position = begin;
     let stream: ChangeStream | undefined;
+    /** Until the stream has answered, the driver could not end its cursor at the server, which would keep it for ten minutes. */
+    let isOpening = false;
     const closing = new AbortController();
     const { signal } = closing;
 
     async function attempt(timeoutMs: number) {
+      isOpening = !stream;
       stream ??= open(position, idleMs, timeoutMs);
       const opened = stream; // it may be closed meanwhile
       const events: Document[] = [];
@@ -123,10 +126,11 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
       // Not awaited: it may hang like any other call.
       stream?.close().catch(() => {});
       stream = undefined;
+      isOpening = false;
     }
     function close(): void {
       closing.abort();
-      drop();
+      if (!isOpening) drop();
     }
 
     return {
@@ -134,7 +138,10 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
         let timeoutMs = TIMEOUT_MS.repeatable;
         for (let round = 0; !signal.aborted && !isOver(); round++) {
           try {
-            return await inTurn(signal, () => attempt(timeoutMs));
+            const found = await inTurn(signal, () => attempt(timeoutMs));
+            isOpening = false;
+            if (signal.aborted) drop();
+            return found;
           } catch (error) {
             drop();
             if (signal.aborted) break;
