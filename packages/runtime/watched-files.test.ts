@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -24,6 +24,38 @@ test("of several files that can't be read the first is named, each time", async 
     const problem = await watchFiles(paths, quiet).catch((error) => problemOf(error, paths));
     expect(problem).toBe("the first: EISDIR");
   }
+});
+
+test("files that are replaced one after the other are no problem, one that stays is logged once", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "watched-files-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const paths = ["key", "certificate"].map((name) => join(directory, name)) as [string, string];
+  for (const path of paths) await writeFile(path, "1");
+  const lines: { level: number; problem?: string }[] = [];
+  const hasLooked = Promise.withResolvers<void>();
+  await using files = await watchFiles(paths, {
+    ...quiet,
+    parse([key, certificate]) {
+      if (key !== certificate) throw new Error(`${key} is not the key of ${certificate}`);
+      return key;
+    },
+    log: pino({}, { write: (line: string) => lines.push(JSON.parse(line)) }),
+    sleep(_, signal) {
+      hasLooked.resolve();
+      return new Promise((resolve) => signal?.addEventListener("abort", () => resolve()));
+    },
+  });
+  await hasLooked.promise;
+  await writeFile(paths[0], "2");
+  await files.reload();
+  expect(files.current()).toBe("1");
+  await writeFile(paths[1], "2");
+  await files.reload();
+  expect(files.current()).toBe("2");
+  expect(lines.map(({ level }) => level)).toEqual([30]);
+  await writeFile(paths[0], "3");
+  for (let look = 0; look < 3; look++) await files.reload();
+  expect(lines.slice(1)).toMatchObject([{ level: 50, problem: "3 is not the key of 2" }]);
 });
 
 const key = "-----BEGIN PRIVATE KEY-----\nMIGHAgEA\n-----END PRIVATE KEY-----\n";

@@ -3,7 +3,10 @@ import { readFile } from "node:fs/promises";
 import type { Runtime } from "./clock.ts";
 import { every } from "./workers.ts";
 
-/** How often the files are read, in milliseconds (up to a quarter more): a change takes effect within a second. */
+/**
+ * How often the files are read, in milliseconds (up to a quarter more): a change takes effect within a second. A problem is
+ * logged when two looks in a row have found it.
+ */
 const LOOK_MS = 500;
 
 export interface WatchOptions<T> extends Pick<Runtime, "log" | "sleep" | "random"> {
@@ -38,7 +41,9 @@ export async function watchFiles<T>(
   const listeners: ((value: T) => void)[] = [];
   let texts = await read();
   let value = parse(texts);
+  /** What the last look found wrong, and what was logged of it. */
   let problem: string | undefined;
+  let logged: string | undefined;
 
   async function reload(): Promise<void> {
     try {
@@ -49,11 +54,15 @@ export async function watchFiles<T>(
         texts = found;
         for (const take of listeners) take(value);
       }
-      if (isChanged || problem !== undefined) log.info({ paths, ...describe(value) }, said.again);
-      problem = undefined;
+      if (isChanged || logged !== undefined) log.info({ paths, ...describe(value) }, said.again);
+      problem = logged = undefined;
     } catch (err) {
       const found = problemOf(err, paths);
-      if (found !== problem) log.error({ paths, problem: found }, said.unusable);
+      // Files are replaced one after the other, so a look in between may find some that don't go together.
+      if (found === problem && found !== logged) {
+        log.error({ paths, problem: found }, said.unusable);
+        logged = found;
+      }
       problem = found;
     }
   }
