@@ -128,7 +128,15 @@ test("a stream ends with its key, at every endpoint, and goes on with another on
   const rotated = rotateKey(owner.content, owner.id);
   shown.add(rotated.key);
   await write(owner.content);
+  // Each process reads the file by itself.
   await expect.poll(async () => (await http(owner.key, "GET", "/categories")).status, seldom).toBe(200);
+  const { listCategories } = createClient(CategoryService, petstore.transport(CategoryService));
+  const isKnown = () =>
+    listCategories({}, bearer(owner.key)).then(
+      () => true,
+      () => false,
+    );
+  await expect.poll(isKnown, seldom).toBe(true);
   const watches = [petstore.transport(CategoryService), petstore.endpoint].map((transport) => {
     const { watchCategories } = createClient(CategoryService, transport);
     return (key: string, resumeToken = "") => watchCategories({ resumeToken }, bearer(key))[Symbol.asyncIterator]();
