@@ -12,8 +12,8 @@ import { parserError } from "./wire.ts";
 
 /**
  * Options for `fastify()` with which every request gets the answer that the transcoder has for it, also those that
- * Fastify and node would answer by themselves: too large, too slow, not HTTP, with a path that can't be decoded or a method that nobody knows. Give it
- * the options of the plugin; add a logger and what else is yours.
+ * Fastify and node would answer by themselves: too large, too slow, not HTTP, with a path that can't be decoded, or with a
+ * method that is not registered. Give it the options of the plugin; add a logger and what else is yours.
  */
 export function serverOptions(options: Partial<TranscoderOptions> = {}): FastifyHttpOptions<Server> {
   const { limits, random } = serverDefaults(options);
