@@ -45,6 +45,14 @@ test("a key is made, listed, rotated and revoked", async () => {
   expect((await keys("list")).stdout).toBe("");
 });
 
+test("a file that an editor saved with a byte order mark is read, and written without", async () => {
+  const { content, id } = createKey(noKeys, { name: "shop", scopes: ["*"], expires: undefined });
+  await writeFile(file, `\ufeff${formatKeyFile(content)}`);
+  expect((await keys("list")).stdout).toContain(id);
+  expect(await keys("revoke", id)).toMatchObject({ code: 0 });
+  expect(await readFile(file, "utf8")).toBe(formatKeyFile(noKeys));
+});
+
 test.each([
   [["create", "--name", "ci"], "npm run keys -- create"],
   [["create", "--name", "ci", "--scopes", "pets:raed"], 'There is no scope "pets:raed"'],

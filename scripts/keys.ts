@@ -3,7 +3,7 @@
  * notice a change within a second. A key is printed once, when it is made: the file holds only a hash of it.
  */
 import type { Stats } from "node:fs";
-import { type FileHandle, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { getOption } from "@bufbuild/protobuf";
 import {
@@ -19,6 +19,7 @@ import {
 } from "@petstore/rpc/auth/key-file";
 import { duration } from "@petstore/runtime/environment";
 import { rate } from "@petstore/runtime/rate";
+import { readText } from "@petstore/runtime/watched-files";
 import { scope } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { publicServices } from "../gateway/services.ts";
 
@@ -105,7 +106,7 @@ async function issue(path: string, make: (content: KeyFile) => Issued): Promise<
 
 async function read(path: string): Promise<KeyFile> {
   try {
-    return parseKeyFile(await readFile(path, "utf8"));
+    return parseKeyFile(await readText(path));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return noKeys;
     throw error instanceof KeyFileError ? new Refused(`${path} can't be used: ${error.message}.`) : error;

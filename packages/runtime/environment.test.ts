@@ -94,6 +94,7 @@ describe("a secret in a file", () => {
 
   test("is read without the line feed at its end", () => {
     expect(readEnvironment({ X_FILE: fileOf("hunter2hunter2\n") }, settings).X.reveal()).toBe("hunter2hunter2");
+    expect(readEnvironment({ X_FILE: fileOf("\ufeffhunter2hunter2\r\n") }, settings).X.reveal()).toBe("hunter2hunter2");
     expect(readEnvironment({ X_FILE: " ", X: "hunter2hunter2" }, settings).X.reveal()).toBe("hunter2hunter2");
   });
 

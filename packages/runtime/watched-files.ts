@@ -28,6 +28,9 @@ export interface Watched<T> extends AsyncDisposable {
   reload(): Promise<void>;
 }
 
+/** The text of a file in UTF-8, without the byte order mark that some editors begin every file with. */
+export const readText = async (path: string): Promise<string> => new TextDecoder().decode(await readFile(path));
+
 /**
  * Opens files that belong together: a change takes effect once all of them can be used. Their contents are compared, so
  * that a directory may be exchanged behind a symbolic link. Rejects when they can't be used now, see `problemOf`.
@@ -37,7 +40,7 @@ export async function watchFiles<T>(
   { name, parse, describe, said, log, ...time }: WatchOptions<T>,
 ): Promise<Watched<T>> {
   // One after the other: of several files that can't be read, the same one is named each time.
-  const read = () => Array.fromAsync(paths, (path) => readFile(path, "utf8"));
+  const read = () => Array.fromAsync(paths, readText);
   const listeners: ((value: T) => void)[] = [];
   let texts = await read();
   let value = parse(texts);

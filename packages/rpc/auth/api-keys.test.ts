@@ -84,6 +84,15 @@ test("a change of the file counts while the process runs: a new key, another sec
   expect(logged.map(({ msg }) => msg)).toEqual(Array(3).fill("the API keys were read again"));
 });
 
+test("a byte order mark, with which some editors begin a file, changes nothing: neither at the start nor at a revocation", async () => {
+  await writeFile(path, `\ufeff${formatKeyFile(ci.content)}`);
+  const { verify, reload } = await open();
+  expect(verify(ci.key)).toBeDefined();
+  await writeFile(path, `\ufeff${formatKeyFile(revokeKey(ci.content, ci.id))}`);
+  await reload();
+  expect(() => verify(ci.key)).toThrow("not known here");
+});
+
 test("the file is looked at by itself", async () => {
   await write(ci.content);
   const { verify, tick } = await open();

@@ -1,8 +1,7 @@
 /** Fetches an issuer's keys, from its address or from a file. */
-import { readFile } from "node:fs/promises";
 import { get as getHttp, type RequestOptions } from "node:http";
 import { get as getHttps } from "node:https";
-import { problemOf } from "@petstore/runtime/watched-files";
+import { problemOf, readText } from "@petstore/runtime/watched-files";
 
 const MAX_BYTES = 256 * 1024;
 const TIMEOUT_MS = 5_000;
@@ -23,7 +22,7 @@ export async function fetchKeys(place: string): Promise<unknown> {
 }
 
 const read = (path: string): Promise<string> =>
-  readFile(path, "utf8").catch((error) => {
+  readText(path).catch((error) => {
     throw new Error(problemOf(error, [path]));
   });
 
@@ -45,7 +44,7 @@ function download(url: URL): Promise<string> {
       if (bytes > MAX_BYTES) request.destroy(new Error(`the issuer's keys have more than ${MAX_BYTES} bytes`));
       else chunks.push(chunk);
     });
-    response.on("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
+    response.on("end", () => resolve(new TextDecoder().decode(Buffer.concat(chunks))));
     response.on("error", reject);
   });
   request.on("error", reject);

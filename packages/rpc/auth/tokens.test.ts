@@ -331,6 +331,20 @@ describe("the issuer's keys", () => {
   });
 });
 
+test.each([
+  ["a file", false],
+  ["an address", true],
+])("the keys may begin with a byte order mark, in %s", async (_, fromAddress) => {
+  const marked = `\ufeff${await (await fetch(issuer.jwksUrl)).text()}`;
+  const directory = await mkdtemp(join(tmpdir(), "jwks-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const file = join(directory, "jwks.json");
+  await writeFile(file, marked);
+  issuer.answer({ body: marked });
+  const verify = await open(fromAddress ? {} : { jwks: file });
+  expect(await verify(await issuer.sign())).toBeDefined();
+});
+
 test("no token gets into the log", async () => {
   const verify = await open();
   const token = await issuer.sign();

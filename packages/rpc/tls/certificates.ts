@@ -54,15 +54,9 @@ function certificatesOf({ cert, key, ca }: CertificateFiles, files: CertificateF
   return { options, context: createSecureContext(options) };
 }
 
-/** Some editors begin every file with it. */
-const BYTE_ORDER_MARK = /^\ufeff/;
-
 /** Returns the first certificate of a file, after reading all. OpenSSL would silently skip a damaged one and all after it. */
 function firstOfAll(pem: string, path: string): X509Certificate {
-  const blocks = pem
-    .replace(BYTE_ORDER_MARK, "")
-    .split(/^(?=-----BEGIN )/m)
-    .filter((block) => /^-----BEGIN (\w+ )?CERTIFICATE-----/.test(block));
+  const blocks = pem.split(/^(?=-----BEGIN )/m).filter((block) => /^-----BEGIN (\w+ )?CERTIFICATE-----/.test(block));
   const [first] = blocks.map((block, i) =>
     readable(`certificate ${i + 1} of ${blocks.length} in ${path} is damaged`, () => new X509Certificate(block)),
   );
