@@ -1,6 +1,14 @@
 /** The public keys of a token issuer, which may rotate its keys, and be unreachable for a while. */
 import type { Runtime, WallTime } from "@petstore/runtime/clock";
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
+import {
+  createLocalJWKSet,
+  errors,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from "jose";
 
 /** Shortest interval between fetches, whatever tokens callers send. */
 const PAUSE_MS = 60_000;
@@ -11,14 +19,17 @@ const MAX_AGE_MS = 600_000;
 /** If the last fetch was longer ago, tokens wait for a new one: it may have been days, or the machine slept. */
 const LONG_MS = 2 * MAX_AGE_MS;
 
+/** How many keys are tried for one token: an issuer that gives no `kid` has one or two, and a forger pays nothing for each. */
+const MAX_CANDIDATES = 10;
+
 /** No keys have been fetched yet, so no token can be verified. */
 export class NoKeys extends Error {
   override readonly name = "NoKeys";
 }
 
 export interface KeySet {
-  /** The key that a token names. Rejects with NoKeys, or with an error of jose's if there is no such key. */
-  readonly find: JWTVerifyGetKey;
+  /** Verifies a token with the key that it names, or with each that fits it. Rejects with NoKeys, or with an error of jose's. */
+  verify(token: string, options: JWTVerifyOptions): Promise<JWTPayload>;
   /** Fetches the keys now. Rejects if that fails; the keys that are known stay accepted. */
   refresh(): Promise<void>;
 }
@@ -61,7 +72,7 @@ export function createKeySet(load: () => Promise<unknown>, { wallClock, log }: K
 
   return {
     refresh,
-    async find(header, token) {
+    async verify(token, options) {
       if (since(triedAt) >= LONG_MS)
         catchingUp ??= refreshIfMay().finally(() => {
           catchingUp = undefined;
@@ -69,13 +80,38 @@ export function createKeySet(load: () => Promise<unknown>, { wallClock, log }: K
       else if (known && since(loadedAt) >= MAX_AGE_MS) void refreshIfMay();
       await (known ? catchingUp : refreshIfMay());
       if (!known) throw new NoKeys("no keys have been fetched yet");
+      const tried = known;
       try {
-        return await known(header, token);
+        return await verifyWith(tried, token, options);
       } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        // The issuer may have a new key, which a token without `kid` does not name.
+        if (!(error instanceof errors.JWKSNoMatchingKey || isForAnotherKey(error))) throw error;
         await refreshIfMay();
-        return known(header, token);
+        if (known === tried) throw error;
+        return verifyWith(known, token, options);
       }
     },
   };
+}
+
+const isForAnotherKey = (error: unknown) => error instanceof errors.JWSSignatureVerificationFailed;
+
+/** Tries each key that fits (RFC 7515, appendix D). An issuer's key that can't be used fits no token. */
+async function verifyWith(find: JWTVerifyGetKey, token: string, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, find, options)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JOSEError)) throw new errors.JWKInvalid("it can't be used", { cause: error });
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    let left = MAX_CANDIDATES;
+    for await (const key of error) {
+      if (left-- === 0) break;
+      try {
+        return (await jwtVerify(token, key, options)).payload;
+      } catch (failure) {
+        if (failure instanceof errors.JOSEError && !isForAnotherKey(failure)) throw failure;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
 }

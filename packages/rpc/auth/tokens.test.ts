@@ -40,6 +40,7 @@ async function refusal(verified: unknown): Promise<string> {
   expect(error).toBeInstanceOf(InvalidCredential);
   return (error as Error).message;
 }
+const reasons = () => logged.flatMap((line) => JSON.parse(line).reason ?? []);
 const part = (content: unknown) => base64url.encode(JSON.stringify(content));
 const GENERIC = "The access token can't be verified.";
 
@@ -308,6 +309,62 @@ describe("the issuer's keys", () => {
     expect(issuer.asked()).toBe(2);
   });
 
+  describe("more than one that fits a token", () => {
+    const publish = (keys: readonly object[]) => issuer.answer({ body: JSON.stringify({ keys }) });
+    const withoutId = () => issuer.published().map(({ kid: _, ...jwk }) => jwk);
+    const signed = () => issuer.sign({}, { kid: undefined });
+
+    test("one that is published twice", async () => {
+      publish([...issuer.published(), ...issuer.published()]);
+      const verify = await open();
+      expect(await verify(await issuer.sign())).toMatchObject({ id: "sub:ann" });
+    });
+
+    test("two without an id, as in a rotation: tokens of both are accepted, and no others", async () => {
+      const old = await signed();
+      await issuer.rotate({ keep: true });
+      publish(withoutId());
+      const verify = await open();
+      for (const token of [old, await signed()]) expect(await verify(token)).toMatchObject({ id: "sub:ann" });
+      expect(await refusal(verify(await issuer.sign({ aud: "elsewhere" }, { kid: undefined })))).toContain('"aud"');
+      await issuer.rotate();
+      expect(await refusal(verify(await signed()))).toBe(GENERIC);
+    });
+
+    test("a new one without an id is found when the issuer publishes it", async () => {
+      publish(withoutId());
+      const verify = await open();
+      await verify(await signed());
+      minutes(2);
+      await issuer.rotate();
+      publish(withoutId());
+      expect(await verify(await signed())).toMatchObject({ id: "sub:ann" });
+      for (let i = 0; i < 20; i++) await refusal(verify(`${(await signed()).slice(0, -4)}AAAA`));
+      expect(issuer.asked()).toBe(2);
+    });
+
+    test("one that can't be used does not count", async () => {
+      const [jwk] = withoutId();
+      publish([{ ...jwk, x: "AA" }, ...withoutId()]);
+      const verify = await open();
+      expect(await verify(await signed())).toMatchObject({ id: "sub:ann" });
+    });
+
+    test("no more than ten are tried", async () => {
+      for (let i = 0; i < 10; i++) await issuer.rotate({ keep: true });
+      publish(withoutId().slice(1));
+      expect(await (await open())(await signed())).toMatchObject({ id: "sub:ann" });
+      publish(withoutId());
+      expect(await refusal((await open())(await signed()))).toBe(GENERIC);
+    });
+  });
+
+  test("one that can't be used is not the fault of this system", async () => {
+    issuer.answer({ body: JSON.stringify({ keys: issuer.published().map((jwk) => ({ ...jwk, x: "AA" })) }) });
+    expect(await refusal((await open())(await issuer.sign()))).toBe(GENERIC);
+    expect(reasons()).toEqual(["The issuer's key for it can't be used."]);
+  });
+
   test("they may stand in a file, which is read again for a key that it had not", async () => {
     const directory = await mkdtemp(join(tmpdir(), "jwks-"));
     onTestFinished(() => rm(directory, { recursive: true }));
@@ -343,6 +400,42 @@ test.each([
   issuer.answer({ body: marked });
   const verify = await open(fromAddress ? {} : { jwks: file });
   expect(await verify(await issuer.sign())).toBeDefined();
+});
+
+describe("the log", () => {
+  test("says why, once a minute for each reason, and how often", async () => {
+    const verify = await open();
+    const good = await issuer.sign();
+    await refusal(verify(`${good.slice(0, -4)}AAAA`));
+    await refusal(verify(await issuer.sign({}, { kid: "made-up" })));
+    await refusal(verify(await issuer.sign({ aud: "elsewhere" })));
+    await refusal(verify("a.b.c"));
+    expect(reasons()).toEqual([
+      "None of the issuer's keys that fit it has signed it.",
+      "The issuer has published no key with its kid and its algorithm.",
+      'The access token does not count here: its "aud" is missing, or is not what is accepted.',
+      "It is no signed JSON Web Token.",
+    ]);
+    for (let i = 0; i < 100; i++) await refusal(verify("a.b.c"));
+    expect(reasons()).toHaveLength(4);
+    minutes(1);
+    await refusal(verify("a.b.c"));
+    expect(logged.slice(4).map((line) => JSON.parse(line))).toMatchObject([
+      { reason: "It is no signed JSON Web Token.", refused: 101 },
+    ]);
+  });
+
+  test("quotes nothing that a token says", async () => {
+    const verify = await open();
+    const [, claims, signature] = (await issuer.sign()).split(".");
+    const odd = { alg: "ES256", kid: "key-1", typ: "at+jwt", crit: ["hunter2"], hunter2: 1 };
+    await refusal(verify(`${part(odd)}.${claims}.${signature}`));
+    await refusal(verify(await issuer.sign({ iss: "hunter2" }, { kid: "key-1" })));
+    await refusal(verify(await issuer.sign({}, { kid: "hunter2" })));
+    await refusal(verify(`${part({ alg: "hunter2" })}.${claims}.${signature}`));
+    expect(reasons()).toHaveLength(4);
+    expect(logged.join()).not.toContain("hunter2");
+  });
 });
 
 test("no token gets into the log", async () => {

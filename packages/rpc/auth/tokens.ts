@@ -1,12 +1,13 @@
 /** Access tokens of an issuer: JSON Web Tokens as in RFC 9068, verified by the best practices of RFC 8725. */
 import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
-import { type JWTPayload, errors as joseErrors, jwtVerify } from "jose";
+import { type JWTPayload, errors as joseErrors } from "jose";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import type { Identity, Verify } from "./authentication.ts";
 import { InvalidCredential } from "./credentials.ts";
 import { fetchKeys, isAddress } from "./fetch-keys.ts";
 import { createKeySet, type KeySet, NoKeys } from "./key-set.ts";
+import { createRefusalLog } from "./refusal-log.ts";
 
 /** How far the issuer's clock may be from ours. */
 const LEEWAY_S = 60;
@@ -44,8 +45,9 @@ export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<
 function verifier(
   { issuer, audience, algorithms }: TokenConfig,
   keys: KeySet,
-  { wallClock, errors }: TokenDeps,
+  { wallClock, errors, log }: TokenDeps,
 ): Verify {
+  const countRefusal = createRefusalLog({ wallClock, log });
   const options = {
     issuer,
     audience,
@@ -56,8 +58,7 @@ function verifier(
   };
   return async (token) => {
     try {
-      const { payload } = await jwtVerify(token, keys.find, { ...options, currentDate: new Date(wallClock()) });
-      return identityOf(payload);
+      return identityOf(await keys.verify(token, { ...options, currentDate: new Date(wallClock()) }));
     } catch (error) {
       if (error instanceof NoKeys)
         throw errors.rpcError(
@@ -65,10 +66,25 @@ function verifier(
           "The keys to verify access tokens with can't be fetched now. Try again.",
           error,
         );
-      throw error instanceof joseErrors.JOSEError ? new InvalidCredential(sentenceOf(error)) : error;
+      const refusal = error instanceof joseErrors.JOSEError ? new InvalidCredential(sentenceOf(error)) : error;
+      if (refusal instanceof InvalidCredential)
+        countRefusal(REASONS.get((error as joseErrors.JOSEError).code) ?? refusal.message);
+      throw refusal;
     }
   };
 }
+
+/** For the log, where the answer does not say why. An error's own message may quote the token. */
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ["ERR_JWKS_NO_MATCHING_KEY", "The issuer has published no key with its kid and its algorithm."],
+  ["ERR_JWS_SIGNATURE_VERIFICATION_FAILED", "None of the issuer's keys that fit it has signed it."],
+  ["ERR_JWK_INVALID", "The issuer's key for it can't be used."],
+  ["ERR_JOSE_ALG_NOT_ALLOWED", "Its algorithm is not one of JWT_ALGORITHMS."],
+  ["ERR_JWKS_INVALID", "The issuer's key for it can't be used."],
+  ["ERR_JOSE_NOT_SUPPORTED", "It needs an algorithm or an extension that is not supported."],
+  ["ERR_JWS_INVALID", "It is no signed JSON Web Token."],
+  ["ERR_JWT_INVALID", "It is no signed JSON Web Token."],
+]);
 
 function sentenceOf(error: joseErrors.JOSEError): string {
   if (error instanceof joseErrors.JWTExpired) return "The access token has expired.";
