@@ -1,7 +1,7 @@
 /** Credentials as they come over the wire, at both endpoints, and what callers are told. */
 import { createAuthentication, type Verify } from "@petstore/rpc/auth/authentication";
 import { InvalidCredential } from "@petstore/rpc/auth/credentials";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { errors } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { authOf } from "./auth.ts";
@@ -96,30 +96,87 @@ test("a fault of what judges them lets nobody in, and tells nothing", async () =
   expect(callers).toEqual([]);
 });
 
-test("an address may show credentials that are not valid 20 times a minute, at both endpoints together", async () => {
-  let now = 0;
-  const { port, callers } = await start(byName, () => now);
-  const statusOf = async (request: string) => (await sendRaw(port, request)).split(" ", 2)[1];
+describe("credentials that are not valid", () => {
   const [wrong, right] = ["authorization: Bearer 0", "authorization: Bearer ann"];
-  for (let i = 0; i < 10; i++) {
-    // Who shows nothing guesses nothing, and valid ones are no failure.
-    expect(await statusOf(http())).toBe("401");
-    expect(await statusOf(http(right))).toBe("404");
-    expect(await statusOf(http(wrong))).toBe("401");
-    expect(await statusOf(rpc(wrong))).toBe("401");
+  const key = "x-api-key: ann";
+
+  /** A gateway at a moment of its own. `verified` are the credentials that were judged. */
+  async function startAt(moment: { now: number }) {
+    const verified: string[] = [];
+    const verify: Verify = (text) => {
+      verified.push(text);
+      return byName(text);
+    };
+    const { port, callers } = await start(verify, () => moment.now);
+    const statusOf = async (request: string) => (await sendRaw(port, request)).split(" ", 2)[1];
+    return { port, callers, verified, statusOf };
   }
-  const refused = await sendRaw(port, http(wrong));
-  expect(recordIn(refused)).toEqual({
-    code: "RATE_LIMITED",
-    message: "Only 20 requests in 60 s with credentials that are not valid may come from an address: try again in 3 s.",
-    status: 429,
+
+  test("are 401 for an address 20 times a minute, and then 429, at both endpoints together", async () => {
+    const moment = { now: 0 };
+    const { port, statusOf } = await startAt(moment);
+    for (let i = 0; i < 10; i++) {
+      // Who shows nothing has no invalid one, and valid ones are no failure.
+      expect(await statusOf(http())).toBe("401");
+      expect(await statusOf(http(right))).toBe("404");
+      expect(await statusOf(http(wrong))).toBe("401");
+      expect(await statusOf(rpc(wrong))).toBe("401");
+    }
+    const refused = await sendRaw(port, http(wrong));
+    expect(recordIn(refused)).toEqual({
+      code: "RATE_LIMITED",
+      message:
+        "Only 20 requests in 60 s with credentials that are not valid may come from an address: try again in 3 s.",
+      status: 429,
+    });
+    expect(refused).toMatch(/\r\nretry-after: 3\r\n/i);
+    expect(await statusOf(rpc(wrong))).toBe("429");
+    expect(await statusOf(http("x-api-key: 0"))).toBe("429");
+    moment.now = 3000;
+    expect(await statusOf(http(wrong))).toBe("401");
+    expect(await statusOf(http(wrong))).toBe("429");
   });
-  expect(refused).toMatch(/\r\nretry-after: 3\r\n/i);
-  expect(await statusOf(rpc(wrong))).toBe("429");
-  // Nor are any looked at: an answer would tell that the guess was right.
-  expect(await statusOf(http(right))).toBe("429");
-  expect(await statusOf(http())).toBe("401");
-  now = 3000;
-  expect(await statusOf(http(right))).toBe("404");
-  expect(callers).toEqual(Array(11).fill("ann"));
+
+  test("keep out no valid API key of the same address, and no access token that was valid before", async () => {
+    const { callers, verified, statusOf } = await startAt({ now: 0 });
+    expect(await statusOf(http(right))).toBe("404");
+    for (let i = 0; i < 100; i++) expect(await statusOf(http(wrong))).toBe(i < 20 ? "401" : "429");
+    // Signatures cost: of an address that sends invalid tokens 50 a second are checked, once the first was found invalid.
+    expect(verified.filter((text) => text === "0")).toHaveLength(51);
+    for (const made of [http, rpc]) for (const shown of [key, right]) expect(await statusOf(made(shown))).toBe("404");
+    expect(await statusOf(http())).toBe("401");
+    expect(callers).toEqual(Array(5).fill("ann"));
+  });
+
+  test("make a new access token wait for a second, at most", async () => {
+    const moment = { now: 0 };
+    const { port, verified, statusOf } = await startAt(moment);
+    for (let i = 0; i < 51; i++) await statusOf(http(wrong));
+    const refused = await sendRaw(port, http(right));
+    expect(recordIn(refused)).toEqual({
+      code: "RATE_LIMITED",
+      message:
+        "Only 50 requests in 1 s with other access tokens may come from an address that sends invalid ones: " +
+        "try again in 1 s.",
+      status: 429,
+    });
+    expect(refused).toMatch(/\r\nretry-after: 1\r\n/i);
+    expect(verified).not.toContain("ann");
+    expect(await statusOf(http(key))).toBe("404");
+    moment.now = 1000;
+    for (let i = 0; i < 60; i++) expect(await statusOf(http(right))).toBe("404");
+  });
+
+  test("are not remembered as valid when they are so no more", async () => {
+    let valid = true;
+    const verified: string[] = [];
+    const { port } = await start((text) => {
+      verified.push(text);
+      return byName(valid ? "ann" : "0");
+    });
+    await sendRaw(port, http(right));
+    valid = false;
+    for (let i = 0; i < 100; i++) await sendRaw(port, http(right));
+    expect(verified).toHaveLength(52);
+  });
 });

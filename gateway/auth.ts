@@ -46,7 +46,7 @@ const none: Auth = {
   },
 };
 
-/** `failed` counts and limits the requests of an address that carry invalid credentials. */
+/** `failed` limits the requests of an address that carry invalid credentials. */
 export const authOf = (authentication: Authentication | undefined, failed?: FailedCredentials): Auth =>
   authentication
     ? {
@@ -62,11 +62,15 @@ const admitted =
   async (request, method, known, also) => {
     const credentials = credentialsOf(request);
     const isShown = credentials.authorization !== undefined || credentials.apiKey !== undefined;
-    if (isShown) failed?.refuse(request);
+    const identified = (caller: Principal) => {
+      failed?.succeed(credentials);
+      known(caller);
+    };
+    if (isShown) failed?.begin(request, credentials);
     try {
-      return await authentication.admit(credentials, method, known, also);
+      return await authentication.admit(credentials, method, identified, also);
     } catch (thrown) {
-      if (isShown && reasonOf(thrown)?.reason === "UNAUTHENTICATED") failed?.count(request);
+      if (isShown && reasonOf(thrown)?.reason === "UNAUTHENTICATED") failed?.fail(request, credentials);
       throw inHttp(thrown);
     }
   };

@@ -132,7 +132,7 @@ describe("over HTTP", () => {
   });
 });
 
-test("streams that end so are no guesses of their address", async () => {
+test("streams that end so are no failures of their address", async () => {
   const credentials = await openEndingCredentials();
   const { base, watched } = await start(credentials);
   const pets = createClient(PetService, createConnectTransport({ baseUrl: base, httpVersion: "1.1" }));

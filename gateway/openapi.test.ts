@@ -396,7 +396,7 @@ describe("where callers are asked who they are", () => {
     for (const { operationId, security, responses } of operationsIn(made)) {
       // Events need the scopes of the types that are asked for.
       expect(security[0][schemes[0] ?? ""]).toHaveLength(operationId === "watchEvents" ? 0 : 1);
-      // Who guesses is refused after some wrong credentials, whatever rates there are.
+      // Invalid credentials are limited, whatever rates there are.
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(["401", "403", "429"]));
     }
     // A key may have a rate of its own, of which its answers tell.

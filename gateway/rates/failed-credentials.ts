@@ -1,26 +1,67 @@
 /**
- * How many requests with invalid credentials an address may send to one gateway: enough for mistakes, too few for guessing.
+ * Limits what invalid credentials cost a gateway: processor time and lines of the log. Valid ones always pass, for their
+ * holder may share an address with whoever sends the others, behind a proxy for example. It protects no secret: keys and
+ * signatures have too many bits to be guessed.
  */
+import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { accessTokenIn } from "@petstore/rpc/auth/authentication";
+import type { Credentials } from "@petstore/rpc/auth/credentials";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { CallerAddress } from "./caller-address.ts";
 import { refuseBeyond } from "./counting.ts";
 import { createRateLimits } from "./rate-limits.ts";
 
-const RATE = { requests: 20, windowMs: 60_000, burst: 20 };
+/** Requests with invalid credentials, of one address. */
+const FAILURES = { requests: 20, windowMs: 60_000, burst: 20 };
+/** Access tokens that are verified for an address that sends invalid credentials, not counting those known to be valid. */
+const CHECKS = { requests: 50, windowMs: 1000, burst: 50 };
+/** How many valid access tokens are remembered, by their hashes. */
+const MAX_VALID = 10_000;
 
 export interface FailedCredentials {
-  /** Call before checking credentials. Throws an HttpError if the address has sent too many invalid ones. */
-  refuse(request: IncomingMessage): void;
-  /** Counts a request with invalid credentials. */
-  count(request: IncomingMessage): void;
+  /** Call before credentials are judged. Throws an HttpError if too many of the address's access tokens were verified. */
+  begin(request: IncomingMessage, credentials: Credentials): void;
+  /** Call for credentials that are valid. */
+  succeed(credentials: Credentials): void;
+  /** Counts a request with invalid credentials. Throws an HttpError if the address has sent too many. */
+  fail(request: IncomingMessage, credentials: Credentials): void;
 }
 
 export function limitFailedCredentials(addressOf: CallerAddress, { clock }: Pick<Runtime, "clock">): FailedCredentials {
-  const limits = createRateLimits(RATE, { clock });
+  const failures = createRateLimits(FAILURES, { clock });
+  const checks = createRateLimits(CHECKS, { clock });
+  /** The one that was last used long ago comes first. They are verified again each time, so that none outlives its end. */
+  const valid = new Set<string | undefined>();
+  const hasFailures = (address: string) => failures.peek(address)?.remaining !== FAILURES.burst - 1;
   return {
-    refuse: (request) =>
-      refuseBeyond(limits.peek(addressOf(request)), "with credentials that are not valid may come from an address"),
-    count: (request) => void limits.count(addressOf(request)),
+    begin(request, credentials) {
+      const address = addressOf(request);
+      if (!hasFailures(address)) return;
+      const name = nameIn(credentials);
+      if (name !== undefined && !valid.has(name))
+        refuseBeyond(
+          checks.count(address),
+          "with other access tokens may come from an address that sends invalid ones",
+        );
+    },
+    succeed(credentials) {
+      const name = nameIn(credentials);
+      if (name === undefined) return;
+      valid.delete(name);
+      valid.add(name);
+      if (valid.size > MAX_VALID) valid.delete(valid.values().next().value);
+    },
+    fail(request, credentials) {
+      valid.delete(nameIn(credentials));
+      const verdict = failures.count(addressOf(request));
+      refuseBeyond(verdict, "with credentials that are not valid may come from an address");
+    },
   };
+}
+
+/** The hash of an access token. An API key has none: its check costs too little to be limited. */
+function nameIn(credentials: Credentials): string | undefined {
+  const token = accessTokenIn(credentials);
+  return token === undefined ? undefined : createHash("sha256").update(token).digest("base64");
 }

@@ -19,7 +19,7 @@ export const owasp: readonly Risk[] = [
   },
   {
     name: "API2 Broken authentication",
-    by: ["credentials", "guesses", "internal"],
+    by: ["credentials", "invalid", "internal"],
     answer:
       "Off until `AUTH_MODE` is set, and then on at every port. [Authentication](authentication.md) says what a credential has to be.",
   },

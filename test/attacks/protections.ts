@@ -64,13 +64,19 @@ export const protections = {
       ),
     ],
   },
-  guesses: {
-    protection: "Guesses of credentials are limited for each address",
+  invalid: {
+    protection:
+      "Invalid credentials of an address are few, and so are the signatures that are checked for it; valid ones pass",
     trials: [
       trial(
         "many invalid credentials",
         "gateway/auth.test.ts",
-        "an address may show credentials that are not valid 20 times a minute, at both endpoints together",
+        "are 401 for an address 20 times a minute, and then 429, at both endpoints together",
+      ),
+      trial(
+        "the same from a neighbour's address, to lock the neighbour out",
+        "gateway/auth.test.ts",
+        "keep out no valid API key of the same address, and no access token that was valid before",
       ),
     ],
   },

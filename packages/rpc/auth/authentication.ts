@@ -5,7 +5,7 @@ import { ANONYMOUS, type Principal } from "../call.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { type Access, accessOf, grants } from "./access.ts";
 import { isApiKey } from "./api-key.ts";
-import { type Credentials, credentialFrom, InvalidCredential } from "./credentials.ts";
+import { type Credential, type Credentials, credentialFrom, InvalidCredential } from "./credentials.ts";
 
 /** The holder of a credential, and the scopes granted to it. */
 export interface Identity extends Principal {
@@ -77,7 +77,7 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
     try {
       const given = credentialFrom(credentials);
       if (!given) throw refusal("UNAUTHENTICATED", missing);
-      const verify = given.field === "x-api-key" || isApiKey(given.text) ? apiKeys : tokens;
+      const verify = isForKeys(given) ? apiKeys : tokens;
       if (!verify) throw new InvalidCredential(`What is accepted here is ${accepted}.`);
       return await verify(given.text);
     } catch (thrown) {
@@ -120,6 +120,18 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
       }
     },
   };
+}
+
+const isForKeys = ({ field, text }: Credential) => field === "x-api-key" || isApiKey(text);
+
+/** The access token in credentials, which takes a signature check; undefined if there is none. */
+export function accessTokenIn(credentials: Credentials): string | undefined {
+  try {
+    const given = credentialFrom(credentials);
+    return given && !isForKeys(given) ? given.text : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const refusalIn = (thrown: unknown): RpcError | undefined =>

@@ -10,6 +10,11 @@ export interface Credentials {
   readonly apiKey: string | undefined;
 }
 
+export interface Credential {
+  readonly field: "authorization" | "x-api-key";
+  readonly text: string;
+}
+
 /** Longest credential that is accepted, in characters. */
 const MAX_LENGTH = 8 * 1024;
 
@@ -38,10 +43,7 @@ export function keepRepeated({ headers, rawHeaders }: Pick<IncomingMessage, "hea
 }
 
 /** The one credential that was sent; undefined if there is none. Throws InvalidCredential. */
-export function credentialFrom({
-  authorization,
-  apiKey,
-}: Credentials): { readonly field: "authorization" | "x-api-key"; readonly text: string } | undefined {
+export function credentialFrom({ authorization, apiKey }: Credentials): Credential | undefined {
   if (authorization === undefined && apiKey === undefined) return undefined;
   if (authorization !== undefined && apiKey !== undefined)
     throw new InvalidCredential("Send one credential: either Authorization or X-API-Key.");
