@@ -19,6 +19,7 @@ import {
   url,
   withDefault,
 } from "@petstore/runtime/environment";
+import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import { type Rate, rate } from "@petstore/runtime/rate";
 import type { DeprecationPolicy, Limits } from "connect-transcoder";
 import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../processes/config.ts";
@@ -60,7 +61,8 @@ const corsOrigin: Kind<string> = kind("the origin of a web page such as https://
 /** The first descriptor that a process is started with, by the convention of systemd's sd_listen_fds(3). */
 const FIRST_DESCRIPTOR = 3;
 
-const gatewaySettings = {
+const settings = {
+  ...processSettings,
   LISTEN_FDS: optional(integer(1, 1)),
   HTTP_BASE_PATH: withDefault(basePath, ""),
   CORS_ORIGINS: withDefault(list(corsOrigin), []),
@@ -79,9 +81,12 @@ const gatewaySettings = {
   AFTER_SUNSET: withDefault(oneOf("answer", "gone"), "answer"),
 };
 
+/** What has no effect in an environment, though it looks as if it should. */
+export const gatewayWarnings = (environment: Environment): readonly Warning[] => misspelledIn(environment, settings);
+
 /** The configuration of the gateway. `terminal` says whether the log goes to one. Throws `ConfigError`. */
 export function gatewayConfig(environment: Environment, terminal = process.stdout.isTTY === true): GatewayConfig {
-  const values = readEnvironment(environment, { ...processSettings, ...gatewaySettings });
+  const values = readEnvironment(environment, settings);
   if (values.DEPRECATED_AT !== undefined && values.SUNSET_AT !== undefined && values.SUNSET_AT < values.DEPRECATED_AT) {
     throw new ConfigError([
       `SUNSET_AT=${environment.SUNSET_AT} is before DEPRECATED_AT=${environment.DEPRECATED_AT}: ` +

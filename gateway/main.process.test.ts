@@ -56,6 +56,23 @@ test("starts without its services, says where it is, and stops when told to", as
   expect(await once(child, "exit")).toEqual([0, null]);
 }, 60_000);
 
+test("warns of a misspelled setting, and where other machines need no credentials", async () => {
+  const beyond = { HOST: "0.0.0.0", ALLOW_UNAUTHENTICATED: "beyond-loopback" };
+  const lines = [
+    /"level":"warn".*RATE_LIMT has no effect: perhaps RATE_LIMIT is meant/,
+    /"level":"warn".*idempotency keys/,
+  ];
+  for (const [env, expected] of [
+    [{ ...beyond, RATE_LIMT: "600/min" }, [true, true]],
+    [{}, [false, false]],
+  ] as const) {
+    const { child, stdout } = await run(env, "ready at");
+    child.kill("SIGTERM");
+    await once(child, "exit");
+    expect(lines.map((line) => line.test(stdout))).toEqual(expected);
+  }
+}, 60_000);
+
 test("LISTEN_FDS: listens on the socket that it is started with, where connections wait from one run to the next", async () => {
   using socket = new BoundSocket({ host: "127.0.0.1" });
   const url = `http://127.0.0.1:${socket.address().port}/healthz`;

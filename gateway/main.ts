@@ -2,10 +2,12 @@
 import "@petstore/runtime/compile-cache";
 import "@petstore/runtime/without-undici";
 import { runProcess } from "@petstore/runtime/lifecycle";
-import { gatewayConfig } from "./config.ts";
+import { gatewayConfig, gatewayWarnings } from "./config.ts";
 
 await runProcess(async (stack) => {
   const config = gatewayConfig(process.env);
   const { serve } = await import("./serve.ts");
-  return serve(config, stack);
+  const running = await serve(config, stack);
+  for (const { text } of gatewayWarnings(process.env)) running.log.warn(text);
+  return running;
 });

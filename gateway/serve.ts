@@ -90,6 +90,11 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     app.server.close(); // before it accepts waiting connections, and without a lame duck
     throw asksNobody(`the socket of LISTEN_FDS, on ${address},`, "gateway", "bind it to 127.0.0.1");
   }
+  if (!authentication && !isLoopback(address))
+    log.warn(
+      "callers on other machines need no credentials: everybody may do everything, and all share one space of idempotency " +
+        "keys, in which equal keys meet. AUTH_MODE tells callers apart.",
+    );
   if (config.descriptor !== undefined && !config.allowedHosts && isLoopback(address)) checkHost = createHostCheck([]);
   return { log, url: origin(config.host, port, tls && "https") + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }

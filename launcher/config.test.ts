@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { launcherConfig } from "./config.ts";
+import { launcherConfig, launcherWarnings } from "./config.ts";
 
 test("the processes share a secret that is new each time, unless one is set", () => {
   const secret = () => launcherConfig({}, false).environment.INTERNAL_SECRET;
@@ -38,6 +38,41 @@ test("PORT and the services' addresses, which are for one process alone, are not
   expect(environment).toMatchObject({ PORT_BASE: "9080", PATH: "/bin" });
   expect(Object.keys(environment)).not.toContain("PORT");
   expect(Object.keys(environment)).not.toContain("PET_URL");
+});
+
+describe("what has no effect", () => {
+  const texts = (environment: Record<string, string>) => launcherWarnings(environment).map(({ text }) => text);
+
+  test("is told with what to set", () => {
+    expect(texts({ PORT: "3000" })).toEqual([
+      "PORT has no effect here, for the petstore has five: set PORT_BASE=3000, the first of them, instead.",
+    ]);
+    expect(texts({ PORT: "80" })[0]).toContain("set PORT_BASE, the first");
+    expect(texts({ PET_URL: "http://a", REPLICA: "2" })).toEqual([
+      "REPLICA has no effect here: it is for a process that is started alone.",
+      "PET_URL has no effect here: it is for a process that is started alone.",
+    ]);
+    for (const MONGODB of ["MONGODB_URI", "MONGODB_URI_FILE"])
+      expect(texts({ EVENTS_RETENTION: "7d", [MONGODB]: "x" })[0]).toMatch(
+        /^EVENTS_RETENTION has no effect with MONGODB_URI/,
+      );
+    expect(texts({ AUTHMODE: "keys" })).toEqual(["AUTHMODE has no effect: perhaps AUTH_MODE is meant."]);
+  });
+
+  test("does not reach the processes, which would tell it again", () => {
+    const given = { AUTHMODE: "keys", EVENTS_RETENTION: "7d", MONGODB_URI: "mongodb://localhost", PATH: "/bin" };
+    const names = Object.keys(launcherConfig(given, false).environment);
+    expect(names).toEqual(expect.arrayContaining(["MONGODB_URI", "PATH"]));
+    expect(names.filter((name) => ["AUTHMODE", "EVENTS_RETENTION"].includes(name))).toEqual([]);
+    expect(() => launcherConfig({ ...given, EVENTS_RETENTION: "long" }, false)).toThrow(
+      "EVENTS_RETENTION=long is wrong",
+    );
+  });
+
+  test("is nothing that has one, or is usual", () => {
+    expect(texts({ PORT_BASE: "9080", EVENTS_RETENTION: "7d", PET_URL: " ", PATH: "/bin" })).toEqual([]);
+    expect(texts({ DATA_DIR: "data", MONGODB_URI: "mongodb://localhost" })).toEqual([]);
+  });
 });
 
 test("DATA_DIR is of no concern with MONGODB_URI", () => {

@@ -4,9 +4,10 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import net, { type BoundSocket } from "node:net";
 import { join } from "node:path";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
-import { lameDuckSettings, processConfig, processSettings, storeSettings } from "../processes/config.ts";
+import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
+import { lameDuckSettings, processConfig, processSettings, storeSettings, storeWarnings } from "../processes/config.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
-import { portOf, processNames, type Replicas, replicasOf } from "../processes/names.ts";
+import { addressSettings, portOf, processNames, type Replicas, replicasOf } from "../processes/names.ts";
 
 export interface LauncherConfig {
   /** The environment of the processes. */
@@ -26,11 +27,32 @@ export interface LauncherConfig {
   readonly lameDuckMs: number;
 }
 
+const settings = { ...processSettings, ...storeSettings, ...lameDuckSettings };
+
+/** What is for processes that are started individually. */
+const ALONE = ["PORT", "REPLICA", "LISTEN_FDS", ...Object.keys(addressSettings)];
+
+/** What has no effect in an environment, though it looks as if it should. The processes don't get it, and don't repeat it. */
+export function launcherWarnings(given: Environment = process.env): readonly Warning[] {
+  const alone = ALONE.filter((name) => given[name]?.trim());
+  const advice = (name: string) =>
+    name === "PORT"
+      ? `PORT has no effect here, for the petstore has five: set ${portBase(given.PORT)}, the first of them, instead.`
+      : `${name} has no effect here: it is for a process that is started alone.`;
+  return [
+    ...misspelledIn(given, settings),
+    ...storeWarnings(given),
+    ...alone.map((name) => ({ name, text: advice(name) })),
+  ];
+}
+
+const portBase = (port = "") =>
+  settings.PORT_BASE.kind.read(port.trim()) === undefined ? "PORT_BASE" : `PORT_BASE=${port.trim()}`;
+
 /**
  * Reads the configuration, and makes the environment of the processes: the given one, with a secret that they share
  * unless they have one in a file or know each other by certificates. On a terminal they log warnings and worse unless
- * LOG_LEVEL says otherwise, so that the addresses do not scroll away. PORT, REPLICA, LISTEN_FDS and the services'
- * addresses are for processes that are started individually, and are left out. Throws `ConfigError`.
+ * LOG_LEVEL says otherwise, so that the addresses do not scroll away. What has no effect is left out. Throws `ConfigError`.
  */
 export function launcherConfig(
   given: Environment = process.env,
@@ -45,14 +67,9 @@ export function launcherConfig(
     ...(terminal ? { LOG_LEVEL: "warn" } : {}),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value?.trim())),
   };
-  for (const name of [
-    "PORT",
-    "REPLICA",
-    "LISTEN_FDS",
-    ...processNames.map((process) => `${process.toUpperCase()}_URL`),
-  ])
-    delete environment[name];
-  const values = readEnvironment(environment, { ...processSettings, ...storeSettings, ...lameDuckSettings });
+  for (const name of ALONE) delete environment[name];
+  const values = readEnvironment(environment, settings);
+  for (const { name } of launcherWarnings(given)) delete environment[name];
   // Reports what is wrong for all processes once, before any is started.
   const { auth } = processConfig(values, "gateway", terminal);
   const { DATA_DIR, MONGODB_URI, REPLICAS: replicas, HOST: host, PORT_BASE, LAME_DUCK: lameDuckMs } = values;

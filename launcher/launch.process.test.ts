@@ -86,6 +86,22 @@ The petstore is ready (1.0 s). Data is in data. Ctrl-C stops everything.
     expect(it.output()).not.toContain("ready at");
   });
 
+  test("tells what has no effect, once, and begins all the same", { timeout }, async () => {
+    await using it = launched(["gateway:well", "pet:well"], { PORT: "3000", AUTHMODE: "keys" });
+    await it.printed(/is ready/);
+    expect(it.output().match(/^AUTHMODE has no effect: perhaps AUTH_MODE is meant\.$/gm)).toHaveLength(1);
+    expect(it.output().match(/^PORT has no effect here.*PORT_BASE=3000.*$/gm)).toHaveLength(1);
+  });
+
+  test("refuses credentials that nobody would ask for", { timeout }, async () => {
+    await using it = launched(["gateway:well"], { API_KEYS_FILE: "missing.json", AUTHMODE: "keys" });
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toContain("AUTHMODE has no effect: perhaps AUTH_MODE is meant.");
+    expect(it.output()).toMatch(
+      /can't start\. AUTH_MODE is not set: API_KEYS_FILE has no effect.*Set AUTH_MODE=keys, or/,
+    );
+  });
+
   test("refuses a data directory that can't be written", { timeout }, async () => {
     const file = join(dataDir, "file");
     await writeFile(file, "no directory");

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { ConfigError } from "@petstore/runtime/environment";
 import { instanceOf, processNames, replicasOf } from "../processes/names.ts";
-import { bindSharedPort, checkDataDir, type LauncherConfig, launcherConfig } from "./config.ts";
+import { bindSharedPort, checkDataDir, type LauncherConfig, launcherConfig, launcherWarnings } from "./config.ts";
 import { type Place, paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
 
@@ -47,6 +47,7 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
     process.on(signal, () => void stop(`${signal}: stopping`, 0));
   }
   try {
+    for (const { text } of launcherWarnings()) say(paint("yellow", text));
     const config = launcherConfig();
     const { environment, sharedPort, dataDir, endsWithParent, lameDuckMs } = config;
     stopLimitMs += lameDuckMs;

@@ -6,6 +6,7 @@ import {
   type Kind,
   kind,
   list,
+  type Needs,
   oneOf,
   optional,
   text,
@@ -31,14 +32,19 @@ const keysPlace: Kind<string> = kind(
   },
 );
 
+// Whoever names credentials believes that they are required. With an explicit mode, what it does not need is left unused.
+const askedBy = (mode: string): Needs => ({
+  AUTH_MODE: `Set AUTH_MODE=${mode}, or AUTH_MODE=none if callers need no credentials`,
+});
+
 /** The same for all processes. */
 export const authSettings = {
   AUTH_MODE: withDefault(oneOf("none", "keys", "jwt", "keys,jwt"), "none"),
-  API_KEYS_FILE: optional(text),
-  JWT_ISSUER: optional(text),
-  JWT_AUDIENCE: optional(text),
-  JWT_JWKS: optional(keysPlace),
-  JWT_ALGORITHMS: withDefault(list(oneOf(...SIGNATURES)), ["RS256", "ES256", "EdDSA"]),
+  API_KEYS_FILE: optional(text, askedBy("keys")),
+  JWT_ISSUER: optional(text, askedBy("jwt")),
+  JWT_AUDIENCE: optional(text, askedBy("jwt")),
+  JWT_JWKS: optional(keysPlace, askedBy("jwt")),
+  JWT_ALGORITHMS: withDefault(list(oneOf(...SIGNATURES)), ["RS256", "ES256", "EdDSA"], askedBy("jwt")),
 };
 
 /** Undefined if callers need no credentials. Throws `ConfigError`. */

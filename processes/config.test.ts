@@ -46,7 +46,7 @@ describe("who may call", () => {
 
   test("everybody, unless a mode says otherwise", () => {
     expect(config({}).auth).toBeUndefined();
-    expect(config({ API_KEYS_FILE: "keys.json" }).auth).toBeUndefined();
+    expect(config({ AUTH_MODE: "none", API_KEYS_FILE: "keys.json", ...issuer }).auth).toBeUndefined();
     expect(config({ AUTH_MODE: "keys", API_KEYS_FILE: "keys.json" }).auth).toEqual({
       apiKeysFile: "keys.json",
       tokens: undefined,
@@ -60,6 +60,29 @@ describe("who may call", () => {
         algorithms: ["RS256", "ES256", "EdDSA"],
       },
     });
+  });
+
+  test.each([
+    [{ API_KEYS_FILE: "missing.json" }, ["API_KEYS_FILE"], "keys"],
+    [{ API_KEYS_FILE: "keys.json", AUTH_MODE: " " }, ["API_KEYS_FILE"], "keys"],
+    [issuer, ["JWT_ISSUER", "JWT_AUDIENCE", "JWT_JWKS"], "jwt"],
+    [{ JWT_ALGORITHMS: "ES256" }, ["JWT_ALGORITHMS"], "jwt"],
+  ])("%j without a mode would let everybody call, and does not start", (environment, names, mode) => {
+    expect(() => config(environment)).toThrow(
+      names
+        .map(
+          (name) =>
+            `AUTH_MODE is not set: ${name} has no effect without it. ` +
+            `Set AUTH_MODE=${mode}, or AUTH_MODE=none if callers need no credentials.`,
+        )
+        .join("\n"),
+    );
+  });
+
+  test("an explicit mode leaves unused what it does not need", () => {
+    const both = { API_KEYS_FILE: "keys.json", ...issuer };
+    expect(config({ ...both, AUTH_MODE: "keys" }).auth).toEqual({ apiKeysFile: "keys.json", tokens: undefined });
+    expect(config({ ...both, AUTH_MODE: "jwt" }).auth).toMatchObject({ apiKeysFile: undefined });
   });
 
   test("a mode that lacks what it needs does not start", () => {
@@ -192,7 +215,19 @@ describe("TLS", () => {
     [{ ...minimal, TLS_CERT: "cert.pem" }, /^TLS_KEY is not set: /],
     [{ ...minimal, TLS_KEY: "key.pem" }, /^TLS_CERT is not set: /],
     [{ ...minimal, ...own }, /^INTERNAL_TLS_CA is not set: /],
-    [{ ...ca, ...own, INTERNAL_TLS_KEY: "" }, /^INTERNAL_TLS_KEY is not set: .*\n.*\nTLS_CERT is not set: /],
+    [
+      { ...ca, ...own, INTERNAL_TLS_KEY: "" },
+      /^INTERNAL_TLS_KEY is not set: INTERNAL_TLS_CERT has no effect without it\./,
+    ],
+    [
+      { ...ca, ...own, INTERNAL_TLS_CERT: "" },
+      /^INTERNAL_TLS_CERT is not set: INTERNAL_TLS_KEY has no effect without it\./,
+    ],
+    [{ ...ca, ...own }, /^TLS_CERT is not set: INTERNAL_TLS_CA needs a port with TLS\.$/],
+    [
+      { ...minimal, INTERNAL_TLS_NAMES: "a" },
+      /^INTERNAL_TLS_CA is not set: INTERNAL_TLS_NAMES has no effect without it\./,
+    ],
     [{ ...ca }, /^INTERNAL_TLS_CERT is not set: .*\nTLS_CERT is not set: INTERNAL_TLS_CA needs a port with TLS\.$/],
     [{ ...pair, ...ca, PET_URL: "https://a,http://b" }, /^PET_URL=http:\/\/b is wrong: it must be an https address/],
   ])("%j lacks something, and says what", (environment, problem) => {

@@ -12,6 +12,7 @@ import type { CertificateFiles } from "@petstore/rpc/tls/certificates";
 import {
   ConfigError,
   duration,
+  type Environment,
   host,
   integer,
   type Kind,
@@ -27,6 +28,7 @@ import {
 } from "@petstore/runtime/environment";
 import type { LogFormat } from "@petstore/runtime/log";
 import { type LogLevel, logLevels } from "@petstore/runtime/log-levels";
+import type { Warning } from "@petstore/runtime/misspelled";
 import { authConfig, authSettings } from "./auth.ts";
 import {
   addressSettings,
@@ -88,6 +90,14 @@ export const storeSettings = {
   MONGODB_URI: optional(mongodbUri),
   EVENTS_RETENTION: optional(duration("1m", "30d")),
 };
+
+/** What of `storeSettings` has no effect beside the others. */
+export function storeWarnings({ EVENTS_RETENTION, MONGODB_URI, MONGODB_URI_FILE }: Environment): readonly Warning[] {
+  const text =
+    "EVENTS_RETENTION has no effect with MONGODB_URI: MongoDB keeps changes as long as its oplog reaches (docs/store.md).";
+  const isIdle = EVENTS_RETENTION?.trim() && (MONGODB_URI?.trim() || MONGODB_URI_FILE?.trim());
+  return isIdle ? [{ name: "EVENTS_RETENTION", text }] : [];
+}
 
 const MAX_REPLICAS = 64;
 const MAX_PORT = 65_535;

@@ -6,14 +6,18 @@ import { addressSettings, type ProcessName } from "./names.ts";
 /** The name in the certificates of the petstore's own processes, unless configured otherwise. */
 export const PEER_NAME = "spiffe://petstore/process";
 
+const KEY = "Set it to the file of the certificate's key";
+const CERT = "Set it to the file of the certificate that the key is for";
+const mutual = { INTERNAL_TLS_CA: "It is for mutual TLS. Set it to the file of the authority" };
+
 export const tlsSettings = {
-  TLS_CERT: optional(text),
-  TLS_KEY: optional(text),
+  TLS_CERT: optional(text, { TLS_KEY: KEY }),
+  TLS_KEY: optional(text, { TLS_CERT: CERT }),
   INTERNAL_SECRET: optional(secret(32)),
   INTERNAL_TLS_CA: optional(text),
-  INTERNAL_TLS_CERT: optional(text),
-  INTERNAL_TLS_KEY: optional(text),
-  INTERNAL_TLS_NAMES: withDefault(list(text), [PEER_NAME]),
+  INTERNAL_TLS_CERT: optional(text, { INTERNAL_TLS_KEY: KEY, ...mutual }),
+  INTERNAL_TLS_KEY: optional(text, { INTERNAL_TLS_CERT: CERT, ...mutual }),
+  INTERNAL_TLS_NAMES: withDefault(list(text), [PEER_NAME], mutual),
 };
 
 /** The certificates of the port, and those for other processes. Throws `ConfigError`. */
@@ -21,22 +25,15 @@ export function tlsConfig(
   values: Values<typeof tlsSettings & typeof addressSettings>,
   name: ProcessName,
 ): Pick<TlsConfig, "tls" | "internalTls"> {
-  const { TLS_CERT, TLS_KEY, INTERNAL_SECRET, INTERNAL_TLS_CA: ca, INTERNAL_TLS_CERT, INTERNAL_TLS_KEY } = values;
+  const { INTERNAL_SECRET, INTERNAL_TLS_CA: ca } = values;
   const problems: string[] = [];
   const need = (name: string, value: unknown, why: string) => {
     if (value === undefined) problems.push(`${name} is not set: ${why}.`);
   };
-  const pair = (cert: string | undefined, key: string | undefined, prefix: string) => {
-    if (cert !== undefined) need(`${prefix}TLS_KEY`, key, `${prefix}TLS_CERT needs the key of its certificate`);
-    if (key !== undefined) need(`${prefix}TLS_CERT`, cert, `${prefix}TLS_KEY needs the certificate that it is for`);
-    return cert === undefined || key === undefined ? undefined : { cert, key };
-  };
-  const own = pair(TLS_CERT, TLS_KEY, "");
-  const internal = pair(INTERNAL_TLS_CERT, INTERNAL_TLS_KEY, "INTERNAL_");
-  if (ca === undefined) {
-    need("INTERNAL_SECRET", INTERNAL_SECRET, `it must be ${secret(32).description}`);
-    if (internal) need("INTERNAL_TLS_CA", ca, "INTERNAL_TLS_CERT is for mutual TLS, which needs it");
-  } else {
+  const own = pairOf(values.TLS_CERT, values.TLS_KEY);
+  const internal = pairOf(values.INTERNAL_TLS_CERT, values.INTERNAL_TLS_KEY);
+  if (ca === undefined) need("INTERNAL_SECRET", INTERNAL_SECRET, `it must be ${secret(32).description}`);
+  else {
     need("INTERNAL_TLS_CERT", internal ?? own, "INTERNAL_TLS_CA needs a certificate to show, this one or TLS_CERT");
     if (name !== "gateway") need("TLS_CERT", own, "INTERNAL_TLS_CA needs a port with TLS");
     for (const variable of Object.keys(addressSettings) as (keyof typeof addressSettings)[])
@@ -51,3 +48,6 @@ export function tlsConfig(
     internalTls: ca === undefined || !shown ? undefined : { ...shown, ca },
   };
 }
+
+const pairOf = (cert: string | undefined, key: string | undefined) =>
+  cert === undefined || key === undefined ? undefined : { cert, key };

@@ -1,6 +1,13 @@
 /** What a service reads from its environment. */
 import { type Environment, optional, readEnvironment, type Secret, text } from "@petstore/runtime/environment";
-import { type ProcessConfig, processConfig, processSettings, storeSettings } from "../processes/config.ts";
+import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
+import {
+  type ProcessConfig,
+  processConfig,
+  processSettings,
+  storeSettings,
+  storeWarnings,
+} from "../processes/config.ts";
 import type { ServiceName } from "../processes/names.ts";
 import { RETENTION } from "./resource/retention.ts";
 
@@ -15,9 +22,13 @@ export interface ServiceConfig extends ProcessConfig {
   readonly crashAt: string | undefined;
 }
 
-const serviceSettings = {
-  CRASH_AT: optional(text),
-};
+const settings = { ...processSettings, ...storeSettings, CRASH_AT: optional(text) };
+
+/** What has no effect in an environment, though it looks as if it should. */
+export const serviceWarnings = (environment: Environment): readonly Warning[] => [
+  ...misspelledIn(environment, settings),
+  ...storeWarnings(environment),
+];
 
 /** The configuration of one service. `terminal`: whether the log goes to a terminal. Throws `ConfigError`. */
 export function serviceConfig(
@@ -25,7 +36,7 @@ export function serviceConfig(
   name: ServiceName,
   terminal = process.stdout.isTTY === true,
 ): ServiceConfig {
-  const values = readEnvironment(environment, { ...processSettings, ...storeSettings, ...serviceSettings });
+  const values = readEnvironment(environment, settings);
   return {
     ...processConfig(values, name, terminal),
     name,

@@ -4,7 +4,7 @@ import "@petstore/runtime/without-undici";
 import { ConfigError } from "@petstore/runtime/environment";
 import { runProcess } from "@petstore/runtime/lifecycle";
 import { isServiceName, processNames } from "../processes/names.ts";
-import { serviceConfig } from "./config.ts";
+import { serviceConfig, serviceWarnings } from "./config.ts";
 
 await runProcess(async (stack, waitsFor) => {
   const name = process.argv[2];
@@ -12,5 +12,7 @@ await runProcess(async (stack, waitsFor) => {
     throw new ConfigError([`Say which service to run: ${processNames.filter(isServiceName).join(", ")}.`]);
   const config = serviceConfig(process.env, name);
   const { serve } = await import("./serve.ts");
-  return serve(config, stack, waitsFor);
+  const running = await serve(config, stack, waitsFor);
+  for (const { text } of serviceWarnings(process.env)) running.log.warn(text);
+  return running;
 });

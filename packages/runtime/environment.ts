@@ -137,9 +137,16 @@ export interface Setting<T> {
   readonly kind: Kind<T>;
   readonly absent: T | undefined;
   readonly required?: boolean;
+  readonly needs?: Needs | undefined;
 }
-export const withDefault = <T>(kind: Kind<T>, absent: T): Setting<T> => ({ kind, absent });
-export const optional = <T>(kind: Kind<T>): Setting<T | undefined> => ({ kind, absent: undefined });
+/** The variables without which a setting has no effect, and what to do where one is not set. */
+export type Needs = Readonly<Record<string, string>>;
+export const withDefault = <T>(kind: Kind<T>, absent: T, needs?: Needs): Setting<T> => ({ kind, absent, needs });
+export const optional = <T>(kind: Kind<T>, needs?: Needs): Setting<T | undefined> => ({
+  kind,
+  absent: undefined,
+  needs,
+});
 export const required = <T>(kind: Kind<T>): Setting<T> => ({ kind, absent: undefined, required: true });
 
 export type Values<S> = { readonly [Name in keyof S]: S[Name] extends Setting<infer T> ? T : never };
@@ -150,7 +157,7 @@ export function readEnvironment<S extends Readonly<Record<string, Setting<unknow
   settings: S,
 ): Values<S> {
   const problems: string[] = [];
-  const values = Object.entries(settings).map(([name, { kind, absent, required }]) => {
+  const values = Object.entries(settings).map(([name, { kind, absent, required, needs = {} }]) => {
     const { given, shown, problem } = kind.isHidden ? secretText(environment, name) : plainText(environment, name);
     if (problem !== undefined) problems.push(problem);
     else if (given === undefined) {
@@ -158,6 +165,9 @@ export function readEnvironment<S extends Readonly<Record<string, Setting<unknow
     } else {
       const value = kind.read(given);
       if (value === undefined) problems.push(`${shown} is wrong: it must be ${kind.description}.`);
+      for (const [other, advice] of Object.entries(needs))
+        if (plainText(environment, other).given === undefined)
+          problems.push(`${other} is not set: ${name} has no effect without it. ${advice}.`);
       return [name, value];
     }
     return [name, absent];
