@@ -152,7 +152,7 @@ export interface ChangesOptions extends CallOptions {
 /**
  * Changes as they happen, in batches that are not empty, from the oldest to the newest; read once, by one reader. Ends
  * without an error when the signal aborts or the store is closed. Rejects with `SlowConsumer` when they come faster than they
- * are read, and with `Expired`.
+ * are read, and with `Expired` when those that follow are no longer known, as after an operator has dropped the collection.
  */
 export interface Changes<V> extends AsyncIterable<readonly Change<V>[]> {
   /** After everything that was handed out. It also moves on past changes that are not visible, so that it does not expire. */

@@ -2,6 +2,7 @@
 import { setImmediate as tick } from "node:timers/promises";
 import { type Document, MongoError, MongoServerError, Timestamp } from "mongodb";
 import { expect, test } from "vitest";
+import { silent } from "../fixtures/silent.ts";
 import { type CallOptions, Expired, Unavailable } from "../port.ts";
 import { mongoChanges } from "./changes.ts";
 import type { Database } from "./database.ts";
@@ -14,10 +15,15 @@ const at = (second: number) => `82${second.toString(16).toUpperCase().padStart(8
 const NOW = 100;
 const [NEAR, FAR] = [at(NOW - 50), at(NOW - 70)];
 
+interface Stream {
+  tryNext(): Promise<null>;
+  bufferedCount(): number;
+}
+
 const atOnce: Turns = (_, work) => work();
 
 /** Streams that wait for `answers`, one of which follows the latest, and one reads the past of a second that it resolves to. */
-function bench({ near = atOnce, far = atOnce }: { near?: Turns; far?: Turns } = {}) {
+function bench({ near = atOnce, far = atOnce, ...stub }: { near?: Turns; far?: Turns } & Partial<Stream> = {}) {
   let asked: Answer[] = [];
   let isOpen = true;
   const opened: Document[] = [];
@@ -35,6 +41,7 @@ function bench({ near = atOnce, far = atOnce }: { near?: Turns; far?: Turns } = 
     async close() {
       isOpen = false;
     },
+    ...stub,
   };
   const watch = (_: unknown, options: Document) => {
     opened.push(options);
@@ -56,6 +63,7 @@ function bench({ near = atOnce, far = atOnce }: { near?: Turns; far?: Turns } = 
       return work(call);
     },
     report: () => {},
+    log: silent,
   });
   /** What both streams are asked for. */
   async function answers(): Promise<readonly Answer[]> {
@@ -168,6 +176,25 @@ test("who comes back soon does not wait for those who read far back", async () =
   expect(opened).toHaveLength(2);
   told.end();
 });
+
+test.each([0, 1])(
+  "who waits leaves others their turn, however soon the driver answers, and with %i held",
+  async (held) => {
+    let inOneTurn = 0;
+    const tryNext = async () => {
+      if (++inOneTurn > 1_000) throw new Error("no turn of the event loop in a thousand answers");
+      return null;
+    };
+    const { told, changes } = bench({ tryNext, bufferedCount: () => held });
+    const next = (await changes())[Symbol.asyncIterator]().next();
+    for (let turns = 0; turns < 100; turns++) {
+      inOneTurn = 0;
+      await tick();
+    }
+    told.end();
+    expect(await next).toEqual({ done: true, value: undefined });
+  },
+);
 
 test("a failure that is none of time leaves the time for the next attempt as it was", async () => {
   const { told, answers, changes, opened } = bench();

@@ -3,6 +3,7 @@
  * and one for each reader that begins in the past, until it has caught up. A stream delivers what a majority has stored,
  * with the documents as they were written. The token of each event is a position for every process.
  */
+import { setImmediate as turn } from "node:timers/promises";
 import {
   type ChangeStream,
   type Db,
@@ -15,6 +16,7 @@ import { encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
 import { frozen } from "../document/frozen.ts";
 import { tellingOf } from "../document/told.ts";
+import type { EngineContext } from "../engine/context.ts";
 import { createFeed, type Feed, type Past, type Read, untold } from "../engine/feed.ts";
 import type { Declaration } from "../engine/indexes.ts";
 import {
@@ -85,9 +87,10 @@ interface Parts {
   readonly timing: Timing;
   readonly run: Run;
   readonly report: Report;
+  readonly log: EngineContext["log"];
 }
 
-export function mongoChanges({ declaration, database, streams, turns, timing, run, report }: Parts): MongoChanges {
+export function mongoChanges({ declaration, database, streams, turns, timing, run, report, log }: Parts): MongoChanges {
   const telling = tellingOf<Doc>(declaration);
   if (!telling) return untold(declaration.name);
   const { shown } = telling;
@@ -115,10 +118,13 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
       stream ??= open(position, idleMs, timeoutMs);
       const opened = stream; // it may be closed meanwhile
       const events: Document[] = [];
-      do {
+      for (let more = true; more; ) {
         const event = await withTimeout(timeoutMs, opened.tryNext());
         if (event) events.push(event);
-      } while (opened.bufferedCount() > 0 && events.length < MAX_READ);
+        more = event !== null && events.length < MAX_READ && opened.bufferedCount() > 0;
+      }
+      // The server ends a stream for one reason alone. From then on the driver answers at once that there is nothing new.
+      if (events.length === 0 && opened.closed) throw new Expired(new Error("the collection was dropped or renamed"));
       position = (opened.resumeToken as { _data?: string } | undefined)?._data ?? position;
       return { changes: readable(events, changeOf, report).filter((change) => change !== undefined), position };
     }
@@ -228,14 +234,18 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
     signal.addEventListener("abort", latest.close);
     try {
       while (!signal.aborted) {
-        const { changes, position } = await latest.read();
+        // Others get their turn, however soon the driver answers.
+        const [{ changes, position }] = await Promise.all([latest.read(), turn()]);
         if (signal.aborted) return;
         for (const change of changes) tail.add(change, encode(change.shown as Fields).length);
         tail.moveTo(position);
         if (changes.length > 0) feed.wake();
       }
     } catch (error) {
-      if (!signal.aborted) feed.end(error);
+      if (signal.aborted) return;
+      if (error instanceof Expired)
+        log.warn(`all who watch ${declaration.name} have to begin anew: ${(error.cause as Error).message}`);
+      feed.end(error);
     } finally {
       latest.close();
     }

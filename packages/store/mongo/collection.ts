@@ -1,5 +1,4 @@
 /** A collection of the port in MongoDB. */
-import type { IndexDescription } from "mongodb";
 import { checkId, idOf } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import { handedOut } from "../document/frozen.ts";
@@ -11,8 +10,8 @@ import { createChanges } from "./change.ts";
 import type { MongoChanges } from "./changes.ts";
 import type { Database, Raw } from "./database.ts";
 import { type Call, retryUntilDeadline, type Timing } from "./deadline.ts";
+import type { IndexBuilds } from "./index-builds.ts";
 import { knownDocuments } from "./known.ts";
-import { keyOf } from "./list-queries.ts";
 import { createLists } from "./lists.ts";
 import { type Operation, readStored, type Stored } from "./operation-log.ts";
 import { createPerKeyQueue } from "./per-key-queue.ts";
@@ -26,6 +25,7 @@ export interface CollectionOptions {
   readonly declaration: Declaration;
   readonly database: Database;
   readonly changes: MongoChanges;
+  readonly indexes: IndexBuilds;
   readonly timing: Timing;
   readonly nextOperation: () => Operation;
   readonly run: Run;
@@ -33,15 +33,8 @@ export interface CollectionOptions {
   readonly report: Report;
 }
 
-/** An index holds the documents in which all of its fields are present. None is unique. */
-export const indexDescriptions = ({ indexes }: Declaration): IndexDescription[] =>
-  Object.values(indexes).map((fields) => ({
-    key: keyOf(fields),
-    partialFilterExpression: Object.fromEntries(fields.map((field) => [field, { $exists: true }])),
-  }));
-
 export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: CollectionOptions): Collection<T, I> {
-  const { declaration, database, changes, timing, nextOperation, run, admission, report } = options;
+  const { declaration, database, changes, indexes, timing, nextOperation, run, admission, report } = options;
   const queues: Queues = new Map();
   const read: Run = (options, work) => admission.read(options, () => run(options, work));
   const raw: Raw = database.db.collection(declaration.name);
@@ -97,7 +90,9 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
         const scan = checkQuery(declaration, query);
         // Each size reads from the start again: the `_id` of a document that can't be read may be no place to continue from.
         for (const size of attemptsAt(scan.limit)) {
-          const page = await retryUntilDeadline(call, timing, () => list({ ...scan, limit: size }, call));
+          const page = await retryUntilDeadline(call, timing, () =>
+            indexes.withIndexes(() => list({ ...scan, limit: size }, call)),
+          );
           const found = query.strict ? page.map(docOf) : readable(page, docOf, report);
           if (found.length >= scan.limit || page.length < size) return found.slice(0, scan.limit);
         }

@@ -4,19 +4,20 @@
  */
 import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
-import { type Db, type MongoClient, MongoServerError } from "mongodb";
+import type { MongoClient } from "mongodb";
 import { checkId } from "../document/codec.ts";
 import { reporting } from "../document/corrupt.ts";
 import { createAdmission } from "../engine/admission.ts";
 import { createCollections } from "../engine/collections.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { checkDeclaration, type Declaration } from "../engine/indexes.ts";
-import { Corrupt, type Store, Unavailable, UnsupportedFormat } from "../port.ts";
+import { type Store, Unavailable, UnsupportedFormat } from "../port.ts";
 import { type MongoChanges, mongoChanges } from "./changes.ts";
-import { indexDescriptions, mongoCollection, type Run } from "./collection.ts";
+import { mongoCollection, type Run } from "./collection.ts";
 import { connect, createClient } from "./connect.ts";
 import { byMajority, openDatabase } from "./database.ts";
 import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
+import { indexBuilds } from "./index-builds.ts";
 import { followMembers } from "./members.ts";
 import { createSequences } from "./sequences.ts";
 import { createTurns } from "./turns.ts";
@@ -102,13 +103,15 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
 
   async function openCollection(declaration: Declaration): Promise<unknown> {
     checkDeclaration(declaration);
-    await buildIndexes(uri, database.db, declaration, options);
-    const told = mongoChanges({ declaration, database, streams, turns, timing: options, run, report });
+    const indexes = indexBuilds(uri, database.db, declaration, options);
+    await indexes.build();
+    const told = mongoChanges({ declaration, database, streams, turns, timing: options, run, report, log });
     all.push(told);
     return mongoCollection({
       declaration,
       database,
       changes: told,
+      indexes,
       timing: options,
       nextOperation: () => ({ by: process, number: ++changes }),
       run,
@@ -144,42 +147,6 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     },
   };
 }
-
-/**
- * Builds the indexes. Nearly always they exist already, which one command finds out. Building them may take longer than
- * any call should: if that command fails, it is repeated with a client of its own, without a socket timeout.
- */
-async function buildIndexes(uri: string, usual: Db, declaration: Declaration, options: MongoOptions): Promise<void> {
-  const indexes = indexDescriptions(declaration);
-  if (indexes.length === 0) return;
-  // A majority is enough: a member that is down must not delay a start.
-  const build = (db: Db) =>
-    db
-      .collection(declaration.name)
-      .createIndexes(indexes, { commitQuorum: "majority" })
-      .catch((error: Error) => {
-        throw inTheWay(error) ? blocked(db, declaration, error) : error;
-      });
-  try {
-    await build(usual);
-  } catch {
-    const client = createClient(uri, { socketTimeoutMS: 0 });
-    const { databaseName, writeConcern } = usual;
-    try {
-      await connect(client, () => build(client.db(databaseName, { writeConcern })), options);
-    } finally {
-      await client.close();
-    }
-  }
-}
-
-/** An existing index has the same name, or the same fields and another name (IndexOptionsConflict, IndexKeySpecsConflict). */
-const inTheWay = (error: Error) => error instanceof MongoServerError && (error.code === 85 || error.code === 86);
-const blocked = ({ databaseName }: Db, { name }: Declaration, { message }: Error) =>
-  new Corrupt(
-    `The collection ${name} of the database ${databaseName} has an index that is in the way of one of the petstore's: drop it. ` +
-      `MongoDB says: ${message}`,
-  );
 
 /** `<database of the URI, or petstore>_<service>` */
 export function databaseName(uri: string, service: string): string {
