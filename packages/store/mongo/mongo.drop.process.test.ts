@@ -122,4 +122,29 @@ describe.skipIf(mongodMissing)("data that an operator drops under running proces
       await expect.poll(() => read).toEqual([`${i} after`]);
     }
   });
+
+  test("a sequence goes on above the numbers that a process has given", async () => {
+    const { store, logged } = await start();
+    for (const number of [1, 2, 3]) expect(await store.nextId("ids")).toBe(number);
+    await inDatabase((db) => db.collection("_sequences").drop());
+    expect(await Promise.all([store.nextId("ids"), store.nextId("ids")])).toEqual([4, 5]);
+    await inDatabase((db) =>
+      db.collection<{ _id: string }>("_sequences").updateOne({ _id: "ids" }, { $set: { last: 2 } }),
+    );
+    expect(await store.nextId("ids")).toBe(6);
+    expect(await (await start()).store.nextId("ids")).toBe(7);
+    expect(logged.map((line) => JSON.parse(line).msg)).toEqual([
+      expect.stringContaining("goes on after 3"),
+      expect.stringContaining("goes on after 5"),
+    ]);
+  });
+
+  test("a database says again in which format its data are", async () => {
+    const { store } = await start();
+    const format = () => inDatabase((db) => db.collection<{ _id: string }>("_petstore").findOne({ _id: "format" }));
+    const before = await format();
+    await inDatabase((db) => db.dropDatabase());
+    await store.ping();
+    expect(await format()).toEqual(before);
+  });
 });

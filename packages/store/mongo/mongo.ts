@@ -97,7 +97,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   const admission = createAdmission();
   const process = randomBytes(9).toString("base64url");
   let changes = 0;
-  const nextId = createSequences(database, options);
+  const nextId = createSequences(database, options, log);
   const all: MongoChanges[] = [];
   const turns = { near: createTurns(MAX_LOOKS), far: createTurns(MAX_LOOKS) };
 
@@ -134,9 +134,11 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     ping: (callOptions) =>
       run(callOptions, async (call) => {
         const level = database.hasSeveralMembers() ? "linearizable" : "majority";
-        await retryUntilDeadline(call, options, () =>
-          withTimeout("repeatable", about.findOne({ _id: "format" }, { readConcern: { level } })),
-        );
+        await retryUntilDeadline(call, options, async () => {
+          const found = await withTimeout("repeatable", about.findOne({ _id: "format" }, { readConcern: { level } }));
+          // Dropped with its database. Without it, a version with another format would take this data for its own.
+          if (!found) await checkFormat();
+        });
       }),
     async close() {
       closed = true;

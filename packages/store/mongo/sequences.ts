@@ -1,5 +1,6 @@
 /** Sequences. All numbers that are requested in one tick, or while a request is under way, are taken with one `$inc`. */
 import { createBatcher } from "../engine/batcher.ts";
+import type { EngineContext } from "../engine/context.ts";
 import type { Database } from "./database.ts";
 import { type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
 
@@ -13,8 +14,10 @@ interface Waiting {
 }
 
 /** A number whose answer is lost is a gap, so a failed request is simply repeated. */
-export function createSequences({ db, inSession }: Database, timing: Timing) {
+export function createSequences({ db, inSession }: Database, timing: Timing, log: EngineContext["log"]) {
   const sequences = db.collection<{ _id: string; last: number }>(COLLECTION);
+  /** The highest number of each sequence that this process has given. */
+  const highest = new Map<string, number>();
 
   async function take(sequence: string, count: number): Promise<number> {
     const options = { upsert: true, returnDocument: "after" } as const;
@@ -25,7 +28,15 @@ export function createSequences({ db, inSession }: Database, timing: Timing) {
         sequences.findOneAndUpdate({ _id: sequence }, increment, { ...options, session }),
       );
     });
-    return (counted?.last ?? Number.NaN) - count;
+    const last = counted?.last ?? Number.NaN;
+    const given = highest.get(sequence) ?? 0;
+    if (last - count >= given) {
+      highest.set(sequence, last);
+      return last - count;
+    }
+    log.warn(`the sequence ${sequence} was dropped or restored: it goes on after ${given}, which was given already`);
+    await withTimeout("repeatable", sequences.updateOne({ _id: sequence }, { $max: { last: given } }));
+    return take(sequence, count);
   }
 
   const ask = createBatcher<string, Waiting>(async (sequence, asked) => {
