@@ -196,6 +196,15 @@ test.each([0, 1])(
   },
 );
 
+test.each([
+  ["the oplog has lost what follows", 286, Expired],
+  ["this user may not read changes", 13, Unavailable],
+])("who waits is told when %s, and does not wait for ever", async (message, code, kind) => {
+  const { told } = bench({ tryNext: () => Promise.reject(new MongoServerError({ message, code })) });
+  const changes = await told.changes({ signal: new AbortController().signal });
+  await expect(changes[Symbol.asyncIterator]().next()).rejects.toThrow(kind);
+});
+
 test("a failure that is none of time leaves the time for the next attempt as it was", async () => {
   const { told, answers, changes, opened } = bench();
   changes().catch(() => {});

@@ -30,6 +30,7 @@ import {
   Unavailable,
 } from "../port.ts";
 import type { Run } from "./collection.ts";
+import { UNAUTHORIZED } from "./connect.ts";
 import { type Database, find } from "./database.ts";
 import { backOff, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
 import { readStored, TELLS, toldBy } from "./operation-log.ts";
@@ -153,6 +154,7 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
             if (signal.aborted) break;
             if (!(error instanceof MongoError)) throw error;
             if (isExpired(error)) throw new Expired(error);
+            if (error.code === UNAUTHORIZED) throw new Unavailable(false, error);
             if (isTooSlow(error)) timeoutMs = Math.min(timeoutMs * 2, MAX_TIMEOUT_MS);
           }
           await backOff(round, "failed", timing);

@@ -34,7 +34,7 @@ const MIN_WIRE_VERSION = 17;
 const POLL_INTERVAL_MS = 1000;
 /** The driver's codes for a name or password that is wrong, and for a user that may not do this. */
 const AUTHENTICATION_FAILED = new Set([18, 8000]);
-const UNAUTHORIZED = 13;
+export const UNAUTHORIZED = 13;
 const INVALID_NAMESPACE = 73;
 const DATABASE_DIFFER_CASE = 13_297;
 /** The failed system calls that mean an unreadable file rather than an unreachable server. */
