@@ -1,3 +1,4 @@
+import { setImmediate as tick } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readPage } from "./page.ts";
@@ -112,4 +113,19 @@ test("what stays is seen exactly once, whatever comes and goes while pages are r
       },
     ),
   );
+});
+
+test("while records without end are left out, others have their turn", async () => {
+  let inOneTurn = 0;
+  const list = async ({ after = 0, limit }: { after?: number | undefined; limit: number }) => {
+    if (++inOneTurn > 100) throw new Error("no turn of the event loop in a hundred lists");
+    return Array.from({ length: after < 10_000 ? limit : 0 }, (_, i) => doc(after + i + 1));
+  };
+  const source = { maxSize: 10, filter: [], ids: [], getMany: async () => [], list, matches: () => false };
+  let isRead = false;
+  const page = readPage({ pageToken: "" }, source).finally(() => {
+    isRead = true;
+  });
+  for (; !isRead; await tick()) inOneTurn = 0;
+  expect(await page).toEqual({ docs: [], nextPageToken: "" });
 });
