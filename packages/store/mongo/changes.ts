@@ -15,7 +15,7 @@ import {
 import { encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
 import { frozen } from "../document/frozen.ts";
-import { tellingOf } from "../document/told.ts";
+import { type Told, tellingOf } from "../document/told.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { createFeed, type Feed, type Past, type Read, untold } from "../engine/feed.ts";
 import type { Declaration } from "../engine/indexes.ts";
@@ -100,7 +100,7 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
 
   function changeOf({ _id, documents: [bytes], wallTime, clusterTime }: Document): Change<object> | undefined {
     const stored = readStored(bytes, declaration);
-    const news = toldBy(stored, shown);
+    const news = toldBy(stored, shown) ?? restored(shown(stored.doc));
     const time = wallTime?.getTime() ?? clusterTime.getHighBitsUnsigned() * 1000;
     return news && frozen({ ...news, _id: stored.doc._id, rev: stored.doc.rev, time, position: _id._data });
   }
@@ -255,6 +255,9 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
 
   return { changes: feed.changes, forget: async () => 0, end: () => feed.end() };
 }
+
+/** The change event of a document that was restored from a backup, when its last change did not show. */
+const restored = (shown: object | undefined): Told | undefined => shown && { type: "created", shown };
 
 /**
  * The current position, from a majority read: all later reads of this process come after it, and it is after everything

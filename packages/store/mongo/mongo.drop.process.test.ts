@@ -11,7 +11,7 @@ interface Item extends Doc {
   readonly _id: number;
   readonly name: string;
 }
-const ITEMS = schema<Item>()("items", { name: ["name"] }, undefined, ({ name }) => ({ name }));
+const ITEMS = schema<Item>()("items", { name: ["name"] }, undefined, ({ name }) => (name ? { name } : undefined));
 type Items = Collection<Item, typeof ITEMS.indexes, { readonly name: string }>;
 
 /** What happens to the collection, and what is in it afterwards. */
@@ -121,6 +121,23 @@ describe.skipIf(mongodMissing)("data that an operator drops under running proces
       expect(await names(items, "before")).toEqual([]);
       await expect.poll(() => read).toEqual([`${i} after`]);
     }
+  });
+
+  test("what is restored is told to who watches, whatever was the last change of a record", async () => {
+    const { items } = await start();
+    await save(items, 1, "inserted");
+    for (const name of ["a", "changed"]) await save(items, 2, name);
+    for (const name of ["unchanged", "unchanged"]) await save(items, 3, name);
+    for (const name of ["gone", ""]) await save(items, 4, name);
+    for (const name of ["", ""]) await save(items, 5, name);
+    await inDatabase(async (db) => {
+      const backup = await db.collection("items").find().toArray();
+      await db.collection("items").drop();
+      const { read } = await reader((await start()).items);
+      await db.collection("items").insertMany(backup);
+      await save(items, 6, "last");
+      await expect.poll(() => read).toEqual(["1 inserted", "2 changed", "3 unchanged", "4 gone", "6 last"]);
+    });
   });
 
   test("a sequence goes on above the numbers that a process has given", async () => {

@@ -61,8 +61,14 @@ export function toStored(
 const withoutShown = ({ shown: _, ...news }: Told): Omit<Told, "shown"> => news;
 const withoutTold = ({ by, number, rev }: Entry): Entry => ({ by, number, rev });
 
-/** Matches, among the events of a change stream, documents whose last operation has a change event. */
-export const TELLS: Fields = { [`fullDocument.${FIELD}.0.told`]: { $exists: true } };
+/** Matches, among the events of a change stream, documents whose last operation has a change event, or that are restored. */
+export const TELLS: Fields = {
+  $or: [
+    { [`fullDocument.${FIELD}.0.told`]: { $exists: true } },
+    // A restore inserts documents at any revision, whatever their last operation was.
+    { operationType: "insert", "fullDocument.rev": { $gt: 1 } },
+  ],
+};
 
 /** The change event of the document's last change. */
 export function toldBy<T extends Doc>(
