@@ -80,6 +80,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     authorize: (request, { method }) => app.admit(request, ...neededMethods(request.originalUrl, method)),
     endOf: ({ ended }) => ended,
     callHeaders,
+    answerDependsOn: ({ caller }) => caller,
   };
   const app: FastifyInstance = fastify({
     ...serverOptions(served),

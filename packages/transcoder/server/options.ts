@@ -51,6 +51,12 @@ export interface TranscoderOptions extends ServerOptions {
   readonly endOf?: ((request: FastifyRequest) => AbortSignal | undefined) | undefined;
   /** The headers of the call that is made for a request; by default its X-Request-Id. */
   readonly callHeaders?: ((request: FastifyRequest) => Record<string, string>) | undefined;
+  /**
+   * What the answer to a read depends on besides its address and the headers that the RPC's request takes, such as the
+   * caller: equal GETs for which it returns the same text may be answered by one call, made as the first of them. Where it
+   * returns undefined a request has a call of its own. By default every request has.
+   */
+  readonly answerDependsOn?: ((request: FastifyRequest) => string | undefined) | undefined;
   /** Aborts when streams have to end, where that is before the server is closed; then they end in any case. */
   readonly draining?: AbortSignal | undefined;
   /** Serves the OpenAPI document. By default there is none. */
@@ -80,10 +86,11 @@ export const serverDefaults = ({ apiVersion, limits, errors, clock, random }: Se
   random: random ?? Math.random,
 });
 
-export const transcoderDefaults = ({ basePath, deprecation, authorize, endOf, callHeaders }: TranscoderOptions) => ({
-  basePath: basePath ?? "",
-  deprecation: deprecation ?? {},
-  authorize: authorize ?? (() => {}),
-  endOf: endOf ?? (() => undefined),
-  callHeaders: callHeaders ?? (({ id }: FastifyRequest) => ({ [REQUEST_ID_HEADER]: id })),
+export const transcoderDefaults = (given: TranscoderOptions) => ({
+  basePath: given.basePath ?? "",
+  deprecation: given.deprecation ?? {},
+  authorize: given.authorize ?? (() => {}),
+  endOf: given.endOf ?? (() => undefined),
+  callHeaders: given.callHeaders ?? (({ id }: FastifyRequest) => ({ [REQUEST_ID_HEADER]: id })),
+  answerDependsOn: given.answerDependsOn ?? (() => undefined),
 });

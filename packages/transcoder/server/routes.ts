@@ -12,7 +12,6 @@ import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { checkAccept, checkContentType, checkUntyped, JSON_TYPE, varyByAccept } from "../policy/media.ts";
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
-import { REQUEST_ID_HEADER } from "../request/request-id.ts";
 import { type Answer, answerer } from "../response/answer.ts";
 import { answerReader } from "../response/answer-reader.ts";
 import { shownReader } from "../response/shown.ts";
@@ -90,7 +89,7 @@ const routePart = (segment: Segment): string =>
   `/${"field" in segment ? `:${segment.field.jsonName.replaceAll(/\W/g, "_")}` : segment.literal}`;
 
 function handlerOf(operation: Operation, options: HandlerOptions) {
-  const { transport, basePath, clock, limits, callHeaders } = options;
+  const { transport, basePath, clock, limits, callHeaders, answerDependsOn } = options;
   const method = operation.method as DescMethodUnary;
   const readInput = inputReader(operation, basePath, limits.jsonDepth);
   const answerOf = answerer(operation, basePath);
@@ -108,9 +107,9 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
     const caller = { id: request.id, deadline, limitMs };
     const conditions = conditional ? readConditions(headers) : undefined;
     const strict = prefersStrict(headers.prefer);
-    const ownHeaders: Record<string, string> = callHeaders(request);
     const prepare = (): MakeCall<Answer> => {
       const message = readInput({ target, headers, body: request.body as Buffer | undefined, strict });
+      const ownHeaders = callHeaders(request);
       return async (until, signal) => {
         // Connect reads 0 as "no limit", and takes whole milliseconds.
         const remainingMs = Math.max(1, Math.ceil(until - clock()));
@@ -118,14 +117,15 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
         return answerOf(response.message, response.header, target);
       };
     };
-    /** All that the call is made of, but for the request's id: the service hears of the first of several. */
-    const keyOf = (): string => {
+    /** What the message is read from, and the text last, which alone may have line feeds. */
+    const keyOf = (text: string): string => {
       let key = `${strict}\n${target}${keyPart(headers["x-server-timeout"])}`;
       for (const name of sentHeaders) key += keyPart(headers[name]);
-      for (const name in ownHeaders) if (name !== REQUEST_ID_HEADER) key += `\n${name}${keyPart(ownHeaders[name])}`;
-      return key;
+      return `${key}\n${text}`;
     };
-    const share = join ? join(keyOf(), caller, prepare) : unshared(caller, prepare());
+    const dependsOn = join && answerDependsOn(request);
+    const share =
+      join && dependsOn !== undefined ? join(keyOf(dependsOn), caller, prepare) : unshared(caller, prepare());
     request.calledAs = share.calledAs;
     const { raw } = reply;
     raw.on("close", () => {

@@ -1,7 +1,10 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate as tick } from "node:timers/promises";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
+import { type FastifyRequest, fastify } from "fastify";
 import { afterEach, describe, expect, test } from "vitest";
-import { compileLibrary, serviceOf } from "../testdata/compile.ts";
+import { serverOptions, transcoder } from "../index.ts";
+import { compileLibrary, compileProtos, serviceOf } from "../testdata/compile.ts";
 import { serve } from "../testdata/server.ts";
 import { NEVER_WAIT, type Share, shareReads, unshared } from "./shared-reads.ts";
 
@@ -239,30 +242,30 @@ describe("requests of one turn", () => {
   let server: Awaited<ReturnType<typeof serve>>;
   afterEach(() => server.app.close());
 
+  type Asked = { url: string; headers?: Record<string, string> };
+  const byCaller = ({ headers }: FastifyRequest) => String(headers["x-caller"]) || undefined;
+
   /** Sends them together. Answers with the answers, and with the ids of the requests that the service was called for. */
-  async function together(requests: readonly { url: string; headers?: Record<string, string> }[], fails = false) {
+  async function together(requests: readonly Asked[], fails = false) {
     const called: (string | null)[] = [];
     const getBook = (_: unknown, { requestHeader }: { requestHeader: Headers }) => {
       called.push(requestHeader.get("x-request-id"));
       if (fails) throw new ConnectError("there is none", Code.NotFound);
       return { title: "Emma" };
     };
-    const callHeaders = ({ id, headers }: { id: string; headers: Record<string, unknown> }) => ({
-      "x-request-id": id,
-      "x-caller": String(headers["x-caller"]),
-    });
-    server = await serve(service, { getBook } as never, { callHeaders: callHeaders as never });
+    server = await serve(service, { getBook } as never, { answerDependsOn: byCaller });
     const answers = await Promise.all(
-      requests.map(({ url, headers }, i) =>
-        server.app.inject({ url, headers: { host: "localhost", "x-request-id": `request-${i}`, ...headers } }),
-      ),
+      requests.map(({ url, headers: more }, i) => {
+        const headers = { host: "localhost", "x-request-id": `request-${i}`, "x-caller": "ann", ...more };
+        return server.app.inject({ url, headers });
+      }),
     );
     return { answers, called };
   }
 
   test("that are the same are one call; each answer has the id of its own request", async () => {
     const url = "/books/1";
-    const { answers, called } = await together([{ url }, { url, headers: { "x-caller": "undefined" } }, { url }]);
+    const { answers, called } = await together([{ url }, { url }, { url }]);
     expect(called).toEqual(["request-0"]);
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200]);
     expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
@@ -279,8 +282,8 @@ describe("requests of one turn", () => {
       await mayEnd;
       return book;
     };
-    server = await serve(service, { getBook } as never);
-    const ask = () => server.app.inject({ url: "/books/1", headers: { host: "localhost" } });
+    server = await serve(service, { getBook } as never, { answerDependsOn: byCaller });
+    const ask = () => server.app.inject({ url: "/books/1", headers: { host: "localhost", "x-caller": "ann" } });
     const before = times(NEVER_WAIT, ask);
     await isRead;
     title = "Persuasion";
@@ -299,11 +302,65 @@ describe("requests of one turn", () => {
   test.each([
     ["another target", { url: "/books/2" }],
     ["another query", { url: "/books/1?x=1" }],
-    ["another caller", { url: "/books/1", headers: { "x-caller": "ann" } }],
+    ["another caller", { url: "/books/1", headers: { "x-caller": "bob" } }],
     ["another time limit", { url: "/books/1", headers: { "x-server-timeout": "20" } }],
     ["another handling of what is unknown", { url: "/books/1", headers: { prefer: "handling=strict" } }],
   ])("with %s are calls of their own", async (_, other) => {
     const { called } = await together([{ url: "/books/1" }, other, { url: "/books/1" }]);
     expect(called.sort()).toEqual(["request-0", "request-1"]);
   });
+
+  test("of which it is not known what their answers depend on are calls of their own", async () => {
+    const asked = { url: "/books/1", headers: { "x-caller": "" } };
+    expect((await together([asked, asked])).called.sort()).toEqual(["request-0", "request-1"]);
+  });
+});
+
+test("a header that the message takes tells requests apart", async () => {
+  const file = `syntax = "proto3";
+    package tale.v1;
+    import "google/api/annotations.proto";
+    import "transcoder/v1/annotations.proto";
+    message Ask { string tongue = 1 [(transcoder.v1.field).header = "Accept-Language"]; }
+    message Tale { string text = 1; }
+    service Tales {
+      rpc Tell(Ask) returns (Tale) {
+        option idempotency_level = NO_SIDE_EFFECTS;
+        option (google.api.http) = {get: "/tale"};
+      }
+    }`;
+  const service = serviceOf(compileProtos({ "tale.proto": file }), "tale.v1.Tales");
+  const tell = ({ tongue }: { tongue: string }) => ({ text: tongue });
+  const { app } = await serve(service, { tell } as never, { answerDependsOn: () => "" });
+  const ask = (language: string) =>
+    app.inject({ url: "/tale", headers: { host: "localhost", "accept-language": language } });
+  const answers = await Promise.all(["de", "fr", "de"].map(ask));
+  expect(answers.map((answer) => answer.json().text)).toEqual(["de", "fr", "de"]);
+  await app.close();
+});
+
+test("nothing is shared where nobody has said what answers depend on", async () => {
+  const service = serviceOf(compileLibrary(), "foreign.library.v1.LibraryService");
+  const users = new AsyncLocalStorage<string>();
+  const getBook = (_: unknown, { requestHeader }: { requestHeader: Headers }) => ({ title: requestHeader.get("user") });
+  const transport = createRouterTransport((router) => router.service(service, { getBook } as never), {
+    transport: {
+      interceptors: [
+        (next) => (call) => {
+          call.header.set("user", users.getStore() ?? "nobody");
+          return next(call);
+        },
+      ],
+    },
+  });
+  const options = { services: [{ desc: service, transport }] };
+  const app = fastify(serverOptions(options));
+  app.addHook("onRequest", ({ headers }, _, done) => users.run(String(headers.authorization), done));
+  await app.register(transcoder, options);
+  const names = times(12, () => "").map((_, i) => `user ${i}`);
+  const answers = await Promise.all(
+    names.map((authorization) => app.inject({ url: "/books/1", headers: { host: "localhost", authorization } })),
+  );
+  expect(answers.map((answer) => answer.json().title)).toEqual(names);
+  await app.close();
 });
