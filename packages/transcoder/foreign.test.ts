@@ -29,6 +29,7 @@ const implementation = {
   },
   addBook: (request: unknown) => ({ book: { ...(remember(request).book as Fields), isbn: 5n, revision: '"1"' } }),
   changeBook: (request: unknown) => ({ book: { isbn: remember(request).isbn } }),
+  touchBook: (request: unknown) => ({ book: { isbn: remember(request).isbn } }),
   catalogue(request: unknown) {
     const { isbn, card } = remember(request) as { isbn: bigint; card: { title: string; keeper?: Fields } };
     const keeper = { name: "Ann", number: 7n };
@@ -186,10 +187,12 @@ test("PUT has no mask, PATCH names what it touches, null removes", async () => {
   });
   expect((seen.note as Fields).page).toBeUndefined();
 
-  await call("/books/1", { method: "PATCH", body: "{}", headers: { "content-type": "application/merge-patch+json" } });
-  expect(seen).toMatchObject({ updateMask: { paths: [] } });
+  const merge = { "content-type": "application/merge-patch+json" };
+  expect((await call("/books/1", { method: "PATCH", body: '{"page":1}', headers: merge })).status).toBe(200);
 });
 
+const NOTHING_TO_CHANGE =
+  "The body names no member that can be changed: it must name at least one of text, page, words, at";
 test.each([
   ["PUT", '{"text":"a","page":null}', "page: must not be null"],
   ["PUT", "{}", "text: is required"],
@@ -197,9 +200,19 @@ test.each([
   ["PATCH", '{"text":"123456"}', "text: must be at most 5 characters"],
   ["PATCH", '{"words":[null]}', "words[0]: must not be null"],
   ["PATCH", "[]", "The body must be an object"],
+  ["PATCH", "{}", NOTHING_TO_CHANGE],
+  ["PATCH", '{"colour":1,"isbn":2}', NOTHING_TO_CHANGE],
 ])("%s %s", async (method, body, message) => {
   const { text } = await call("/books/1", json(method, body));
   expect(JSON.parse(text)).toEqual({ code: "VALIDATION_FAILED", message, status: 400 });
+});
+
+test("a mask that is empty goes to a service that says that it changes nothing then", async () => {
+  for (const body of ["{}", '{"colour":1}']) {
+    seen = {};
+    expect((await call("/notes/1", json("PATCH", body))).status).toBe(200);
+    expect(seen).toMatchObject({ isbn: 1n, updateMask: { paths: [] } });
+  }
 });
 
 const strictly = (method: string, body: string) => json(method, body, { prefer: "handling=strict" });

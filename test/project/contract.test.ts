@@ -26,7 +26,7 @@ test("the gateway serves every service that is not internal", () => {
 
 describe.each(methods.map((method) => [method.name, method] as const))("%s", (name, method) => {
   const rule = getOption(method, http);
-  const { errors, deprecation } = getOption(method, operation);
+  const { errors, deprecation, acceptsEmptyMask } = getOption(method, operation);
 
   test("names only reasons of the catalogue", () => {
     const known = ErrorReasonSchema.values.map(({ localName }) => localName);
@@ -47,6 +47,11 @@ describe.each(methods.map((method) => [method.name, method] as const))("%s", (na
     const scopes: Record<string, string> = { pet: "pets", category: "categories", order: "orders" };
     const action = method.idempotency === Level.NO_SIDE_EFFECTS ? "read" : "write";
     expect(getOption(method, scope)).toBe(isMerged(method) ? "" : `${scopes[resource] ?? resource}:${action}`);
+  });
+
+  test("changes nothing with an empty mask, if it takes one", () => {
+    const takesMask = method.input.fields.some(({ message }) => message?.typeName === FieldMaskSchema.typeName);
+    expect(acceptsEmptyMask).toBe(takesMask);
   });
 
   test("is not gone before it is deprecated", () => {

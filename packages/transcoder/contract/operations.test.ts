@@ -12,6 +12,7 @@ test("the operations of a service, in the order of its contract", () => {
     ["addBook", "POST", "/shelves/{shelf}/books", 201],
     ["changeBook", "PUT", "/books/{isbn}", 200],
     ["changeBookPatch", "PATCH", "/books/{isbn}", 200],
+    ["touchBook", "PATCH", "/notes/{isbn}", 200],
     ["catalogue", "PUT", "/cards/{isbn}", 200],
     ["stamp", "POST", "/books/{isbn}/stamps/{by}", 204],
     ["sort", "POST", "/sort", 200],
@@ -131,6 +132,10 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
   PatchAll: [
     'rpc R(Masked) returns (Out) {option (google.api.http) = {patch: "/a" body: "*"};}',
     /PATCH needs a message/,
+  ],
+  EmptyMask: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {post: "/a" body: "*"}; option (transcoder.v1.operation).accepts_empty_mask = true;}',
+    /R: accepts_empty_mask needs an update_mask in the request/,
   ],
   PatchNested: [
     'rpc R(Masked) returns (Out) {option (google.api.http) = {patch: "/a" body: "deep"};}',

@@ -64,6 +64,8 @@ export interface Operation {
   readonly body: Body | undefined;
   /** Present on a PATCH: the field that is told which members the merge patch names. */
   readonly updateMask: DescField | undefined;
+  /** Whether a PATCH may name no member at all. */
+  readonly acceptsEmptyMask: boolean;
   /** Present when the RPC streams: the answer is a stream of events, and has no record and no status but 200. */
   readonly stream: Stream | undefined;
   /** The field of the answer that is the body; undefined when all of the answer is. */
@@ -159,6 +161,7 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
     throw new Error(`success_status can't be ${successStatus}`);
   if (stream && (verb !== "GET" || response || successStatus !== 200))
     throw new Error("a stream needs a GET, without response_body and another status");
+  if (annotated.acceptsEmptyMask && !mask) throw new Error("accepts_empty_mask needs an update_mask in the request");
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
   if (annotated.location && record) parseTemplate(annotated.location, record);
   for (const field of [...free, ...inHeaders]) ensureServed(field, true);
@@ -181,6 +184,7 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
     requestHeaders: headers.filter(({ field }) => !isOutputOnly(field)),
     body,
     updateMask,
+    acceptsEmptyMask: annotated.acceptsEmptyMask,
     stream,
     response,
     record,

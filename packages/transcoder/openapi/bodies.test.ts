@@ -48,6 +48,10 @@ const service = serviceOf(
         rpc PutItems(Items) returns (Nothing) { option (google.api.http) = {put: "/items" body: "items"}; }
         rpc PutNamed(Named) returns (Nothing) { option (google.api.http) = {put: "/named" body: "named"}; }
         rpc SetRules(Change) returns (Nothing) { option (google.api.http) = {patch: "/rules" body: "rules"}; }
+        rpc AlterRules(Change) returns (Nothing) {
+          option (google.api.http) = {patch: "/some-rules" body: "rules"};
+          option (transcoder.v1.operation).accepts_empty_mask = true;
+        }
       }`,
   }),
   "cups.v1.Cups",
@@ -59,7 +63,10 @@ const { paths, components } = openApiDocument(
   { operations: operationsOf(service), docs: {}, files: filesBelow([service.file]), deprecation: {} },
   { title: "Cups", version: "1", basePath: "", requestMs: 1 },
 ) as never as {
-  paths: Record<string, Record<string, { requestBody: Content; responses: Record<string, Content> }>>;
+  paths: Record<
+    string,
+    Record<string, { description?: string; requestBody: Content; responses: Record<string, Content> }>
+  >;
   components: { schemas: Record<string, { properties: Record<string, Record<string, unknown>> }> };
 };
 const refer = (name: string) => ({ $ref: `#/components/schemas/${name}` });
@@ -94,4 +101,10 @@ test("rules have the numbers that were written, and none that JSON has not", () 
   expect(lte).not.toHaveProperty("maximum");
   expect(one).not.toHaveProperty("const");
   expect(fixed).toEqual(or({ type: "string", const: "x" }));
+});
+
+test("a merge patch has to name a member where the service does not say that it may name none", () => {
+  const patch = "The body is a merge patch: it changes the members that it names, and no others.";
+  expect(paths["/rules"]?.patch?.description).toBe(`${patch} It has to name at least one.`);
+  expect(paths["/some-rules"]?.patch?.description).toBe(patch);
 });

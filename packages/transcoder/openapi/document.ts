@@ -136,15 +136,17 @@ const securityOf = ({ scope }: Operation, { security }: Sources): JsonObject[] |
 function textOf(operation: Operation, { docs, deprecation }: Sources): JsonObject {
   const text = docs[`${operation.service.typeName}.${operation.method.name}`] ?? "";
   const [, summary = text, rest = ""] = /^(.*?)\.(?:\s+(.*))?$/s.exec(text) ?? [];
-  const paragraphs = [
-    rest,
-    operation.updateMask ? "The body is a merge patch: it changes the members that it names, and no others." : "",
-    ending(operation, deprecation),
-  ];
+  const paragraphs = [rest, patching(operation), ending(operation, deprecation)];
   return {
     summary: summary || undefined,
     description: paragraphs.filter((paragraph) => paragraph !== "").join("\n\n") || undefined,
   };
+}
+
+function patching({ updateMask, acceptsEmptyMask }: Operation): string {
+  if (!updateMask) return "";
+  const least = acceptsEmptyMask ? "" : " It has to name at least one.";
+  return `The body is a merge patch: it changes the members that it names, and no others.${least}`;
 }
 
 function ending(operation: Operation, policy: Sources["deprecation"]): string {

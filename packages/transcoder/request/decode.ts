@@ -24,13 +24,16 @@ type Read = (value: JsonValue, handling: Handling) => unknown;
  */
 export type ReadMembers = (value: JsonValue, target: Message, handling: Handling, mask?: string[]) => void;
 
+/** Whether a field is read from a member. */
+export const isUsed = (field: DescField): boolean => headerOf(field) === "" && !isOutputOnly(field);
+
 /**
  * Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. `shown` is
  * the record that callers are answered with: what it has beyond the fields may be sent back, and is not looked at.
  */
 export function membersReader(fields: readonly DescField[], shown?: DescMessage): ReadMembers {
   const known = [...fields, ...(shown?.fields ?? [])].filter((field) => headerOf(field) === "");
-  const used = known.filter((field) => fields.includes(field) && !isOutputOnly(field));
+  const used = fields.filter(isUsed);
   const shownAs = ({ jsonName }: DescField) => shown?.fields.find((field) => field.jsonName === jsonName)?.message;
   const members = new Map<string, { field: DescField; assign: Assign } | undefined>([
     ...known.map(({ jsonName }) => [jsonName, undefined] as const),

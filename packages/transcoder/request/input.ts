@@ -1,13 +1,13 @@
 /** From an HTTP request to the request message of its RPC. */
 import type { IncomingHttpHeaders } from "node:http";
-import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { create, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { Body, Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { PLACES, type Place, violationError } from "../errors/violations.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
-import { type Assign, assigner, membersReader } from "./decode.ts";
+import { type Assign, assigner, isUsed, membersReader } from "./decode.ts";
 import { parseJson } from "./json.ts";
 import { pathReader } from "./path.ts";
 import { parseQuery, queryReader } from "./query.ts";
@@ -90,9 +90,10 @@ function headerReader({ requestHeaders }: Operation): ReadPlace {
   };
 }
 
-function bodyReader({ body, updateMask, record }: Operation, maxDepth: number): ReadPlace {
+function bodyReader(operation: Operation, maxDepth: number): ReadPlace {
+  const { body } = operation;
   if (!body) return () => {};
-  const assign = bodyAssigner(body, updateMask, record);
+  const assign = bodyAssigner(operation, body);
   return ({ body: bytes = EMPTY, strict }, message) => {
     const json = parseJson(bytes, maxDepth);
     try {
@@ -105,18 +106,22 @@ function bodyReader({ body, updateMask, record }: Operation, maxDepth: number): 
 
 const EMPTY = new Uint8Array();
 
-function bodyAssigner(body: Body, updateMask: DescField | undefined, record: DescMessage | undefined): Assign {
+function bodyAssigner({ updateMask, acceptsEmptyMask, record }: Operation, body: Body): Assign {
   if (body.kind === "all") {
     const readAll = membersReader(body.fields, record);
     return (message, json, handling) => readAll(json, message, handling);
   }
   const { field } = body;
   if (!updateMask || field.fieldKind !== "message") return assigner(field, record);
-  const readPatch = membersReader(field.message.fields, record);
+  const { fields } = field.message;
+  const readPatch = membersReader(fields, record);
+  const names = fields.filter(isUsed).map(({ jsonName }) => jsonName);
   return (message, json, handling) => {
     const value = create(field.message);
     const paths: string[] = [];
     readPatch(json, value, handling, paths);
+    if (paths.length === 0 && !acceptsEmptyMask)
+      throw new SchemaError(`names no member that can be changed: it must name at least one of ${names.join(", ")}`);
     const members = message as unknown as Record<string, unknown>;
     members[field.localName] = value;
     members[updateMask.localName] = create(FieldMaskSchema, { paths });
