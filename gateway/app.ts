@@ -77,6 +77,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   const served: TranscoderOptions = {
     ...options,
     apiVersion: API_VERSION,
+    jsonNamesOnly: true,
     authorize: (request, { method }) => app.admit(request, ...neededMethods(request.originalUrl, method)),
     endOf: ({ ended }) => ended,
     callHeaders,

@@ -15,6 +15,16 @@ export const isClearable = (field: DescField): boolean => getOption(field, field
 /** In a query, a number beyond the range is read as the nearest one within it. */
 export const isClamped = (field: DescField): boolean => getOption(field, fieldOption).clamped;
 
+/**
+ * Fields by the names that callers may give them: the JSON name and, as in proto3 JSON, the name in the contract. A name
+ * that is both means the field whose JSON name it is.
+ */
+export const byName = (fields: readonly DescField[], jsonNamesOnly = false): ReadonlyMap<string, DescField> =>
+  new Map([
+    ...(jsonNamesOnly ? [] : fields.map((field) => [field.name, field] as const)),
+    ...fields.map((field) => [field.jsonName, field] as const),
+  ]);
+
 /** Says which members of a resource an update changes (AIP-134). Other masks, as those of reads, are not about a resource. */
 export const isUpdateMask = ({ name, fieldKind, message }: DescField): boolean =>
   name === "update_mask" && fieldKind === "message" && message.typeName === FieldMaskSchema.typeName;

@@ -2,16 +2,18 @@
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { isOfItems } from "../contract/enums.ts";
-import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
+import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { enumFromJson, scalarFromJson, scalarFromText } from "./scalars.ts";
-import { SchemaError, under } from "./schema-error.ts";
+import { givenAs, SchemaError, under } from "./schema-error.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
 export interface Handling {
   /** Unknown members are errors; else they are ignored. */
   readonly strict: boolean;
+  /** Names of fields in the contract are unknown, unless they are JSON names too. */
+  readonly jsonNamesOnly: boolean;
 }
 
 type Read = (value: JsonValue, handling: Handling) => unknown;
@@ -32,24 +34,25 @@ export const isUsed = (field: DescField): boolean => headerOf(field) === "" && !
  * the record that callers are answered with: what it has beyond the fields may be sent back, and is not looked at.
  */
 export function membersReader(fields: readonly DescField[], shown?: DescMessage): ReadMembers {
-  const known = [...fields, ...(shown?.fields ?? [])].filter((field) => headerOf(field) === "");
-  const used = fields.filter(isUsed);
+  const known = byName([...(shown?.fields ?? []), ...fields].filter((field) => headerOf(field) === ""));
   const shownAs = ({ jsonName }: DescField) => shown?.fields.find((field) => field.jsonName === jsonName)?.message;
-  const members = new Map<string, { field: DescField; assign: Assign } | undefined>([
-    ...known.map(({ jsonName }) => [jsonName, undefined] as const),
-    ...used.map((field) => [field.jsonName, { field, assign: assigner(field, shownAs(field)) }] as const),
-  ]);
+  const assigns = new Map(fields.filter(isUsed).map((field) => [field, assigner(field, shownAs(field))] as const));
   return (value, target, handling, mask) => {
-    for (const [name, item] of objectOf(value)) {
-      const member = members.get(name);
-      if (!member) {
-        if (handling.strict && !members.has(name))
-          throw new SchemaError("is not known here", "UNKNOWN_FIELD").under(excerpt(name));
+    const object = objectOf(value);
+    for (const [name, item] of object) {
+      const field = known.get(name);
+      const isOtherName = name !== field?.jsonName;
+      if (!field || (isOtherName && handling.jsonNamesOnly)) {
+        if (handling.strict) throw new SchemaError("is not known here", "UNKNOWN_FIELD").under(excerpt(name));
         continue;
       }
-      mask?.push(member.field.name);
-      if (item === null && mask && isClearable(member.field)) continue;
-      under(name, () => member.assign(target, item, handling));
+      if (isOtherName && object.has(field.jsonName))
+        throw new SchemaError(givenAs(field.jsonName), "MALFORMED_JSON").under(name);
+      const assign = assigns.get(field);
+      if (!assign) continue;
+      mask?.push(field.name);
+      if (item === null && mask && isClearable(field)) continue;
+      under(name, () => assign(target, item, handling));
     }
   };
 }

@@ -33,10 +33,15 @@ type ReadPlace = (incoming: Incoming, message: Message) => void;
  *
  * @throws HttpError for the first part of a request, in the order of `PLACES`, that is wrong
  */
-export function inputReader(operation: Operation, basePath: string, maxDepth: number): (incoming: Incoming) => Message {
+export function inputReader(
+  operation: Operation,
+  basePath: string,
+  maxDepth: number,
+  jsonNamesOnly = false,
+): (incoming: Incoming) => Message {
   const { input } = operation.method;
   const readPath = pathReader(operation, basePath);
-  const readQuery = queryReader(operation);
+  const readQuery = queryReader(operation, jsonNamesOnly);
   const resume = resumeReader(operation);
   const readers: Record<Place, ReadPlace> = {
     header: headerReader(operation),
@@ -45,7 +50,7 @@ export function inputReader(operation: Operation, basePath: string, maxDepth: nu
       readQuery(parseQuery(splitTarget(incoming.target).query), message, incoming.strict);
       resume(incoming.headers, message);
     },
-    body: bodyReader(operation, maxDepth),
+    body: bodyReader(operation, maxDepth, jsonNamesOnly),
   };
   const seenBy = operationFor(operation);
   const violated = ({ headers }: Incoming, message: Message, places: readonly Place[]) => {
@@ -90,14 +95,14 @@ function headerReader({ requestHeaders }: Operation): ReadPlace {
   };
 }
 
-function bodyReader(operation: Operation, maxDepth: number): ReadPlace {
+function bodyReader(operation: Operation, maxDepth: number, jsonNamesOnly: boolean): ReadPlace {
   const { body } = operation;
   if (!body) return () => {};
   const assign = bodyAssigner(operation, body);
   return ({ body: bytes = EMPTY, strict }, message) => {
     const json = parseJson(bytes, maxDepth);
     try {
-      assign(message, json, { strict });
+      assign(message, json, { strict, jsonNamesOnly });
     } catch (error) {
       throw error instanceof SchemaError ? new HttpError(error.code, error.sentence) : error;
     }

@@ -1,11 +1,11 @@
 /** Query strings: what they hold, and how parameters become fields. */
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
-import { isClamped } from "../contract/fields.ts";
+import { byName, isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { enumFromJson, scalarFromText } from "./scalars.ts";
-import { SchemaError } from "./schema-error.ts";
+import { givenAs, SchemaError } from "./schema-error.ts";
 
 export type Parameters = readonly (readonly [name: string, value: string])[];
 
@@ -41,20 +41,23 @@ export type ReadQuery = (parameters: Parameters, target: Message, strict: boolea
  * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas, but for texts, in which a
  * comma is one. Unknown ones are ignored, or errors when `strict`.
  */
-export function queryReader({ query, paging }: Operation): ReadQuery {
-  const known = new Map(query.map((field) => [field.jsonName, { field, read: valueReader(field) }]));
+export function queryReader({ query, paging }: Operation, jsonNamesOnly: boolean): ReadQuery {
+  const known = byName(query, jsonNamesOnly);
+  const readers = new Map(query.map((field) => [field, valueReader(field)]));
   return (parameters, target, strict) => {
-    const seen = new Set<string>();
+    const seen = new Map<DescField, string>();
     for (const [name, value] of parameters) {
-      const parameter = known.get(name);
-      if (!parameter) {
+      const field = known.get(name);
+      const read = field && readers.get(field);
+      if (!read) {
         if (strict) throw new HttpError("UNKNOWN_FIELD", `${excerpt(name)}: is not known here`);
         continue;
       }
-      const { field, read } = parameter;
       const wrong = (problem: string, code = "INVALID_QUERY") => new HttpError(code, `${name}: ${problem}`);
-      if (seen.has(name) && field.fieldKind !== "list") throw wrong("must not be given twice");
-      seen.add(name);
+      const before = seen.get(field);
+      if (before !== undefined && before !== name) throw wrong(givenAs(before));
+      if (before !== undefined && field.fieldKind !== "list") throw wrong("must not be given twice");
+      seen.set(field, name);
       if (value === "" && field === paging?.pageToken) continue;
       try {
         assign(target, field, field.fieldKind === "list" ? itemsIn(value, field).map(read) : read(value));

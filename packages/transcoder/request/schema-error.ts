@@ -1,11 +1,13 @@
+type SchemaErrorCode = "VALIDATION_FAILED" | "UNKNOWN_FIELD" | "MALFORMED_JSON";
+
 /** A value that is not one of its field, on its way up through the values that hold it; each adds its own step. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
-  readonly code: "VALIDATION_FAILED" | "UNKNOWN_FIELD";
+  readonly code: SchemaErrorCode;
   #path = "";
 
   /** `problem` completes a sentence that begins with the field's name: "must be an integer". */
-  constructor(problem: string, code: "VALIDATION_FAILED" | "UNKNOWN_FIELD" = "VALIDATION_FAILED") {
+  constructor(problem: string, code: SchemaErrorCode = "VALIDATION_FAILED") {
     super(problem);
     this.code = code;
   }
@@ -29,3 +31,6 @@ export function under<T>(step: string, read: () => T): T {
     throw error instanceof SchemaError ? error.under(step) : error;
   }
 }
+
+/** What is wrong with a name of a field that is also given by another of its names. */
+export const givenAs = (other: string): string => `is another name of ${other}, which is given too`;

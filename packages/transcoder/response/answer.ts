@@ -1,7 +1,7 @@
 /** From the answer of an RPC to an HTTP response. */
 import { type DescField, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { isClamped } from "../contract/fields.ts";
+import { byName, isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { addressText } from "../contract/template.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
@@ -28,12 +28,12 @@ const cacheControlOf = ({ verb }: Operation): string => (verb === "GET" ? "no-ca
  * Compiles what an operation answers with. `metadata` are the headers of the RPC's answer, `target` is that of the
  * request.
  */
-export function answerer(operation: Operation, basePath: string) {
+export function answerer(operation: Operation, basePath: string, jsonNamesOnly = false) {
   const { response, responseHeaders, successStatus, location, paging, method, verb } = operation;
   const cacheControl = cacheControlOf(operation);
   // What is only read has no replays. A transport may make these headers when they are asked for.
   const mayBeReplay = verb !== "GET";
-  const nextTarget = paging && nextTargetOf(operation, paging.pageToken);
+  const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
   const write = response ? fieldWriter(response) : messageWriter(method.output);
   const recordOf = (message: Message): Message =>
     response?.fieldKind === "message" ? (field(message, response.localName) as Message) : message;
@@ -75,18 +75,19 @@ const field = (fields: object, localName: string): unknown => (fields as Record<
  * The same request for the next page: every parameter stays that means something here, but the token. What was ignored, and
  * digits beyond a limit, could make the link longer than a target may be.
  */
-function nextTargetOf({ query: known }: Operation, { jsonName: parameter }: DescField) {
-  const kept = new Map(known.map((field) => [field.jsonName, isClamped(field) ? clamped(field) : asItIs]));
-  kept.delete(parameter);
+function nextTargetOf({ query }: Operation, pageToken: DescField, jsonNamesOnly: boolean) {
+  const shownBy = new Map(query.map((field) => [field, isClamped(field) ? clamped(field) : asItIs]));
+  shownBy.delete(pageToken);
+  const known = byName(query, jsonNamesOnly);
   return (target: string, token: string): string => {
     const { path, query } = splitTarget(target);
     // As they were sent: encoded anew, they could be three times as long.
     const sent = query.split("&").filter((pair) => pair !== "");
     const others = parseQuery(query).flatMap(([name, value], i) => {
-      const shown = kept.get(name);
+      const shown = shownBy.get(known.get(name) as DescField);
       return shown ? [shown(value, sent[i] as string)] : [];
     });
-    const next = `${path}?${[...others, formatQuery([[parameter, token]])].join("&")}`;
+    const next = `${path}?${[...others, formatQuery([[pageToken.jsonName, token]])].join("&")}`;
     return next.replaceAll(NOT_IN_A_LINK, encodeURIComponent);
   };
 }

@@ -37,6 +37,11 @@ export interface TranscoderOptions extends ServerOptions {
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   /** In front of every path, such as "/api"; empty, the default, for none. */
   readonly basePath?: string | undefined;
+  /**
+   * Takes a field of a request by its JSON name alone, as the document shows it. By default its name in the contract is taken
+   * as well, as in proto3 JSON: `pageSize` and `page_size`.
+   */
+  readonly jsonNamesOnly?: boolean | undefined;
   /** When deprecated operations end, where that differs from the contract. */
   readonly deprecation?: DeprecationPolicy | undefined;
   /**
@@ -88,6 +93,7 @@ export const serverDefaults = ({ apiVersion, limits, errors, clock, random }: Se
 
 export const transcoderDefaults = (given: TranscoderOptions) => ({
   basePath: given.basePath ?? "",
+  jsonNamesOnly: given.jsonNamesOnly ?? false,
   deprecation: given.deprecation ?? {},
   authorize: given.authorize ?? (() => {}),
   endOf: given.endOf ?? (() => undefined),

@@ -89,10 +89,10 @@ const routePart = (segment: Segment): string =>
   `/${"field" in segment ? `:${segment.field.jsonName.replaceAll(/\W/g, "_")}` : segment.literal}`;
 
 function handlerOf(operation: Operation, options: HandlerOptions) {
-  const { transport, basePath, clock, limits, callHeaders, answerDependsOn } = options;
+  const { transport, basePath, clock, limits, callHeaders, answerDependsOn, jsonNamesOnly } = options;
   const method = operation.method as DescMethodUnary;
-  const readInput = inputReader(operation, basePath, limits.jsonDepth);
-  const answerOf = answerer(operation, basePath);
+  const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
+  const answerOf = answerer(operation, basePath, jsonNamesOnly);
   const read = shownReader(operation);
   const contextValues = read && createContextValues().set(answerReader, read);
   const conditional = isConditional(operation);

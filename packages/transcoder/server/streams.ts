@@ -81,9 +81,9 @@ const HEADERS = {
  * or when the server closes.
  */
 export function streamHandler(operation: Operation, stream: Stream, options: StreamOptions) {
-  const { transport, basePath, clock, limits, endOf, callHeaders, streams, tell } = options;
+  const { transport, basePath, clock, limits, endOf, callHeaders, jsonNamesOnly, streams, tell } = options;
   const method = operation.method as DescMethodServerStreaming;
-  const readInput = inputReader(operation, basePath, limits.jsonDepth);
+  const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
   const eventOf = eventReader(stream);
   const seenBy = operationFor(operation);
 
