@@ -12,7 +12,7 @@ import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
-import { effectiveDates, jsonText, operationsOf } from "connect-transcoder";
+import { effectiveDates, jsonText, logUnknownValues, operationsOf } from "connect-transcoder";
 import { errorSource, errors } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { asksNobody } from "../processes/config.ts";
@@ -52,7 +52,8 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     return { name, desc, transport: withAdmission(all, admission, errors), replicas: all.replicas, admission };
   });
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
-  const events = { desc: EventService, transport: eventTransport({ transports, basePath, ...realTime }) };
+  const watching = { transports, basePath, tellUnknown: logUnknownValues(log), ...realTime };
+  const events = { desc: EventService, transport: eventTransport(watching) };
   const draining = new AbortController();
   let checkHost = config.allowedHosts && createHostCheck(config.allowedHosts);
   const app = await buildGateway({

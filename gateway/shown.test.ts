@@ -18,7 +18,7 @@ const kinds = {
 const shown = operations.filter(({ successStatus, location }) => successStatus === 200 && !location);
 test.each(shown.map((operation) => [operation.id, operation] as const))("an answer of %s", (_, operation) => {
   const { output } = operation.method;
-  const answerOf = answerer(operation, "");
+  const answerOf = answerer(operation, { basePath: "" });
   const read = shownReader(operation);
   fc.assert(
     fc.property(messagesOf(output, kinds), (message) => {

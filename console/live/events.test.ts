@@ -26,6 +26,12 @@ test("an event is a record as the client package has it", () => {
   expect(event && wordsOf(event.kind, event.record)).toBe("Pet 1 Rex: pending");
 });
 
+test("a status that only a newer service knows is its number, and unknown in words", () => {
+  const { event } = readTold({ ...line, data: { ...line.data, data: { ...line.data.data, status: 7 } } });
+  expect(event?.record).toMatchObject({ status: 7 });
+  expect(event && wordsOf(event.kind, event.record)).toBe("Pet 1 Rex: unknown");
+});
+
 test("each kind has its words", () => {
   const say = (kind: string, data: object) => {
     const { event } = readTold({ ...line, event: `petstore.${kind}.created.v1`, data: { ...line.data, data } });

@@ -49,11 +49,11 @@ interface CloudEvent {
   readonly data: JsonObject;
 }
 
-/** In HTTP's JSON, enum values are lower-case words without the prefix that their names share. */
+/** In HTTP's JSON, enum values are lower-case words without the prefix of their names; those of a newer service are numbers. */
 function fromHttpJson<D extends DescMessage>(desc: D, data: JsonObject): MessageShape<D> {
   const members = Object.entries(data).map(([name, value]) => {
     const prefix = desc.fields.find(({ jsonName }) => jsonName === name)?.enum?.sharedPrefix;
-    return [name, prefix === undefined ? value : `${prefix}${value}`.toUpperCase()];
+    return [name, prefix === undefined || typeof value === "number" ? value : `${prefix}${value}`.toUpperCase()];
   });
   return fromJson(desc, Object.fromEntries(members), { ignoreUnknownFields: true });
 }

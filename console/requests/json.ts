@@ -27,9 +27,9 @@ function single(field: DescField, value: unknown): Exact {
   return field.scalar === ScalarType.BYTES ? "" : (value as Exact);
 }
 
-/** PET_STATUS_AVAILABLE is "available". */
-const enumWord = (desc: DescEnum, number: number): string =>
-  (desc.value[number]?.name ?? `${number}`).slice(desc.sharedPrefix?.length ?? 0).toLowerCase();
+/** PET_STATUS_AVAILABLE is "available". A value that only a newer service knows is its number. */
+const enumWord = (desc: DescEnum, number: number): Exact =>
+  desc.value[number]?.name.slice(desc.sharedPrefix?.length ?? 0).toLowerCase() ?? number;
 
 /** As JSON text, on one line or on several. */
 export function textOf(value: Exact, indent?: string): string {

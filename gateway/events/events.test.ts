@@ -70,6 +70,19 @@ describe("an event", () => {
     expect(seen.data.time === undefined).toBe(type === "PRESENT");
   });
 
+  test("has numbers for what only a newer service knows, and the stream goes on", async () => {
+    await start();
+    const { reader, pet } = await begun();
+    pet.event("1", 9, { ...rex, status: 7 });
+    pet.event("2", "UPDATED", rex);
+    const { event, data } = await reader.next();
+    expect(event).toBe("petstore.pet.9.v1");
+    expect(data).toMatchObject({ type: "petstore.pet.9.v1", data: { id: 7, status: 7 } });
+    expect((await reader.next()).event).toBe("petstore.pet.updated.v1");
+    expect(played.unknown).toEqual(["petstore.common.v1.EventType 9"]);
+    expect(played.gateway.log.join()).toContain('"enum":"petstore.common.v1.PetStatus","value":7');
+  });
+
   test("is a line of JSON where that is asked for", async () => {
     await start();
     const answer = played.gateway.call("/events?types=pet", { headers: { accept: "application/x-ndjson" } });

@@ -3,6 +3,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { create, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { TellUnknown } from "connect-transcoder";
 import {
   CategoryService,
   WatchCategoriesRequestSchema,
@@ -56,8 +57,15 @@ export interface Source {
   /** Whether its records belong to a pet, so that a request can select them by pet id. */
   readonly isAboutPets: boolean;
   readonly request: (asked: Asked) => Message;
-  /** Reads a response. `basePath` is the prefix of its records' paths. */
-  readonly read: (response: Message, basePath: string) => Told;
+  readonly read: (response: Message, around: Around) => Told;
+}
+
+/** What events depend on besides the service's response. */
+export interface Around {
+  /** Prefix of the paths of records. */
+  readonly basePath: string;
+  /** Is told of types that only a newer service knows. */
+  readonly tellUnknown?: TellUnknown | undefined;
 }
 
 type Response = WatchPetsResponse | WatchCategoriesResponse | WatchOrdersResponse | WatchInventoryResponse;
@@ -84,10 +92,10 @@ const names = new Map(
   EventTypeSchema.values.map(({ number, localName }) => [number, localName.toLowerCase()] as const),
 );
 
+/** Of a type that only a newer service knows, the number. */
 function nameOf(type: EventType): string {
-  const name = names.get(type);
-  if (name === undefined || type === EventType.UNSPECIFIED) throw new Error(`an event of the type ${type}`);
-  return name;
+  if (type === EventType.UNSPECIFIED) throw new Error("an event without a type");
+  return names.get(type) ?? `${type}`;
 }
 
 /** The record of an event. Only a faulty service leaves it out; then this throws. */
@@ -99,10 +107,13 @@ function present<T>(record: T | undefined): T {
 /** `eventOf` gets `path` behind the base path, as the event's source. */
 const reading =
   <R extends Response>(path: string, eventOf: (event: Event<R>, source: string) => WatchEventsResponse["event"]) =>
-  (message: Message, basePath: string): Told => {
+  (message: Message, { basePath, tellUnknown }: Around): Told => {
     const { resumeToken, response } = message as R;
-    if (response.case === "event")
+    if (response.case === "event") {
+      const { type } = response.value;
+      if (!names.has(type)) tellUnknown?.(EventTypeSchema, type);
       return { resumeToken, kind: "event", event: eventOf(response.value as Event<R>, basePath + path) };
+    }
     return { resumeToken, kind: response.case === "synced" ? "synced" : "heartbeat" };
   };
 

@@ -12,13 +12,11 @@ import {
 } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { merge } from "./merge.ts";
 import { type Place, readId, writeId, wrongId } from "./place.ts";
-import { type Source, type SourceName, sourcesFor, type Told } from "./sources.ts";
+import { type Around, type Source, type SourceName, sourcesFor, type Told } from "./sources.ts";
 
-export interface EventOptions extends Pick<Runtime, "clock" | "sleep"> {
+export interface EventOptions extends Around, Pick<Runtime, "clock" | "sleep"> {
   /** The transports to the services, by the services' type names. */
   readonly transports: ReadonlyMap<string, Transport>;
-  /** Prefix of the paths of records. */
-  readonly basePath: string;
 }
 
 export interface EventCall {
@@ -49,7 +47,7 @@ interface Opened {
 async function* watchEvents(
   { types, petId, snapshot, lastEventId }: WatchEventsRequest,
   { headers, signal }: EventCall,
-  { transports, basePath, clock, sleep }: EventOptions,
+  { transports, basePath, tellUnknown, clock, sleep }: EventOptions,
 ): AsyncGenerator<WatchEventsResponse, void> {
   const known = readId(lastEventId);
   const asked = sourcesFor(types, petId.length > 0);
@@ -99,7 +97,7 @@ async function* watchEvents(
   }
 
   async function* reading(source: Source, messages: AsyncIterable<Message>): AsyncGenerator<Told, void> {
-    for await (const message of messages) yield source.read(message, basePath);
+    for await (const message of messages) yield source.read(message, { basePath, tellUnknown });
   }
 
   /** Advances the position of a service to the message. */

@@ -89,7 +89,9 @@ export function petstoreWith(options: PetstoreOptions, deps: RetryDeps): Petstor
 }
 
 function createTransport({ credential, ...where }: PetstoreOptions, deps: RetryDeps): Transport {
-  const carrier = "transport" in where ? where.transport : createConnectTransport({ baseUrl: where.baseUrl });
+  // In JSON an enum value would come by a name, and one that only a later version knows would be lost.
+  const byAddress = (baseUrl: string) => createConnectTransport({ baseUrl, useBinaryFormat: true });
+  const carrier = "transport" in where ? where.transport : byAddress(where.baseUrl);
   const known = credential === undefined ? carrier : withCredential(carrier, credential);
   return withTimeout(withErrors(withRetry(known, deps)));
 }

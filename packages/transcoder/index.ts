@@ -11,6 +11,7 @@ export type { Sources } from "./openapi/sources.ts";
 export { type DeprecationPolicy, effectiveDates } from "./policy/deprecation.ts";
 export { parseQuery } from "./request/query.ts";
 export { splitTarget } from "./request/target.ts";
+export { logUnknownValues, type TellUnknown } from "./response/unknown-values.ts";
 export { arrivedTooLate, markArrivals } from "./server/arrival.ts";
 export { type EarlyRefusals, refuseEarly } from "./server/early-refusals.ts";
 export { isGone } from "./server/gone.ts";

@@ -9,6 +9,7 @@ import { scalarFromText } from "../request/scalars.ts";
 import { splitTarget } from "../request/target.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
 import { Shown } from "./shown.ts";
+import type { TellUnknown } from "./unknown-values.ts";
 
 export interface Answer {
   readonly status: number;
@@ -24,17 +25,23 @@ export interface Answer {
  */
 const cacheControlOf = ({ verb }: Operation): string => (verb === "GET" ? "no-cache" : "no-store");
 
+interface AnswerOptions {
+  readonly basePath: string;
+  readonly jsonNamesOnly?: boolean;
+  readonly tellUnknown?: TellUnknown;
+}
+
 /**
  * Compiles what an operation answers with. `metadata` are the headers of the RPC's answer, `target` is that of the
  * request.
  */
-export function answerer(operation: Operation, basePath: string, jsonNamesOnly = false) {
+export function answerer(operation: Operation, { basePath, jsonNamesOnly, tellUnknown }: AnswerOptions) {
   const { response, responseHeaders, successStatus, location, paging, method, verb } = operation;
   const cacheControl = cacheControlOf(operation);
   // What is only read has no replays. A transport may make these headers when they are asked for.
   const mayBeReplay = verb !== "GET";
   const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
-  const write = response ? fieldWriter(response) : messageWriter(method.output);
+  const write = response ? fieldWriter(response, tellUnknown) : messageWriter(method.output, tellUnknown);
   const recordOf = (message: Message): Message =>
     response?.fieldKind === "message" ? (field(message, response.localName) as Message) : message;
 
@@ -75,7 +82,7 @@ const field = (fields: object, localName: string): unknown => (fields as Record<
  * The same request for the next page: every parameter stays that means something here, but the token. What was ignored, and
  * digits beyond a limit, could make the link longer than a target may be.
  */
-function nextTargetOf({ query }: Operation, pageToken: DescField, jsonNamesOnly: boolean) {
+function nextTargetOf({ query }: Operation, pageToken: DescField, jsonNamesOnly?: boolean) {
   const shownBy = new Map(query.map((field) => [field, isClamped(field) ? clamped(field) : asItIs]));
   shownBy.delete(pageToken);
   const known = byName(query, jsonNamesOnly);

@@ -11,17 +11,24 @@ import { FeatureSet_FieldPresence, type Timestamp, TimestampSchema } from "@bufb
 import { enumTexts, hasZeroName, isOfItems } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
 import { formatTimestamp } from "../request/timestamp.ts";
+import type { TellUnknown } from "./unknown-values.ts";
 
 /** Writes one value. Values come from a decoded message, so that their JavaScript types are those of the descriptor. */
 type Write = (value: never) => string;
 
+/** What the parts of one writer have in common. */
+interface Around {
+  readonly tellUnknown: TellUnknown | undefined;
+  readonly compiled: Map<DescMessage, Write>;
+}
+
 /** Compiles the writer of a whole message. */
-export const messageWriter = (desc: DescMessage): ((message: Message) => string) =>
-  compileMessage(desc) as (message: Message) => string;
+export const messageWriter = (desc: DescMessage, tellUnknown?: TellUnknown): ((message: Message) => string) =>
+  compileMessage(desc, { tellUnknown, compiled: new Map() }) as (message: Message) => string;
 
 /** Compiles the writer of one field of a message, as in `response_body`. */
-export const fieldWriter = (field: DescField): ((message: Message) => string) => {
-  const write = containerWriter(field);
+export const fieldWriter = (field: DescField, tellUnknown?: TellUnknown): ((message: Message) => string) => {
+  const write = containerWriter(field, { tellUnknown, compiled: new Map() });
   return (message) => (isPresent(message, field) ? write(contentOf(message, field)) : emptyOf(field));
 };
 
@@ -36,23 +43,21 @@ export const mayBeNull = (field: DescField): boolean =>
   emptyOf(field) === "null" &&
   (field.presence !== FeatureSet_FieldPresence.IMPLICIT || (field.fieldKind === "enum" && !hasZeroName(field.enum)));
 
-const compiled = new WeakMap<DescMessage, Write>();
-
-function compileMessage(desc: DescMessage): Write {
-  const known = compiled.get(desc);
+function compileMessage(desc: DescMessage, around: Around): Write {
+  const known = around.compiled.get(desc);
   if (known) return known;
   let members: { field: DescField; head: string; write: Write }[] | undefined;
   const writer = (message: Message) => {
     // Late, for a message may hold itself. Fields that travel as headers are no members.
     members ??= desc.fields
       .filter((field) => headerOf(field) === "")
-      .map((field) => ({ field, head: `${JSON.stringify(field.jsonName)}:`, write: containerWriter(field) }));
+      .map((field) => ({ field, head: `${JSON.stringify(field.jsonName)}:`, write: containerWriter(field, around) }));
     let text = "";
     for (const { field, head, write } of members)
       if (isPresent(message, field)) text += `${text === "" ? "" : ","}${head}${write(contentOf(message, field))}`;
     return `{${text}}`;
   };
-  compiled.set(desc, writer as Write);
+  around.compiled.set(desc, writer as Write);
   return writer as Write;
 }
 
@@ -70,8 +75,8 @@ export function contentOf(message: Message, { oneof, localName }: DescField): ne
   return oneof ? (members[oneof.localName] as unknown as { value: never }).value : (members[localName] as never);
 }
 
-function containerWriter(field: DescField): Write {
-  const write = valueWriter(field);
+function containerWriter(field: DescField, around: Around): Write {
+  const write = valueWriter(field, around);
   if (field.fieldKind === "list") return (items: never[]) => `[${items.map(write).join(",")}]`;
   if (field.fieldKind === "map")
     return (entries: Record<string, never>) =>
@@ -81,12 +86,12 @@ function containerWriter(field: DescField): Write {
   return write;
 }
 
-function valueWriter(field: DescField): Write {
-  if (field.enum) return enumWriter(field.enum, isOfItems(field));
+function valueWriter(field: DescField, around: Around): Write {
+  if (field.enum) return enumWriter(field.enum, isOfItems(field), around);
   if (field.message)
     return field.message.typeName === TimestampSchema.typeName
       ? (value: Timestamp) => JSON.stringify(formatTimestamp(value))
-      : compileMessage(field.message);
+      : compileMessage(field.message, around);
   switch (field.scalar) {
     case ScalarType.STRING:
       return JSON.stringify;
@@ -106,11 +111,11 @@ function floating(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-function enumWriter(desc: DescEnum, isItem: boolean): Write {
+function enumWriter(desc: DescEnum, isItem: boolean, { tellUnknown }: Around): Write {
   const texts = enumTexts(desc, isItem);
   return (value: number) => {
     const text = texts.get(value);
-    if (text === undefined) throw new Error(`${desc.typeName} has no value ${value}`);
-    return text;
+    if (text === undefined) tellUnknown?.(desc, value);
+    return text ?? `${value}`;
   };
 }

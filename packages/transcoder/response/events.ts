@@ -3,6 +3,7 @@ import { isFieldSet, type Message } from "@bufbuild/protobuf";
 import type { EventData, Stream } from "../contract/stream.ts";
 import type { ErrorRecord } from "../errors/error-exit.ts";
 import { contentOf, messageWriter } from "./encode.ts";
+import type { TellUnknown } from "./unknown-values.ts";
 
 /** What a response tells. An empty string says nothing. */
 export interface StreamEvent {
@@ -64,9 +65,9 @@ const linesOfJson: EventFormat = {
 export const eventFormats: readonly EventFormat[] = [serverSentEvents, linesOfJson];
 
 /** Compiles what responses tell. What it throws is the service's fault. */
-export function eventReader({ id, data }: Stream): (response: Message) => StreamEvent {
+export function eventReader({ id, data }: Stream, tellUnknown?: TellUnknown): (response: Message) => StreamEvent {
   const readId = (response: Message) => (id ? plain(id.name, contentOf(response, id)) : "");
-  const candidates = data.map((one) => ({ one, write: messageWriter(one.message) }));
+  const candidates = data.map((one) => ({ one, write: messageWriter(one.message, tellUnknown) }));
   return (response) => {
     const found = candidates.find(({ one: { field } }) => !field || isFieldSet(response, field));
     if (!found) return { id: readId(response), name: "", data: undefined };

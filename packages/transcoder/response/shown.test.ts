@@ -59,7 +59,7 @@ const served = [...shelf, ...library.filter(({ id }) => id === "catalogue")].map
   name: operation.id,
   output: operation.method.output,
   read: shownReader(operation) ?? expect.unreachable(),
-  answerOf: answerer(operation, "/base"),
+  answerOf: answerer(operation, { basePath: "/base" }),
 }));
 type Served = (typeof served)[number];
 

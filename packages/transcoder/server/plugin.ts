@@ -8,6 +8,7 @@ import { openApiDocument } from "../openapi/document.ts";
 import { jsonText } from "../openapi/json.ts";
 import { hostProblem } from "../request/host.ts";
 import { checkSizes } from "../request/sizes.ts";
+import { logUnknownValues } from "../response/unknown-values.ts";
 import { markArrivals } from "./arrival.ts";
 import { errorAnswers } from "./error-answers.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
@@ -29,6 +30,7 @@ export const transcoder = fastifyPlugin(
     const { basePath, ...rest } = transcoderDefaults(options);
     const { tell } = errorAnswers(options);
     const streams = openStreams();
+    const tellUnknown = logUnknownValues(app.log);
     takeOddRequests(app);
     markArrivals(app, options);
     answerUnrouted(app);
@@ -41,7 +43,17 @@ export const transcoder = fastifyPlugin(
     for (const { desc, transport } of options.services) {
       const operations = operationsOf(desc);
       await app.register((scope) =>
-        registerOperations(scope, { ...rest, basePath, limits, clock, operations, transport, streams, tell }),
+        registerOperations(scope, {
+          ...rest,
+          basePath,
+          limits,
+          clock,
+          operations,
+          transport,
+          streams,
+          tell,
+          tellUnknown,
+        }),
       );
     }
     app.addHook("preClose", streams.end);

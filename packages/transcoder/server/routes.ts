@@ -15,6 +15,7 @@ import { inputReader } from "../request/input.ts";
 import { type Answer, answerer } from "../response/answer.ts";
 import { answerReader } from "../response/answer-reader.ts";
 import { shownReader } from "../response/shown.ts";
+import type { TellUnknown } from "../response/unknown-values.ts";
 import { prepareValidation } from "../validation/validate.ts";
 import { arrivedTooLate } from "./arrival.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
@@ -26,6 +27,7 @@ export interface HandlerOptions extends ReturnType<typeof transcoderDefaults> {
   readonly transport: Transport;
   readonly limits: Limits;
   readonly clock: () => number;
+  readonly tellUnknown: TellUnknown;
 }
 
 export interface RouteOptions extends StreamOptions {
@@ -92,7 +94,7 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
   const { transport, basePath, clock, limits, callHeaders, answerDependsOn, jsonNamesOnly } = options;
   const method = operation.method as DescMethodUnary;
   const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
-  const answerOf = answerer(operation, basePath, jsonNamesOnly);
+  const answerOf = answerer(operation, options);
   const read = shownReader(operation);
   const contextValues = read && createContextValues().set(answerReader, read);
   const conditional = isConditional(operation);

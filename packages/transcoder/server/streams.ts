@@ -81,10 +81,10 @@ const HEADERS = {
  * or when the server closes.
  */
 export function streamHandler(operation: Operation, stream: Stream, options: StreamOptions) {
-  const { transport, basePath, clock, limits, endOf, callHeaders, jsonNamesOnly, streams, tell } = options;
+  const { transport, basePath, clock, limits, endOf, callHeaders, jsonNamesOnly, streams, tell, tellUnknown } = options;
   const method = operation.method as DescMethodServerStreaming;
   const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
-  const eventOf = eventReader(stream);
+  const eventOf = eventReader(stream, tellUnknown);
   const seenBy = operationFor(operation);
 
   async function* call(request: FastifyRequest, message: Message, signal: AbortSignal) {
