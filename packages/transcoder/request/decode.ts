@@ -118,7 +118,7 @@ const timestamp: Read = (value) => {
   return moment;
 };
 
-/** By what is read, then by what is shown. */
+/** By the message that is read, then by the one that is shown. */
 const compiled = new WeakMap<DescMessage, WeakMap<DescMessage, Read>>();
 
 function messageReader(desc: DescMessage, shown = desc): Read {
@@ -129,7 +129,7 @@ function messageReader(desc: DescMessage, shown = desc): Read {
   let readMembers: ReadMembers | undefined;
   const read: Read = (value, handling) => {
     const message = create(desc);
-    readMembers ??= membersReader(desc.fields, shown); // late, for a message may hold itself
+    readMembers ??= membersReader(desc.fields, shown); // compiled late, because a message may contain itself
     readMembers(value, message, handling);
     return message;
   };

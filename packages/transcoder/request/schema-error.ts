@@ -1,6 +1,6 @@
 type SchemaErrorCode = "VALIDATION_FAILED" | "UNKNOWN_FIELD" | "MALFORMED_JSON";
 
-/** A value that is not one of its field, on its way up through the values that hold it; each adds its own step. */
+/** A value that its field does not allow. On the way up, each value that contains it adds its own step to the path. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
   readonly code: SchemaErrorCode;

@@ -38,7 +38,7 @@ interface AnswerOptions {
 export function answerer(operation: Operation, { basePath, jsonNamesOnly, tellUnknown }: AnswerOptions) {
   const { response, responseHeaders, successStatus, location, paging, method, verb } = operation;
   const cacheControl = cacheControlOf(operation);
-  // What is only read has no replays. A transport may make these headers when they are asked for.
+  // Reads have no replays. For them, a transport that makes its headers on demand need not make them.
   const mayBeReplay = verb !== "GET";
   const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
   const write = response ? fieldWriter(response, tellUnknown) : messageWriter(method.output, tellUnknown);
@@ -79,8 +79,8 @@ const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
 const field = (fields: object, localName: string): unknown => (fields as Record<string, unknown>)[localName];
 
 /**
- * The same request for the next page: every parameter stays that means something here, but the token. What was ignored, and
- * digits beyond a limit, could make the link longer than a target may be.
+ * The same request for the next page, with every known parameter but the token. Ignored parameters and digits beyond a limit
+ * are left out: they could make the link longer than a target may be.
  */
 function nextTargetOf({ query }: Operation, pageToken: DescField, jsonNamesOnly?: boolean) {
   const shownBy = new Map(query.map((field) => [field, isClamped(field) ? clamped(field) : asItIs]));
@@ -99,7 +99,7 @@ function nextTargetOf({ query }: Operation, pageToken: DescField, jsonNamesOnly?
   };
 }
 
-/** What no URI may have (RFC 3986, 2) and callers send all the same: a link of RFC 8288 would end with it. */
+/** Characters that no URI may have (RFC 3986, 2), which some callers send: they could end a link (RFC 8288). */
 const NOT_IN_A_LINK = /[<>"\\^`{|}]/g;
 
 /** A parameter of the link to the next page, of its value and of how it was sent. */

@@ -48,7 +48,7 @@ function compileMessage(desc: DescMessage, around: Around): Write {
   if (known) return known;
   let members: { field: DescField; head: string; write: Write }[] | undefined;
   const writer = (message: Message) => {
-    // Late, for a message may hold itself. Fields that travel as headers are no members.
+    // Compiled late, because a message may contain itself. Fields that travel as headers are no members.
     members ??= desc.fields
       .filter((field) => headerOf(field) === "")
       .map((field) => ({ field, head: `${JSON.stringify(field.jsonName)}:`, write: containerWriter(field, around) }));

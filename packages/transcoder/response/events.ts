@@ -5,7 +5,7 @@ import type { ErrorRecord } from "../errors/error-exit.ts";
 import { contentOf, messageWriter } from "./encode.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 
-/** What a response tells. An empty string says nothing. */
+/** What one response is written as. An empty string stands for none. */
 export interface StreamEvent {
   readonly id: string;
   readonly name: string;

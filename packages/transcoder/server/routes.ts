@@ -52,7 +52,7 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
     url: basePath + operation.segments.map(routePart).join(""),
     bodyLimit: options.limits.bodyBytes,
     config: { endingHeaders },
-    // Where nothing has to be waited for, it is no promise: each costs as much as the checks.
+    // Returns a promise only if `authorize` does: one costs as much as all these checks.
     onRequest: (request, reply, done): Promise<void> | void => {
       if (endingHeaders) reply.headers(endingHeaders(request.originalUrl));
       varyByAccept(reply);
@@ -76,17 +76,17 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
   }
 }
 
-/** Reads what means nothing (RFC 9110, 9.3): a request that nobody reads has not arrived, for those who limit its time. */
+/** Discards a body that has no meaning (RFC 9110, 9.3). Unread, the request would run into the limit for its arrival. */
 function dropContent(request: IncomingMessage & { readonly stream?: { readonly endAfterHeaders: boolean } }): void {
   const { stream, headers } = request;
   const isEmpty = stream ? stream.endAfterHeaders : !("content-length" in headers || "transfer-encoding" in headers);
   if (!isEmpty) request.resume();
 }
 
-/** Laid over what was sent: content that means nothing, as that of a DELETE (RFC 9110, 9.3.5), Fastify would judge. */
+/** Overrides the headers of a body that has no meaning, as in a DELETE (RFC 9110, 9.3.5): Fastify would check them. */
 const NO_CONTENT = { "content-type": undefined, "content-length": undefined, "transfer-encoding": undefined };
 
-/** In the router's words, where a name is made of letters, digits and `_`: one in JSON need not be. */
+/** In the router's syntax, where names have only letters, digits and `_`, unlike JSON names. */
 const routePart = (segment: Segment): string =>
   `/${"field" in segment ? `:${segment.field.jsonName.replaceAll(/\W/g, "_")}` : segment.literal}`;
 
@@ -119,7 +119,7 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
         return answerOf(response.message, response.header, target);
       };
     };
-    /** What the message is read from, and the text last, which alone may have line feeds. */
+    /** All that the message is read from. The text is last because it alone may have line feeds. */
     const keyOf = (text: string): string => {
       let key = `${strict}\n${target}${keyPart(headers["x-server-timeout"])}`;
       for (const name of sentHeaders) key += keyPart(headers[name]);
@@ -138,7 +138,7 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
       (answer) => {
         const judged = conditions ? judgeConditions(conditions, answer) : answer;
         reply.code(judged.status).headers(mergeLinks(reply, judged.headers));
-        // Of this Fastify sends those the length who ask by HEAD: in a 304 it is that of the 200 (RFC 9110, 8.6).
+        // To a HEAD, Fastify sends the length of this body: in a 304 it is the length of the 200 (RFC 9110, 8.6).
         const body = request.method === "HEAD" ? answer.body : judged.body;
         if (body !== undefined) reply.type(JSON_UTF8);
         reply.send(body);
@@ -150,16 +150,16 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
   };
 }
 
-/** As Fastify completes it. */
+/** With the charset that Fastify would add. */
 const JSON_UTF8 = `${JSON_TYPE}; charset=utf-8`;
 
-/** A part that no other makes equal: neither a request target nor a header's value has a line feed. */
+/** Unambiguous, because neither a request target nor a header's value has a line feed. */
 const keyPart = (value: string | string[] | undefined): string => (value === undefined ? "\n-" : `\n+${value}`);
 
 /** Whether the operation does nothing but read, so that one answer does for several callers. */
 const isRead = ({ verb, method }: Operation): boolean => verb === "GET" && method.idempotency === Level.NO_SIDE_EFFECTS;
 
-/** A link to the next page stands beside one to a successor. */
+/** Keeps a link to a successor beside the link to the next page. */
 function mergeLinks(reply: FastifyReply, headers: Readonly<Record<string, string>>): Record<string, string> {
   const link = reply.getHeader("link");
   return link && headers.link ? { ...headers, link: `${link}, ${headers.link}` } : headers;

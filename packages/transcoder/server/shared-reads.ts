@@ -31,15 +31,15 @@ export interface Caller {
  */
 export type Join<A> = (key: string, caller: Caller, prepare: () => MakeCall<A>) => Share<A>;
 
-/** Of one key. What so few ask for costs little, and to wait for one another would take them up to twice as long. */
+/** So many callers of one key never wait for one another: few calls cost little, and waiting could double their time. */
 export const NEVER_WAIT = 4;
 
 /**
- * What was made may be lost, so others wait for it no longer: well beyond what a read takes while all is well. A call has the
- * deadline of its last caller, so this is how late the first can hear that its time is over.
+ * How long callers wait for the calls before theirs, which may be lost: well beyond the usual time of a read. A call has the
+ * deadline of its last caller, so the first may hear this much late that its time is over.
  */
 const PATIENCE_MS = 100;
-/** The same as a part of a caller's time. */
+/** The same limit as a part of a caller's time. */
 const PATIENCE_PART = 0.1;
 
 /** Moments at which something is done. */
@@ -60,7 +60,7 @@ interface Shared<A> extends Share<A> {
 
 /** What there is of one key. */
 interface Flight<A> {
-  /** Those whose call was made and has not ended. */
+  /** Callers whose call was made and has not ended. */
   callers: number;
   next: Shared<A> | undefined;
 }

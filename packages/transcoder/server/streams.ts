@@ -19,11 +19,11 @@ import { arrivedTooLate } from "./arrival.ts";
 import { isGone } from "./gone.ts";
 import type { HandlerOptions } from "./routes.ts";
 
-/** What is open. The server ends it when it closes. */
+/** The open streams of a server, which ends them when it closes. */
 export interface OpenStreams {
-  /** Takes what ends a stream in good order. Gives back what has to be called when its answer is out. */
+  /** `end` ends the stream in good order. Returns a function to call when its answer has been sent. */
   add(end: () => void): () => void;
-  /** Ends all, and what is added later. Resolves when all answers are out. */
+  /** Ends all streams, and those that are added later. Resolves when all answers have been sent. */
   end(): Promise<void>;
   isOver(): boolean;
 }
@@ -61,7 +61,7 @@ export interface StreamOptions extends HandlerOptions {
   readonly tell: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Failure;
 }
 
-/** After so long without an event the caller is shown that the connection lives, in milliseconds (WHATWG HTML, 9.2.7). */
+/** After so many milliseconds without an event a heartbeat shows that the connection is alive (WHATWG HTML, 9.2.7). */
 const HEARTBEAT_MS = 15_000;
 
 /** Most listeners for one event that Fastify and node add to an answer that is piped. */
@@ -103,7 +103,7 @@ export function streamHandler(operation: Operation, stream: Stream, options: Str
     const deadline = request.arrivedAt + timeoutMs(headers["x-server-timeout"], limits.requestMs);
     if (deadline <= clock()) throw arrivedTooLate();
     const message = readInput({ target, headers, body: undefined, strict: prefersStrict(headers.prefer) });
-    // While it was asked who calls.
+    // The caller may have left while it was authorized.
     if (isGone(reply.raw)) return reply.send("");
     const over = new AbortController();
     const refused = endOf(request);
@@ -125,7 +125,7 @@ export function streamHandler(operation: Operation, stream: Stream, options: Str
       return reply.send(Readable.from([]));
     }
     const output = new PassThrough();
-    // What is piped is listened for as well, beside all that others listen for.
+    // Piping adds listeners to those of others; beyond its limit Node would warn of a leak.
     reply.raw.setMaxListeners(reply.raw.getMaxListeners() + PIPE_LISTENERS);
     reply.send(output);
     void writeEvents(output, format, { first, events, signal, tell: (error) => tell(error, request, reply) });
@@ -148,7 +148,7 @@ const passed = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener("abort", cancel, { once: true });
   });
 
-/** What is written. */
+/** What `writeEvents` writes. */
 export interface Source {
   /** The first of the events, which was asked for already. */
   readonly first: Promise<IteratorResult<StreamEvent>>;
@@ -190,5 +190,5 @@ export async function writeEvents(
   output.end();
 }
 
-/** What a stream that was ended tells its reader: nothing in good order, and nothing to one that has gone. */
+/** The error that an ended stream sends last: none if it ended in good order, or its reader has left. */
 const lastWord = ({ reason }: AbortSignal): HttpError | undefined => (reason instanceof HttpError ? reason : undefined);
