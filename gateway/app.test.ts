@@ -217,3 +217,11 @@ test("the line of a request that another one's call answered names that one, and
     ["second", "first"],
   ]);
 });
+
+test("two callers never share a call", async () => {
+  await start({ auth });
+  const ask = (authorization: string) =>
+    gateway.app.inject({ url: "/pets/1", headers: { host: "localhost", authorization } });
+  await Promise.all(["ann", "bob", "ann"].map(ask));
+  expect(callers.toSorted()).toEqual(["ann", "bob"]);
+});
