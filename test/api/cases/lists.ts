@@ -198,11 +198,13 @@ function rulesOf({ name, path, list, field, id, three }: Kind): Case[] {
         },
       }),
     }),
-    rule(`${name}: unknown parameters are errors under strict handling`, {
-      http: { method: "GET", path: `${path}?colour=black`, headers: { prefer: "handling=strict" } },
-      oneEndpoint: ONLY_HTTP.path,
-      fails: { http: "400 UNKNOWN_FIELD", says: "colour" },
-    }),
+    ...["colour", "page_token"].map((parameter) =>
+      rule(`${name}: unknown parameters are errors under strict handling: ${parameter}`, {
+        http: { method: "GET", path: `${path}?${parameter}=black`, headers: { prefer: "handling=strict" } },
+        oneEndpoint: ONLY_HTTP.path,
+        fails: { http: "400 UNKNOWN_FIELD", says: parameter },
+      }),
+    ),
   ];
 }
 
