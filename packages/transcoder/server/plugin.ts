@@ -27,10 +27,10 @@ import { takeOddRequests } from "./wire.ts";
 export const transcoder = fastifyPlugin(
   async (app: FastifyInstance, options: TranscoderOptions): Promise<void> => {
     const { limits, clock } = serverDefaults(options);
-    const { basePath, ...rest } = transcoderDefaults(options);
     const { tell } = errorAnswers(options);
     const streams = openStreams();
     const tellUnknown = logUnknownValues(app.log);
+    const common = { ...transcoderDefaults(options), limits, clock, streams, tell, tellUnknown };
     takeOddRequests(app);
     markArrivals(app, options);
     answerUnrouted(app);
@@ -42,19 +42,7 @@ export const transcoder = fastifyPlugin(
     });
     for (const { desc, transport } of options.services) {
       const operations = operationsOf(desc);
-      await app.register((scope) =>
-        registerOperations(scope, {
-          ...rest,
-          basePath,
-          limits,
-          clock,
-          operations,
-          transport,
-          streams,
-          tell,
-          tellUnknown,
-        }),
-      );
+      await app.register((scope) => registerOperations(scope, { ...common, operations, transport }));
     }
     app.addHook("preClose", streams.end);
     options.draining?.addEventListener("abort", streams.end, { once: true });
