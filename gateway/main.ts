@@ -10,4 +10,4 @@ await runProcess(async (stack) => {
   const running = await serve(config, stack);
   for (const { text } of gatewayWarnings(process.env)) running.log.warn(text);
   return running;
-});
+}, process.env);

@@ -4,7 +4,7 @@ import { ChildDied, supervise } from "./supervisor.ts";
 
 const script = join(import.meta.dirname, "../packages/runtime/fixtures/child.ts");
 
-function supervised(behaviour: string, backoff = { firstMs: 10, longestMs: 40 }) {
+function supervised(behaviour: string, backoff = { firstMs: 10, longestMs: 40 }, pingMs?: number) {
   const said: string[] = [];
   let told = Promise.withResolvers<void>();
   const say = (line: string) => {
@@ -14,7 +14,7 @@ function supervised(behaviour: string, backoff = { firstMs: 10, longestMs: 40 })
   };
   const child = supervise(
     { name: "quiet", kind: "quiet", args: [script, "quiet", behaviour] },
-    { environment: {}, say, backoff },
+    { environment: {}, say, backoff, ...(pingMs && { pingMs }) },
   );
   onTestFinished(async () => {
     child.kill();
@@ -25,14 +25,14 @@ function supervised(behaviour: string, backoff = { firstMs: 10, longestMs: 40 })
     while (said.length < count) await told.promise;
     return said.slice(0, count);
   };
-  return { child, lines };
+  return { child, said, lines };
 }
 
 test("a child that dies at start says why, and is not restarted", async () => {
-  const { child, lines } = supervised("refuse");
+  const { child, said } = supervised("refuse");
   await expect(child.ready).rejects.toThrow(new ChildDied("quiet: the cellar is flooded"));
   await child.stop();
-  expect(await lines(0)).toEqual([]);
+  expect(said).toEqual([]);
 });
 
 test("a child that can't even be made ends a start in words, and not this process", async () => {
@@ -58,4 +58,20 @@ test("a stop does not wait for the backoff to end", async () => {
   const { child, lines } = supervised("throw", { firstMs: long, longestMs: long });
   await lines(1);
   await child.stop();
+});
+
+test("a child whose event loop no longer turns is ended and started again", async () => {
+  const { child, lines } = supervised("spin", { firstMs: 10, longestMs: 10 }, 30);
+  await child.ready;
+  expect((await lines(3)).filter((line) => !line.includes("back"))).toEqual(
+    Array(2).fill("quiet ended (it has not answered for 0.3 s and was killed); starting it again in 0.01 s"),
+  );
+});
+
+test("nobody is ended for a time in which this process itself did not run, as in a machine that was suspended", async () => {
+  const { child, said } = supervised("well", undefined, 300);
+  await child.ready;
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_000);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  expect(said).toEqual([]);
 });

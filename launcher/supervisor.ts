@@ -4,7 +4,7 @@ import type { BoundSocket } from "node:net";
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "@petstore/runtime/environment";
-import type { Command, Report } from "@petstore/runtime/lifecycle";
+import { type Command, LAUNCHED, type Report } from "@petstore/runtime/lifecycle";
 import { tryPriority } from "@petstore/runtime/priority";
 
 /** Pause before a crashed child is started again, in milliseconds; doubles with each crash. */
@@ -12,6 +12,15 @@ const defaultBackoff = { firstMs: 500, longestMs: 10_000 };
 
 /** After it was ready for this long, a child that crashes gets the shortest pause again. */
 const STEADY_MS = 30_000;
+
+/** A child that is ready is pinged this often, in milliseconds. */
+const PING_MS = 1000;
+
+/**
+ * A child that has not answered so many pings is killed. Pings are counted, and not the time: no ping is sent while this
+ * process itself does not run, as in a machine that was suspended.
+ */
+const UNANSWERED = 10;
 
 export interface Program {
   /** Shown to people. Unique. */
@@ -53,11 +62,16 @@ export interface Surroundings {
   /** The socket that the child listens on: file descriptor 3, announced by LISTEN_FDS as for systemd's sd_listen_fds(3). */
   readonly socket?: BoundSocket | undefined;
   readonly backoff?: typeof defaultBackoff;
+  /** PING_MS by default. */
+  readonly pingMs?: number;
 }
 
-/** Starts a program, and starts it again whenever it ends after it was ready once. */
+/**
+ * Starts a program, and starts it again whenever it ends after it was ready once. One whose event loop no longer answers is
+ * ended (SIGKILL, as it would not hear SIGTERM).
+ */
 export function supervise(program: Program, surroundings: Surroundings): Child {
-  const { say, socket, backoff = defaultBackoff } = surroundings;
+  const { say, socket, backoff = defaultBackoff, pingMs = PING_MS } = surroundings;
   const firstReady = Promise.withResolvers<string>();
   const stopping = new AbortController();
   let current: ChildProcess | undefined;
@@ -65,11 +79,18 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
 
   async function runOnce(again: boolean): Promise<{ why: string; steady: boolean }> {
     let readyAt: number | undefined;
-    let refusal: string | undefined;
+    let cause: string | undefined;
+    let unanswered = 0;
+    let pings: NodeJS.Timeout | undefined;
     let child: ChildProcess;
     try {
       child = spawn(process.execPath, program.args, {
-        env: { ...surroundings.environment, ...program.environment, ...(socket && { LISTEN_FDS: "1" }) },
+        env: {
+          ...surroundings.environment,
+          ...program.environment,
+          ...(socket && { LISTEN_FDS: "1" }),
+          [LAUNCHED]: "1",
+        },
         stdio: ["ignore", "inherit", "inherit", ...(socket ? [socket.fd()] : []), "ipc"],
       });
     } catch (error) {
@@ -78,18 +99,27 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
     }
     current = child;
     if (program.goesFirst && child.pid !== undefined) tryPriority(child.pid, constants.priority.PRIORITY_HIGH);
+    const ping = () => {
+      if (stopping.signal.aborted) return;
+      if (unanswered++ < UNANSWERED) return send(child, { type: "ping" });
+      cause = `it has not answered for ${(UNANSWERED * pingMs) / 1000} s and was killed`;
+      child.kill("SIGKILL");
+    };
     child.on("message", (report: Report) => {
-      if (report.type === "refused") refusal = report.message;
+      unanswered = 0;
+      if (report.type === "refused") cause = report.message;
       if (report.type === "waiting") waitsFor = report.what;
       if (report.type !== "ready") return;
       readyAt = performance.now();
       firstReady.resolve(report.url);
+      pings = setInterval(ping, pingMs);
       if (again) say(`${program.name} is back at ${report.url}`);
     });
     const why = await ended(child);
+    clearInterval(pings);
     current = undefined;
     return {
-      why: refusal ?? why,
+      why: cause ?? why,
       steady: readyAt !== undefined && performance.now() - readyAt > STEADY_MS,
     };
   }
@@ -121,12 +151,16 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
     leave: () => stopping.abort(),
     async stop() {
       stopping.abort();
-      const command: Command = { type: "stop" };
-      if (current?.connected) current.send(command, () => {});
+      if (current) send(current, { type: "stop" });
       await running;
     },
     kill: () => void current?.kill("SIGKILL"),
   };
+}
+
+/** A child that has just ended can't be told anything. */
+function send(child: ChildProcess, command: Command): void {
+  if (child.connected) child.send(command, () => {});
 }
 
 /** Resolves when a child has ended, to the reason in words. */

@@ -15,4 +15,4 @@ await runProcess(async (stack, waitsFor) => {
   const running = await serve(config, stack, waitsFor);
   for (const { text } of serviceWarnings(process.env)) running.log.warn(text);
   return running;
-});
+}, process.env);

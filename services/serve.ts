@@ -10,7 +10,7 @@ import { startRpcServer } from "@petstore/rpc/server/server";
 import { openTls } from "@petstore/rpc/tls/open";
 import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
-import type { Command, Report, Running, WaitsFor } from "@petstore/runtime/lifecycle";
+import { onCommand, type Report, type Running, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { every } from "@petstore/runtime/workers";
 import { openStore } from "@petstore/store/open";
@@ -164,8 +164,7 @@ const create: Record<ServiceName, Create> = {
  */
 function failpointOf({ crashAt }: ServiceConfig): Deps["failpoint"] {
   let at = crashAt;
-  process.on("message", (command: Command) => {
-    if (command.type !== "crash") return;
+  onCommand("crash", (command) => {
     at = command.at;
     process.send?.({ type: "armed" } satisfies Report);
   });

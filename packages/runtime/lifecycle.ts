@@ -1,4 +1,5 @@
 /** The lifecycle of a process: start, ready, stop, and the errors that end it. */
+import type { Environment } from "./environment.ts";
 import { allocateYoung, collectAfterStart } from "./garbage.ts";
 import type { Logger } from "./log.ts";
 
@@ -20,6 +21,8 @@ export type Report =
   | { readonly type: "waiting"; readonly what: string }
   /** It can't start, and a restart won't help. */
   | { readonly type: "refused"; readonly message: string }
+  /** Its event loop turns: the answer to a ping. */
+  | { readonly type: "alive" }
   /** For tests: from now on it dies at the failpoint that it was given. */
   | { readonly type: "armed" };
 
@@ -27,7 +30,26 @@ export type Report =
 export type WaitsFor = (what: string) => void;
 
 /** A message from the launcher to a process or, in crash tests, from the test. */
-export type Command = { readonly type: "stop" } | { readonly type: "crash"; readonly at: string };
+export type Command =
+  | { readonly type: "stop" }
+  | { readonly type: "ping" }
+  | { readonly type: "crash"; readonly at: string };
+
+/**
+ * The variable by which a launcher says that the IPC channel of a process is its own. Others, such as pm2 and Node's `fork`,
+ * open a channel too, and neither read reports nor stop a process by it.
+ */
+export const LAUNCHED = "LAUNCHER_IPC";
+
+/** Calls `act` for each command of this type. Other messages are ignored: any parent may send some. */
+export function onCommand<T extends Command["type"]>(
+  type: T,
+  act: (command: Extract<Command, { readonly type: T }>) => void,
+): void {
+  process.on("message", (message: Extract<Command, { readonly type: T }> | null) => {
+    if (message?.type === type) act(message);
+  });
+}
 
 /**
  * Runs a process: `open` opens its resources one after the other and puts each on the stack; what was opened last is
@@ -38,13 +60,16 @@ export type Command = { readonly type: "stop" } | { readonly type: "crash"; read
  * with exit code 0; a second signal ends it at once. An uncaught error is logged and ends the process with exit code 1,
  * because its state can't be trusted any more.
  *
- * Under the launcher, which starts processes with an IPC channel, the process ignores SIGINT and SIGHUP (a terminal sends
- * them to the whole group), and stops when the launcher says so or is gone. That counts neither as a first nor as a
- * second signal, because a service manager signals both, in any order.
+ * Under the launcher, which starts processes with an IPC channel and `LAUNCHED` in their `environment`, the process ignores
+ * SIGINT and SIGHUP (a terminal sends them to the whole group), and stops when the launcher says so or is gone. That counts
+ * neither as a first nor as a second signal, because a service manager signals both, in any order.
  */
 export async function runProcess(
   open: (stack: AsyncDisposableStack, waitsFor: WaitsFor) => Promise<Running>,
+  environment: Environment = {},
 ): Promise<void> {
+  const launched = process.send !== undefined && environment[LAUNCHED] !== undefined;
+  const report = launched ? send : async () => {};
   allocateYoung();
   const stack = new AsyncDisposableStack();
   let log: Logger | undefined;
@@ -72,7 +97,7 @@ export async function runProcess(
     log?.info("stopped");
     process.exit(0);
   };
-  onEnd(stop);
+  onEnd(stop, launched);
 
   try {
     const running = await open(stack, (what) => void report({ type: "waiting", what }));
@@ -84,36 +109,33 @@ export async function runProcess(
   } catch (error) {
     if (stopping) return;
     await stack.disposeAsync().catch(() => {});
-    await refuse(error);
+    const isHeard = launched && process.connected;
+    await report({ type: "refused", message: error instanceof Error ? error.message : `${error}` });
+    if (!isHeard || isBug(error)) say(error);
+    process.exit(1);
   }
 }
 
 /** `codeIfAgain` is given for signals: the exit code of a second one, which ends the process at once. */
 type Stop = (why: string, codeIfAgain?: number) => void;
 
-function onEnd(stop: Stop): void {
-  const launched = process.send !== undefined;
+function onEnd(stop: Stop, launched: boolean): void {
   process.on("SIGTERM", () => stop("SIGTERM", 143));
   process.on("SIGINT", () => launched || stop("SIGINT", 130));
   process.on("SIGHUP", () => launched || stop("SIGHUP", 129));
-  process.on("message", (command: Command) => command.type === "stop" && stop("the launcher says so"));
+  if (!launched) return;
+  onCommand("ping", () => void send({ type: "alive" }));
+  onCommand("stop", () => stop("the launcher says so"));
   const gone = () => stop("the launcher is gone");
   process.on("disconnect", gone);
   // Unlike a message, the end of the channel is not reported to listeners that are added later.
-  if (launched && !process.connected) gone();
+  if (!process.connected) gone();
 }
 
-async function refuse(error: unknown): Promise<never> {
-  const launched = process.connected;
-  if (launched) await report({ type: "refused", message: error instanceof Error ? error.message : `${error}` });
-  if (!launched || isBug(error)) say(error);
-  process.exit(1);
-}
-
-/** Resolves when the message was sent, or when there is no launcher to send it to. */
-function report(message: Report): Promise<void> {
+/** Resolves when the message was sent, or when the launcher is gone. */
+function send(report: Report): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  if (process.send && process.connected) process.send(message, undefined, undefined, () => resolve());
+  if (process.send && process.connected) process.send(report, undefined, undefined, () => resolve());
   else resolve();
   return promise;
 }

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import type { Command, Report } from "@petstore/runtime/lifecycle";
+import { type Command, LAUNCHED, type Report } from "@petstore/runtime/lifecycle";
 import { addresses, type Instance, select, type Which } from "./instances.ts";
 
 export type Env = Readonly<Record<string, string>>;
@@ -83,7 +83,7 @@ export function createProcesses({ instances, store: { dataDir, mongodbUri }, env
     const script = kind === "gateway" ? ["gateway/main.ts"] : ["services/main.ts", kind];
     const child = spawn(process.execPath, script, {
       cwd: root,
-      env: { ...common, PORT: String(port), ...own },
+      env: { ...common, PORT: String(port), [LAUNCHED]: "1", ...own },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     for (const stream of [child.stdout, child.stderr])

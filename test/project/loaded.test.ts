@@ -5,7 +5,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Environment } from "@petstore/runtime/environment";
-import type { Command, Report } from "@petstore/runtime/lifecycle";
+import { type Command, LAUNCHED, type Report } from "@petstore/runtime/lifecycle";
 import { expect, test } from "vitest";
 import { SECRET } from "../harness/processes.ts";
 
@@ -22,7 +22,14 @@ async function loadedBy(program: string[], says: Report["type"] = "ready", env: 
   const child = spawn(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(PRINT)}`, ...program], {
     cwd: join(import.meta.dirname, "../.."),
     // A list of all files that were loaded is a part of what V8 knows about coverage.
-    env: { NODE_V8_COVERAGE: join(dir, "coverage"), DATA_DIR: dir, INTERNAL_SECRET: SECRET, PORT: "0", ...env },
+    env: {
+      NODE_V8_COVERAGE: join(dir, "coverage"),
+      DATA_DIR: dir,
+      INTERNAL_SECRET: SECRET,
+      PORT: "0",
+      [LAUNCHED]: "1",
+      ...env,
+    },
     stdio: ["ignore", "pipe", "inherit", "ipc"],
   });
   stack.defer(() => void child.kill("SIGKILL"));
