@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
-import { mkdir, rm, writeFile } from "node:fs/promises";
 import net, { type BoundSocket } from "node:net";
 import { join } from "node:path";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
@@ -13,6 +12,8 @@ export interface LauncherConfig {
   /** The environment of the processes. */
   readonly environment: Environment;
   readonly replicas: Replicas;
+  /** The gateway's. */
+  readonly port: number;
   /** Where all gateways listen if there are several. */
   readonly sharedPort: { readonly host: string; readonly port: number } | undefined;
   /** Undefined when MongoDB stores the data. */
@@ -80,10 +81,12 @@ export function launcherConfig(
     ]);
   }
   const isShared = replicasOf(replicas, "gateway") > 1;
+  const port = portOf("gateway", PORT_BASE);
   return {
     environment,
     replicas,
-    sharedPort: isShared ? { host, port: portOf("gateway", PORT_BASE) } : undefined,
+    port,
+    sharedPort: isShared ? { host, port } : undefined,
     dataDir: MONGODB_URI ? undefined : DATA_DIR,
     authority: values.INTERNAL_TLS_CERT === undefined ? values.INTERNAL_TLS_CA : undefined,
     credential: auth && (auth.apiKeysFile === undefined ? "access token" : "API key"),
@@ -113,17 +116,13 @@ export async function bindSharedPort({ host, port }: NonNullable<LauncherConfig[
   return socket;
 }
 
-/** Makes the data directory if need be, and checks that it can be written. Throws `ConfigError`. */
-export async function checkDataDir(dataDir: string): Promise<void> {
-  const probe = join(dataDir, `.probe-${process.pid}`);
+/** Takes the data directory for this petstore, until this process ends. Throws `ConfigError`. */
+export async function takeDataDir(dataDir: string, port: number): Promise<void> {
+  const { takeDirectory } = await import("@petstore/store/directory");
   try {
-    await mkdir(dataDir, { recursive: true });
-    await writeFile(probe, "can this be written?\n");
-    await rm(probe);
+    const taken = takeDirectory(dataDir, `process ${process.pid}, port ${port}`);
+    process.once("exit", () => taken[Symbol.dispose]());
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new ConfigError([
-      `DATA_DIR=${dataDir} can't be written (${code}): make room or give this user access, or choose another directory.`,
-    ]);
+    throw new ConfigError([(error as Error).message]);
   }
 }

@@ -107,8 +107,37 @@ The petstore is ready (1.0 s). Data is in data. Ctrl-C stops everything.
     await writeFile(file, "no directory");
     await using it = launched(["gateway:well"], { DATA_DIR: join(file, "data") });
     expect(await it.ended).toBe(1);
-    expect(it.output()).toMatch(/can't start\. DATA_DIR=\S+ can't be written \(ENOTDIR\)/);
+    expect(it.output()).toMatch(/can't start\. \S+file\/data can't be written \(ENOTDIR\b.*set DATA_DIR/);
     expect(existsSync(join(file, "data"))).toBe(false);
+  });
+});
+
+describe("one DATA_DIR", () => {
+  test("is taken by one of those that start at once; the other says who has it", { timeout }, async () => {
+    const fresh = { DATA_DIR: join(dataDir, "at-once") };
+    await using one = launched(["gateway:well", "pet:well"], { ...fresh, PORT_BASE: "21000" });
+    await using other = launched(["gateway:well", "pet:well"], { ...fresh, PORT_BASE: "22000" });
+    const [loser, winner] = await Promise.race([
+      one.ended.then(() => [one, other]),
+      other.ended.then(() => [other, one]),
+    ]);
+    expect(await loser?.ended).toBe(1);
+    const port = winner === one ? 21000 : 22000;
+    expect(loser?.output()).toContain(
+      `The petstore can't start. ${fresh.DATA_DIR} is in use by another petstore (process ${winner?.process.pid}, port ${port}): ` +
+        "stop that one, or set DATA_DIR to another directory.",
+    );
+    expect(loser?.output()).not.toContain("ready at");
+    await winner?.printed(/is ready/);
+  });
+
+  test("is free again when whoever had it was killed", { timeout }, async () => {
+    for (let i = 0; i < 2; i++) {
+      await using it = launched(["pet:well"]);
+      await it.printed(/is ready/);
+      it.process.kill("SIGKILL");
+      await it.ended;
+    }
   });
 });
 

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { ConfigError } from "@petstore/runtime/environment";
 import { instanceOf, processNames, replicasOf } from "../processes/names.ts";
-import { bindSharedPort, checkDataDir, type LauncherConfig, launcherConfig, launcherWarnings } from "./config.ts";
+import { bindSharedPort, type LauncherConfig, launcherConfig, launcherWarnings, takeDataDir } from "./config.ts";
 import { type Place, paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
 
@@ -49,10 +49,10 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
   try {
     for (const { text } of launcherWarnings()) say(paint("yellow", text));
     const config = launcherConfig();
-    const { environment, sharedPort, dataDir, endsWithParent, lameDuckMs } = config;
+    const { environment, port, sharedPort, dataDir, endsWithParent, lameDuckMs } = config;
     stopLimitMs += lameDuckMs;
     if (endsWithParent) whenOrphaned(() => isStopping() || stop("npm is gone: stopping", 0));
-    if (dataDir !== undefined) await checkDataDir(dataDir);
+    if (dataDir !== undefined) await takeDataDir(dataDir, port);
     const shared = sharedPort && (await bindSharedPort(sharedPort));
     for (const program of programs(config)) {
       const socket = program.kind === "gateway" ? shared : undefined;

@@ -8,10 +8,9 @@ import {
   carriedIdentity,
   checkIdentity,
   checkPresence,
+  holdIdentity,
   type Identity,
   IdentityFailure,
-  knownIdentity,
-  nameFile,
 } from "./identity.ts";
 
 /** Marks a file as the petstore's (SQLite's application_id): "pets" in ASCII. */
@@ -32,10 +31,10 @@ export function openFile(path: string): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {
     mkdirSync(dirname(path), { recursive: true });
-    const known = knownIdentity(path);
-    checkPresence(path, known);
+    using identity = holdIdentity(path);
+    checkPresence(path, identity);
     db = new DatabaseSync(path);
-    claim(db, path, known);
+    claim(db, path, identity);
     return db;
   } catch (error) {
     db?.close();
@@ -43,13 +42,13 @@ export function openFile(path: string): DatabaseSync {
   }
 }
 
-function claim(db: DatabaseSync, path: string, known: Identity | undefined): void {
+function claim(db: DatabaseSync, path: string, identity: Identity): void {
   db.exec("PRAGMA locking_mode = EXCLUSIVE");
   identify(db, path);
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000");
   // On macOS a plain sync does not reach the disk. Elsewhere these two do nothing.
   db.exec("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON");
-  const { id, isKnown } = checkIdentity(path, known, carriedIdentity(db));
+  const id = checkIdentity(path, identity, carriedIdentity(db));
   // Writes even when all of it exists already, to detect a full or read-only disk now.
   db.exec(`BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS "$sequences" (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT;
@@ -58,7 +57,7 @@ function claim(db: DatabaseSync, path: string, known: Identity | undefined): voi
     PRAGMA application_id = ${APPLICATION_ID};
     PRAGMA user_version = ${FORMAT};
     COMMIT`);
-  if (!isKnown) nameFile(path);
+  if (!identity.isKnown) identity.nameFile();
 }
 
 /** The file to which SQLite appends what is committed. */
@@ -106,12 +105,15 @@ const resultCode = (error: unknown): number | undefined =>
  */
 export const isFull = (error: unknown): boolean => resultCode(error) === FULL;
 
+/** True when another connection has the lock that is needed. */
+export const isLocked = (error: unknown): boolean => LOCKED.has(resultCode(error) ?? 0);
+
 /** Why opening failed, in words for the operator. Errors that are neither the system's nor SQLite's stay as they are. */
 export function openFailure(error: unknown, path: string): unknown {
   const code = resultCode(error);
   const isSystemError = error instanceof Error && "syscall" in error;
   if (code === undefined && !isSystemError) return error;
-  if (code !== undefined && LOCKED.has(code)) {
+  if (isLocked(error)) {
     return new StoreLocked(
       `${dirname(path)} is in use by another process (${basename(path)} is locked): ` +
         "stop that petstore, or set DATA_DIR to another directory.",

@@ -1,11 +1,12 @@
 /** The files of one DATA_DIR: they carry one identity, are not mixed, and do not come back empty. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { realTime } from "@petstore/runtime/clock";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
 import { type Doc, put, schema } from "../port.ts";
@@ -70,6 +71,34 @@ test("processes that start at the same time agree on it", async () => {
     promisify(execFile)(process.execPath, ["--input-type=module", "-e", script, file(service)]);
   await Promise.all(SERVICES.map(run));
   expect(new Set(SERVICES.map((service) => identityOf(file(service), "$identity"))).size).toBe(1);
+});
+
+test("of two processes that open the same new file at the same time, one gets it", { timeout: 120_000 }, async () => {
+  const script = `const { openFile } = await import(${JSON.stringify(join(import.meta.dirname, "file.ts"))});
+    let db;
+    process.on("message", ({ path, at }) => {
+      db?.close();
+      db = undefined;
+      while (Date.now() < at);
+      try {
+        db = openFile(path);
+        process.send("open");
+      } catch ({ name }) {
+        process.send(name);
+      }
+    });
+    process.send("up");`;
+  const children = [1, 2].map(() =>
+    spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "inherit", "inherit", "ipc"] }),
+  );
+  onTestFinished(() => void children.map((child) => child.kill()));
+  const answers = () => Promise.all(children.map(async (child) => (await once(child, "message"))[0]));
+  await answers();
+  for (let i = 0; i < 100; i++) {
+    const answered = answers();
+    for (const child of children) child.send({ path: file("pet", `${i}`), at: Date.now() + 10 });
+    expect((await answered).toSorted()).toEqual(["StoreLocked", "open"]);
+  }
 });
 
 describe("refused, again and again, and nothing is made of it", () => {

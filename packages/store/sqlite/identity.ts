@@ -16,30 +16,19 @@ const FILE = "identity.db";
 /** How long to wait for another service that is starting, in milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
 
-export interface Identity {
+/** The identity of a directory, held while one of its files is opened. */
+export interface Identity extends Disposable {
   /** The file that holds it. */
   readonly path: string;
-  readonly id: string;
-  /** Whether the file was made here before. */
+  /** Undefined when there is none yet. */
+  readonly id: string | undefined;
+  /** Whether the file that is opened was made here before. */
   readonly isKnown: boolean;
+  /** Makes one, on disk. */
+  make(): string;
+  /** Records that the file exists and carries the identity. */
+  nameFile(): void;
 }
-
-const identityPath = (path: string): string => join(dirname(path), FILE);
-
-/** The identity of the directory of the file `path`. Made if nothing in the directory has one yet. */
-function readIdentity(path: string): Identity {
-  const fresh = randomBytes(12).toString("base64url");
-  return inIdentity(path, (db) => {
-    db.prepare("INSERT INTO identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM identity)").run(fresh);
-    const { id } = db.prepare("SELECT id FROM identity").get() as { id: string };
-    const isKnown = db.prepare("SELECT 1 FROM files WHERE name = ?").get(basename(path)) !== undefined;
-    return { path: identityPath(path), id, isKnown };
-  });
-}
-
-/** Records that the file exists and carries the identity. */
-export const nameFile = (path: string): void =>
-  inIdentity(path, (db) => void db.prepare("INSERT OR IGNORE INTO files VALUES (?)").run(basename(path)));
 
 /** A failure of the identity's own file. */
 export class IdentityFailure extends Error {
@@ -51,23 +40,53 @@ export class IdentityFailure extends Error {
   }
 }
 
-function inIdentity<R>(path: string, step: (db: DatabaseSync) => R): R {
+/**
+ * The identity of the directory of the file `path`. Until it is disposed, other processes that open a file of this directory
+ * wait. Of two that open the same file at once, neither may get it: each can have a part of SQLite's lock, and wants the
+ * other's.
+ */
+export function holdIdentity(path: string): Identity {
+  const [file, name] = [join(dirname(path), FILE), basename(path)];
+  const run = <R>(step: () => R): R => {
+    try {
+      return step();
+    } catch (error) {
+      throw new IdentityFailure(file, error);
+    }
+  };
+  const db = run(() => new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS }));
   try {
-    return transact(identityPath(path), step);
+    const known = run(() => {
+      // The file is complete on its own whenever nobody writes to it, and its directory entry is synced, too.
+      db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN IMMEDIATE");
+      const isEmpty = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'files'").get() === undefined;
+      if (isEmpty) return { id: undefined, isKnown: false };
+      const { id } = db.prepare("SELECT id FROM identity").get() as { id: string };
+      return { id, isKnown: db.prepare("SELECT 1 FROM files WHERE name = ?").get(name) !== undefined };
+    });
+    return {
+      path: file,
+      ...known,
+      make: () =>
+        run(() => {
+          const id = randomBytes(12).toString("base64url");
+          db.exec(`CREATE TABLE identity (id TEXT NOT NULL) STRICT;
+            CREATE TABLE files (name TEXT PRIMARY KEY) STRICT;
+            INSERT INTO identity VALUES ('${id}');
+            COMMIT; BEGIN IMMEDIATE`);
+          return id;
+        }),
+      nameFile: () =>
+        run(() => {
+          db.prepare("INSERT OR IGNORE INTO files VALUES (?)").run(name);
+          db.exec("COMMIT");
+        }),
+      [Symbol.dispose]: () => db.close(),
+    };
   } catch (error) {
-    throw new IdentityFailure(identityPath(path), error);
+    db.close();
+    throw error;
   }
-}
-
-function transact<R>(path: string, step: (db: DatabaseSync) => R): R {
-  using db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
-  // The file is complete on its own whenever nobody writes to it, and its directory entry is synced, too.
-  db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN IMMEDIATE");
-  db.exec("CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL) STRICT");
-  db.exec("CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY) STRICT");
-  const result = step(db);
-  db.exec("COMMIT");
-  return result;
 }
 
 /** The file's own identity; undefined when it carries none. */
@@ -79,28 +98,23 @@ export function carriedIdentity(db: DatabaseSync): string | undefined {
 const RESTORE = "restore all files of DATA_DIR from one backup, or remove DATA_DIR to start anew.";
 
 /** Throws `Corrupt` when the file was made here and is gone. Called before opening it, which would make an empty one. */
-export function checkPresence(path: string, known: Identity | undefined): void {
-  if (!known?.isKnown || existsSync(path)) return;
+export function checkPresence(path: string, { isKnown }: Identity): void {
+  if (!isKnown || existsSync(path)) return;
   throw new Corrupt(`${path} is gone, but the files beside it refer to what it held: ${RESTORE}`);
 }
 
 /** The identity that an open file must carry from now on. Throws `Corrupt` when it belongs elsewhere. */
-export function checkIdentity(path: string, known: Identity | undefined, own: string | undefined): Identity {
-  if (known === undefined && own !== undefined) {
+export function checkIdentity(path: string, known: Identity, own: string | undefined): string {
+  if (known.id === undefined && own !== undefined) {
     throw new Corrupt(`${path} was made with an ${FILE} that is not there: ${RESTORE}`);
   }
-  const identity = known ?? readIdentity(path);
-  if (own === undefined && identity.isKnown) {
+  if (own === undefined && known.isKnown) {
     throw new Corrupt(
       `${path} is empty or not the one that was here, and the files beside it refer to what that held: ${RESTORE}`,
     );
   }
-  if (own !== undefined && own !== identity.id) {
-    throw new Corrupt(`${path} belongs to the files of another DATA_DIR, not to ${identity.path}: ${RESTORE}`);
+  if (own !== undefined && own !== known.id) {
+    throw new Corrupt(`${path} belongs to the files of another DATA_DIR, not to ${known.path}: ${RESTORE}`);
   }
-  return identity;
+  return known.id ?? known.make();
 }
-
-/** The identity of the file's directory, if it has one. */
-export const knownIdentity = (path: string): Identity | undefined =>
-  existsSync(identityPath(path)) ? readIdentity(path) : undefined;

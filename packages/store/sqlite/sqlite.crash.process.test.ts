@@ -96,5 +96,5 @@ test("the disk is full when it starts: one line that says what to do", { timeout
   const lines: string[] = [];
   for await (const line of run.lines) lines.push(line);
   await run.exit;
-  expect(lines).toEqual([expect.stringMatching(/^refused NotWritable: .*pet\.db can't be written .*DATA_DIR/)]);
+  expect(lines).toEqual([expect.stringMatching(/^refused NotWritable: .*identity\.db can't be written .*DATA_DIR/)]);
 });

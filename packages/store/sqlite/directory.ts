@@ -1,0 +1,34 @@
+/** A directory, taken as a whole by whoever starts the processes that open its files. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StoreLocked } from "../port.ts";
+import { isLocked, openFailure } from "./file.ts";
+
+/** How long to wait for the directory, in milliseconds: whoever took it a moment ago has time to say who it is. */
+const BUSY_TIMEOUT_MS = 250;
+
+/**
+ * Takes the directory, and makes it if need be. It is free again when the result is disposed or this process ends, in
+ * whatever way. `holder` tells others who has it. Throws `StoreLocked` or `NotWritable`, with a message for the operator.
+ */
+export function takeDirectory(directory: string, holder: string): Disposable {
+  const note = join(directory, "launcher.txt");
+  let lock: DatabaseSync | undefined;
+  try {
+    mkdirSync(directory, { recursive: true });
+    // An empty database, to which nothing is ever written: SQLite's locks are the system's, and end with their process.
+    lock = new DatabaseSync(join(directory, "launcher.lock"), { timeout: BUSY_TIMEOUT_MS });
+    lock.exec("BEGIN IMMEDIATE");
+    writeFileSync(note, holder);
+    return lock;
+  } catch (error) {
+    lock?.close();
+    if (!isLocked(error)) throw openFailure(error, directory);
+    const who = existsSync(note) ? ` (${readFileSync(note, "utf8")})` : "";
+    throw new StoreLocked(
+      `${directory} is in use by another petstore${who}: stop that one, or set DATA_DIR to another directory.`,
+      { cause: error },
+    );
+  }
+}
