@@ -17,6 +17,7 @@ import { errorSource, errors } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { asksNobody } from "../processes/config.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
+import { watchOpenFiles } from "../processes/open-files.ts";
 import { buildGateway, TITLE } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
@@ -40,6 +41,8 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   checkDeprecation(config);
   const { instance, logLevel, logFormat } = config;
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
+  if (config.fewFiles !== undefined) log.warn(config.fewFiles);
+  stack.use(watchOpenFiles({ ...realTime, log }));
   const asking = { errors, realm: errorSource.domain, log, ...realTime };
   const authentication = await openAuthentication(config.auth, asking, stack);
   const { tls, certificates } = await openTls(config, { ...realTime, log }, stack);

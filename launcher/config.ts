@@ -11,6 +11,8 @@ import { addressSettings, portOf, processNames, type Replicas, replicasOf } from
 export interface LauncherConfig {
   /** The environment of the processes. */
   readonly environment: Environment;
+  /** Says that a process may have too few files open for its settings, and what to do about it. */
+  readonly fewFiles: string | undefined;
   readonly replicas: Replicas;
   /** The gateway's. */
   readonly port: number;
@@ -72,7 +74,7 @@ export function launcherConfig(
   const values = readEnvironment(environment, settings);
   for (const { name } of launcherWarnings(given)) delete environment[name];
   // Reports what is wrong for all processes once, before any is started.
-  const { auth } = processConfig(values, "gateway", terminal);
+  const { auth, connections, streams, fewFiles } = processConfig(values, "gateway", terminal);
   const { DATA_DIR, MONGODB_URI, REPLICAS: replicas, HOST: host, PORT_BASE, LAME_DUCK: lameDuckMs } = values;
   if (!MONGODB_URI && processNames.some((name) => name !== "gateway" && replicasOf(replicas, name) > 1)) {
     throw new ConfigError([
@@ -82,8 +84,16 @@ export function launcherConfig(
   }
   const isShared = replicasOf(replicas, "gateway") > 1;
   const port = portOf("gateway", PORT_BASE);
+  // Said once, and not by each process.
+  if (fewFiles !== undefined)
+    Object.assign(environment, {
+      MAX_CONNECTIONS: `${connections.connections}`,
+      MAX_CONNECTIONS_PER_ADDRESS: `${connections.connectionsPerAddress}`,
+      MAX_STREAMS: `${streams.streams}`,
+    });
   return {
     environment,
+    fewFiles,
     replicas,
     port,
     sharedPort: isShared ? { host, port } : undefined,

@@ -49,8 +49,9 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
   try {
     for (const { text } of launcherWarnings()) say(paint("yellow", text));
     const config = launcherConfig();
-    const { environment, port, sharedPort, dataDir, endsWithParent, lameDuckMs } = config;
+    const { environment, fewFiles, port, sharedPort, dataDir, endsWithParent, lameDuckMs } = config;
     stopLimitMs += lameDuckMs;
+    if (fewFiles !== undefined) say(paint("yellow", fewFiles));
     if (endsWithParent) whenOrphaned(() => isStopping() || stop("npm is gone: stopping", 0));
     if (dataDir !== undefined) await takeDataDir(dataDir, port);
     const shared = sharedPort && (await bindSharedPort(sharedPort));

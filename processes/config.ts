@@ -40,6 +40,7 @@ import {
   replicasOf,
   type ServiceName,
 } from "./names.ts";
+import { openFilesLimit, withinOpenFiles } from "./open-files.ts";
 import { tlsConfig, tlsSettings } from "./tls.ts";
 
 /** What services and the gateway have in common. */
@@ -77,6 +78,8 @@ export interface ProcessConfig {
   readonly connections: ConnectionLimits;
   /** How many streams may be open, such as those that watch for changes. */
   readonly streams: StreamLimits;
+  /** Says that these limits are lower than the settings, and what to do about it. */
+  readonly fewFiles: string | undefined;
   /** Whether it calls the services over links, or each call is a plain RPC. */
   readonly link: boolean;
 }
@@ -151,11 +154,15 @@ export const asksNobody = (what: string, name: ProcessName, instead: string): Co
       `${instead}, or set ALLOW_UNAUTHENTICATED=beyond-loopback if that is what you want.`,
   ]);
 
-/** The common part of a configuration. `terminal`: whether the log goes to a terminal. Throws `ConfigError`. */
+/**
+ * The common part of a configuration. `terminal`: whether the log goes to a terminal. `openFiles`: how many the process may
+ * have. Throws `ConfigError`.
+ */
 export function processConfig(
   values: Values<typeof processSettings>,
   name: ProcessName,
   terminal: boolean,
+  openFiles = openFilesLimit(),
 ): ProcessConfig {
   const auth = authConfig(values);
   const loopbackOnly = auth === undefined && values.ALLOW_UNAUTHENTICATED === undefined;
@@ -173,6 +180,7 @@ export function processConfig(
       `REPLICA=${REPLICA} is wrong: it can be ${count} at most, for REPLICAS asks for ${count} of ${name}.`,
     ]);
   const { tls, internalTls } = tlsConfig(values, name);
+  const sockets = withinOpenFiles(values, openFiles);
   const local = (service: ServiceName) =>
     Array.from({ length: replicasOf(REPLICAS, service) }, (_, i) =>
       origin(values.HOST, portOf(service, PORT_BASE, i + 1), (tls ?? internalTls) && "https"),
@@ -200,11 +208,12 @@ export function processConfig(
     logFormat: values.LOG_FORMAT ?? (terminal ? "pretty" : "json"),
     connections: {
       ...defaultConnectionLimits,
-      connections: values.MAX_CONNECTIONS,
-      connectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS,
+      connections: sockets.MAX_CONNECTIONS,
+      connectionsPerAddress: sockets.MAX_CONNECTIONS_PER_ADDRESS,
       writeMs: values.WRITE_TIMEOUT,
     },
-    streams: { streams: values.MAX_STREAMS, streamsPerCaller: values.MAX_STREAMS_PER_CALLER },
+    streams: { streams: sockets.MAX_STREAMS, streamsPerCaller: values.MAX_STREAMS_PER_CALLER },
+    fewFiles: sockets.warning,
     link: values.LINK === "on",
   };
 }

@@ -22,6 +22,7 @@ import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
 import type { ServiceName } from "../processes/names.ts";
+import { watchOpenFiles } from "../processes/open-files.ts";
 import type { ServiceConfig } from "./config.ts";
 import type { Deps } from "./resource/deps.ts";
 import type { ServiceModule } from "./resource/module.ts";
@@ -40,6 +41,8 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   const { name, instance, host, port, link, logLevel, logFormat } = config;
   const secret = config.internalSecret?.reveal();
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
+  if (config.fewFiles !== undefined) log.warn(config.fewFiles);
+  stack.use(watchOpenFiles({ ...realTime, log }));
   const onFatal = (err: unknown) => {
     log.fatal({ err }, "the store can't be trusted any more, the process ends");
     process.exit(1);
