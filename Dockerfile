@@ -54,5 +54,5 @@ EXPOSE 8080
 USER 1000:1000
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s CMD ["node", "scripts/healthy.ts"]
 # No shell in between: Node is process 1, and SIGTERM reaches it.
-ENTRYPOINT ["node"]
+ENTRYPOINT ["node", "--disable-sigusr1"]
 CMD ["launcher/main.ts"]

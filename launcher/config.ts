@@ -130,7 +130,7 @@ export async function bindSharedPort({ host, port }: NonNullable<LauncherConfig[
 export async function takeDataDir(dataDir: string, port: number): Promise<void> {
   const { takeDirectory } = await import("@petstore/store/directory");
   try {
-    const taken = takeDirectory(dataDir, `process ${process.pid}, port ${port}`);
+    const taken = takeDirectory(dataDir, `port ${port}`);
     process.once("exit", () => taken[Symbol.dispose]());
   } catch (error) {
     throw new ConfigError([(error as Error).message]);

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -151,6 +151,21 @@ describe("while it runs", () => {
     process.kill(await pidOf(it, "pet", 2), "SIGKILL");
     await it.printed(/^pet ended \(SIGKILL\); starting it again in 1 s$/m);
   });
+});
+
+test("SIGUSR1 opens no inspector, neither in the processes nor in the launcher as npm starts it", {
+  timeout,
+}, async () => {
+  const { start } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")).scripts;
+  const [, flags = ""] = /&& node (.*)launcher\/main\.ts$/.exec(start) ?? [];
+  await using it = run([...flags.trim().split(" "), script, "gateway:well", "pet:well"], { DATA_DIR: dataDir });
+  await it.printed(/is ready/);
+  for (const pid of [it.process.pid as number, await pidOf(it, "gateway"), await pidOf(it, "pet")])
+    process.kill(pid, "SIGUSR1");
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  it.process.kill("SIGTERM");
+  expect(await it.ended).toBe(0);
+  expect(it.output()).not.toContain("Debugger listening");
 });
 
 describe("the end", () => {

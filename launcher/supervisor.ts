@@ -84,7 +84,8 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
     let pings: NodeJS.Timeout | undefined;
     let child: ChildProcess;
     try {
-      child = spawn(process.execPath, program.args, {
+      // Without the flag, SIGUSR1 would open the inspector, by which everybody on this machine could run code in the process.
+      child = spawn(process.execPath, ["--disable-sigusr1", ...program.args], {
         env: {
           ...surroundings.environment,
           ...program.environment,

@@ -9,8 +9,11 @@ export interface Memory {
   readonly heap: number;
 }
 
-/** NODE_OPTIONS for the processes, one of which is inspected. */
-export const inspectable = (port: number): string => `--inspect-port=127.0.0.1:${port}`;
+/** NODE_OPTIONS for the processes, one of which is inspected. The launcher keeps Node's own signal for this from them. */
+export function inspectable(port: number): string {
+  const script = `import { open } from "node:inspector"; process.once("SIGUSR2", () => open(${port}, "127.0.0.1"));`;
+  return `--import data:text/javascript,${encodeURIComponent(script)}`;
+}
 
 /** Time for the connections and timers of a start or of new streams to finish. In milliseconds. */
 const SETTLE_MS = 3_000;
@@ -22,7 +25,7 @@ interface Answer {
 }
 
 async function inspectorOf(pid: number, port: number): Promise<string> {
-  process.kill(pid, "SIGUSR1");
+  process.kill(pid, "SIGUSR2");
   for (const end = performance.now() + OPEN_MS; performance.now() < end; await sleep(50)) {
     const answer = await fetch(`http://127.0.0.1:${port}/json/list`).catch(() => undefined);
     if (!answer) continue;

@@ -572,6 +572,16 @@ export const protections = {
     protection: "Nothing is sold twice, and one pet has at most 1,000 open orders",
     trials: [trial("endless orders", "test/api/error-catalogue.test.ts", "TOO_MANY_OPEN_ORDERS")],
   },
+  inspector: {
+    protection: "The processes that `npm start` and the containers start can't be made to open Node's inspector",
+    trials: [
+      trial(
+        "a signal (SIGUSR1), and then code by the inspector's port, as another user of the machine",
+        "launcher/launch.process.test.ts",
+        "SIGUSR1 opens no inspector, neither in the processes nor in the launcher as npm starts it",
+      ),
+    ],
+  },
   containers: {
     protection: "Containers and their users in MongoDB have only the rights that they need",
     trials: [

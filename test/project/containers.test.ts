@@ -215,7 +215,7 @@ describe("the image", () => {
 
   test("runs as the user of docker-compose.yml, without a shell", () => {
     expect(/^USER (.*)$/m.exec(last)?.[1]).toBe(compose.services.gateway.user);
-    expect(/^ENTRYPOINT (.*)$/m.exec(last)?.[1]).toBe('["node"]');
+    expect(/^ENTRYPOINT (.*)$/m.exec(last)?.[1]).toBe('["node", "--disable-sigusr1"]');
   });
 
   test("has all that the containers run, and what that imports", () => {

@@ -10,22 +10,22 @@ const BUSY_TIMEOUT_MS = 250;
 
 /**
  * Takes the directory, and makes it if need be. It is free again when the result is disposed or this process ends, in
- * whatever way. `holder` tells others who has it. Throws `StoreLocked` or `NotWritable`, with a message for the operator.
+ * whatever way. `about` this process is told to others that try. Throws `StoreLocked` or `NotWritable`, with a message for the operator.
  */
-export function takeDirectory(directory: string, holder: string): Disposable {
-  const note = join(directory, "launcher.txt");
+export function takeDirectory(directory: string, about: string): Disposable {
+  const note = join(directory, "launcher.pid");
   let lock: DatabaseSync | undefined;
   try {
     mkdirSync(directory, { recursive: true });
     // An empty database, to which nothing is ever written: SQLite's locks are the system's, and end with their process.
     lock = new DatabaseSync(join(directory, "launcher.lock"), { timeout: BUSY_TIMEOUT_MS });
     lock.exec("BEGIN IMMEDIATE");
-    writeFileSync(note, holder);
+    writeFileSync(note, `${process.pid}\n${about}\n`);
     return lock;
   } catch (error) {
     lock?.close();
     if (!isLocked(error)) throw openFailure(error, directory);
-    const who = existsSync(note) ? ` (${readFileSync(note, "utf8")})` : "";
+    const who = existsSync(note) ? ` (process ${readFileSync(note, "utf8").trim().replace("\n", ", ")})` : "";
     throw new StoreLocked(
       `${directory} is in use by another petstore${who}: stop that one, or set DATA_DIR to another directory.`,
       { cause: error },
