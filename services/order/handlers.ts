@@ -10,7 +10,7 @@ import {
   OrderService,
   WatchOrdersResponseSchema,
 } from "#proto/petstore/order/v1/order_service_pb.ts";
-import { finishOnRead } from "../resource/finish-on-read.ts";
+import { type FinishOnRead, finishOnRead } from "../resource/finish-on-read.ts";
 import { abandoned, accepted, refused } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { storedId, storedIds } from "../resource/record.ts";
@@ -34,10 +34,10 @@ interface Filters {
 export function createOrderHandlers(context: OrderContext): Implementation[] {
   const { orders, keys, clock } = context;
   const maxSize = maxPageSize(ListOrdersRequestSchema);
-  const finished = finishOnRead<OrderDoc>({
-    isUnderWay: isCancelling,
-    finish: (doc, callContext) => advanceOrder(context, doc, callContext),
-  });
+  const finishing = finishOnRead<OrderDoc>(
+    { isUnderWay: isCancelling, finish: (doc, callContext) => advanceOrder(context, doc, callContext) },
+    context,
+  );
   const toEvent = (attributes: EventAttributes, id: number, view: OrderView) =>
     create(OrderEventSchema, { ...attributes, order: toOrder(id, view, view.version) });
   const watch = createWatch<OrderDoc, OrderView, OrderEvent>(
@@ -45,20 +45,20 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
     context,
   );
 
-  const listed = (filters: Filters, callContext: CallContext): Source<OrderDoc> => ({
+  const listed = (filters: Filters, callContext: CallContext, finish: FinishOnRead<OrderDoc>): Source<OrderDoc> => ({
     maxSize,
     filter: [filters.petId.length === 0 ? undefined : filters.petId.map(String).sort().join(), filters.complete],
     ids: filters.id,
     getMany: (ids) => orders.getMany(ids, callContext),
     list: (start) => orders.list({ ...start, where: whereOf(filters) }, callContext),
     matches: (doc) => doc.visible === true && matches(filters, doc),
-    finish: (docs) => finished.many(docs, callContext),
+    finish,
   });
 
   const publicService = implement(OrderService, {
     async listOrders(request, call) {
       const filters = { ...request, petId: request.petId === undefined ? [] : [request.petId] };
-      const { docs, nextPageToken } = await readPage(request, listed(filters, call));
+      const { docs, nextPageToken } = await readPage(request, listed(filters, call, finishing.read(call)));
       return { orders: docs.map(orderOf), nextPageToken };
     },
 
@@ -81,14 +81,14 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
     async getOrder({ orderId }, call) {
       const id = storedId(orderId);
       const doc = id === undefined ? undefined : await orders.get(id, call);
-      const found = await finished.one(doc, call);
+      const [found] = await finishing.read(call).asked(doc ? [doc] : []);
       if (!found) throw orderNotFound(orderId);
       return { order: orderOf(found) };
     },
 
     async batchGetOrders({ orderId }, call) {
       const docs = await orders.getMany(storedIds(orderId), call);
-      return { orders: (await finished.many(docs, call)).map(orderOf) };
+      return { orders: (await finishing.read(call).asked(docs)).map(orderOf) };
     },
 
     async updateOrder(request, call) {
@@ -112,7 +112,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
       const filters = { id: [], petId: request.petId, complete: request.complete };
       const isAsked = oneOf(request.petId);
       const filter = {
-        source: (callContext: CallContext) => listed(filters, callContext),
+        source: (callContext: CallContext) => listed(filters, callContext, finishing.snapshot(callContext)),
         matches: (_: number, { petId, complete = false }: Partial<OrderView>) =>
           isAsked(petId) && (request.complete === undefined || request.complete === complete),
       };

@@ -13,7 +13,7 @@ import {
   WatchPetsResponseSchema,
 } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../resource/errors.ts";
-import { finishOnRead } from "../resource/finish-on-read.ts";
+import { type FinishOnRead, finishOnRead } from "../resource/finish-on-read.ts";
 import { accepted } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { fromPetStatus, storedId, storedIds } from "../resource/record.ts";
@@ -44,10 +44,10 @@ type Begin = (category: CategoryCheck | undefined) => Decide<PetDoc, Begun>;
 export function createPetHandlers(context: PetContext): Implementation[] {
   const { pets, keys, deletionGuard, clock } = context;
   const maxSize = maxPageSize(ListPetsRequestSchema);
-  const finished = finishOnRead<PetDoc>({
-    isUnderWay: isDeletionUnderWay,
-    finish: (doc, callContext) => finishDeletion(context, doc, callContext),
-  });
+  const finishing = finishOnRead<PetDoc>(
+    { isUnderWay: isDeletionUnderWay, finish: (doc, callContext) => finishDeletion(context, doc, callContext) },
+    context,
+  );
   const toEvent = (attributes: EventAttributes, id: number, view: PetView) =>
     create(PetEventSchema, { ...attributes, pet: toPet(id, view) });
   const watch = createWatch<PetDoc, PetView, PetEvent>(
@@ -55,14 +55,14 @@ export function createPetHandlers(context: PetContext): Implementation[] {
     context,
   );
 
-  const listed = (filters: Filters, callContext: CallContext): Source<PetDoc> => ({
+  const listed = (filters: Filters, callContext: CallContext, finish: FinishOnRead<PetDoc>): Source<PetDoc> => ({
     maxSize,
     filter: [filters.categoryId, [...filters.status].sort()],
     ids: filters.id,
     getMany: (ids) => pets.getMany(ids, callContext),
     list: (start) => pets.list({ ...start, where: whereOf(filters) }, callContext),
     matches: (doc) => doc.visible === true && matches(filters, doc),
-    finish: (docs) => finished.many(docs, callContext),
+    finish,
   });
 
   /**
@@ -92,7 +92,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
 
   const publicService = implement(PetService, {
     async listPets(request, call) {
-      const { docs, nextPageToken } = await readPage(request, listed(request, call));
+      const { docs, nextPageToken } = await readPage(request, listed(request, call, finishing.read(call)));
       return { pets: docs.map(petOf), nextPageToken };
     },
 
@@ -117,14 +117,14 @@ export function createPetHandlers(context: PetContext): Implementation[] {
       // Reads the latest state: another process of this service may have written the pet last (docs/reliability.md, when
       // MongoDB loses its primary).
       const doc = id === undefined ? undefined : await pets.get(id, { deadline: call.deadline, latest: true });
-      const found = await finished.one(doc, call);
+      const [found] = await finishing.read(call).asked(doc ? [doc] : []);
       if (!found) throw petNotFound(petId);
       return { pet: petOf(found) };
     },
 
     async batchGetPets({ petId }, call) {
       const docs = await pets.getMany(storedIds(petId), call);
-      return { pets: (await finished.many(docs, call)).map(petOf) };
+      return { pets: (await finishing.read(call).asked(docs)).map(petOf) };
     },
 
     async updatePet(request, call) {
@@ -148,7 +148,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
       const filters = { id: request.petId, categoryId: request.categoryId, status: [] };
       const isAsked = oneOf(request.petId);
       const filter = {
-        source: (callContext: CallContext) => listed(filters, callContext),
+        source: (callContext: CallContext) => listed(filters, callContext, finishing.snapshot(callContext)),
         matches: (id: number, { categoryId }: Partial<PetView>) =>
           isAsked(id) && (request.categoryId === undefined || Number(request.categoryId) === categoryId),
       };

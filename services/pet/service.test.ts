@@ -8,7 +8,8 @@ import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { withReads } from "../resource/fixtures/reads.ts";
-import { failure, startTestService, type TestService } from "../resource/fixtures/service.ts";
+import { failure, startTestService, type TestService, testClock } from "../resource/fixtures/service.ts";
+import { typeName, watching } from "../resource/fixtures/watching.ts";
 import type { PetPeers } from "./context.ts";
 import { createPetService } from "./service.ts";
 
@@ -205,16 +206,19 @@ describe("DeletePet", () => {
 });
 
 describe("a deletion that a crash interrupted", () => {
-  const readings = (petId: bigint) => [
+  const single = (petId: bigint) => [
     () =>
       pets()
         .getPet({ petId })
         .then(({ pet }) => [pet?.id], none),
     async () => (await pets().batchGetPets({ petId: [petId] })).pets.map(({ id }) => id),
     async () => (await pets().listPets({ id: [petId] })).pets.map(({ id }) => id),
+  ];
+  const lists = [
     async () => (await pets().listPets({})).pets.map(({ id }) => id),
     async () => (await pets().listPets({ categoryId: 7n, status: [PetStatus.AVAILABLE] })).pets.map(({ id }) => id),
   ];
+  const readings = (petId: bigint) => [...single(petId), ...lists];
   const none = (error: ConnectError) => {
     if (reasonOf(error)?.reason !== "PET_NOT_FOUND") throw error;
     return [];
@@ -231,16 +235,56 @@ describe("a deletion that a crash interrupted", () => {
     for (const place of readings(0n).keys()) expect(await readings(await leftOff())[place]?.()).toEqual([]);
   });
 
-  test("is unknown to reads while Inventory does not answer, and shown as refused when it is", async () => {
+  test("is unknown to who asks by id while Inventory does not answer, and shown as refused when it is", async () => {
     const petId = await leftOff();
     peers.down = "retire";
-    for (const read of readings(petId)) expect(await failure(read())).toBe("UNAVAILABLE");
+    for (const read of single(petId)) expect(await failure(read())).toBe("UNAVAILABLE");
     Object.assign(peers, { down: "", outcome: Outcome.OPEN_ORDERS });
     for (const read of readings(petId)) expect(await read()).toEqual([petId]);
   });
 
+  test("that stays undecided is left out of lists, and told by a watch only when it is decided", async () => {
+    const [petId, other] = [await leftOff(), await make()];
+    peers.down = "retire";
+    for (const list of lists) expect(await list()).toEqual([other]);
+    const watch = watching(pets().watchPets({ snapshot: true }));
+    const told = async (count: number) => (await watch.events(count)).map(({ type, pet }) => [typeName(type), pet?.id]);
+    expect(await told(2)).toEqual([
+      ["PRESENT", petId],
+      ["PRESENT", other],
+    ]);
+    peers.down = "";
+    await service.runWorkers();
+    expect(await told(1)).toEqual([["DELETED", petId]]);
+  });
+
+  test("costs a list a second, or half of its time, when Inventory is silent", async () => {
+    const waited: number[] = [];
+    const time = testClock();
+    const silent = (_: unknown, { timeoutMs }: { timeoutMs: number }) => {
+      waited.push(timeoutMs);
+      time.advance(timeoutMs);
+      return Promise.reject(new ConnectError("too late", Code.DeadlineExceeded));
+    };
+    service = await startTestService(
+      (deps) => createPetService(deps, { ...fakes, inventory: { ...fakes.inventory, retire: silent } } as never),
+      time,
+    );
+    const many = [await make(), await make(), await make()];
+    for (const petId of many) expect(await failure(pets().deletePet({ petId }))).toBe("UNAVAILABLE");
+    const other = await make();
+    for (const [timeoutMs, wait] of [
+      [5_000, 1_000],
+      [600, 300],
+    ] as const) {
+      waited.length = 0;
+      const { pets: found } = await pets().listPets({ limit: 1 + many.length }, { timeoutMs });
+      expect([found.map(({ id }) => id), waited]).toEqual([[other], [wait]]);
+    }
+  });
+
   const unreadable = { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: "petstore" } };
-  test("leaves pages as long as they are without it, and lists go on where the stock is corrupt", async () => {
+  test("leaves pages as long as they are without it, whatever is wrong with its stock", async () => {
     const [first, second, , fourth] = [await make(), await make(), await leftOff(), await make(), await leftOff()];
     const walk = async () => {
       const ids = [];
@@ -252,8 +296,10 @@ describe("a deletion that a crash interrupted", () => {
       }
       return ids;
     };
-    Object.assign(peers, { down: "retire", error: new ConnectError("sorry", Code.Internal, undefined, [unreadable]) });
-    expect(await walk()).toEqual([fourth, second, first]);
+    for (const error of [undefined, new ConnectError("sorry", Code.Internal, undefined, [unreadable])]) {
+      Object.assign(peers, { down: "retire", error });
+      expect(await walk()).toEqual([fourth, second, first]);
+    }
     peers.down = "";
     expect(await walk()).toEqual([fourth, second, first]);
   });

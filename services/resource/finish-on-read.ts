@@ -1,11 +1,13 @@
 /** Reading records whose deletion is under way. */
 import type { CallContext } from "@petstore/rpc/call";
-import { reasonOf } from "#errors";
+import type { Runtime } from "@petstore/runtime/clock";
 import { DomainError } from "./errors.ts";
 import type { StoredRecord } from "./record.ts";
 
 /** Deletions that one read finishes at the same time. */
 const CONCURRENCY = 16;
+/** The longest that a list, or a page of a snapshot, waits for deletions, in milliseconds. */
+const LIST_WAIT_MS = 1_000;
 
 interface Deletion<T> {
   /** True for a record whose deletion has begun: another service may already have carried out its part. */
@@ -14,42 +16,58 @@ interface Deletion<T> {
   readonly finish: (doc: T, callContext: CallContext) => Promise<T | undefined>;
 }
 
+/** What one call does with the documents that it has read: each function resolves to those that are visible, in order. */
+export interface FinishOnRead<T> {
+  /** For documents that the caller asked for by id: a record is missing only if there is none. */
+  readonly asked: (docs: readonly T[]) => Promise<T[]>;
+  /** For documents that a list found. */
+  readonly listed: (docs: readonly T[]) => Promise<T[]>;
+}
+
 /**
  * Once a deletion is under way, another service may already answer that the record is gone. So a read that finds such a
  * record finishes the deletion before it answers: whatever is stored then was true at some time during the read. If that
- * fails the read is UNAVAILABLE, because both showing the record and leaving it out may be wrong.
+ * fails, both showing the record and leaving it out may be wrong. Who asked for it by id is told UNAVAILABLE. A list goes
+ * on without it, because one record must not take the others from everybody. A snapshot shows it: if it goes, an event
+ * says so, but none would bring it back.
  */
-export function finishOnRead<T extends StoredRecord>({ isUnderWay, finish }: Deletion<T>) {
-  const finishOne = (doc: T, callContext: CallContext) =>
-    finish(doc, callContext).catch((cause: unknown) => {
-      const message = "A record is just being deleted, and it could not be found out in time whether it is gone.";
-      throw new DomainError("UNAVAILABLE", `${message} Try again.`, { cause });
-    });
+export function finishOnRead<T extends StoredRecord>(
+  { isUnderWay, finish }: Deletion<T>,
+  { clock }: Pick<Runtime, "clock">,
+) {
   const isVisible = (doc: T | undefined): doc is T => doc?.visible === true;
 
-  return {
-    async one(doc: T | undefined, callContext: CallContext): Promise<T | undefined> {
-      const finished = doc && isUnderWay(doc) ? await finishOne(doc, callContext) : doc;
-      return isVisible(finished) ? finished : undefined;
-    },
+  async function many(docs: readonly T[], finishOne: (doc: T) => Promise<T | undefined>): Promise<T[]> {
+    const underWay = docs.filter(isUnderWay);
+    const finished = new Map<T, T | undefined>();
+    for (let next = 0; next < underWay.length; next += CONCURRENCY) {
+      const some = underWay.slice(next, next + CONCURRENCY);
+      await Promise.all(some.map(async (doc) => finished.set(doc, await finishOne(doc))));
+    }
+    return docs.map((doc) => (finished.has(doc) ? finished.get(doc) : doc)).filter(isVisible);
+  }
 
-    /**
-     * Keeps the order. Leaves out a record whose deletion fails on a corrupt document of another service, as lists leave
-     * out corrupt documents of their own: one damaged document must not make the whole list fail.
-     */
-    async many(docs: readonly T[], callContext: CallContext): Promise<T[]> {
-      const underWay = docs.filter(isUnderWay);
-      const finished = new Map<T, T | undefined>();
-      const finishAndKeep = async (doc: T) =>
-        finished.set(doc, await finishOne(doc, callContext).catch(undefinedIfCorrupt));
-      for (let next = 0; next < underWay.length; next += CONCURRENCY)
-        await Promise.all(underWay.slice(next, next + CONCURRENCY).map(finishAndKeep));
-      return docs.map((doc) => (finished.has(doc) ? finished.get(doc) : doc)).filter(isVisible);
+  function soon(callContext: CallContext): CallContext {
+    const now = clock();
+    return { ...callContext, deadline: now + Math.min(LIST_WAIT_MS, (callContext.deadline - now) / 2) };
+  }
+  const undecided = (cause: unknown) => {
+    const message = "A record is just being deleted, and it could not be found out in time whether it is gone.";
+    throw new DomainError("UNAVAILABLE", `${message} Try again.`, { cause });
+  };
+
+  return {
+    read(callContext: CallContext): FinishOnRead<T> {
+      const brief = soon(callContext);
+      return {
+        asked: (docs) => many(docs, (doc) => finish(doc, callContext).catch(undecided)),
+        listed: (docs) => many(docs, (doc) => finish(doc, brief).catch(() => undefined)),
+      };
+    },
+    snapshot(callContext: CallContext): FinishOnRead<T> {
+      const brief = soon(callContext);
+      const shown = (docs: readonly T[]) => many(docs, (doc) => finish(doc, brief).catch(() => doc));
+      return { asked: shown, listed: shown };
     },
   };
-}
-
-function undefinedIfCorrupt(error: DomainError): undefined {
-  if (reasonOf(error.cause)?.reason === "INTERNAL") return undefined;
-  throw error;
 }

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
 import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
 import { DomainError } from "./errors.ts";
+import type { FinishOnRead } from "./finish-on-read.ts";
 import { type StoredRecord, storedIds } from "./record.ts";
 
 interface PageRequest {
@@ -37,8 +38,8 @@ export interface Source<T> {
   readonly list: (start: PageStart) => Promise<T[]>;
   /** Whether a record matches all filters but `ids`. */
   readonly matches: (doc: T) => boolean;
-  /** Finishes what is unfinished in the documents that were read (see `finish-on-read.ts`). It may leave some out. */
-  readonly finish?: (docs: readonly T[]) => Promise<T[]>;
+  /** Finishes deletions under way. Absent if none has to be finished. */
+  readonly finish?: FinishOnRead<T>;
 }
 
 /** Reads one page. `nextPageToken` is empty unless another record follows. */
@@ -58,15 +59,19 @@ export async function readPage<T extends StoredRecord>(
 /** Reads the records after an id, and whether more follow. */
 export async function readAfter<T extends StoredRecord>(
   { after, limit, order }: PageStart,
-  { ids, getMany, list, matches, finish = async (docs) => [...docs] }: Source<T>,
+  { ids, getMany, list, matches, finish }: Source<T>,
 ): Promise<{ docs: T[]; hasMore: boolean }> {
-  const show = async (docs: readonly T[]) => (await finish(docs)).filter(matches);
-  const found = ids.length === 0 ? [] : await show(await getMany(beyond(ids, order, after)));
+  const found: T[] = [];
+  const take = (docs: readonly T[]) => found.push(...docs.filter(matches));
+  if (ids.length > 0) {
+    const docs = await getMany(beyond(ids, order, after));
+    take(finish ? await finish.asked(docs) : docs);
+  }
   for (let from = after, more = ids.length === 0; more; ) {
     const wanted = limit + 1 - found.length;
     const docs = await list({ after: from, limit: wanted, order });
-    found.push(...(await show(docs)));
-    // Some of these may have been deleted meanwhile: the next records fill the page.
+    take(finish ? await finish.listed(docs) : docs);
+    // Some of these may be gone or undecided: the next records fill the page.
     from = docs.at(-1)?._id;
     more = docs.length === wanted && found.length <= limit;
     if (more) await nextTurn(); // many records may be left out, and the embedded store answers at once

@@ -17,7 +17,7 @@ export function createBlackBoxChecker() {
   const attempts: Attempt[] = [];
   const report = (violation: string) => void violations.push(violation);
   const { marked, show } = createObservations(report);
-  const exists = createExistence(report);
+  const exists = createExistence(report, attempts);
   const heardOf = new Set<string>();
   let time = 0;
 

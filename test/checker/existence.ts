@@ -1,15 +1,19 @@
-/** Checks that deletion is final: after any service has reported a record as gone, no answer shows it. */
+/**
+ * Checks that deletion is final: after any service has reported a record as gone, no answer shows it. A list reports so by
+ * leaving the record out, unless a deletion of it may have been undecided then.
+ */
 
 import { isRead, type Kind, kindOf } from "../workload/operations.ts";
 import { notFound } from "../workload/perform.ts";
-import { type Attempt, isCreate, recordsOf } from "./violations.ts";
+import { type Attempt, isCreate, isDelete, recordsOf } from "./violations.ts";
 
 /** A pet and its inventory entry exist together. */
 const subject = (kind: Kind, id: number) => `${kind === "inventory" ? "pet" : kind} ${id}`;
 
-/** `onGone` is called whenever an answer reports that a record is gone. */
+/** `attempts` are all that were begun. `onGone` is called whenever an answer reports that a record is gone. */
 export function createExistence(
   report: (violation: string) => void,
+  attempts: readonly Attempt[],
   onGone: (kind: Kind, id: number) => void = () => {},
 ) {
   /** When an answer first showed a record, by kind: a record that was never shown can't be gone. */
@@ -35,6 +39,13 @@ export function createExistence(
       report(`${kind} ${id} was said to be gone, and ${operation.do}, sent after that, showed it`);
   }
 
+  /** The records that a list may have left out without saying that they are gone. */
+  function undecided(kind: Kind, { sent }: Attempt): Set<number> {
+    const isOpen = ({ operation, over }: Attempt) =>
+      isDelete(operation) && kindOf(operation) === kind && !(over?.outcome.is === "refused" && over.at < sent);
+    return new Set(attempts.filter(isOpen).flatMap(({ operation }) => ("id" in operation ? operation.id : [])));
+  }
+
   return (attempt: Attempt): void => {
     const { operation, over } = attempt;
     const kind = kindOf(operation);
@@ -45,7 +56,8 @@ export function createExistence(
     if (outcome?.is !== "done") return;
     const { shown: record, found = record ? [record.id] : [] } = outcome;
     for (const id of found) isShown(kind, id, attempt);
-    const missing = "id" in operation ? [operation.id] : isRead(operation) ? [...(shown.get(kind)?.keys() ?? [])] : [];
+    const listed = () => [...new Set(shown.get(kind)?.keys()).difference(undecided(kind, attempt))];
+    const missing = "id" in operation ? [operation.id] : isRead(operation) ? listed() : [];
     for (const id of missing) if (!found.includes(id)) isGone(kind, id, attempt);
   };
 }

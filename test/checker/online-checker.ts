@@ -21,7 +21,7 @@ export function createOnlineChecker() {
   const state: State = emptyState();
   const report = (violation: string) => void violations.push(violation);
   const { marked, nameIn, viewOf, show } = createObservations(report, takesEffect);
-  const exists = createExistence(report, gone);
+  const exists = createExistence(report, attempts, gone);
   let time = 0;
 
   function written(collection: string, after: Stored): void {

@@ -23,7 +23,7 @@ type Violation = string | false | undefined;
 type Marked = ReadonlyMap<string, ReadonlySet<number>>;
 
 export const isCreate = ({ do: what }: Operation) => what.startsWith("create") || what === "place order";
-const isDelete = ({ do: what }: Operation) => what.startsWith("delete") || what === "cancel order";
+export const isDelete = ({ do: what }: Operation) => what.startsWith("delete") || what === "cancel order";
 /** Whether the operation can succeed without changing the record. */
 const mayChangeNothing = ({ do: what }: Operation) => what === "stock" || what === "complete order";
 
