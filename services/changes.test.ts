@@ -69,8 +69,8 @@ test("an order is told from RESERVED to CANCELLED", async () => {
   ])) as Change<order.OrderParams & { version: number }>[];
   expect(brief(told)).toEqual(["created@2", "deleted@4"]);
   expect(told.map(({ shown }) => order.toOrder(7, shown, shown.version))).toMatchObject([
-    { id: 7n, petId: 3n, quantity: 2, etag: '"1"' },
-    { id: 7n, petId: 3n, quantity: 2, etag: '"1"' },
+    { id: 7n, petId: 3n, quantity: 2, complete: false, etag: '"1"' },
+    { id: 7n, petId: 3n, quantity: 2, complete: false, etag: '"1"' },
   ]);
 });
 

@@ -86,8 +86,9 @@ export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
   state === "ABORTED" || state === "CANCELLED";
 export type Orders = Sagas<OrderDoc, (typeof ORDERS)["indexes"], OrderView>;
 
+/** Shows `complete` also of an order that is stored without it. */
 export const toOrder = (id: number, params: OrderParams, version: number): Order =>
-  input.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version) });
+  input.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version), complete: false });
 
 /** An order as callers see it. */
 export const orderOf = (doc: OrderDoc): Order => toOrder(doc._id, doc, doc.version);

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { reasonOf } from "#errors";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { failure } from "../resource/fixtures/service.ts";
+import { watching } from "../resource/fixtures/watching.ts";
 import { forPet, startOrders } from "./fixtures/orders.ts";
 
 let shop: Awaited<ReturnType<typeof startOrders>>;
@@ -144,6 +145,30 @@ describe("DeleteOrder", () => {
 });
 
 describe("reading", () => {
+  test("shows of each whether it is complete, also in events", async () => {
+    const watch = watching(shop.orders.watchOrders({ snapshot: true }));
+    await watch.take(2);
+    const sent = { order: { quantity: 3 }, requestId: "k" };
+    const { order } = await shop.orders.createOrder(sent);
+    const id = order?.id ?? 0n;
+    await shop.orders.updateOrder({ orderId: id, order: {} });
+    await shop.orders.deleteOrder({ orderId: id });
+    const [other] = [await shop.make({})];
+    const events = [
+      ...(await watch.events(3)),
+      ...(await watching(shop.orders.watchOrders({ snapshot: true })).events(1)),
+    ];
+    const [{ orders: batch }, { orders: list }] = [
+      await shop.orders.batchGetOrders({ orderId: [other] }),
+      await shop.orders.listOrders({}),
+    ];
+    const told = events.map((event) => event.order);
+    const replay = (await shop.orders.createOrder(sent)).order;
+    const all = [order, await shop.get(other), ...batch, ...list, ...told, replay];
+    expect(all.map((one) => one?.complete)).toEqual(Array(9).fill(false));
+    expect(replay).toEqual(order);
+  });
+
   test("filters by pet and by completeness, where absent counts as false", async () => {
     const none = await shop.make({});
     const open = await shop.make();

@@ -12,7 +12,7 @@ interface Pet {
 interface Order {
   readonly pet: number | undefined;
   readonly quantity: number;
-  complete: boolean | undefined;
+  complete: boolean;
   date: number;
 }
 
@@ -94,7 +94,7 @@ export function createModel() {
         return void pets.delete(target);
       case "place order": {
         const { quantity, pet: ordered } = operation;
-        const complete = ordered === undefined ? operation.complete : (operation.complete ?? false);
+        const complete = operation.complete ?? false;
         take(ordered, quantity);
         return void orders.set(id, { pet: ordered, quantity, complete, date: operation.mark });
       }

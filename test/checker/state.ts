@@ -56,7 +56,7 @@ export function shownBy(collection: CollectionName, stored: Stored): Shown | und
       return { kind: "pet", ...common, view: { ...facts, category, status } };
     }
     case "orders": {
-      const { petId: pet, quantity, complete, shipDate } = stored as unknown as OrderDoc;
+      const { petId: pet, quantity, complete = false, shipDate } = stored as unknown as OrderDoc;
       return { kind: "order", ...common, view: { pet, quantity, complete, date: shipDate?.seconds } };
     }
     case "inventory": {

@@ -75,7 +75,7 @@ const answered: readonly {
     collection: "/store/orders",
     given: async (shop) => {
       const { id = 0n, quantity } = await shop.order({ quantity: 2 });
-      return { id, record: { id: Number(id), quantity } };
+      return { id, record: { id: Number(id), quantity, complete: false } };
     },
   },
   {

@@ -184,7 +184,7 @@ export const keys: readonly Case[] = [
       http: {
         status: 201,
         headers: { ...REPLAYED, location: `/store/orders/${id}` },
-        body: { id: Number(id), quantity: 1000 },
+        body: { id: Number(id), quantity: 1000, complete: false },
       },
     }),
   }),
@@ -193,8 +193,8 @@ export const keys: readonly Case[] = [
     http: ({ key }) => ({ method: "POST", path: "/store/orders", headers: { "idempotency-key": key }, body: {} }),
     rpc: ({ key }) => call(createOrder, { order: {}, requestId: key }),
     answers: () => ({
-      http: { status: 201, headers: NOT_REPLAYED, body: { id: expect.any(Number) } },
-      rpc: { headers: NOT_REPLAYED, message: { order: { id: expect.any(String), etag: '"1"' } } },
+      http: { status: 201, headers: NOT_REPLAYED, body: { id: expect.any(Number), complete: false } },
+      rpc: { headers: NOT_REPLAYED, message: { order: { id: expect.any(String), complete: false, etag: '"1"' } } },
     }),
   }),
   rule("only a success binds a key: after a conflict it may be sent again with any body", {

@@ -110,8 +110,8 @@ export const orderChanges = [
     http: ({ id }) => ({ method: "PATCH", path: `/store/orders/${id}`, body: { shipDate: null } }),
     rpc: ({ id = 0n }) => call(updateOrder, { orderId: id, order: {}, updateMask: { paths: ["ship_date"] } }),
     answers: ({ id }) => ({
-      http: { status: 200, body: { id: Number(id) } },
-      rpc: { message: { order: { id: `${id}`, etag: '"2"' } } },
+      http: { status: 200, body: { id: Number(id), complete: false } },
+      rpc: { message: { order: { id: `${id}`, complete: false, etag: '"2"' } } },
     }),
   }),
   isRefused(put("another quantity", open, { quantity: 3 }), "ORDER_FIXED"),

@@ -15,8 +15,8 @@ const shipDate = (name: string, sent: string, seconds: bigint, nanos: number, an
     http: { method: "POST", path, body: { shipDate: sent } },
     rpc: call(createOrder, { order: { shipDate: { seconds, nanos } } }),
     answers: () => ({
-      http: { status: 201, body: { id: expect.any(Number), shipDate: answered } },
-      rpc: { message: { order: { id: expect.any(String), shipDate: answered, etag: '"1"' } } },
+      http: { status: 201, body: { id: expect.any(Number), shipDate: answered, complete: false } },
+      rpc: { message: { order: { id: expect.any(String), shipDate: answered, complete: false, etag: '"1"' } } },
     }),
   });
 
@@ -49,32 +49,37 @@ const soldOut = async (shop: Shop) => {
 };
 
 export const orders = [
-  rule("POST: {} is legal, and such an order shows only its id", {
+  rule("POST: {} is legal, and such an order shows its id and that it is not complete", {
     http: { method: "POST", path, body: {} },
     rpc: call(createOrder, { order: {} }),
     answers: () => ({
       http: {
         status: 201,
         headers: { location: expect.stringMatching(/^\/store\/orders\/[1-9]\d*$/), etag: '"1"' },
-        body: { id: expect.any(Number) },
+        body: { id: expect.any(Number), complete: false },
       },
-      rpc: { message: { order: { id: expect.stringMatching(/^[1-9]\d*$/), etag: '"1"' } } },
+      rpc: { message: { order: { id: expect.stringMatching(/^[1-9]\d*$/), complete: false, etag: '"1"' } } },
     }),
   }),
-  rule("POST: without petId, quantity and complete stay as sent", {
-    http: { method: "POST", path, body: { quantity: 2147483647, complete: true } },
-    rpc: call(createOrder, { order: { quantity: 2147483647, complete: true } }),
-    answers: () => ({
-      http: { status: 201, body: { id: expect.any(Number), quantity: 2147483647, complete: true } },
-      rpc: { message: { order: { id: expect.any(String), quantity: 2147483647, complete: true, etag: '"1"' } } },
-    }),
-  }),
+  rule(
+    "POST: without petId, the quantity stays as sent or absent, and complete too, but that absent is shown as false",
+    {
+      http: { method: "POST", path, body: { quantity: 2147483647, complete: true } },
+      rpc: call(createOrder, { order: { quantity: 2147483647, complete: true } }),
+      answers: () => ({
+        http: { status: 201, body: { id: expect.any(Number), quantity: 2147483647, complete: true } },
+        rpc: { message: { order: { id: expect.any(String), quantity: 2147483647, complete: true, etag: '"1"' } } },
+      }),
+    },
+  ),
   rule("POST: the id is ignored, and not even looked at under strict handling", {
     http: { method: "POST", path, headers: { prefer: "handling=strict" }, body: { id: "mine", quantity: 1 } },
     rpc: call(createOrder, { order: { id: -7n, quantity: 1, etag: "mine" } }),
     answers: () => ({
-      http: { status: 201, body: { id: expect.any(Number), quantity: 1 } },
-      rpc: { message: { order: { id: expect.stringMatching(/^[1-9]\d*$/), quantity: 1, etag: '"1"' } } },
+      http: { status: 201, body: { id: expect.any(Number), quantity: 1, complete: false } },
+      rpc: {
+        message: { order: { id: expect.stringMatching(/^[1-9]\d*$/), quantity: 1, complete: false, etag: '"1"' } },
+      },
     }),
   }),
   rule("POST: with petId, quantity is 1 and complete false unless said; its units leave the stock at once", {
@@ -150,8 +155,8 @@ export const orders = [
     http: ({ id }) => ({ method: "GET", path: `${path}/${id}` }),
     rpc: ({ id = 0n }) => call(getOrder, { orderId: id }),
     answers: ({ id, etag }) => ({
-      http: { status: 200, headers: { etag }, body: { id: Number(id), quantity: 7 } },
-      rpc: { message: { order: { id: `${id}`, quantity: 7, etag } } },
+      http: { status: 200, headers: { etag }, body: { id: Number(id), quantity: 7, complete: false } },
+      rpc: { message: { order: { id: `${id}`, quantity: 7, complete: false, etag } } },
     }),
   }),
   rule("GET: 404 for one that is not there", {

@@ -52,7 +52,7 @@ export const rpc: readonly Case[] = [
     rpc: ({ id = 0n }) =>
       call(OrderService.method.updateOrder, { orderId: id, order: { quantity: 3, complete: true }, ...paths() }),
     oneEndpoint: MASKS,
-    answers: ({ id }) => ({ rpc: { message: { order: { id: `${id}`, quantity: 2, etag: '"1"' } } } }),
+    answers: ({ id }) => ({ rpc: { message: { order: { id: `${id}`, quantity: 2, complete: false, etag: '"1"' } } } }),
   }),
   badMask("a field that there is not", call(updatePet, { petId: 1n, pet: {}, ...paths("colour") }), "update_mask"),
   badMask("a field that the service assigns", call(updatePet, { petId: 1n, pet: {}, ...paths("id") }), "update_mask"),

@@ -63,8 +63,8 @@ const quantity = (text: string, value: number) =>
     http: { method: "POST", path: "/store/orders", body: `{"quantity":${text}}` },
     rpc: call(createOrder, { order: { quantity: value } }),
     answers: () => ({
-      http: { status: 201, body: { id: expect.any(Number), quantity: value } },
-      rpc: { message: { order: { id: expect.any(String), quantity: value, etag: '"1"' } } },
+      http: { status: 201, body: { id: expect.any(Number), quantity: value, complete: false } },
+      rpc: { message: { order: { id: expect.any(String), quantity: value, complete: false, etag: '"1"' } } },
     }),
   });
 const badQuantity = (text: string, value?: number) =>
