@@ -23,10 +23,10 @@ test("so do the reasons that are about a field, and no others", () => {
 
 test("integers are exact, and nothing else is one", () => {
   expect(integer("id", " 9223372036854775807 ")).toBe(9223372036854775807n);
-  expect(integer32("quantity", "-2147483648")).toBe(-2147483648);
+  expect(integer32("quantity", "-2147483648", 1)).toBe(-2147483648);
   for (const text of ["", "1.5", "1e3", "0x1", "one", "12345678901234567890"])
     expect(() => integer("id", text), text).toThrow(InvalidInput);
-  expect(() => integer32("quantity", "2147483648")).toThrow("2147483647");
+  expect(() => integer32("quantity", "2147483648", 1)).toThrow("must be from 1 to 2147483647");
 });
 
 test("a form that is sent again has the same key, with other values another one", () => {

@@ -19,10 +19,10 @@ export function integer(field: string, text: string): bigint {
   return BigInt(text.trim());
 }
 
-/** Reads typed text as an integer of 32 bits. @throws InvalidInput */
-export function integer32(field: string, text: string): number {
+/** Reads typed text as an integer of 32 bits. `least` is the least that the petstore takes there. @throws InvalidInput */
+export function integer32(field: string, text: string, least: number): number {
   const value = integer(field, text);
-  if (BigInt.asIntN(32, value) !== value) throw new InvalidInput(field, "must be from -2147483648 to 2147483647");
+  if (BigInt.asIntN(32, value) !== value) throw new InvalidInput(field, `must be from ${least} to 2147483647`);
   return Number(value);
 }
 

@@ -94,7 +94,7 @@ const fields: readonly FieldSpec[] = [
 function SetStock({ item: before, onClose }: { readonly item: InventoryItem; readonly onClose: () => void }) {
   const { petId } = before;
   async function submit({ quantity = "" }: Values, etag: string): Promise<void> {
-    const inventory = quantity === "" ? {} : { quantity: integer32("quantity", quantity) };
+    const inventory = quantity === "" ? {} : { quantity: integer32("quantity", quantity, 0) };
     const { item } = await petstore.inventory.updateInventory({ petId, inventory, etag });
     if (!item) return;
     written("inventory", item);

@@ -60,7 +60,7 @@ export function OrderForm({ pet, onClose }: OrderFormProps) {
 
 const orderOf = ({ petId = "", quantity = "", shipDate = "", complete }: Values) => ({
   ...(petId !== "" && { petId: integer("petId", petId) }),
-  ...(quantity !== "" && { quantity: integer32("quantity", quantity) }),
+  ...(quantity !== "" && { quantity: integer32("quantity", quantity, 1) }),
   ...(shipDate !== "" && { shipDate: timestampFromDate(dateTime("shipDate", shipDate)) }),
   ...(complete === "true" && { complete: true }),
 });

@@ -12,6 +12,7 @@ describe("what is wrong", () => {
     ["?types=unspecified", "INVALID_QUERY", "types: must be one of pet, category, order, inventory"],
     ["?types=", "INVALID_QUERY", "types: must not be empty"],
     ["?petId=0", "INVALID_QUERY", "petId[0]: must be greater than 0"],
+    ["?petId=9223372036854775808", "INVALID_QUERY", "petId: must be from 1 to 9223372036854775807"],
     ["?snapshot=1", "INVALID_QUERY", "snapshot: must be true or false"],
     [
       "?lastEventId=x",

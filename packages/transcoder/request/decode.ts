@@ -4,6 +4,7 @@ import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { isOfItems } from "../contract/enums.ts";
 import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { excerpt } from "../validation/excerpt.ts";
+import { keyRules, valueRules } from "../validation/range.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { enumFromJson, scalarFromJson, scalarFromText } from "./scalars.ts";
 import { givenAs, SchemaError, under } from "./schema-error.ts";
@@ -83,7 +84,7 @@ function fieldReader(field: DescField, shown: DescMessage | undefined): Read {
       return value.map((item, i) => under(`[${i}]`, () => read(item, handling)));
     });
   if (field.fieldKind === "map") {
-    const readKey = scalarFromText(field.mapKey);
+    const readKey = scalarFromText(field.mapKey, keyRules(field));
     return notNull((value, handling) =>
       // fromEntries makes "__proto__" a key like any other.
       Object.fromEntries(
@@ -106,7 +107,7 @@ const notNull =
 function valueReader(field: DescField, shown: DescMessage | undefined): Read {
   const { message, enum: enumeration, scalar } = field;
   if (enumeration) return enumFromJson(enumeration, isOfItems(field));
-  if (!message) return scalarFromJson(scalar);
+  if (!message) return scalarFromJson(scalar, valueRules(field));
   if (message.typeName === TimestampSchema.typeName) return timestamp;
   return messageReader(message, shown);
 }

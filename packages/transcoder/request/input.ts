@@ -5,6 +5,7 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { Body, Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { PLACES, type Place, violationError } from "../errors/violations.ts";
+import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
 import { type Assign, assigner, isUsed, membersReader } from "./decode.ts";
@@ -80,7 +81,7 @@ function headerReader({ requestHeaders }: Operation): ReadPlace {
     name,
     key: name.toLowerCase(),
     field,
-    read: scalarFromText(field.scalar as never),
+    read: scalarFromText(field.scalar as never, valueRules(field)),
   }));
   return ({ headers }, message) => {
     for (const { name, key, field, read } of readers) {

@@ -2,6 +2,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
+import { valueRules } from "../validation/range.ts";
 import { scalarFromText } from "./scalars.ts";
 import { SchemaError } from "./schema-error.ts";
 
@@ -27,7 +28,13 @@ export function pathReader({ segments }: Operation, basePath: string): ReadPath 
   const first = basePath.split("/").length;
   const params = segments.flatMap((segment, i) =>
     "field" in segment
-      ? [{ at: first + i, field: segment.field, read: scalarFromText(segment.field.scalar as never) }]
+      ? [
+          {
+            at: first + i,
+            field: segment.field,
+            read: scalarFromText(segment.field.scalar as never, valueRules(segment.field)),
+          },
+        ]
       : [],
   );
   return (path, target) => {

@@ -4,6 +4,7 @@ import { byName, isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
+import { valueRules } from "../validation/range.ts";
 import { enumFromJson, scalarFromText } from "./scalars.ts";
 import { givenAs, SchemaError } from "./schema-error.ts";
 
@@ -73,7 +74,8 @@ const itemsIn = (value: string, { scalar }: DescField): string[] =>
   scalar === ScalarType.STRING ? [value] : value.split(",");
 
 function valueReader(field: DescField): (text: string) => unknown {
-  const read = field.enum ? enumFromJson(field.enum) : scalarFromText(field.scalar as never, isClamped(field));
+  const { enum: desc, scalar } = field;
+  const read = desc ? enumFromJson(desc) : scalarFromText(scalar as never, valueRules(field), isClamped(field));
   return (text) => {
     if (text === "") throw new SchemaError("must not be empty");
     return read(text);

@@ -1,6 +1,8 @@
 /** Scalar values of protobuf from JSON values and from text, without any coercion. */
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
+import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { enumNames } from "../contract/enums.ts";
+import { type Range, rangeWords } from "../validation/range.ts";
 import { toInteger } from "./integer.ts";
 import { JsonNumber, type JsonValue } from "./json.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -8,15 +10,12 @@ import { SchemaError } from "./schema-error.ts";
 type FromJson = (value: JsonValue) => unknown;
 type FromText = (text: string) => unknown;
 
-interface Range {
-  readonly min: bigint;
-  readonly max: bigint;
-}
+type Rules = FieldRules | undefined;
 
-const signed = (bits: bigint): Range => ({ min: -(1n << (bits - 1n)), max: (1n << (bits - 1n)) - 1n });
-const unsigned = (bits: bigint): Range => ({ min: 0n, max: (1n << bits) - 1n });
+const signed = (bits: bigint): Range<bigint> => ({ min: -(1n << (bits - 1n)), max: (1n << (bits - 1n)) - 1n });
+const unsigned = (bits: bigint): Range<bigint> => ({ min: 0n, max: (1n << bits) - 1n });
 
-const ranges: Partial<Record<ScalarType, Range>> = {
+const ranges: Partial<Record<ScalarType, Range<bigint>>> = {
   [ScalarType.INT32]: signed(32n),
   [ScalarType.SINT32]: signed(32n),
   [ScalarType.SFIXED32]: signed(32n),
@@ -32,25 +31,25 @@ const ranges: Partial<Record<ScalarType, Range>> = {
 const MAX_INT32_LIKE = unsigned(32n).max;
 
 /** protobuf-es holds 64 bit integers as bigint and 32 bit ones as number. */
-const hold = (value: bigint, { max }: Range): bigint | number => (max > MAX_INT32_LIKE ? value : Number(value));
+const hold = (value: bigint, { max }: Range<bigint>): bigint | number => (max > MAX_INT32_LIKE ? value : Number(value));
 
-function within(value: bigint, range: Range): bigint | number {
-  if (value < range.min || value > range.max) throw new SchemaError(`must be from ${range.min} to ${range.max}`);
+function within(value: bigint, range: Range<bigint>, rules: Rules): bigint | number {
+  if (value < range.min || value > range.max) throw new SchemaError(rangeWords(range, rules));
   return hold(value, range);
 }
 
-function integerFromJson(value: JsonValue, range: Range): bigint | number {
+function integerFromJson(value: JsonValue, range: Range<bigint>, rules: Rules): bigint | number {
   const integer = value instanceof JsonNumber ? toInteger(value.text) : undefined;
   if (integer === undefined) throw new SchemaError("must be an integer");
-  return within(integer, range);
+  return within(integer, range, rules);
 }
 
-function integerFromText(text: string, range: Range, clamped: boolean): bigint | number {
+function integerFromText(text: string, range: Range<bigint>, rules: Rules, clamped: boolean): bigint | number {
   if (!/^-?(0|[1-9]\d*)$/.test(text)) throw new SchemaError("must be an integer");
   const value = toInteger(text) as bigint;
   if (clamped && value < range.min) return hold(range.min, range);
   if (clamped && value > range.max) return hold(range.max, range);
-  return within(value, range);
+  return within(value, range, rules);
 }
 
 const MAX_FLOAT = 2 ** 128 - 2 ** 104;
@@ -59,19 +58,19 @@ const NOT_IN_JSON = new Map<JsonValue, number>(
   [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY].map((value) => [String(value), value]),
 );
 
-function floatingFromJson(value: JsonValue, isFloat: boolean): number {
+function floatingFromJson(value: JsonValue, isFloat: boolean, rules: Rules): number {
   const special = NOT_IN_JSON.get(value); // as strings, as in proto3 JSON
   if (special !== undefined) return special;
   if (!(value instanceof JsonNumber)) throw new SchemaError("must be a number");
-  return floating(value.text, isFloat);
+  return floating(value.text, isFloat, rules);
 }
 
 /** Rounds to the nearest number that the field can hold; one too large for it is an error, one too small is 0. */
-function floating(text: string, isFloat: boolean): number {
+function floating(text: string, isFloat: boolean, rules: Rules): number {
   const value = isFloat ? Math.fround(Number(text)) : Number(text);
   if (!Number.isFinite(value)) {
     const limit = isFloat ? MAX_FLOAT : Number.MAX_VALUE;
-    throw new SchemaError(`must be from ${-limit} to ${limit}`);
+    throw new SchemaError(rangeWords({ min: -limit, max: limit }, rules));
   }
   return value;
 }
@@ -105,10 +104,10 @@ function bytesFromText(text: string): Uint8Array<ArrayBuffer> {
   }
 }
 
-/** How a scalar is read from JSON. */
-export function scalarFromJson(type: ScalarType): FromJson {
+/** How a scalar is read from JSON. The rules are those that its range is told by. */
+export function scalarFromJson(type: ScalarType, rules?: Rules): FromJson {
   const range = ranges[type];
-  if (range) return (value) => integerFromJson(value, range);
+  if (range) return (value) => integerFromJson(value, range, rules);
   switch (type) {
     case ScalarType.STRING:
       return string;
@@ -117,14 +116,14 @@ export function scalarFromJson(type: ScalarType): FromJson {
     case ScalarType.BYTES:
       return bytes;
     default:
-      return (value) => floatingFromJson(value, type === ScalarType.FLOAT);
+      return (value) => floatingFromJson(value, type === ScalarType.FLOAT, rules);
   }
 }
 
 /** How a scalar is read from a path, a query, a header or the key of a map. `clamped` concerns integers only. */
-export function scalarFromText(type: ScalarType, clamped = false): FromText {
+export function scalarFromText(type: ScalarType, rules?: Rules, clamped = false): FromText {
   const range = ranges[type];
-  if (range) return (text) => integerFromText(text, range, clamped);
+  if (range) return (text) => integerFromText(text, range, rules, clamped);
   switch (type) {
     case ScalarType.STRING:
       return string;
@@ -137,7 +136,7 @@ export function scalarFromText(type: ScalarType, clamped = false): FromText {
         const special = NOT_IN_JSON.get(text);
         if (special !== undefined) return special;
         if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw new SchemaError("must be a number");
-        return floating(text, type === ScalarType.FLOAT);
+        return floating(text, type === ScalarType.FLOAT, rules);
       };
   }
 }

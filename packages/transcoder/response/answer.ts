@@ -107,7 +107,7 @@ type LinkParameter = (value: string, sent: string) => string;
 const asItIs: LinkParameter = (_, sent) => sent;
 
 function clamped({ fieldKind, scalar, jsonName }: DescField): LinkParameter {
-  const read = scalarFromText(scalar as never, true);
+  const read = scalarFromText(scalar as never, undefined, true);
   const values = (value: string) => (fieldKind === "list" ? value.split(",") : [value]);
   return (value) => formatQuery([[jsonName, values(value).map(read).join(",")]]);
 }

@@ -93,7 +93,7 @@ export const timestamps: Ordered<Timestamp> = {
 
 export const isInteger = (scalar: ScalarType): boolean => /INT|FIXED/.test(ScalarType[scalar]);
 
-const LIMITS = {
+export const LIMITS = {
   gt: { holds: (compared: number) => compared > 0, words: "greater than" },
   gte: { holds: (compared: number) => compared >= 0, words: "greater than or equal to" },
   lt: { holds: (compared: number) => compared < 0, words: "less than" },

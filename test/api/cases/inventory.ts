@@ -116,7 +116,7 @@ export const inventory = [
     given: (shop) => shop.pet(),
     http: ({ id }) => ({ method: "PUT", path: `/store/inventory/${id}`, body: { quantity: 2147483648 } }),
     oneEndpoint: "an int32 can't hold it",
-    fails: { http: "400 VALIDATION_FAILED", says: "quantity" },
+    fails: { http: "400 VALIDATION_FAILED", says: "quantity: must be from 0 to 2147483647" },
   }),
   rule("PUT: the limit with open orders is judged after the precondition", {
     given: held,

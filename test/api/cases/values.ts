@@ -86,6 +86,16 @@ const badReference = (member: "petId" | "categoryId", value: bigint) =>
         : call(createPet, { pet: { name: "Rex", categoryId: value } }),
     fails: { ...BOTH, says: member === "petId" ? "pet" : "categor" },
   });
+/** A number that its type can't hold is told the range that is taken there. */
+const beyond = (member: "petId" | "quantity" | "categoryId", text: string, last: string) =>
+  rule(`${member}: ${text} is told the range of the rule`, {
+    http:
+      member === "categoryId"
+        ? { method: "POST", path: "/pets", body: `{"name":"Rex","categoryId":${text}}` }
+        : { method: "POST", path: "/store/orders", body: `{"${member}":${text}}` },
+    oneEndpoint: MESSAGES,
+    fails: { http: BOTH.http, says: `${member}: must be from 1 to ${last}` },
+  });
 const exactly = (text: string) =>
   rule(`categoryId: ${text} is exact`, {
     http: { method: "POST", path: "/pets", body: `{"name":"Rex","categoryId":${text}}` },
@@ -157,6 +167,10 @@ export const values: readonly Case[] = [
   badQuantity("-1e400"),
   badQuantity("1e-400"),
   badQuantity(`1${"0".repeat(400)}`),
+  beyond("quantity", "3000000000", "2147483647"),
+  beyond("quantity", "-3000000000", "2147483647"),
+  beyond("petId", "9223372036854775808", "9223372036854775807"),
+  beyond("categoryId", "-1e19", "9223372036854775807"),
   badReference("petId", 0n),
   badReference("petId", -1n),
   badReference("categoryId", 0n),
