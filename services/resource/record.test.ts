@@ -21,6 +21,17 @@ describe("If-Match", () => {
   test.each(['"2"', '"33"', 'W/"3"', '"1","2"', '"a,"', '"W/"'])("%s does not", (condition) => {
     expect(holds(condition)).toBe(false);
   });
+  test.each(['W/"3"', 'W/"2", W/"3"', '"2",W/"3"'])(
+    "%s is told that a weak tag never matches, and why it is one",
+    (etag) => {
+      expect(() => checkPreconditions({ etag }, 3)).toThrow(
+        'The record is at revision "3" now. A weak tag (W/) never matches here. A proxy that compresses answers makes tags weak: send it without the W/.',
+      );
+    },
+  );
+  test("what is only quoted like a weak tag is stale", () => {
+    expect(() => checkPreconditions({ etag: '"W/"' }, 3)).toThrow("Read it and try again.");
+  });
 });
 
 describe("If-None-Match", () => {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Message } from "@bufbuild/protobuf";
 import * as s from "@petstore/store/document-schema";
 import { type Decide, type Doc, type Infer, keep, put } from "@petstore/store/port";
+import { weakTagAdvice } from "connect-transcoder/policy/weak-tags";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
 
@@ -106,8 +107,10 @@ export interface Preconditions {
  */
 export function checkPreconditions({ etag, ifNoneMatch }: Preconditions, version: number): void {
   const current = toEtag(version);
-  if (etag !== undefined && !isAnything(etag) && !tagsIn(etag).includes(current))
-    throw new DomainError("ETAG_MISMATCH", `The record is at revision ${current} now. Read it and try again.`);
+  if (etag !== undefined && !isAnything(etag) && !tagsIn(etag).includes(current)) {
+    const advice = weakTagAdvice(tagsIn(etag)) ?? "Read it and try again.";
+    throw new DomainError("ETAG_MISMATCH", `The record is at revision ${current} now. ${advice}`);
+  }
   if (ifNoneMatch === undefined) return;
   if (isAnything(ifNoneMatch) || tagsIn(ifNoneMatch).some((tag) => tag.replace(/^W\//, "") === current))
     throw new DomainError("ETAG_MISMATCH", `The record exists at revision ${current}, which the condition rules out.`);

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import type { Answer } from "../response/answer.ts";
+import { isWeak, weakTagAdvice } from "./weak-tags.ts";
 
 /** Whether the operation reads one record that has an entity tag, so that a read can be conditional. */
 export const isConditional = ({ verb, responseHeaders }: Operation): boolean =>
@@ -52,18 +53,19 @@ export function readConditions(headers: IncomingHttpHeaders): Conditions {
  */
 export function judgeConditions({ ifMatch, ifNoneMatch }: Conditions, answer: Answer): Answer {
   const { etag = "" } = answer.headers;
-  if (ifMatch && !matchesStrongly(ifMatch, etag))
-    throw new HttpError("ETAG_MISMATCH", `The record is at revision ${etag} now, which If-Match does not name.`);
+  if (ifMatch && ifMatch !== "*" && !matchesStrongly(ifMatch, etag)) {
+    const advice = isWeak(etag) ? "It matches no weak tag, as this one is." : weakTagAdvice(ifMatch);
+    const sentences = [`The record is at revision ${etag} now, which If-Match does not name.`, advice ?? []].flat();
+    throw new HttpError("ETAG_MISMATCH", sentences.join(" "));
+  }
   return ifNoneMatch && matchesWeakly(ifNoneMatch, etag) ? { ...answer, status: 304, body: undefined } : answer;
 }
 
 /** RFC 9110, 8.8.3.2: weak tags match nothing. */
-const matchesStrongly = (tags: EntityTags, etag: string): boolean => tags === "*" || (!isWeak(etag) && tags.has(etag));
+const matchesStrongly = (tags: ReadonlySet<string>, etag: string): boolean => !isWeak(etag) && tags.has(etag);
 
 /** RFC 9110, 8.8.3.2: whether the caller has this representation already, be it by a weak tag. */
 function matchesWeakly(tags: EntityTags, etag: string): boolean {
   const strong = isWeak(etag) ? etag.slice("W/".length) : etag;
   return tags === "*" || tags.has(strong) || tags.has(`W/${strong}`);
 }
-
-const isWeak = (etag: string): boolean => etag.startsWith("W/");
