@@ -7,6 +7,7 @@ import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { GatewayOptions } from "./app.ts";
 import type { Auth } from "./auth.ts";
 import { startGateway } from "./fixtures/gateway.ts";
+import { newPet, petService } from "./fixtures/pets.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 afterEach(() => gateway?.app.close());
@@ -86,6 +87,29 @@ test("dates of the end can be overridden, also to the end itself", async () => {
 
   const notYet = await start({ deprecation: { ...policy, goneAfterSunset: true }, clock: () => sunsetAt - 1 });
   expect(await notYet("/pets/1")).toMatchObject({ status: 200 });
+});
+
+test("a created pet is found at the successor once the read by path has gone", async () => {
+  const sunsetAt = Date.UTC(2030, 0, 1);
+  let now = sunsetAt - 1;
+  const post = {
+    method: "POST",
+    body: newPet,
+    headers: { "content-type": "application/json", "idempotency-key": "again" },
+  };
+  const locations = async (options: Partial<GatewayOptions>) => {
+    const { call, app } = await startGateway(PetService, petService as never, { ...options, clock: () => now });
+    gateway = { call, app } as never;
+    const found: (string | null)[] = [];
+    for (now = sunsetAt - 1; now <= sunsetAt; now++)
+      found.push((await call(`${options.basePath ?? ""}/pets`, post)).headers.get("location"));
+    await app.close();
+    return found;
+  };
+  const gone = { deprecation: { sunsetAt, goneAfterSunset: true } };
+  expect(await locations(gone)).toEqual(["/pets/9", "/pets?id=9"]);
+  expect(await locations({ ...gone, basePath: "/api" })).toEqual(["/api/pets/9", "/api/pets?id=9"]);
+  expect(await locations({ deprecation: { sunsetAt } })).toEqual(["/pets/9", "/pets/9"]);
 });
 
 test("a sunset before the deprecation does not start", async () => {

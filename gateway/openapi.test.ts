@@ -136,7 +136,8 @@ test("conditions are parameters where one record is read or written", () => {
   expect(conditions("/pets/{petId}", "get")).toEqual(["IfMatch", "IfNoneMatch"]);
   for (const verb of ["put", "patch", "delete"])
     expect(conditions("/pets/{petId}", verb)).toEqual(["If-Match", "If-None-Match"]);
-  for (const verb of ["get", "post"]) expect(conditions("/pets", verb)).toEqual([]);
+  for (const verb of ["get", "post"]) expect(conditions("/categories", verb)).toEqual([]);
+  expect(conditions("/pets", "get")).toEqual(["IfMatch", "IfNoneMatch"]);
 });
 
 test("what is a header is called as the header is", () => {
@@ -197,9 +198,18 @@ test("errors of an operation are its own and those that follow from what it take
   expect(codes("/pets/{petId}", "put", 404)).toEqual(["PET_NOT_FOUND", "CATEGORY_NOT_FOUND"]);
   expect(codes("/pets/{petId}", "delete", 412)).toEqual(["ETAG_MISMATCH"]);
   expect(codes("/pets/{petId}", "get", 412)).toEqual(["ETAG_MISMATCH"]);
-  expect(at("/pets", "get").responses[412]).toBeUndefined();
+  expect(codes("/pets", "get", 412)).toEqual(["ETAG_MISMATCH"]);
+  expect(at("/categories", "get").responses[412]).toBeUndefined();
   expect(at("/pets", "post").responses[412]).toBeUndefined();
   expect(at("/pets", "get").responses[404]).toBeUndefined();
+});
+
+test("a list that answers for one record says so: its ETag, and conditions", () => {
+  const { responses } = at("/pets", "get");
+  expect(responses[200].headers.ETag.description).toMatch(/^With one `id` and no other filter: Revision/);
+  expect(responses[200].headers.ETag.required).toBeUndefined();
+  expect(responses[304].headers.ETag).toBeDefined();
+  expect(at("/categories", "get").responses[200].headers.ETag).toBeUndefined();
 });
 
 describe("the deprecated operation", () => {

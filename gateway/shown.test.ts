@@ -1,8 +1,9 @@
 /** What the contract's answers are made of is known to the reader that needs no messages. */
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { operationsOf } from "connect-transcoder";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { ListPetsResponseSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { answerer } from "../packages/transcoder/response/answer.ts";
 import { shownReader } from "../packages/transcoder/response/shown.ts";
 import { messagesOf } from "../packages/transcoder/testdata/messages.ts";
@@ -28,4 +29,15 @@ test.each(shown.map((operation) => [operation.id, operation] as const))("an answ
       expect(answerOf(text, new Headers(), "/")).toEqual(answer);
     }),
   );
+});
+
+test("one that a list is asked for by its id has its own headers, read either way", () => {
+  const operation = operations.find(({ id }) => id === "listPets") ?? expect.unreachable();
+  const answerOf = answerer(operation, { basePath: "" });
+  const message = create(ListPetsResponseSchema, { pets: [{ id: 1n, etag: '"7"' }] });
+  const text = shownReader(operation)?.(toBinary(ListPetsResponseSchema, message)) ?? expect.unreachable();
+  for (const answer of [message, text]) {
+    expect(answerOf(answer, new Headers(), "/pets?id=1", true).headers.etag).toBe('"7"');
+    expect(answerOf(answer, new Headers(), "/pets").headers.etag).toBeUndefined();
+  }
 });

@@ -175,6 +175,14 @@ const wrong: Record<string, [rpc: string, message: RegExp]> = {
     'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" response_body: "parts"}; option (transcoder.v1.operation).location = "/a/{id}";}',
     /location needs/,
   ],
+  IdFilterOfNothing: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" response_body: "parts"}; option (transcoder.v1.operation).id_filter = "x";}',
+    /id_filter names "x", which is no free field/,
+  ],
+  SingleIdFilter: [
+    'rpc R(Flat) returns (Out) {option (google.api.http) = {get: "/a" response_body: "parts"}; option (transcoder.v1.operation).id_filter = "id";}',
+    /id_filter needs a GET of a list of messages, and a repeated parameter/,
+  ],
   WellKnownBody: [
     'rpc R(Holder) returns (Out) {option (google.api.http) = {post: "/a" body: "timed"};}',
     /R: for: google.protobuf.Duration is not served as JSON/,

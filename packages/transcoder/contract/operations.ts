@@ -72,7 +72,9 @@ export interface Operation {
   readonly response: DescField | undefined;
   /** What the answer shows: the message of that field, or the whole answer; undefined on lists and streams. */
   readonly record: DescMessage | undefined;
-  /** Fields of the answer's record that are sent as headers, such as ETag. Empty without a record. */
+  /** Present on a list that answers for one record where it is asked for by one value of this parameter. */
+  readonly idFilter: DescField | undefined;
+  /** Fields of the answer's record that are sent as headers, such as ETag. Empty without a record, be it the only one listed. */
   readonly responseHeaders: readonly HeaderField[];
   /** Present on a list with pages: the parameter for the token, and the answer's field with the next one. */
   readonly paging: { readonly pageToken: DescField; readonly nextPageToken: DescField } | undefined;
@@ -155,6 +157,9 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   const response = rule.responseBody === "" ? undefined : named(rule.responseBody, output.fields, "response_body");
   const stream = method.methodKind === "server_streaming" ? streamOf(method, query) : undefined;
   const record = recordOf(response, stream ? undefined : output);
+  const idFilter = annotated.idFilter ? named(annotated.idFilter, query, "id_filter") : undefined;
+  if (idFilter && (verb !== "GET" || idFilter.fieldKind !== "list" || !listed(response)))
+    throw new Error("id_filter needs a GET of a list of messages, and a repeated parameter");
   const successStatus = annotated.successStatus || 200;
   // 205 is about a form that is empty again.
   if (!/^2\d\d$/.test(`${successStatus}`) || successStatus === 205)
@@ -188,7 +193,8 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
     stream,
     response,
     record,
-    responseHeaders: record ? headersIn(record.fields) : [],
+    idFilter,
+    responseHeaders: headersIn((idFilter ? listed(response) : record)?.fields ?? []),
     paging: pagingOf(query, output.fields),
     successStatus,
     location: annotated.location && record ? linkTo(annotated.location, record) : undefined,
@@ -204,6 +210,9 @@ const toldBy = (stream: Stream | undefined, output: DescMessage): readonly DescF
 
 const recordOf = (response: DescField | undefined, whole: DescMessage | undefined): DescMessage | undefined =>
   response ? (response.fieldKind === "message" ? response.message : undefined) : whole;
+
+const listed = (response: DescField | undefined): DescMessage | undefined =>
+  response?.fieldKind === "list" ? response.message : undefined;
 
 function verbOf({ pattern }: HttpRule): Verb {
   if (pattern.case === undefined || pattern.case === "custom") throw new Error("its HTTP rule needs one of the verbs");

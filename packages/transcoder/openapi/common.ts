@@ -68,7 +68,7 @@ export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObj
     required: true,
     schema: { type: "string", pattern: '^"[!#-~]+"$' },
   }),
-  Location: header("The path of the record that was created.", {
+  Location: header("Where the record that was created is found.", {
     required: true,
     schema: { type: "string", format: "uri-reference" },
   }),

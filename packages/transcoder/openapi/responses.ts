@@ -41,7 +41,10 @@ export function responsesOf(
   return {
     [operation.successStatus]: {
       description,
-      headers: headers(...ALWAYS, ...common.headers, ...successHeaders(operation)),
+      headers: {
+        ...headers(...ALWAYS, ...common.headers, ...successHeaders(operation)),
+        ...listedHeaders(operation, schemas),
+      },
       content: contentOf(operation, schemas),
       links,
     },
@@ -53,7 +56,7 @@ export function responsesOf(
 function successHeaders(operation: Operation): string[] {
   const isCreate = operation.requestHeaders.some(({ name }) => name === "Idempotency-Key");
   return [
-    ...operation.responseHeaders.map(({ name }) => name),
+    ...(operation.idFilter ? [] : operation.responseHeaders.map(({ name }) => name)),
     ...(operation.location ? ["Location"] : []),
     ...(isCreate ? ["Idempotent-Replayed"] : []),
     ...(operation.paging || operation.deprecation ? ["Link"] : []),
@@ -62,17 +65,28 @@ function successHeaders(operation: Operation): string[] {
   ];
 }
 
+/** Of a list that is answered with one record where that is asked for by its id. */
+const listedHeaders = ({ idFilter, responseHeaders }: Operation, schemas: Schemas): JsonObject =>
+  Object.fromEntries(
+    (idFilter ? responseHeaders : []).map(({ name, field }) => {
+      const { description, schema } = ownHeader(field, schemas);
+      return [name, { description: `With one \`${idFilter?.jsonName}\` and no other filter: ${description}`, schema }];
+    }),
+  );
+
 /** Headers that only the contract knows, as it describes their fields. */
 export const ownHeaders = (operations: readonly Operation[], schemas: Schemas, known: JsonObject): JsonObject =>
   Object.fromEntries(
     operations
       .flatMap(({ responseHeaders }) => responseHeaders)
       .filter(({ name }) => !(name in known))
-      .map(({ name, field }) => {
-        const { description, ...schema } = schemas.field(field, "output");
-        return [name, { description, schema }];
-      }),
+      .map(({ name, field }) => [name, ownHeader(field, schemas)]),
   );
+
+function ownHeader(field: DescField, schemas: Schemas): JsonObject {
+  const { description, ...schema } = schemas.field(field, "output");
+  return { description, schema };
+}
 
 const deprecationHeaders = ({ deprecation }: Operation): string[] => (deprecation ? ["Deprecation", "Sunset"] : []);
 

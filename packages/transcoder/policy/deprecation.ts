@@ -37,14 +37,19 @@ export function deprecationHeaders(operation: Operation, policy: DeprecationPoli
     deprecation: `@${Math.floor(deprecatedAt.getTime() / 1000)}`,
     sunset: sunsetAt.toUTCString(),
   };
-  const readPath = pathReader(operation, basePath);
+  const successorOf = successorReader(operation, basePath);
   return (target: string): Record<string, string> => {
-    const link = successorLink(target);
-    return link === undefined ? dates : { ...dates, link };
+    const successor = successorOf(target);
+    return successor === undefined ? dates : { ...dates, link: `<${successor}>; rel="successor-version"` };
   };
+}
 
-  function successorLink(target: string): string | undefined {
-    if (!deprecation?.successor) return undefined;
+/** Compiles what to ask for instead of a target of the operation. Undefined where there is nothing, or the path is no id. */
+export function successorReader(operation: Operation, basePath: string): (target: string) => string | undefined {
+  const successor = operation.deprecation?.successor;
+  if (!successor) return () => undefined;
+  const readPath = pathReader(operation, basePath);
+  return (target) => {
     const request = create(operation.method.input);
     try {
       readPath(splitTarget(target).path, request);
@@ -52,17 +57,22 @@ export function deprecationHeaders(operation: Operation, policy: DeprecationPoli
       if (error instanceof HttpError) return undefined;
       throw error;
     }
-    return `<${basePath}${deprecation.successor(request)}>; rel="successor-version"`;
-  }
+    return basePath + successor(request);
+  };
+}
+
+/** The sunset from which on the operation has gone; undefined when it goes on. */
+export function endOf({ deprecation }: Operation, policy: DeprecationPolicy): Date | undefined {
+  return deprecation && policy.goneAfterSunset ? effectiveDates(deprecation, policy).sunsetAt : undefined;
 }
 
 /** Compiles the check that an operation has not gone. @throws HttpError ENDPOINT_SUNSET */
-export function sunsetCheck({ deprecation }: Operation, policy: DeprecationPolicy, clock: () => number): () => void {
-  if (!deprecation || !policy.goneAfterSunset) return () => {};
-  const { sunsetAt } = effectiveDates(deprecation, policy);
-  const instead = deprecation.successor ? " The header Link names its successor." : "";
+export function sunsetCheck(operation: Operation, policy: DeprecationPolicy, clock: () => number): () => void {
+  const end = endOf(operation, policy);
+  if (!end) return () => {};
+  const instead = operation.deprecation?.successor ? " The header Link names its successor." : "";
   return () => {
-    if (clock() >= sunsetAt.getTime())
-      throw new HttpError("ENDPOINT_SUNSET", `This operation ended on ${sunsetAt.toUTCString()}.${instead}`);
+    if (clock() >= end.getTime())
+      throw new HttpError("ENDPOINT_SUNSET", `This operation ended on ${end.toUTCString()}.${instead}`);
   };
 }

@@ -29,33 +29,45 @@ interface AnswerOptions {
   readonly basePath: string;
   readonly jsonNamesOnly?: boolean;
   readonly tellUnknown?: TellUnknown;
+  /** Where the record at a path is found. */
+  readonly addressOf?: ((path: string) => string) | undefined;
 }
 
 /**
  * Compiles what an operation answers with. `metadata` are the headers of the RPC's answer, `target` is that of the
- * request.
+ * request, and `isOne` whether it asks for one record.
  */
-export function answerer(operation: Operation, { basePath, jsonNamesOnly, tellUnknown }: AnswerOptions) {
+export function answerer(
+  operation: Operation,
+  { basePath, jsonNamesOnly, tellUnknown, addressOf = (path) => path }: AnswerOptions,
+) {
   const { response, responseHeaders, successStatus, location, paging, method, verb } = operation;
   const cacheControl = cacheControlOf(operation);
   // Reads have no replays. For them, a transport that makes its headers on demand need not make them.
   const mayBeReplay = verb !== "GET";
   const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
   const write = response ? fieldWriter(response, tellUnknown) : messageWriter(method.output, tellUnknown);
-  const recordOf = (message: Message): Message =>
-    response?.fieldKind === "message" ? (field(message, response.localName) as Message) : message;
+  const recordOf = (message: Message): Message | undefined => {
+    const shown = response ? field(message, response.localName) : message;
+    return response?.fieldKind === "list" ? (shown as Message[])[0] : (shown as Message);
+  };
 
-  return (message: Message | Shown, metadata: Headers, target: string): Answer => {
+  return (
+    message: Message | Shown,
+    metadata: Headers,
+    target: string,
+    isOne = operation.record !== undefined,
+  ): Answer => {
     const headers: Record<string, string> = { "cache-control": cacheControl };
     const isShown = message instanceof Shown;
-    const record = isShown ? message.beside : recordOf(message);
+    const record = !isOne ? undefined : isShown ? message.beside : recordOf(message);
     if (record) {
       for (const { name, field: desc } of responseHeaders) {
         const value = isShown ? (message.beside[desc.localName] ?? "") : headerValue(record as Message, desc);
         if (NOT_IN_A_HEADER.test(value)) throw new Error(`${name}: ${JSON.stringify(value)} can't be a header's value`);
         if (value !== "") headers[name.toLowerCase()] = value;
       }
-      if (location) headers.location = basePath + location(record);
+      if (location) headers.location = addressOf(basePath + location(record));
     }
     if (mayBeReplay && metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
     const next = paging && field(isShown ? message.beside : message, paging.nextPageToken.localName);

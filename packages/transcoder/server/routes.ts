@@ -4,6 +4,7 @@ import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { createContextValues, type Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { asksForOne } from "../contract/one-record.ts";
 import type { Operation } from "../contract/operations.ts";
 import type { Segment } from "../contract/template.ts";
 import { UpstreamFailure } from "../errors/upstream.ts";
@@ -19,6 +20,7 @@ import type { TellUnknown } from "../response/unknown-values.ts";
 import { prepareValidation } from "../validation/validate.ts";
 import { arrivedTooLate } from "./arrival.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
+import { recordAddress } from "./record-address.ts";
 import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
 import { type StreamOptions, streamHandler } from "./streams.ts";
 import { announceBody } from "./wire.ts";
@@ -90,14 +92,17 @@ const NO_CONTENT = { "content-type": undefined, "content-length": undefined, "tr
 const routePart = (segment: Segment): string =>
   `/${"field" in segment ? `:${segment.field.jsonName.replaceAll(/\W/g, "_")}` : segment.literal}`;
 
-function handlerOf(operation: Operation, options: HandlerOptions) {
+function handlerOf(operation: Operation, options: RouteOptions) {
   const { transport, basePath, clock, limits, callHeaders, answerDependsOn, jsonNamesOnly } = options;
   const method = operation.method as DescMethodUnary;
   const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
-  const answerOf = answerer(operation, options);
+  const addressOf = operation.location && recordAddress(options.operations, options);
+  const answerOf = answerer(operation, { ...options, addressOf });
+  const isOne = asksForOne(operation);
   const read = shownReader(operation);
   const contextValues = read && createContextValues().set(answerReader, read);
   const conditional = isConditional(operation);
+  const { idFilter } = operation;
   const join = isRead(operation) ? shareReads<Answer>() : undefined;
   const sentHeaders = operation.requestHeaders.map(({ name }) => name.toLowerCase());
   return (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -107,7 +112,7 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
     const deadline = request.arrivedAt + limitMs;
     if (deadline <= clock()) throw arrivedTooLate();
     const caller = { id: request.id, deadline, limitMs };
-    const conditions = conditional ? readConditions(headers) : undefined;
+    const conditions = conditional && !idFilter ? readConditions(headers) : undefined;
     const strict = prefersStrict(headers.prefer);
     const prepare = (): MakeCall<Answer> => {
       const message = readInput({ target, headers, body: request.body as Buffer | undefined, strict });
@@ -116,7 +121,7 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
         // Connect reads 0 as "no limit", and takes whole milliseconds.
         const remainingMs = Math.max(1, Math.ceil(until - clock()));
         const response = await transport.unary(method, signal, remainingMs, ownHeaders, message, contextValues);
-        return answerOf(response.message, response.header, target);
+        return answerOf(response.message, response.header, target, isOne(message));
       };
     };
     /** All that the message is read from. The text is last because it alone may have line feeds. */
@@ -136,7 +141,9 @@ function handlerOf(operation: Operation, options: HandlerOptions) {
     });
     return share.answer.then(
       (answer) => {
-        const judged = conditions ? judgeConditions(conditions, answer) : answer;
+        // A list has conditions where it is answered with one record.
+        const judging = conditions ?? (idFilter && answer.headers.etag ? readConditions(headers) : undefined);
+        const judged = judging ? judgeConditions(judging, answer) : answer;
         reply.code(judged.status).headers(mergeLinks(reply, judged.headers));
         // To a HEAD, Fastify sends the length of this body: in a 304 it is the length of the 200 (RFC 9110, 8.6).
         const body = request.method === "HEAD" ? answer.body : judged.body;

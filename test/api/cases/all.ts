@@ -10,6 +10,7 @@ import { inventory } from "./inventory.ts";
 import { keys } from "./keys.ts";
 import { listing } from "./listing.ts";
 import { lists } from "./lists.ts";
+import { oneListed } from "./one-listed.ts";
 import { orderChanges } from "./order-changes.ts";
 import { orders } from "./orders.ts";
 import { pets } from "./pets.ts";
@@ -28,6 +29,7 @@ export const cases: Readonly<Record<string, readonly Case[]>> = {
   filters,
   identifiers: ids,
   conditions,
+  "one listed pet": oneListed,
   rpc,
   beside,
   keys,

@@ -107,14 +107,14 @@ export const filters = [
     rpc: ({ available, pending }) => call(listPets, { status: [PENDING], id: [available.id, pending.id] }),
     answers: ({ pending }) => shown("id", "pets", pending.id),
   }),
-  rule("pets: GET /pets?id=N is the successor of GET /pets/N: an array without ETag and without deprecation", {
+  rule("pets: GET /pets?id=N is the successor of GET /pets/N: an array with its ETag and without deprecation", {
     given: (shop) => shop.pet(),
     http: ({ id }) => ({ method: "GET", path: `/pets?id=${id}` }),
     rpc: ({ id }) => call(listPets, { id: [id] }),
-    answers: ({ id, categoryId }) => ({
+    answers: ({ id, categoryId, etag }) => ({
       http: {
         status: 200,
-        headers: { etag: null, deprecation: null, sunset: null, link: null },
+        headers: { etag, deprecation: null, sunset: null, link: null },
         body: [{ id: Number(id), name: "Rex", categoryId: Number(categoryId), status: "available" }],
       },
       rpc: { message: { pets: [expect.objectContaining({ id: `${id}` })], nextPageToken: "" } },
