@@ -17,6 +17,10 @@ export function timeoutMs(value: Value, maxMs: number): number {
   return Math.min(seconds * 1000, maxMs);
 }
 
+/** The key: the text of a string of RFC 8941 (3.3.3), as the draft of the header has it, or else the value as it was sent. */
+export const idempotencyKey = (value: string): string =>
+  /^"(?:[^"\\]|\\["\\])*"$/.test(value) ? value.slice(1, -1).replaceAll(/\\(.)/g, "$1") : value;
+
 const QUOTED = /"(?:[^"\\]|\\.)*"?/g;
 
 /** Whether the caller prefers `handling=strict` (RFC 7240). Of a preference given twice the first counts. */

@@ -9,6 +9,7 @@ import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
 import { type Assign, assigner, isUsed, membersReader } from "./decode.ts";
+import { idempotencyKey } from "./headers.ts";
 import { parseJson } from "./json.ts";
 import { pathReader } from "./path.ts";
 import { parseQuery, queryReader } from "./query.ts";
@@ -82,13 +83,14 @@ function headerReader({ requestHeaders }: Operation): ReadPlace {
     key: name.toLowerCase(),
     field,
     read: scalarFromText(field.scalar as never, valueRules(field)),
+    textOf: name === "Idempotency-Key" ? idempotencyKey : String,
   }));
   return ({ headers }, message) => {
-    for (const { name, key, field, read } of readers) {
+    for (const { name, key, field, read, textOf } of readers) {
       const value = headers[key];
       if (value === undefined) continue;
       try {
-        (message as unknown as Record<string, unknown>)[field.localName] = read(String(value));
+        (message as unknown as Record<string, unknown>)[field.localName] = read(textOf(String(value)));
       } catch (error) {
         throw error instanceof SchemaError ? new HttpError("INVALID_HEADER", `${name}: ${error.message}`) : error;
       }

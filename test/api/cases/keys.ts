@@ -50,6 +50,18 @@ const replayedAfter = (name: string, change: (shop: Shop, categoryId: bigint) =>
     ...again,
     answers: firstAnswer,
   });
+/** A key may be sent as a string of RFC 8941, whose text it is then. */
+const asString = (name: string, key: (unique: string) => string, sent: (unique: string) => string) =>
+  rule(`a key as a structured field: ${name}`, {
+    given: async (shop: Shop) => {
+      const unique = shop.unique();
+      return { unique, ...(await shop.category({ name: "dog", description: "barks" }, key(unique))) };
+    },
+    http: ({ unique }) => post(sent(unique), { name: "dog", description: "barks" }),
+    rpc: ({ unique }) =>
+      call(createCategory, { category: { name: "dog", description: "barks" }, requestId: key(unique) }),
+    answers: firstAnswer,
+  });
 /** Bodies are the same if the members that the operation knows are the same. */
 const same = (name: string, text: string) =>
   rule(`the same body: ${name}`, {
@@ -147,6 +159,33 @@ export const keys: readonly Case[] = [
     }),
     afterwards: async ({ stockOf }, { petId = 0n }) => expect((await stockOf(petId)).quantity).toBe(3),
   }),
+  asString(
+    "in quotes",
+    (it) => it,
+    (it) => `"${it}"`,
+  ),
+  asString(
+    "with what is escaped there",
+    (it) => `${it}"\\`,
+    (it) => `"${it}\\"\\\\"`,
+  ),
+  asString(
+    "a quote that does not end is part of the key",
+    (it) => `"${it}`,
+    (it) => `"${it}`,
+  ),
+  asString(
+    "and so are quotes around what is no such string",
+    (it) => `"${it}\\n"`,
+    (it) => `"${it}\\n"`,
+  ),
+  ...['""', '"a b"'].map((key) =>
+    rule(`a key as a structured field: ${key} is none`, {
+      http: post(key, { name: "dog" }),
+      oneEndpoint: "RPCs have it in a field",
+      fails: { http: "400 INVALID_HEADER", says: "Idempotency-Key: must be 1 to 255 visible ASCII characters" },
+    }),
+  ),
   same("another order", '{"description":"barks","name":"dog"}'),
   same("white space", ' {\n"name" :\t"dog" , "description":"barks"}\r\n'),
   same("escapes", '{"\\u006eame":"\\u0064og","description":"barks"}'),
