@@ -278,7 +278,7 @@ describe("listening beyond loopback", () => {
       "ALLOW_UNAUTHENTICATED=true is wrong",
     );
   });
-  test.each(["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "localhost", "LOCALHOST"])(
+  test.each(["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "localhost", "LOCALHOST", "shop.localhost"])(
     "%s is loopback",
     (HOST) => {
       expect(config({ HOST }).host).toBe(HOST);

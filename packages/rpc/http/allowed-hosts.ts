@@ -10,7 +10,8 @@ import { excerpt } from "connect-transcoder/validation/excerpt";
 export type HostCheck = (request: Pick<IncomingMessage, "headers">) => string | undefined;
 
 /**
- * Allows requests whose host is localhost, a loopback address or one of these names and addresses, with any port.
+ * Allows requests whose host is localhost, a name below it, a loopback address or one of these names and addresses, with
+ * any port.
  * A request without a host (HTTP/1.0) comes from no web page and is allowed. A malformed host is refused elsewhere.
  */
 export function createHostCheck(allowed: readonly string[]): HostCheck {
@@ -42,6 +43,9 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8);
 loopback.addAddress("::1", "ipv6");
 
-/** Whether a name or address means this machine alone. An IPv4-mapped IPv6 address counts as its IPv4 address. */
+/**
+ * Whether a name or address means this machine alone: localhost and all names below it do (RFC 6761, 6.3). An IPv4-mapped
+ * IPv6 address counts as its IPv4 address.
+ */
 export const isLoopback = (host: string): boolean =>
-  host.toLowerCase() === "localhost" || loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4");
+  /(?:^|\.)localhost\.?$/i.test(host) || loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4");
