@@ -19,7 +19,6 @@ describe("what is wrong", () => {
       "INVALID_QUERY",
       "lastEventId: must be the id of an event as it was received. Begin again without it.",
     ],
-    ["?lastEventId=", "INVALID_QUERY", "lastEventId: must not be empty"],
     [`?lastEventId=${"x".repeat(6001)}`, "INVALID_QUERY", "lastEventId: must be at most 6000 characters"],
     [`?petId=${"1,".repeat(100)}1`, "INVALID_QUERY", "petId: must contain no more than 100 item(s)"],
     [`?types=${"pet,".repeat(100)}pet`, "INVALID_QUERY", "types: must contain no more than 100 item(s)"],

@@ -116,8 +116,15 @@ describe("the stream", () => {
     const head = fetch(`${played.gateway.base}/events?types=pet`, { method: "HEAD" });
     const asked = await played.services.watched("pet");
     asked.heartbeat("pet-0");
-    expect((await head).headers.get("content-type")).toBe("text/event-stream");
+    expect((await head).headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     await asked.left;
+  });
+
+  test("begins now when the id is empty, wherever it is", async () => {
+    await start();
+    const { pet, reader } = await begun("/events?types=pet&lastEventId=", { "last-event-id": "" }, ["pet"]);
+    expect(pet.request.resumeToken).toBe("");
+    await reader.leave();
   });
 
   test("comes to pages of other origins, who may say where they go on", async () => {

@@ -12,18 +12,17 @@ import { scalarSchema } from "./values.ts";
 /** The parameters of an operation; those that many have in common are references to `commonParameters`. */
 export function parametersOf(operation: Operation, schemas: Schemas): JsonObject[] {
   const variables = variablesOf(operation);
+  const resume = operation.stream?.resume;
   const inPath = operation.params.map((field, i) => parameter(variables[i] as string, "path", field, schemas, {}));
   const inQuery = operation.query.map((field) => {
     const more = field.fieldKind === "list" ? { style: "form", explode: true } : {};
     const described = parameter(field.jsonName, "query", field, schemas, more);
-    return field === operation.paging?.pageToken
-      ? { ...described, description: NEXT_PAGE }
-      : { ...described, schema: notEmpty(described.schema as JsonObject) };
+    if (field === operation.paging?.pageToken) return { ...described, description: NEXT_PAGE };
+    return field === resume ? described : { ...described, schema: notEmpty(described.schema as JsonObject) };
   });
   const inHeader = operation.requestHeaders.map(({ name, field }) =>
     withExamples(parameter(name, "header", field, schemas, {}), HEADER_EXAMPLES[name]),
   );
-  const resume = operation.stream?.resume;
   const own = operation.requestHeaders.map(({ name }) => name.toLowerCase());
   const common = Object.entries({ ...(isConditional(operation) ? CONDITIONS : {}), ...ALWAYS });
   return [

@@ -42,7 +42,8 @@ export type ReadQuery = (parameters: Parameters, target: Message, strict: boolea
  * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas, but for texts, in which a
  * comma is one. Unknown ones are ignored, or errors when `strict`.
  */
-export function queryReader({ query, paging }: Operation, jsonNamesOnly: boolean): ReadQuery {
+export function queryReader({ query, paging, stream }: Operation, jsonNamesOnly: boolean): ReadQuery {
+  const mayBeEmpty: readonly unknown[] = [paging?.pageToken, stream?.resume];
   const known = byName(query, jsonNamesOnly);
   const readers = new Map(query.map((field) => [field, valueReader(field)]));
   return (parameters, target, strict) => {
@@ -59,7 +60,7 @@ export function queryReader({ query, paging }: Operation, jsonNamesOnly: boolean
       if (before !== undefined && before !== name) throw wrong(givenAs(before));
       if (before !== undefined && field.fieldKind !== "list") throw wrong("must not be given twice");
       seen.set(field, name);
-      if (value === "" && field === paging?.pageToken) continue;
+      if (value === "" && mayBeEmpty.includes(field)) continue;
       try {
         assign(target, field, field.fieldKind === "list" ? itemsIn(value, field).map(read) : read(value));
       } catch (error) {

@@ -118,7 +118,7 @@ export function streamHandler(operation: Operation, stream: Stream, options: Str
     await Promise.race([first, passed(deadline - clock(), signal)]).catch((error) => {
       throw lastWord(signal) ?? (streams.isOver() ? CLOSING : error);
     });
-    reply.code(200).headers(HEADERS).type(format.type);
+    reply.code(200).headers(HEADERS).type(`${format.type}; charset=utf-8`);
     if (request.method === "HEAD") {
       first.catch(() => {});
       over.abort();
