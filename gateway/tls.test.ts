@@ -5,6 +5,7 @@ import { request as overHttps, type RequestOptions } from "node:https";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { createHostCheck } from "@petstore/rpc/http/allowed-hosts";
 import { realTime } from "@petstore/runtime/clock";
 import type { FastifyRequest } from "fastify";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -176,6 +177,15 @@ test("a request that comes without a type and without a length is judged by what
   const session = http2(await start());
   const answer = await askHttp2(session, { method: "POST", body: pet });
   expect([answer.status, JSON.parse(answer.text).code]).toEqual([415, "UNSUPPORTED_MEDIA_TYPE"]);
+});
+
+test("an IPv6 address may be named without brackets, as Node's client does", async () => {
+  const session = http2(await start({ checkHost: createHostCheck([]) }));
+  const named = { ":authority": "::1:8443" };
+  expect((await askHttp2(session, { headers: named })).status).toBe(200);
+  const rpc = { method: "POST", path: "/petstore.pet.v1.PetService/GetPet", body: "{}" };
+  expect((await askHttp2(session, { ...rpc, headers: { ...connect, ...named } })).status).toBe(200);
+  expect((await askHttp2(session, { headers: { ":authority": "fd00::2:8443" } })).status).toBe(421);
 });
 
 test("CONNECT asks for a proxy, and this is none", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
 import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import { lameDuckSettings, processConfig, processSettings, storeSettings, storeWarnings } from "../processes/config.ts";
-import { listenAdvice } from "../processes/listen-advice.ts";
+import { listenProblem } from "../processes/listen-advice.ts";
 import { addressSettings, portOf, processNames, type Replicas, replicasOf } from "../processes/names.ts";
 
 export interface LauncherConfig {
@@ -111,8 +111,7 @@ export function launcherConfig(
  * would drop the connections that wait at its own. Throws `ConfigError`.
  */
 export async function bindSharedPort({ host, port }: NonNullable<LauncherConfig["sharedPort"]>): Promise<BoundSocket> {
-  const refuse = (code: string) =>
-    new ConfigError([`Can't listen on ${host}:${port}: ${listenAdvice(code, host, port) ?? code}`]);
+  const refuse = (code: string) => new ConfigError([listenProblem(code, host, port)]);
   let socket: BoundSocket;
   // New in Node 26.4. Older versions have no such export: to import it by name would keep this file from loading.
   if (!net.BoundSocket)

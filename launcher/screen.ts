@@ -28,6 +28,9 @@ export interface Place {
   readonly url: string;
 }
 
+/** An address as a shell takes it: the brackets of an IPv6 address are a pattern to some. */
+const typed = (url: string): string => (url.includes("[") ? `'${url}'` : url);
+
 /** The addresses of everything, and commands to try. */
 export function welcome(
   places: readonly Place[],
@@ -47,11 +50,11 @@ export function welcome(
   const shown = credential ? ' -H "authorization: Bearer $CREDENTIAL"' : "";
   const curl = authority === undefined ? "curl" : `curl --cacert ${authority}`;
   const trust = authority === undefined ? "" : `NODE_EXTRA_CA_CERTS=${authority} `;
-  const where = gateway === DEFAULT_URL ? "" : ` -- --url ${gateway}`;
+  const where = gateway === DEFAULT_URL ? "" : ` -- --url ${typed(gateway)}`;
   const trials: readonly Row[] = [
     [`${trust}npm run demo${where}`, "", "a shop with 300 pets, and customers"],
-    [`${curl} ${gateway}/pets${shown}`, "", ""],
-    [`${curl} ${gateway}/store/orders${shown} --json '{"petId": 1}'`, "", "order the first of them"],
+    [`${curl} ${typed(`${gateway}/pets`)}${shown}`, "", ""],
+    [`${curl} ${typed(`${gateway}/store/orders`)}${shown} --json '{"petId": 1}'`, "", "order the first of them"],
   ];
   return [
     "",

@@ -1,5 +1,6 @@
 /** The settings for how external callers authenticate. */
 import type { AuthConfig } from "@petstore/rpc/auth/open";
+import { hostOfUrl } from "@petstore/rpc/http/address";
 import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import {
   ConfigError,
@@ -25,10 +26,9 @@ const keysPlace: Kind<string> = kind(
   "the https address of the issuer's keys such as https://login.example/jwks.json (http on loopback alone), or a file",
   (place) => {
     if (!/^\w+:\/\//.test(place)) return place;
-    const { protocol, hostname } = URL.parse(place) ?? {};
-    return protocol === "https:" || (protocol === "http:" && isLoopback(hostname?.replace(/^\[|\]$/g, "") ?? ""))
-      ? place
-      : undefined;
+    const url = URL.parse(place);
+    const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(hostOfUrl(url)));
+    return isSafe ? place : undefined;
   },
 );
 

@@ -1,4 +1,4 @@
-import { origin } from "@petstore/rpc/http/listen";
+import { origin } from "@petstore/rpc/http/address";
 import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
 import { processConfig, processSettings } from "./config.ts";
@@ -287,8 +287,18 @@ describe("listening beyond loopback", () => {
 });
 
 test("a server on all addresses is reached by loopback", () => {
-  expect(origin("0.0.0.0", 80)).toBe("http://127.0.0.1:80");
+  for (const all of ["0.0.0.0", "::", "0::0", "0:0:0:0:0:0:0:0"]) expect(origin(all, 80)).toBe("http://127.0.0.1:80");
   expect(origin("::1", 80)).toBe("http://[::1]:80");
+  expect(origin("a.example", 80)).toBe("http://a.example:80");
+});
+
+test("an address with a zone, which no URL can name, is refused where the processes would call each other by it", () => {
+  const environment = { ...minimal, HOST: "fe80::1%eth0", ALLOW_UNAUTHENTICATED: "beyond-loopback" };
+  expect(() => config(environment)).toThrow(/^HOST=fe80::1%eth0 has a zone.*HOST=::/);
+  const elsewhere = Object.fromEntries(
+    ["PET", "CATEGORY", "ORDER", "INVENTORY"].map((one) => [`${one}_URL`, "http://a"]),
+  );
+  expect(config({ ...environment, ...elsewhere }).host).toBe("fe80::1%eth0");
 });
 
 test("the gateway is no service", () => {

@@ -4,9 +4,9 @@
  * together. The settings of one kind are in `gateway/config.ts`, `services/config.ts` and `launcher/config.ts`.
  */
 import type { AuthConfig } from "@petstore/rpc/auth/open";
+import { origin } from "@petstore/rpc/http/address";
 import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/http/connections";
-import { origin } from "@petstore/rpc/http/listen";
 import { defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import type { CertificateFiles } from "@petstore/rpc/tls/certificates";
 import {
@@ -182,9 +182,13 @@ export function processConfig(
   const { tls, internalTls } = tlsConfig(values, name);
   const sockets = withinOpenFiles(values, openFiles);
   const local = (service: ServiceName) =>
-    Array.from({ length: replicasOf(REPLICAS, service) }, (_, i) =>
-      origin(values.HOST, portOf(service, PORT_BASE, i + 1), (tls ?? internalTls) && "https"),
-    );
+    Array.from({ length: replicasOf(REPLICAS, service) }, (_, i) => {
+      const address = origin(values.HOST, portOf(service, PORT_BASE, i + 1), (tls ?? internalTls) && "https");
+      if (URL.canParse(address)) return address;
+      throw new ConfigError([
+        `HOST=${values.HOST} has a zone, which no URL can name: use an address without one, or HOST=:: for all of them.`,
+      ]);
+    });
   return {
     name,
     instance: instanceOf(name, REPLICA, count),

@@ -1,4 +1,5 @@
 /** Advice for a process that can't listen, in terms of its settings. */
+import { hostAndPort } from "@petstore/rpc/http/address";
 import type { ListenAdvice } from "@petstore/rpc/http/listen";
 
 export const listenAdvice: ListenAdvice = (code, host, port) =>
@@ -10,3 +11,7 @@ export const listenAdvice: ListenAdvice = (code, host, port) =>
     ["EADDRNOTAVAIL", `HOST=${host} is no address of this machine: use HOST=127.0.0.1 or one that it has.`],
     ["ENOTFOUND", `HOST=${host} is no name that this machine can find: use HOST=127.0.0.1 or an IP address.`],
   ]).get(code);
+
+/** What the launcher says of a port that it can't bind. */
+export const listenProblem = (code: string, host: string, port: number): string =>
+  `Can't listen on ${hostAndPort(host, port)}: ${listenAdvice(code, host, port) ?? code}`;

@@ -7,12 +7,13 @@ import { once } from "node:events";
 import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import { text } from "node:stream/consumers";
+import { reachable } from "@petstore/rpc/http/address";
 
 const request = process.env.TLS_CERT?.trim() ? overHttps : overHttp;
 const { HOST = "", PORT, PORT_BASE } = process.env;
 const ports = [PORT_BASE, PORT].filter((port) => port?.trim());
 const place = {
-  host: ["", "0.0.0.0", "::"].includes(HOST.trim()) ? "127.0.0.1" : HOST.trim(),
+  host: reachable(HOST.trim() || "127.0.0.1"),
   // The request holds no secrets, and the certificate is for the names that other machines use, not for this address.
   rejectUnauthorized: false,
   signal: AbortSignal.timeout(4_000),

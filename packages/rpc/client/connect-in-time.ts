@@ -2,6 +2,7 @@
 import type { SecureClientSessionOptions } from "node:http2";
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { hostOfUrl } from "../http/address.ts";
 
 /** Time for a connection and its TLS handshake. Longer than TCP takes to retransmit a lost packet. */
 const CONNECT_MS = 3_000;
@@ -10,8 +11,9 @@ const CONNECT_MS = 3_000;
  * Opens a socket for HTTP/2, as node does by itself, and destroys it if it is not connected after `CONNECT_MS`. Node has no
  * such limit: for a peer that vanished in the middle of a handshake it would wait for ever.
  */
-export function connectInTime({ protocol, hostname, port }: URL, options: SecureClientSessionOptions): Socket {
-  const host = hostname.replace(/^\[(.*)\]$/, "$1"); // an IPv6 address
+export function connectInTime(url: URL, options: SecureClientSessionOptions): Socket {
+  const { protocol, port } = url;
+  const host = hostOfUrl(url);
   const isSecure = protocol === "https:";
   const socket = isSecure
     ? connectTls({

@@ -13,6 +13,7 @@ import { realTime } from "@petstore/runtime/clock";
 import { afterEach, expect, test } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import { hasIpv6 } from "../fixtures/ipv6.ts";
 import { limitCalls } from "./call-limit.ts";
 import { neverRan } from "./never-ran.ts";
 import { createServiceTransport } from "./pipeline.ts";
@@ -38,8 +39,8 @@ async function before(serve: (stream: ServerHttp2Stream, session: ServerHttp2Ses
   stack.push(() => server.close());
   return open(port);
 }
-function open(port: number, link = false) {
-  const replica = openReplica(`http://127.0.0.1:${port}`, {
+function open(port: number, link = false, host = "127.0.0.1") {
+  const replica = openReplica(`http://${host}:${port}`, {
     secret: "a secret that nobody asks for",
     limit: limitCalls(errors),
     ...realTime,
@@ -103,6 +104,22 @@ test("one that takes calls and answers nothing is silent: it is found out once, 
     expect(failure).toMatchObject({ code: Code.Unavailable });
   expect(await call()).toMatchObject({ rawMessage: "CategoryService does not answer now. Try again in a second." });
   expect(await transport.replicas[0]?.isSilent()).toBe(true);
+});
+
+test.skipIf(!hasIpv6)("a call names an IPv6 address in brackets, with a link and without", async () => {
+  const named: (string | undefined)[] = [];
+  const server = createServer().on("stream", (stream, headers) => {
+    named.push(headers[":authority"]);
+    stream.on("error", () => {}).close(constants.NGHTTP2_REFUSED_STREAM);
+  });
+  server.on("session", (session) => stack.push(() => session.destroy()));
+  await new Promise<void>((done) => server.listen(0, "::1", done));
+  stack.push(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  for (const link of [true, false]) {
+    await failures(open(port, link, "[::1]"));
+    expect(new Set(named.splice(0))).toEqual(new Set([`[::1]:${port}`]));
+  }
 });
 
 test("a call on a stream that the server refused never ran", async () => {

@@ -144,12 +144,14 @@ function watched(
   tellUnverified: (problem: string) => void,
 ): NonNullable<GrpcTransportOptions["sessionManager"]> & { leave(): void } {
   let newest: Http2Session | undefined;
+  // By itself Node leaves the brackets of an IPv6 address out, which servers refuse.
+  const { host } = new URL(sessions.authority);
   return {
     authority: sessions.authority,
     leave: () => newest?.close(),
     async request(method, path, headers, options) {
       try {
-        const stream = await sessions.request(method, path, headers, options);
+        const stream = await sessions.request(method, path, { ...headers, ":authority": host }, options);
         stream.once("error", (error) => stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && markNeverRan(error));
         if (stream.session && !guarded.has(stream.session)) {
           guarded.add(stream.session);

@@ -104,6 +104,8 @@ describe("a server that answers to loopback alone", () => {
     };
     expect(await ask("evil.example:80")).toBe(421);
     expect(await ask("localhost")).toBe(200);
-    expect(served).toEqual(["localhost"]);
+    expect(await ask("::1:8080")).toBe(200);
+    expect(await ask("fd00::2:8080")).toBe(421);
+    expect(served).toEqual(["localhost", "[::1]:8080"]);
   });
 });

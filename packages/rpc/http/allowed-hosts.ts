@@ -5,6 +5,7 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv6 } from "node:net";
 import { excerpt } from "connect-transcoder/validation/excerpt";
+import { hostInUrl, hostOfUrl } from "./address.ts";
 
 /** Returns why a request is refused, as words that follow "Host: "; undefined if it is allowed. */
 export type HostCheck = (request: Pick<IncomingMessage, "headers">) => string | undefined;
@@ -15,7 +16,7 @@ export type HostCheck = (request: Pick<IncomingMessage, "headers">) => string | 
  * A request without a host (HTTP/1.0) comes from no web page and is allowed. A malformed host is refused elsewhere.
  */
 export function createHostCheck(allowed: readonly string[]): HostCheck {
-  const names = new Set(allowed.map((host) => nameIn(isIPv6(host) ? `[${host}]` : host)));
+  const names = new Set(allowed.map((host) => nameIn(hostInUrl(host))));
   // Most requests repeat the last host, and comparing the text costs less than parsing it as a URL.
   let known: unknown;
   return ({ headers }) => {
@@ -34,10 +35,10 @@ export function createHostCheck(allowed: readonly string[]): HostCheck {
 }
 
 /** A name or address as a URL writes it: in lower case, without port, brackets and trailing dot. */
-const nameIn = (host: string): string | undefined =>
-  URL.parse(`http://${host}`)
-    ?.hostname.replace(/^\[|\]$/g, "")
-    .replace(/\.$/, "");
+function nameIn(host: string): string | undefined {
+  const url = URL.parse(`http://${host}`);
+  return url ? hostOfUrl(url).replace(/\.$/, "") : undefined;
+}
 
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8);

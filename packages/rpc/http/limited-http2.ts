@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import type { Connections } from "./connections.ts";
 import type { FramesInTurns } from "./frames-in-turns.ts";
 import { sayGoodbye } from "./goaway.ts";
+import { mendAuthority } from "./host.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { isKeptOpen } from "./kept-open.ts";
 import type { Handler, OnePortLimits } from "./one-port.ts";
@@ -147,6 +148,7 @@ function limitWork(
     const frames = session && framesOf.get(session);
     // Node's own `socket` is a stand-in that knows nothing of the peer.
     if (frames) Object.defineProperty(request, "socket", { value: frames.socket });
+    mendAuthority(request);
     connections().follow(request, response);
     // Node does not report the close of a HEAD response that the handler has not ended, and what is kept for it would stay.
     if (request.method === "HEAD") stream.once("close", () => void response.end());

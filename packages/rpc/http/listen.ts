@@ -1,6 +1,7 @@
 /** Listening on a port, and what to do when that fails. */
 import type { AddressInfo, Server } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { hostAndPort } from "./address.ts";
 
 /** What an operator can do about an error from listening, by its code; undefined if there is no advice. */
 export type ListenAdvice = (code: string, host: string, port: number) => string | undefined;
@@ -39,7 +40,7 @@ export async function listen(server: Server, options: ListenOptions, adviceOn?: 
   } catch (error) {
     const advice = adviceOn?.((error as NodeJS.ErrnoException).code ?? "", host, port);
     if (advice === undefined) throw error;
-    throw new ListenError(`Can't listen on ${host}:${port}: ${advice}`, { cause: error });
+    throw new ListenError(`Can't listen on ${hostAndPort(host, port)}: ${advice}`, { cause: error });
   }
   server.off("error", reject);
   return (server.address() as AddressInfo).port;
@@ -61,10 +62,4 @@ export async function acceptWaiting(server: Server): Promise<void> {
     await nextTurn();
   }
   server.off("connection", note);
-}
-
-/** The address by which this machine reaches a server that listens on `host`. */
-export function origin(host: string, port: number, scheme: "http" | "https" = "http"): string {
-  const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `${scheme}://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

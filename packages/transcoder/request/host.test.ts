@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { hostProblem, isHost } from "./host.ts";
+import { hostProblem, isHost, withBrackets } from "./host.ts";
 
 test.each(["a", "a.example", "a.example:80", "a:", "127.0.0.1:8080", "[::1]:8080", "a_b", "a-b"])(
   "%s is a host",
@@ -45,4 +45,15 @@ test("HTTP/2 names it in :authority or Host, or the same in both", () => {
   expect(problem("2.0", ":authority", "a", "host", "a", "host", "a")).toBe("must be given once");
   expect(problem("2.0", ":authority", "u@a")).toMatch(/must be a host name/);
   expect(problem("2.0")).toBe("must be given once");
+});
+
+test("Node's HTTP/2 client leaves the brackets of an IPv6 address out", () => {
+  for (const authority of ["::1:8080", "fd00::2:80", "::ffff:7f00:1:8080", "1:2:3:4:5:6:7:8:443"])
+    expect([authority, problem("2.0", ":authority", authority)]).toEqual([authority, undefined]);
+  expect(withBrackets("::1:8080")).toBe("[::1]:8080");
+  expect(withBrackets("1:2:3:4:5:6:7:8:443")).toBe("[1:2:3:4:5:6:7:8]:443");
+  for (const text of ["[::1]:8080", "127.0.0.1:80", "a.example:80", "a", "", "::", ":80", "a:b:c"])
+    expect(withBrackets(text)).toBe(text);
+  expect(problem("2.0", ":authority", "::1")).toMatch(/must be a host name/);
+  expect(problem("1.1", "Host", "::1:8080")).toMatch(/must be a host name/);
 });

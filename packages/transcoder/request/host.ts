@@ -1,8 +1,19 @@
 /** Whom a request is addressed to (RFC 9110 section 7.2; RFC 9113 section 8.3.1). */
 import type { IncomingMessage } from "node:http";
+import { isIPv6 } from "node:net";
 
 /** A host, with or without a port: nothing that a URL could read as a user, a path or a query. Linear. */
 export const isHost = (text: string): boolean => /^[^\s/?#@\\]+$/.test(text) && URL.canParse(`http://${text}`);
+
+/**
+ * Puts an IPv6 address in brackets. Node's HTTP/2 client leaves them out of `:authority`, where it always names a port:
+ * `::1:8080` is `[::1]:8080`.
+ */
+export function withBrackets(authority: string): string {
+  const colon = authority.lastIndexOf(":");
+  const host = authority.slice(0, colon);
+  return isIPv6(host) ? `[${host}]${authority.slice(colon)}` : authority;
+}
 
 /**
  * What is wrong with the Host of a request, in words that follow it; undefined when nothing is. HTTP/1.1 names its host in
@@ -18,7 +29,7 @@ export function hostProblem({ httpVersion, rawHeaders }: Pick<IncomingMessage, "
       host = rawHeaders[i + 1];
     } else if (isNamed(name, ":authority")) {
       if (authority !== undefined) return "must be given once";
-      authority = rawHeaders[i + 1];
+      authority = withBrackets(rawHeaders[i + 1] as string);
     }
   }
   const named = authority ?? host;
