@@ -80,6 +80,18 @@ test("DATA_DIR is of no concern with MONGODB_URI", () => {
   expect(launcherConfig({ MONGODB_URI: "mongodb://localhost" }, false).dataDir).toBeUndefined();
 });
 
+test.each([
+  ["DATA_DIR", "~/petstore", /^DATA_DIR=~\/petstore is wrong: it must be a path .* nothing replaces ~/],
+  ["DATA_DIR", "file:/tmp/f", /^DATA_DIR=file:\/tmp\/f is wrong: .* no URL/],
+  ["DATA_DIR", '"data"', /^DATA_DIR is in quotes/],
+  ["PORT_BASE", '"8080"', /^PORT_BASE is in quotes, .* --env-file/],
+  ["TLS_CERT", "~/cert.pem", /^TLS_CERT=~\/cert\.pem is wrong: it must be a path/],
+  ["API_KEYS_FILE", "$HOME/keys.json", /^API_KEYS_FILE=\$HOME\/keys\.json is wrong: it must be a path/],
+  ["JWT_JWKS", "~/jwks.json", /^JWT_JWKS=~\/jwks\.json is wrong: .* or a path/],
+])("%s=%s, which a shell would have replaced, is refused with what to write", (name, value, problem) => {
+  expect(() => launcherConfig({ [name]: value }, false)).toThrow(problem);
+});
+
 test("LAME_DUCK is known, for the stop waits as much longer", () => {
   expect([launcherConfig({}, false).lameDuckMs, launcherConfig({ LAME_DUCK: "5s" }, false).lameDuckMs]).toEqual([
     500, 5000,

@@ -10,6 +10,7 @@ import {
   type Needs,
   oneOf,
   optional,
+  path,
   text,
   type Values,
   withDefault,
@@ -23,9 +24,10 @@ const SIGNATURES = [
 
 // Whoever can change the keys on their way can sign any token, hence https.
 const keysPlace: Kind<string> = kind(
-  "the https address of the issuer's keys such as https://login.example/jwks.json (http on loopback alone), or a file",
+  "the https address of the issuer's keys such as https://login.example/jwks.json (http on loopback alone), or " +
+    path.description,
   (place) => {
-    if (!/^\w+:\/\//.test(place)) return place;
+    if (!/^\w+:\/\//.test(place)) return path.read(place);
     const url = URL.parse(place);
     const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(hostOfUrl(url)));
     return isSafe ? place : undefined;
@@ -40,7 +42,7 @@ const askedBy = (mode: string): Needs => ({
 /** The same for all processes. */
 export const authSettings = {
   AUTH_MODE: withDefault(oneOf("none", "keys", "jwt", "keys,jwt"), "none"),
-  API_KEYS_FILE: optional(text, askedBy("keys")),
+  API_KEYS_FILE: optional(path, askedBy("keys")),
   JWT_ISSUER: optional(text, askedBy("jwt")),
   JWT_AUDIENCE: optional(text, askedBy("jwt")),
   JWT_JWKS: optional(keysPlace, askedBy("jwt")),

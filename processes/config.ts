@@ -21,8 +21,8 @@ import {
   mongodbUri,
   oneOf,
   optional,
+  path,
   type Secret,
-  text,
   type Values,
   withDefault,
 } from "@petstore/runtime/environment";
@@ -89,7 +89,7 @@ export const lameDuckSettings = { LAME_DUCK: withDefault(duration("0s", "60s"), 
 
 /** Settings of the services. The launcher also checks that the directory can be written. */
 export const storeSettings = {
-  DATA_DIR: withDefault(text, "data"),
+  DATA_DIR: withDefault(path, "data"),
   MONGODB_URI: optional(mongodbUri),
   EVENTS_RETENTION: optional(duration("1m", "30d")),
 };

@@ -1,6 +1,15 @@
 /** The settings for the certificates and secrets that a process shows, and those that it accepts. */
 import type { TlsConfig } from "@petstore/rpc/tls/open";
-import { ConfigError, list, optional, secret, text, type Values, withDefault } from "@petstore/runtime/environment";
+import {
+  ConfigError,
+  list,
+  optional,
+  path,
+  secret,
+  text,
+  type Values,
+  withDefault,
+} from "@petstore/runtime/environment";
 import { addressSettings, type ProcessName } from "./names.ts";
 
 /** The name in the certificates of the petstore's own processes, unless configured otherwise. */
@@ -11,12 +20,12 @@ const CERT = "Set it to the file of the certificate that the key is for";
 const mutual = { INTERNAL_TLS_CA: "It is for mutual TLS. Set it to the file of the authority" };
 
 export const tlsSettings = {
-  TLS_CERT: optional(text, { TLS_KEY: KEY }),
-  TLS_KEY: optional(text, { TLS_CERT: CERT }),
+  TLS_CERT: optional(path, { TLS_KEY: KEY }),
+  TLS_KEY: optional(path, { TLS_CERT: CERT }),
   INTERNAL_SECRET: optional(secret(32)),
-  INTERNAL_TLS_CA: optional(text),
-  INTERNAL_TLS_CERT: optional(text, { INTERNAL_TLS_KEY: KEY, ...mutual }),
-  INTERNAL_TLS_KEY: optional(text, { INTERNAL_TLS_CERT: CERT, ...mutual }),
+  INTERNAL_TLS_CA: optional(path),
+  INTERNAL_TLS_CERT: optional(path, { INTERNAL_TLS_KEY: KEY, ...mutual }),
+  INTERNAL_TLS_KEY: optional(path, { INTERNAL_TLS_CERT: CERT, ...mutual }),
   INTERNAL_TLS_NAMES: withDefault(list(text), [PEER_NAME], mutual),
 };
 

@@ -17,7 +17,7 @@ import {
   revokeKey,
   rotateKey,
 } from "@petstore/rpc/auth/key-file";
-import { duration } from "@petstore/runtime/environment";
+import { ConfigError, duration, optional, path as pathKind, readEnvironment } from "@petstore/runtime/environment";
 import { rate } from "@petstore/runtime/rate";
 import { readText } from "@petstore/runtime/watched-files";
 import { scope } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
@@ -46,13 +46,13 @@ const options = {
 try {
   await run(process.argv.slice(2));
 } catch (error) {
-  if (!(error instanceof Refused || error instanceof KeyFileError)) throw error;
+  if (!(error instanceof Refused || error instanceof KeyFileError || error instanceof ConfigError)) throw error;
   console.error(error.message);
   process.exitCode = 1;
 }
 
 async function run(args: string[]): Promise<void> {
-  const path = process.env.API_KEYS_FILE;
+  const { API_KEYS_FILE: path } = readEnvironment(process.env, { API_KEYS_FILE: optional(pathKind) });
   if (!path) throw new Refused("API_KEYS_FILE is not set: it must be the path of the file of keys, such as keys.json.");
   const { values, command, id } = parse(args);
   if (command === "list") return list(await read(path));

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import * as environment from "./environment.ts";
 import { type Kind, optional, readEnvironment, required, withDefault } from "./environment.ts";
 
-const { duration, host, instant, integer, list, mongodbUri, oneOf, secret, text, url } = environment;
+const { duration, host, instant, integer, list, mongodbUri, oneOf, path, secret, text, url } = environment;
 const reads = <T>(kind: Kind<T>, value: string) => readEnvironment({ X: value }, { X: optional(kind) }).X;
 
 describe("kinds", () => {
@@ -22,6 +22,10 @@ describe("kinds", () => {
     ["instant", "2027-12-31", instant, Date.UTC(2027, 11, 31)],
     ["oneOf", "b", oneOf("a", "b"), "b"],
     ["text", "  around it  ", text, "around it"],
+    ["path", "data", path, "data"],
+    ["path", "/srv/pet store/~backup", path, "/srv/pet store/~backup"],
+    ["path", "./~/data", path, "./~/data"],
+    ["path", "C:\\data", path, "C:\\data"],
     ["list", "1, 2,3", list(integer(0, 9)), [1, 2, 3]],
     ["url", "https://example.org:8443/", url, "https://example.org:8443"],
     ["host", "::1", host, "::1"],
@@ -49,6 +53,14 @@ describe("kinds", () => {
     ["instant", "2027-12-31T23:59:59", instant],
     ["instant", "2027-12-31T24:00:00Z", instant],
     ["oneOf", "A", oneOf("a", "b")],
+    ["path", "~/petstore", path],
+    ["path", "~", path],
+    ["path", "~me/petstore", path],
+    ["path", "$HOME/petstore", path],
+    ["path", "file:/tmp/f", path],
+    ["path", "file:f", path],
+    ["path", "FILE:///tmp/f", path],
+    ["path", "https://example.org/keys.json", path],
     ["list", "1,,2", list(integer(0, 9))],
     ["url", "127.0.0.1:8081", url],
     ["url", "ftp://example.org", url],
@@ -72,6 +84,17 @@ describe("kinds", () => {
 test("an empty or blank variable is not set", () => {
   const settings = { X: withDefault(integer(0, 9), 5) };
   for (const X of [undefined, "", "  "]) expect(readEnvironment({ X }, settings).X).toBe(5);
+});
+
+test.each([`"8080"`, `'8080'`, `""`, ` "8080" `])("a value in quotes, %s, is told as such, without it", (X) => {
+  const act = () => readEnvironment({ X, Y: X }, { X: optional(text), Y: optional(secret(1)) });
+  expect(act).toThrow(/^X is in quotes, which are part of it: leave them out\..*\nY is in quotes.*/);
+  expect(act).not.toThrow("8080");
+  expect(() => readEnvironment({ Y_FILE: X }, { Y: optional(secret(1)) })).toThrow(/^Y_FILE is in quotes/);
+});
+
+test("a quote alone is a text like any other", () => {
+  for (const X of [`"`, `"a'`, `it's`, `a "b"`]) expect(readEnvironment({ X }, { X: optional(text) }).X).toBe(X);
 });
 
 test("what is required must be set", () => {
@@ -106,6 +129,7 @@ describe("a secret in a file", () => {
     ],
     ["that is empty", () => ({ X_FILE: fileOf("\n") }), "X, read from the file that X_FILE names, is wrong: it must"],
     ["that is not there", () => ({ X_FILE: "/hunter2" }), "X_FILE names a file that can't be read (ENOENT)."],
+    ["below ~", () => ({ X_FILE: "~/hunter2" }), "X_FILE is wrong: it must be a path such as"],
     ["that is a directory", () => ({ X_FILE: tmpdir() }), "X_FILE names a file that can't be read (EISDIR)."],
     [
       "and in the variable",

@@ -87,6 +87,12 @@ export const oneOf = <const T extends string>(...values: readonly T[]): Kind<T> 
 
 export const text: Kind<string> = kind("a text", (value) => value);
 
+/** A path as it stands: a shell would replace `~` and variables, and SQLite would read a URL as such. */
+export const path: Kind<string> = kind(
+  "a path such as ./data or /srv/petstore, written out: nothing replaces ~ or $HOME here, and it is no URL",
+  (value) => (/^([~$]|file:|\w+:\/\/)/i.test(value) ? undefined : value),
+);
+
 /** Values separated by commas. */
 export const list = <T>({ description, read }: Kind<T>): Kind<readonly T[]> =>
   kind(`a comma-separated list, each of them ${description}`, (value) => {
@@ -185,7 +191,10 @@ interface Given {
 
 function plainText(environment: Environment, name: string): Given {
   const given = environment[name]?.trim() || undefined;
-  return { given, shown: `${name}=${given}` };
+  const shown = `${name}=${given}`;
+  if (given === undefined || !/^(["']).*\1$/s.test(given)) return { given, shown };
+  const problem = `${name} is in quotes, which are part of it: leave them out. A shell takes them off, Docker's --env-file does not.`;
+  return { given, shown, problem };
 }
 
 /**
@@ -193,13 +202,17 @@ function plainText(environment: Environment, name: string): Given {
  * even quote the path: by mistake it could be the secret itself.
  */
 function secretText(environment: Environment, name: string): Given {
-  const { given } = plainText(environment, name);
-  const { given: path } = plainText(environment, `${name}_FILE`);
-  if (path === undefined) return { given, shown: name };
+  const own = plainText(environment, name);
+  const { given } = own;
+  const file = plainText(environment, `${name}_FILE`);
+  if (file.given === undefined) return { ...own, shown: name };
   const shown = `${name}, read from the file that ${name}_FILE names,`;
   if (given !== undefined) return { given, shown, problem: `${name} and ${name}_FILE are both set: set one of them.` };
+  if (file.problem !== undefined) return file;
+  if (path.read(file.given) === undefined)
+    return { given, shown, problem: `${name}_FILE is wrong: it must be ${path.description}.` };
   try {
-    return { given: readFileSync(path, "utf8").trim(), shown };
+    return { given: readFileSync(file.given, "utf8").trim(), shown };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     return { given, shown, problem: `${name}_FILE names a file that can't be read (${code}).` };

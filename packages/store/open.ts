@@ -1,5 +1,5 @@
 /** The one place that chooses an engine. Each is loaded only when it is used. */
-import { join } from "node:path";
+import { resolve } from "node:path";
 import type { EngineContext } from "./engine/context.ts";
 import type { Store } from "./port.ts";
 
@@ -31,6 +31,7 @@ export async function openStore(config: StoreConfig, options: StoreOptions): Pro
     const { openMongo } = await import("./mongo/mongo.ts");
     return openMongo(config.mongodbUri.reveal(), config.service, options);
   }
+  // SQLite may take a relative path for a URI: https://sqlite.org/uri.html
   const { openEmbedded } = await import("./sqlite/sqlite.ts");
-  return openEmbedded(join(config.dataDir, `${config.service}.db`), options);
+  return openEmbedded(resolve(config.dataDir, `${config.service}.db`), options);
 }

@@ -1,6 +1,6 @@
 /** A directory, taken as a whole by whoever starts the processes that open its files. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreLocked } from "../port.ts";
 import { isLocked, openFailure } from "./file.ts";
@@ -18,7 +18,7 @@ export function takeDirectory(directory: string, about: string): Disposable {
   try {
     mkdirSync(directory, { recursive: true });
     // An empty database, to which nothing is ever written: SQLite's locks are the system's, and end with their process.
-    lock = new DatabaseSync(join(directory, "launcher.lock"), { timeout: BUSY_TIMEOUT_MS });
+    lock = new DatabaseSync(resolve(directory, "launcher.lock"), { timeout: BUSY_TIMEOUT_MS });
     lock.exec("BEGIN IMMEDIATE");
     writeFileSync(note, `${process.pid}\n${about}\n`);
     return lock;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { realTime } from "@petstore/runtime/clock";
 import { Binary, serialize } from "bson";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
 import { openStore } from "../open.ts";
@@ -150,6 +150,19 @@ describe("openStore", () => {
     expect(readdirSync(dir.path).filter((name) => name.endsWith(".db"))).toEqual(["identity.db", "order.db", "pet.db"]);
     expect(await Promise.all(stores.map((store) => store.nextId("ids")))).toEqual([1, 1]);
     for (const store of stores) await store.close();
+  });
+
+  test("takes no directory for a URI, and finds it again", async () => {
+    const before = process.cwd();
+    process.chdir(dir.path);
+    onTestFinished(() => process.chdir(before));
+    for (let i = 1; i <= 2; i++) {
+      const store = await openStore({ service: "pet", dataDir: "file:new" }, storeOptions);
+      expect(await store.nextId("ids")).toBe(i);
+      await store.close();
+    }
+    expect(readdirSync(dir.path)).toEqual(["data", "file:new"]);
+    expect(readdirSync(join(dir.path, "file:new"))).toContain("pet.db");
   });
 
   test("keeps them in MongoDB when there is a URI", async () => {
