@@ -218,6 +218,14 @@ export class Overloaded extends Unavailable {
   }
 }
 
+/** There is no room for what a call would change, so it had no effect. Reads go on. */
+export class Full extends Unavailable {
+  constructor(cause: unknown) {
+    super(false, cause);
+    this.message = "the store's disk is full";
+  }
+}
+
 /** The changes after a position are no longer known, or it never was a position of this collection. Begin with a list. */
 export class Expired extends Error {
   override readonly name = "Expired";

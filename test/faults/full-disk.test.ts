@@ -21,8 +21,11 @@ test.skipIf(smallDiskMissing)(
       const send = (method: string, path: string, body?: object) => sendHttp(petstore.http, { method, path, body });
       const create = async (i: number) => {
         const { status, headers, text } = await send("POST", "/categories", { name: `category ${i}` });
-        if (status === 503) expect([headers["retry-after"], JSON.parse(text).code]).toEqual(["1", "UNAVAILABLE"]);
-        else expect(status).toBe(201);
+        if (status === 503) {
+          const { code, message } = JSON.parse(text);
+          expect([headers["retry-after"], code]).toEqual(["1", "UNAVAILABLE"]);
+          expect(message).toMatch(/^The store's disk is full/);
+        } else expect(status).toBe(201);
         return status === 201 ? (JSON.parse(text).id as number) : undefined;
       };
       const created: number[] = [];

@@ -18,9 +18,9 @@ export const NOT_BEGUN = "The time for the request is too short for what there i
 
 /**
  * What the failure of a service's store means: it was not reached, so nothing happened; it may have carried out the
- * operation; it had too much to do and did not begin; or a stored document can't be read.
+ * operation; it had too much to do and did not begin; it has no room for a change; or a stored document can't be read.
  */
-export type StoreFailure = "unreachable" | "in doubt" | "overloaded" | "corrupt";
+export type StoreFailure = "unreachable" | "in doubt" | "overloaded" | "full" | "corrupt";
 
 /** Classifies a failure of the store; undefined if the error is none. */
 export type StoreFailureOf = (thrown: unknown) => StoreFailure | undefined;
@@ -94,6 +94,12 @@ export function createErrorTranslation(
       if (failure === "overloaded")
         // A step before the refused one may have taken effect.
         return rpcError("OVERLOADED", `There is more work than can be done in time. ${advice(writes)}`, thrown);
+      if (failure === "full")
+        return rpcError(
+          "UNAVAILABLE",
+          `The store's disk is full, and takes no changes until there is room. ${advice(writes)}`,
+          thrown,
+        );
       if (failure === "unreachable" || failure === "in doubt") {
         // The store refuses to begin work after its deadline.
         if (isLate) return rpcError("DEADLINE_EXCEEDED", outOfTime(writes), thrown);

@@ -2,7 +2,7 @@ import { create, type DescMethodUnary, type MessageInitShape } from "@bufbuild/p
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
-import { Overloaded, Unavailable } from "@petstore/store/port";
+import { Full, Overloaded, Unavailable } from "@petstore/store/port";
 import { validate } from "connect-transcoder/validation/validate";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
@@ -171,6 +171,23 @@ describe("errors", () => {
       }
     const read = invoke(() => new Promise(() => {}), {}, { timeoutMs: 1 });
     expect((await read.failure)?.rawMessage).toBe("The time for the request ran out. Try again.");
+  });
+
+  test("a full disk is told as such", () => {
+    const full = new Full(new Error("database or disk is full in /srv/pet.db"));
+    const told = toRpcError(full, { requestId: "r-1", writes: true });
+    expect(reasonOf(told)?.reason).toBe("UNAVAILABLE");
+    expect(told.rawMessage).toMatch(/^The store's disk is full, and takes no changes until there is room\. (?!.*srv)/);
+  });
+
+  test("a temporary failure is logged in a line, with what caused it", async () => {
+    const { failure, lines } = invoke(() => {
+      const cause = new Unavailable(true, new Error("the server has no room"));
+      throw new ConnectError("x", Code.Unavailable, undefined, undefined, cause);
+    });
+    expect((await failure)?.rawMessage).not.toContain("room");
+    const cause = "[unavailable] x: the outcome of the write is unknown: the server has no room";
+    expect(lines).toEqual([expect.objectContaining({ level: 40, cause })]);
   });
 
   test("a bug is logged with its cause and told without it", async () => {

@@ -111,5 +111,10 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
   return { begin, validated, isLate, late, failed, log, logFailure };
 }
 
-/** A temporary failure is logged without its stack. */
-const oneLine = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`);
+/** A temporary failure is logged without its stack, and with what caused it. */
+const oneLine = (thrown: unknown): string =>
+  !(thrown instanceof Error)
+    ? `${thrown}`
+    : thrown.cause === undefined
+      ? thrown.message
+      : `${thrown.message}: ${oneLine(thrown.cause)}`;

@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { beforeEach, expect, test } from "vitest";
 import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
-import { type Collection, type Doc, keep, put, schema } from "../port.ts";
+import { type Collection, type Doc, Full, keep, put, schema } from "../port.ts";
 import { openFile } from "./file.ts";
 import { embeddedStore, openEmbedded } from "./sqlite.ts";
 
@@ -36,6 +36,7 @@ async function fill(rows: Collection<Row>, first: number): Promise<number> {
       (reason: unknown) => reason,
     );
     if (error === undefined) continue;
+    expect(error).toBeInstanceOf(Full);
     expect(error).toMatchObject({ name: "Unavailable", inDoubt: false });
     return id - first;
   }

@@ -7,7 +7,7 @@ import { MAX_FOLD_MS } from "../document/fold.ts";
 import { createBatcher } from "../engine/batcher.ts";
 import type { Clock } from "../engine/context.ts";
 import type { Batch } from "../engine/table-store.ts";
-import { Unavailable } from "../port.ts";
+import { Full, Unavailable } from "../port.ts";
 
 export interface Transactions {
   exec(sql: string): void;
@@ -148,7 +148,7 @@ export function groupCommit(
     } catch (error) {
       // Results of steps that changed nothing are withheld as well: they may rest on changes of this batch.
       const undone = isUndone(error);
-      for (const { isWrite, reject } of ran) reject(new Unavailable(isWrite && !undone, error));
+      for (const { isWrite, reject } of ran) reject(undone ? new Full(error) : new Unavailable(isWrite, error));
       if (undone) {
         if (hasRoom) onRoom("none", error);
         hasRoom = false;
