@@ -1,9 +1,10 @@
 /** The file of the embedded engine: opening it, recognising it as the petstore's, and explaining failures. */
-import { closeSync, fdatasync, mkdirSync, openSync } from "node:fs";
+import { closeSync, fdatasync, mkdirSync, openSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { Corrupt, NotWritable, StoreLocked, Unavailable, UnsupportedFormat } from "../port.ts";
+import { COMPLETE, checkComplete } from "./checkpoints.ts";
 import {
   carriedIdentity,
   checkIdentity,
@@ -43,22 +44,29 @@ export function openFile(path: string): DatabaseSync {
 }
 
 function claim(db: DatabaseSync, path: string, identity: Identity): void {
+  // Before SQLite looks for a log, and makes an empty one.
+  const hasLog = (statSync(logOf(db), { throwIfNoEntry: false })?.size ?? 0) > 0;
   db.exec("PRAGMA locking_mode = EXCLUSIVE");
   identify(db, path);
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000");
   // On macOS a plain sync does not reach the disk. Elsewhere these two do nothing.
   db.exec("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON");
   const id = checkIdentity(path, identity, carriedIdentity(db));
+  if (!hasLog) checkComplete(db, path);
   // Writes even when all of it exists already, to detect a full or read-only disk now.
   db.exec(`BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS "$sequences" (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT;
     CREATE TABLE IF NOT EXISTS "$identity" (id TEXT NOT NULL) STRICT;
     INSERT INTO "$identity" SELECT '${id}' WHERE NOT EXISTS (SELECT 1 FROM "$identity");
+    ${COMPLETE}
     PRAGMA application_id = ${APPLICATION_ID};
     PRAGMA user_version = ${FORMAT};
     COMMIT`);
   if (!identity.isKnown) identity.nameFile();
 }
+
+/** The path of the write-ahead log. SQLite follows a symbolic link, and has the log beside the file that it leads to. */
+export const logOf = (db: DatabaseSync): string => `${db.location()}-wal`;
 
 /** The file to which SQLite appends what is committed. */
 export interface WriteAheadLog {
@@ -73,8 +81,7 @@ export interface WriteAheadLog {
  * https://sqlite.org/pragma.html#pragma_synchronous
  */
 export function openLog(db: DatabaseSync): WriteAheadLog {
-  // SQLite follows a symbolic link, and has the log beside the file that it leads to.
-  const file = openSync(`${db.location()}-wal`, "r+");
+  const file = openSync(logOf(db), "r+");
   db.exec("PRAGMA synchronous = NORMAL");
   const sync = promisify(fdatasync);
   return { sync: () => sync(file), close: () => closeSync(file) };

@@ -1,7 +1,7 @@
 /** Whatever ends the process: what was answered is on disk, and the next start finds it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -35,13 +35,11 @@ function start(first: number, fileLimit: number | "unlimited") {
   return { process: process_, exit: once(process_, "close"), lines: createInterface({ input: process_.stdout }) };
 }
 
+const open = (of: string) =>
+  openEmbedded(of, { ...realTime, clock: () => 0, log: silent, onFatal: () => expect.unreachable() });
+
 async function expectNothingLost(answered: ReturnType<typeof record>): Promise<void> {
-  const store = await openEmbedded(path, {
-    ...realTime,
-    clock: () => 0,
-    log: silent,
-    onFatal: () => expect.unreachable(),
-  });
+  const store = await open(path);
   expect(await answered.lost(store)).toEqual([]);
   await store.close();
 }
@@ -58,19 +56,16 @@ test("killed while it writes, six times: nothing answered is lost, and all of it
     for await (const line of run.lines) {
       lines.push(line);
       if (lines.length === 50) {
-        const second = openEmbedded(path, {
-          ...realTime,
-          clock: () => 0,
-          log: silent,
-          onFatal: () => expect.unreachable(),
-        });
-        await expect(second).rejects.toMatchObject({ name: "StoreLocked" });
+        await expect(open(path)).rejects.toMatchObject({ name: "StoreLocked" });
       }
       if (lines.length === enough) run.process.kill("SIGKILL");
     }
     expect(await run.exit).toEqual([null, "SIGKILL"]);
     for (const line of lines.filter(isComplete)) answered.add(line);
     expect(lines.length).toBeGreaterThanOrEqual(enough);
+    const copy = join(dir, `${round}.db`);
+    cpSync(path, copy);
+    await expect(open(copy)).rejects.toMatchObject({ name: "Corrupt", message: expect.stringContaining("lacks its") });
     await expectNothingLost(answered);
   }
 });

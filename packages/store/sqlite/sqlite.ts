@@ -8,6 +8,7 @@ import { reporting } from "../document/corrupt.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { type Batch, type TableEngine, tableStore } from "../engine/table-store.ts";
 import type { Store } from "../port.ts";
+import { takeCheckpoints } from "./checkpoints.ts";
 import { isFull, openFailure, openFile, openLog, readFailure } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";
 import { embeddedTable, prepareTable } from "./table.ts";
@@ -33,9 +34,13 @@ export function embeddedStore(
   { clock, sleep, log, onFatal }: EmbeddedOptions,
   writeAheadLog = openLog(db),
 ): Store {
+  const checkpoints = takeCheckpoints(db, isFull);
   const commit = groupCommit(db, {
     clock,
-    sync: writeAheadLog.sync,
+    async sync() {
+      checkpoints.afterCommit();
+      await writeAheadLog.sync();
+    },
     isFull,
     onFatal,
     onRoom(room, err) {
@@ -57,7 +62,7 @@ export function embeddedStore(
   async function close(): Promise<void> {
     await commit.stop(sequences.settle);
     if (!db.isOpen) return;
-    db.close();
+    if (checkpoints.mayEnd()) db.close();
     writeAheadLog.close();
   }
 

@@ -1,0 +1,91 @@
+/**
+ * The write-ahead log holds the latest changes until a checkpoint takes them into the file, so a copy of the file alone is an
+ * old state. It looks like a complete one, because a store that is closed has no log. Hence the mark: while the store is
+ * open, the file says that it needs its log, and the log says the opposite. Whoever takes the log into the file, a start, the
+ * close or another program, makes the file say that it is complete.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { Corrupt } from "../port.ts";
+
+/** From so many pages in the log on, a commit is followed by a checkpoint; as by default in SQLite. */
+const PAGES = 1000;
+
+/** Makes the mark's table, and has file and log together say that the file is complete. */
+export const COMPLETE = `CREATE TABLE IF NOT EXISTS "$log" (is_needed INTEGER NOT NULL) STRICT;
+  DELETE FROM "$log"; INSERT INTO "$log" VALUES (0);`;
+
+/** Throws `Corrupt` for a file that needs the log that it was opened without. */
+export function checkComplete(db: DatabaseSync, path: string): void {
+  const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = '$log'").get() !== undefined;
+  if (!isThere || db.prepare(`SELECT 1 FROM "$log" WHERE is_needed = 1`).get() === undefined) return;
+  throw new Corrupt(
+    `${path} lacks its latest changes: it was copied from a running petstore, or ${path}-wal was removed. ` +
+      "Restore all files of DATA_DIR from one backup that was made while the petstore was stopped.",
+  );
+}
+
+export interface Checkpoints {
+  /** To be called after each commit. */
+  afterCommit(): void;
+  /** Whether SQLite may remove the log, as it does when it closes the file. */
+  mayEnd(): boolean;
+}
+
+/** Takes the checkpoints over from SQLite. `isFull`: whether an error says that there was no room. */
+export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => boolean): Checkpoints {
+  // An older SQLite does not know NOOP, and would make a checkpoint each time.
+  if (!hasNoop) return { afterCommit() {}, mayEnd: () => true };
+  db.exec("PRAGMA wal_autocheckpoint = 0");
+  const state = counting(db, "NOOP");
+  const passive = counting(db, "PASSIVE");
+  const mark = db.prepare(`UPDATE "$log" SET is_needed = ?`);
+  /** Whether the file says that it needs its log. */
+  let isMarked = false;
+  /** What file and log together say. */
+  let isNeeded = 0;
+
+  /** Returns false if there is no room. */
+  function say(value: 0 | 1): boolean {
+    if (isNeeded === value) return true;
+    try {
+      mark.run(value);
+    } catch (error) {
+      if (isFull(error)) return false;
+      throw error;
+    }
+    isNeeded = value;
+    return true;
+  }
+
+  /** Returns whether the file has all of the log. */
+  function checkpoint(): boolean {
+    try {
+      const { inLog, taken } = passive();
+      return inLog === taken;
+    } catch {
+      return false; // nothing is lost: the log keeps what it has, and SQLite by itself ignores that as well
+    }
+  }
+
+  return {
+    afterCommit() {
+      if (!say(0) || (isMarked && state().inLog < PAGES) || !say(1)) return;
+      isMarked = checkpoint() || isMarked;
+      say(0);
+    },
+    mayEnd: () => say(0),
+  };
+}
+
+/** Runs a checkpoint and counts the pages that are in the log, and those of them that are in the file. */
+function counting(db: DatabaseSync, mode: "NOOP" | "PASSIVE") {
+  const statement = db.prepare(`PRAGMA wal_checkpoint(${mode})`);
+  statement.setReturnArrays(true); // half the time
+  return () => {
+    const [, inLog, taken] = statement.get() as unknown as [isBusy: number, inLog: number, taken: number];
+    return { inLog, taken };
+  };
+}
+
+const [major = 0, minor = 0] = (process.versions.sqlite ?? "").split(".").map(Number);
+const hasNoop = major > 3 || (major === 3 && minor >= 51);
