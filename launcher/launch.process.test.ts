@@ -169,6 +169,16 @@ test("SIGUSR1 opens no inspector, neither in the processes nor in the launcher a
 });
 
 describe("the end", () => {
+  test("a process that can't go on ends all, with a code that service managers can be told of", {
+    timeout,
+  }, async () => {
+    await using it = launched(["gateway:well", "pet:give-up"]);
+    expect(await it.ended).toBe(78);
+    expect(it.output()).toMatch(/^The petstore ends\. pet can't go on, and its log says why$/m);
+    expect(it.output()).toMatch(/"service":"gateway".*"msg":"stopped"/);
+    expect(it.output()).not.toContain("starting it again");
+  });
+
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s stops all and exits 0", { timeout }, async (signal) => {
     await using it = launched(["gateway:well", "pet:well"]);
     await it.printed(/is ready/);

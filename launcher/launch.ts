@@ -1,6 +1,7 @@
 /** Runs the processes of the petstore as one: all are started at once, and all end together. */
 import { join } from "node:path";
 import { ConfigError } from "@petstore/runtime/environment";
+import { NO_RESTART } from "@petstore/runtime/lifecycle";
 import { instanceOf, processNames, replicasOf } from "../processes/names.ts";
 import { bindSharedPort, type LauncherConfig, launcherConfig, launcherWarnings, takeDataDir } from "./config.ts";
 import { type Place, paint, say, welcome } from "./screen.ts";
@@ -46,6 +47,7 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => void stop(`${signal}: stopping`, 0));
   }
+  const giveUp = (why: string) => void stop(`${paint("red", "The petstore ends.")} ${why}`, NO_RESTART);
   try {
     for (const { text } of launcherWarnings()) say(paint("yellow", text));
     const config = launcherConfig();
@@ -57,7 +59,7 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
     const shared = sharedPort && (await bindSharedPort(sharedPort));
     for (const program of programs(config)) {
       const socket = program.kind === "gateway" ? shared : undefined;
-      children.push(supervise(program, { environment, say, socket }));
+      children.push(supervise(program, { environment, say, giveUp, socket }));
     }
     const places = await allReady(children);
     if (!isStopping()) say(welcome(places, (performance.now() - startedAt) / 1000, config));

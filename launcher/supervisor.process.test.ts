@@ -14,7 +14,7 @@ function supervised(behaviour: string, backoff = { firstMs: 10, longestMs: 40 },
   };
   const child = supervise(
     { name: "quiet", kind: "quiet", args: [script, "quiet", behaviour] },
-    { environment: {}, say, backoff, ...(pingMs && { pingMs }) },
+    { environment: {}, say, giveUp: say, backoff, ...(pingMs && { pingMs }) },
   );
   onTestFinished(async () => {
     child.kill();
@@ -38,7 +38,7 @@ test("a child that dies at start says why, and is not restarted", async () => {
 test("a child that can't even be made ends a start in words, and not this process", async () => {
   const child = supervise(
     { name: "quiet", kind: "quiet", args: [script], environment: { BROKEN: "a\0b" } },
-    { environment: {}, say: () => {} },
+    { environment: {}, say: () => {}, giveUp: () => {} },
   );
   await expect(child.ready).rejects.toThrow(/^quiet: .*null bytes/);
   await child.stop();
@@ -51,6 +51,14 @@ test("the backoff grows up to a limit while a child keeps crashing", async () =>
   expect(pauses).toEqual(
     [10, 20, 40, 40, 40].map((ms) => `quiet ended (exit code 1); starting it again in ${ms / 1000} s`),
   );
+});
+
+test("a child that says that a restart would not help is not started again", async () => {
+  const { child, lines } = supervised("give-up");
+  await child.ready;
+  expect(await lines(1)).toEqual(["quiet can't go on, and its log says why"]);
+  await child.stop();
+  expect(await lines(0)).toEqual([]);
 });
 
 test("a stop does not wait for the backoff to end", async () => {

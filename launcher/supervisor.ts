@@ -4,7 +4,7 @@ import type { BoundSocket } from "node:net";
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "@petstore/runtime/environment";
-import { type Command, LAUNCHED, type Report } from "@petstore/runtime/lifecycle";
+import { type Command, LAUNCHED, NO_RESTART, type Report } from "@petstore/runtime/lifecycle";
 import { tryPriority } from "@petstore/runtime/priority";
 
 /** Pause before a crashed child is started again, in milliseconds; doubles with each crash. */
@@ -59,6 +59,8 @@ export interface Surroundings {
   readonly environment: Environment;
   /** Prints one line for people. */
   readonly say: (line: string) => void;
+  /** Called with the reason when the child has ended and must not be started again. */
+  readonly giveUp: (why: string) => void;
   /** The socket that the child listens on: file descriptor 3, announced by LISTEN_FDS as for systemd's sd_listen_fds(3). */
   readonly socket?: BoundSocket | undefined;
   readonly backoff?: typeof defaultBackoff;
@@ -71,13 +73,13 @@ export interface Surroundings {
  * ended (SIGKILL, as it would not hear SIGTERM).
  */
 export function supervise(program: Program, surroundings: Surroundings): Child {
-  const { say, socket, backoff = defaultBackoff, pingMs = PING_MS } = surroundings;
+  const { say, giveUp, socket, backoff = defaultBackoff, pingMs = PING_MS } = surroundings;
   const firstReady = Promise.withResolvers<string>();
   const stopping = new AbortController();
   let current: ChildProcess | undefined;
   let waitsFor: string | undefined;
 
-  async function runOnce(again: boolean): Promise<{ why: string; steady: boolean }> {
+  async function runOnce(again: boolean): Promise<{ why: string; steady: boolean; isFinal?: boolean }> {
     let readyAt: number | undefined;
     let cause: string | undefined;
     let unanswered = 0;
@@ -122,6 +124,7 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
     return {
       why: cause ?? why,
       steady: readyAt !== undefined && performance.now() - readyAt > STEADY_MS,
+      isFinal: child.exitCode === NO_RESTART,
     };
   }
 
@@ -133,9 +136,10 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
       () => {},
     );
     for (let again = false; !stopping.signal.aborted; again = true) {
-      const { why, steady } = await runOnce(again);
+      const { why, steady, isFinal } = await runOnce(again);
       if (stopping.signal.aborted) return;
       if (!wasReady) return firstReady.reject(new ChildDied(`${program.name}: ${why}`));
+      if (isFinal) return giveUp(`${program.name} can't go on, and its log says why`);
       if (steady) backoffMs = backoff.firstMs;
       say(`${program.name} ended (${why}); starting it again in ${backoffMs / 1000} s`);
       await sleep(backoffMs, undefined, { signal: stopping.signal }).catch(() => {});

@@ -10,11 +10,11 @@ import { startRpcServer } from "@petstore/rpc/server/server";
 import { openTls } from "@petstore/rpc/tls/open";
 import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
-import { onCommand, type Report, type Running, type WaitsFor } from "@petstore/runtime/lifecycle";
+import { NO_RESTART, onCommand, type Report, type Running, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { createLogger } from "@petstore/runtime/log";
 import { every } from "@petstore/runtime/workers";
 import { openStore } from "@petstore/store/open";
-import { type Store, UnusableServer } from "@petstore/store/port";
+import { NotWritable, type Store, UnusableServer } from "@petstore/store/port";
 import { errorSource, errors } from "#errors";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
@@ -44,8 +44,10 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   if (config.fewFiles !== undefined) log.warn(config.fewFiles);
   stack.use(watchOpenFiles({ ...realTime, log }));
   const onFatal = (err: unknown) => {
-    log.fatal({ err }, "the store can't be trusted any more, the process ends");
-    process.exit(1);
+    // A restart would find an empty directory, and begin anew.
+    const isDisplaced = err instanceof NotWritable;
+    log.fatal({ err }, isDisplaced ? err.message : "the store can't be trusted any more, the process ends");
+    process.exit(isDisplaced ? NO_RESTART : 1);
   };
   const asking = { errors, realm: errorSource.domain, log, ...realTime };
   const authentication = await openAuthentication(config.auth, asking, stack);

@@ -6,6 +6,12 @@ import type { Logger } from "./log.ts";
 /** Time limit of a stop, in milliseconds; then the process ends all the same. The launcher kills it half a second later. */
 export const STOP_LIMIT_MS = 9000;
 
+/**
+ * The exit code of a process that can't go on until somebody has repaired what it needs: EX_CONFIG of sysexits.h. A service
+ * manager can be told not to restart it then, such as systemd by RestartPreventExitStatus.
+ */
+export const NO_RESTART = 78;
+
 export interface Running {
   readonly log: Logger;
   /** The address of the process. */

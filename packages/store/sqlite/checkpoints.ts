@@ -27,6 +27,8 @@ export function checkComplete(db: DatabaseSync, path: string): void {
 export interface Checkpoints {
   /** To be called after each commit. */
   afterCommit(): void;
+  /** Makes the file complete without its log. Returns whether it is. */
+  save(): boolean;
   /** Whether SQLite may remove the log, as it does when it closes the file. */
   mayEnd(): boolean;
 }
@@ -34,7 +36,7 @@ export interface Checkpoints {
 /** Takes the checkpoints over from SQLite. `isFull`: whether an error says that there was no room. */
 export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => boolean): Checkpoints {
   // An older SQLite does not know NOOP, and would make a checkpoint each time.
-  if (!hasNoop) return { afterCommit() {}, mayEnd: () => true };
+  if (!hasNoop) return { afterCommit() {}, save: () => false, mayEnd: () => true };
   db.exec("PRAGMA wal_autocheckpoint = 0");
   const state = counting(db, "NOOP");
   const passive = counting(db, "PASSIVE");
@@ -59,20 +61,26 @@ export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => bo
 
   /** Returns whether the file has all of the log. */
   function checkpoint(): boolean {
+    const { inLog, taken } = passive();
+    return inLog === taken;
+  }
+
+  /** Nothing is lost by a failed checkpoint: the log keeps what it has. SQLite by itself ignores that as well. */
+  function orFalse(work: () => boolean): boolean {
     try {
-      const { inLog, taken } = passive();
-      return inLog === taken;
+      return work();
     } catch {
-      return false; // nothing is lost: the log keeps what it has, and SQLite by itself ignores that as well
+      return false;
     }
   }
 
   return {
     afterCommit() {
       if (!say(0) || (isMarked && state().inLog < PAGES) || !say(1)) return;
-      isMarked = checkpoint() || isMarked;
+      isMarked = orFalse(checkpoint) || isMarked;
       say(0);
     },
+    save: () => orFalse(() => say(0) && checkpoint()),
     mayEnd: () => say(0),
   };
 }

@@ -33,6 +33,8 @@ export interface GroupCommit {
   write<R>(step: (batch: Batch) => R): Promise<R>;
   /** Runs a transaction of its own; rolled back when it throws. */
   alone<R>(transaction: () => R): Promise<R>;
+  /** Answers nothing more, because it is unknown what is on disk. */
+  fail(error: unknown): void;
   /** Refuses every new call, and resolves when all earlier calls are answered and the step `last` has run. */
   stop(last?: (batch: Batch) => void): Promise<void>;
 }
@@ -202,6 +204,8 @@ export function groupCommit(
       await startSync();
       return result;
     },
+
+    fail,
 
     async stop(last = () => {}) {
       refusal ??= new Error("the store is closed");

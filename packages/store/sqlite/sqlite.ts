@@ -3,19 +3,24 @@
  * answered once what the answer says is on disk.
  */
 
+import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { reporting } from "../document/corrupt.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { type Batch, type TableEngine, tableStore } from "../engine/table-store.ts";
 import type { Store } from "../port.ts";
 import { takeCheckpoints } from "./checkpoints.ts";
-import { isFull, openFailure, openFile, openLog, readFailure } from "./file.ts";
+import { isFull, logOf, openFailure, openFile, openLog, readFailure } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";
+import { displaced, watchPlace } from "./place.ts";
 import { embeddedTable, prepareTable } from "./table.ts";
 
 export interface EmbeddedOptions extends Pick<EngineContext, "clock" | "sleep"> {
-  readonly log: Pick<EngineContext["log"], "error" | "warn">;
-  /** A write failed so that it is unknown what is on disk: the process has to end. Called once. */
+  readonly log: Pick<EngineContext["log"], "error" | "warn" | "info">;
+  /**
+   * A write failed so that it is unknown what is on disk, or the files are gone (`NotWritable`): the process has to end.
+   * Called once.
+   */
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -24,7 +29,10 @@ export interface EmbeddedOptions extends Pick<EngineContext, "clock" | "sleep"> 
  * message for the operator.
  */
 export async function openEmbedded(path: string, options: EmbeddedOptions): Promise<Store> {
-  return embeddedStore(openFile(path), path, options);
+  const isNew = !existsSync(path);
+  const db = openFile(path);
+  if (isNew) options.log.info({ path }, "there was no store, and an empty one was made");
+  return embeddedStore(db, path, options);
 }
 
 /** The store in an open file, which it closes. */
@@ -35,11 +43,18 @@ export function embeddedStore(
   writeAheadLog = openLog(db),
 ): Store {
   const checkpoints = takeCheckpoints(db, isFull);
+  const place = watchPlace([path, logOf(db)], (lost) => {
+    const isSaved = lost !== path && checkpoints.save();
+    const error = isSaved ? new Error(`${lost} is gone, and what it held is in ${path} now`) : displaced(lost);
+    commit.fail(error);
+    throw error;
+  });
   const commit = groupCommit(db, {
     clock,
     async sync() {
       checkpoints.afterCommit();
       await writeAheadLog.sync();
+      place.check();
     },
     isFull,
     onFatal,
@@ -61,7 +76,13 @@ export function embeddedStore(
   let closing: Promise<void> | undefined;
   async function close(): Promise<void> {
     await commit.stop(sequences.settle);
+    place[Symbol.dispose]();
     if (!db.isOpen) return;
+    try {
+      place.check();
+    } catch {
+      return; // closing would remove the log by its path, where another store may have its own by now
+    }
     if (checkpoints.mayEnd()) db.close();
     writeAheadLog.close();
   }
