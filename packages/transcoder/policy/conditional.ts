@@ -5,7 +5,7 @@ import { HttpError } from "../errors/http-error.ts";
 import type { Answer } from "../response/answer.ts";
 import { isWeak, weakTagAdvice } from "./weak-tags.ts";
 
-/** Whether the operation reads one record that has an entity tag, so that a read can be conditional. */
+/** Whether the operation reads one record that has an entity tag, be it by a list, so that a read can be conditional. */
 export const isConditional = ({ verb, responseHeaders }: Operation): boolean =>
   verb === "GET" && responseHeaders.some(({ name }) => name === "ETag");
 
@@ -55,8 +55,8 @@ export function judgeConditions({ ifMatch, ifNoneMatch }: Conditions, answer: An
   const { etag = "" } = answer.headers;
   if (ifMatch && ifMatch !== "*" && !matchesStrongly(ifMatch, etag)) {
     const advice = isWeak(etag) ? "It matches no weak tag, as this one is." : weakTagAdvice(ifMatch);
-    const sentences = [`The record is at revision ${etag} now, which If-Match does not name.`, advice ?? []].flat();
-    throw new HttpError("ETAG_MISMATCH", sentences.join(" "));
+    const message = `The record is at revision ${etag} now, which If-Match does not name.`;
+    throw new HttpError("ETAG_MISMATCH", advice ? `${message} ${advice}` : message);
   }
   return ifNoneMatch && matchesWeakly(ifNoneMatch, etag) ? { ...answer, status: 304, body: undefined } : answer;
 }
