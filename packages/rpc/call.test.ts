@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { CALLER_HEADER, outgoing } from "./call.ts";
 import { DeadlineExpired } from "./errors/translate.ts";
 
-const callContext = { deadline: 5_000, requestId: "r-1", caller: "ann" };
+const callContext = { deadline: 5_000, requestId: "r-1", caller: "ann", progress: { hasBegun: false } };
 
 test.each([
   [0, 3_000],

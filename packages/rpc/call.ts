@@ -38,6 +38,8 @@ export interface CallContext {
   readonly requestId: string;
   /** The id of the principal that called the public RPC, however many services are in between. */
   readonly caller: string;
+  /** Whether the work may have changed something. Copies of the context share it, for a step with a time of its own. */
+  readonly progress: { hasBegun: boolean };
 }
 
 /** One RPC, as its handler sees it. */
@@ -71,6 +73,7 @@ export function openCall(
     deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
     requestId: requestIdOf(headers, random),
     caller: principal.id,
+    progress: { hasBegun: false },
   };
 }
 
@@ -82,6 +85,7 @@ export const background = ({ clock, random }: Pick<Runtime, "clock" | "random">,
   deadline: clock() + BACKGROUND_MS,
   requestId: newRequestId(random, kind),
   caller: SYSTEM.id,
+  progress: { hasBegun: false },
 });
 
 /**

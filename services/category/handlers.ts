@@ -118,7 +118,7 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
     async getCategoryState({ categoryId }, call) {
       const id = storedId(categoryId);
       const look = async (latest: boolean) => {
-        const doc = id === undefined ? undefined : await categories.get(id, { deadline: call.deadline, latest });
+        const doc = id === undefined ? undefined : await categories.get(id, { ...call, latest });
         if (doc?.state !== "ACTIVE" && doc?.state !== "DELETING") return undefined;
         return { state: CategoryState[doc.state], op: BigInt(doc.op) };
       };

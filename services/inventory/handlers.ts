@@ -98,8 +98,7 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
     async checkReserve({ petId, quantity }, call) {
       const id = storedId(petId);
       if (id === undefined) return notFound;
-      const look = async (latest: boolean) =>
-        refusalOf(await entries.get(id, { deadline: call.deadline, latest }), quantity);
+      const look = async (latest: boolean) => refusalOf(await entries.get(id, { ...call, latest }), quantity);
       // A read may be stale, and no write follows that would detect it. So a refusal is confirmed by a read of the latest
       // state.
       const refusal = (await look(false)) && (await look(true));

@@ -38,5 +38,5 @@ export const isDeletionUnderWay = ({ intent }: PetDoc): boolean => intent?.delet
  */
 export async function finishDeletion(context: PetContext, pet: PetDoc, callContext: CallContext) {
   if (pet.intent) await advanceIntent(context, pet, pet.intent.op, callContext);
-  return context.pets.get(pet._id, { deadline: callContext.deadline, latest: true });
+  return context.pets.get(pet._id, { ...callContext, latest: true });
 }

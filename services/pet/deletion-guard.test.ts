@@ -31,7 +31,12 @@ beforeEach(async () => {
   deletionGuard = createDeletionGuard(context);
   await deletionGuard.close(CATEGORY, 1, callContext());
 });
-const callContext = () => ({ deadline: time.clock() + 1_000, requestId: "r", caller: "ann" });
+const callContext = () => ({
+  deadline: time.clock() + 1_000,
+  requestId: "r",
+  caller: "ann",
+  progress: { hasBegun: false },
+});
 const removeExpired = (limit = 100) => deletionGuard.removeExpired(limit, callContext());
 
 test("a guard is removed a week after it was closed for a category that is deleted", async () => {

@@ -17,6 +17,7 @@ import { RETENTION } from "./retention.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
+const callContext = { deadline: Number.MAX_VALUE, requestId: "", caller: "ann", progress: { hasBegun: false } };
 const soldOut = new DomainError("INSUFFICIENT_STOCK", "none left");
 
 /** Keys over records that are nothing but their resolution. */
@@ -222,7 +223,7 @@ describe("a refusal", () => {
       };
       const late = attempt(body, decide("accepted"));
       await new Promise((resolve) => setImmediate(resolve));
-      const removeExpired = () => keys.removeExpired(100, { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" });
+      const removeExpired = () => keys.removeExpired(100, callContext);
       const expire = async () => {
         advance(2 * MINUTE);
         await removeExpired();
@@ -332,7 +333,6 @@ test("a key that has expired counts no more, also when the expiry worker has not
 test("keys are kept for 24 hours and then removed", async () => {
   const { keys, attempt, decide, advance } = await setUp();
   await attempt(body, decide("accepted"));
-  const callContext = { deadline: Number.MAX_VALUE, requestId: "", caller: "ann" };
   advance(24 * HOUR);
   expect(await keys.removeExpired(100, callContext)).toBe(0);
   expect(await attempt(body, decide("accepted"))).toMatchObject({ replayed: true });

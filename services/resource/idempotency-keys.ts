@@ -106,7 +106,7 @@ export function createKeys(
     const { key, params } = attempt;
     const own = { id, params, isReplay: false };
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const doc = await keys.get(key, { deadline: callContext.deadline, latest: true });
+      const doc = await keys.get(key, { ...callContext, latest: true });
       // The expiry worker may be late, and the record may be gone: an expired key must not refer to it any more.
       if (doc && isExpired(doc)) {
         await keys.remove(key, isExpired, callContext);

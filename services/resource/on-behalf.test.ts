@@ -9,7 +9,8 @@ interface Saga extends Doc {
   readonly caller?: string | undefined;
 }
 
-const by = (caller: string) => ({ deadline: Number.MAX_VALUE, requestId: "r", caller });
+const progress = { hasBegun: false };
+const by = (caller: string) => ({ deadline: Number.MAX_VALUE, requestId: "r", caller, progress });
 
 test("a pending document holds the caller that began it, whoever changes it, until it is finished", async () => {
   const sagas = withCaller(await openMemory({ clock: () => 0 }).collection(schema<Saga>()("sagas", {})));
@@ -23,9 +24,10 @@ test("a pending document holds the caller that began it, whoever changes it, unt
   expect(await become(true, "bob")).toBe("bob");
 });
 
-test("work on it is done in that caller's name", () => {
-  expect(onBehalfOf({ _id: 1, rev: 1, caller: "ann" } as Saga, by("a worker"))).toEqual(by("ann"));
-  const own = by("bob");
-  expect(onBehalfOf({ _id: 1, rev: 1 } as Saga, own)).toBe(own);
-  expect(onBehalfOf({ _id: 1, rev: 1, caller: "bob" } as Saga, own)).toBe(own); // the store has let it in
+test("work on it is done in that caller's name, as part of the same call", () => {
+  const worker = by("a worker");
+  const on = onBehalfOf({ _id: 1, rev: 1, caller: "ann" } as Saga, worker);
+  expect(on).toEqual(by("ann"));
+  expect(on.progress).toBe(worker.progress);
+  expect(onBehalfOf({ _id: 1, rev: 1 } as Saga, worker)).toEqual(worker);
 });

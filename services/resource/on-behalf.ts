@@ -33,10 +33,8 @@ export function withCaller<T extends Saga, I extends Indexes<T>, V>(collection: 
   };
 }
 
-/**
- * The call context on behalf of the caller that began the document's pending saga. If that is the present caller, the
- * same object is returned, because the store recognises a call that it has admitted by this object
- * (`store/engine/admission.ts`).
- */
-export const onBehalfOf = <B extends CallContext>({ caller }: Saga, callContext: B): B =>
-  caller === undefined || caller === callContext.caller ? callContext : { ...callContext, caller };
+/** The call context on behalf of the caller that began the document's pending saga. */
+export const onBehalfOf = <B extends CallContext>({ caller }: Saga, callContext: B): B => ({
+  ...callContext,
+  caller: caller ?? callContext.caller,
+});

@@ -146,7 +146,8 @@ test("a deletion guard keeps them, closed and open", async () => {
     clock: () => 0,
     retention: RETENTION,
   } as never);
-  const callContext = { deadline: Number.POSITIVE_INFINITY, requestId: "r-1", caller: "ann" };
+  const progress = { hasBegun: false };
+  const callContext = { deadline: Number.POSITIVE_INFINITY, requestId: "r-1", caller: "ann", progress };
   await deletionGuard.close(1, 2, callContext);
   await expectKept();
   await deletionGuard.open(1, 2, callContext);

@@ -45,12 +45,21 @@ describe("what waits is bounded", () => {
   });
 });
 
-test("a call that has begun to change something goes on: its caller must not be told that nothing was done", async () => {
-  const { change, times, begun } = stuck();
-  const call = { deadline: 1 };
-  void change(7, call);
-  void times(MAX_IN_ALL - 1, () => change(begun.length));
-  await expect(change(-1, { deadline: 1 })).rejects.toThrow(Overloaded);
-  void change(8, call);
-  expect(begun.at(-1)).toBe(8);
+describe("a call that has begun to change something goes on: its caller must not be told that nothing was done", () => {
+  const call = () => ({ deadline: 1, progress: { hasBegun: false } });
+
+  test.each([
+    ["with its own options", (options: CallOptions) => options],
+    ["with a copy that was made before", (options: CallOptions) => ({ ...options, deadline: 2 })],
+  ])("%s", async (_, step) => {
+    const { change, times, begun } = stuck();
+    const first = call();
+    const second = step(first);
+    void change(7, first);
+    void times(MAX_IN_ALL - 1, () => change(begun.length));
+    await expect(change(-1, call())).rejects.toThrow(Overloaded);
+    void change(8, second);
+    void change(9, { ...second });
+    expect(begun.slice(-2)).toEqual([8, 9]);
+  });
 });

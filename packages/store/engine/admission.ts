@@ -3,7 +3,7 @@
  * without effect.
  *
  * A call that has begun to change something is not refused any more, because its caller would take that for "nothing was
- * done". Such a call is recognised by its `CallOptions` object, which all its steps share. It waits for one step at a
+ * done". Such a call is recognised by the `progress` in its options, which all its steps share. It waits for one step at a
  * time, so the limits on first steps also bound the later ones.
  */
 import { type CallOptions, type Id, Overloaded } from "../port.ts";
@@ -25,10 +25,10 @@ export interface Admission {
 
 export function createAdmission(): Admission {
   let all = 0;
-  const begun = new WeakSet<CallOptions>();
+  const hasBegun = (options: CallOptions | undefined) => options?.progress?.hasBegun === true;
 
   async function counted<R>(options: CallOptions | undefined, call: () => Promise<R>): Promise<R> {
-    if (all >= MAX_IN_ALL && !(options && begun.has(options))) throw new Overloaded("the store");
+    if (all >= MAX_IN_ALL && !hasBegun(options)) throw new Overloaded("the store");
     all++;
     try {
       return await call();
@@ -42,8 +42,8 @@ export function createAdmission(): Admission {
     change: (queues, id, options, call) =>
       counted(options, async () => {
         const waiting = queues.get(id) ?? 0;
-        if (waiting >= MAX_PER_DOCUMENT && !(options && begun.has(options))) throw new Overloaded("one record");
-        if (options) begun.add(options);
+        if (waiting >= MAX_PER_DOCUMENT && !hasBegun(options)) throw new Overloaded("one record");
+        if (options?.progress) options.progress.hasBegun = true;
         queues.set(id, waiting + 1);
         try {
           return await call();
