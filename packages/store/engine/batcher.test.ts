@@ -3,15 +3,12 @@ import { expect, test } from "vitest";
 import { createBatcher, type Process } from "./batcher.ts";
 
 /** A batcher, and the batches that it has handed over, as "key: items". */
-function recorded(process: Process<string, number> = () => [], ...bounds: number[]) {
+function recorded(process: Process<string, number> = () => [], maxBatch?: number) {
   const batches: string[] = [];
-  const add = createBatcher<string, number>(
-    (key, batch) => {
-      batches.push(`${key}: ${batch.join(" ")}`);
-      return process(key, batch);
-    },
-    ...bounds,
-  );
+  const add = createBatcher<string, number>((key, batch) => {
+    batches.push(`${key}: ${batch.join(" ")}`);
+    return process(key, batch);
+  }, maxBatch);
   return { add, batches };
 }
 
@@ -82,27 +79,4 @@ test("a batch has a bound, and others get their turn between two of them", async
   add("b", 4);
   for (let i = 0; i < 2; i++) await tick();
   expect(batches.toSorted()).toEqual(["a: 1 2", "a: 3", "b: 4"]);
-});
-
-test("of a key as many batches are under way as may be, and what comes then takes the first place that is free", async () => {
-  const under = new Map<number, (rest: number[]) => void>();
-  const { add, batches } = recorded(
-    (_, [first]) => new Promise<number[]>((resolve) => under.set(first as number, resolve)),
-    2,
-    2,
-  );
-  const settled = async () => {
-    for (let i = 0; i < 3; i++) await tick();
-    return batches.splice(0);
-  };
-  for (const item of [1, 2, 3, 4, 5]) add("a", item);
-  expect(await settled()).toEqual(["a: 1 2", "a: 3 4"]);
-  add("a", 6);
-  add("b", 7);
-  expect(await settled()).toEqual(["b: 7"]);
-  under.get(3)?.([4]);
-  expect(await settled()).toEqual(["a: 4 5"]);
-  under.get(1)?.([]);
-  under.get(4)?.([]);
-  expect(await settled()).toEqual(["a: 6"]);
 });

@@ -1,7 +1,7 @@
 /**
  * Batching for the engines. Items that are added in one tick of the event loop are processed at its end, in batches by
- * key. Of each key at most `maxUnderWay` batches are processed at once; items added meanwhile wait for the next batch. A
- * single item does not wait for the end of the tick if the batch before was a single item, too.
+ * key. Of each key one batch is processed at a time; items added meanwhile wait for the next batch. A single item does not wait
+ * for the end of the tick if the batch before was a single item, too.
  */
 import { nextTick } from "node:process";
 
@@ -13,13 +13,13 @@ export type Process<K, T> = (key: K, batch: readonly T[]) => readonly T[] | Prom
 
 interface Queue<T> {
   readonly items: T[];
-  underWay: number;
+  isUnderWay: boolean;
   /** True when the next batch is scheduled. */
   isDue: boolean;
 }
 
-/** At most `maxBatch` items in a batch, and `maxUnderWay` batches of one key at once. */
-export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.POSITIVE_INFINITY, maxUnderWay = 1) {
+/** At most `maxBatch` items in a batch. */
+export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.POSITIVE_INFINITY) {
   let queues = new Map<K, Queue<T>>();
   /** How many items waited when the last batch was taken. */
   let together = 0;
@@ -28,17 +28,16 @@ export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.PO
     together = queue.items.length;
     const batch = queue.items.splice(0, maxBatch);
     queue.isDue = false;
-    queue.underWay++;
-    next(key, queue);
+    queue.isUnderWay = true;
     const rest = await process(key, batch);
-    queue.underWay--;
+    queue.isUnderWay = false;
     if (rest.length > 0) queue.items.unshift(...rest);
-    next(key, queue);
-    if (queue.underWay === 0 && !queue.isDue) forget(key);
+    if (queue.items.length === 0) forget(key);
+    else next(key, queue);
   }
 
   function next(key: K, queue: Queue<T>, isAlone = false): void {
-    if (queue.isDue || queue.items.length === 0 || queue.underWay >= maxUnderWay) return;
+    if (queue.isDue || queue.isUnderWay) return;
     queue.isDue = true;
     if (isAlone) nextTick(flush, key, queue);
     else setImmediate(flush, key, queue);
@@ -55,7 +54,7 @@ export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.PO
 
   return (key: K, item: T): void => {
     const isAlone = together === 1 && queues.size === 0;
-    const queue = queues.get(key) ?? { items: [], underWay: 0, isDue: false };
+    const queue = queues.get(key) ?? { items: [], isUnderWay: false, isDue: false };
     queues.set(key, queue);
     queue.items.push(item);
     next(key, queue, isAlone);

@@ -35,7 +35,7 @@ import { type Database, find } from "./database.ts";
 import { backOff, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
 import { readStored, TELLS, toldBy } from "./operation-log.ts";
 import { beginAfter, isPosition, positionAfter, secondsOf } from "./positions.ts";
-import { shareQuery } from "./shared-query.ts";
+import { shareQueries } from "./shared-query.ts";
 import type { Turns } from "./turns.ts";
 
 /** The server answers after this time if there is nothing new, in milliseconds. */
@@ -166,9 +166,9 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
   }
 
   // A thousand readers that come back at once, as after a restart, cause one query.
-  const sharedNow = shareQuery(() => now(database, declaration.name));
+  const sharedNow = shareQueries((_: "now") => now(database, declaration.name));
   const nowWithin = (options: CallOptions | undefined, ask = sharedNow) =>
-    run(options, (call) => retryUntilDeadline(call, timing, ask));
+    run(options, (call) => retryUntilDeadline(call, timing, () => ask("now", call)));
 
   /** Settles with the read, or resolves after PATIENCE_MS. */
   async function withinPatience(read: Promise<unknown>): Promise<void> {
@@ -222,9 +222,9 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
   const { tail } = feed;
 
   async function start(signal: AbortSignal): Promise<void> {
-    const begin = await nowWithin(undefined, async () => {
+    const begin = await nowWithin(undefined, async (...asked) => {
       if (signal.aborted) throw new Unavailable(false); // all readers have left; one that still waits gets this error
-      return sharedNow();
+      return sharedNow(...asked);
     });
     if (signal.aborted) return;
     tail.moveTo(begin);

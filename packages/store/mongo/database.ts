@@ -109,7 +109,7 @@ export async function find(
  * all, and the driver's own cursor would cost this process twice as much. Documents stay bytes, so that one that can't be
  * read does not hide its neighbours. Without a session, later sessions still come after what was seen here.
  */
-export async function findInOneAnswer(
+async function findInOneAnswer(
   { db, noteTime }: Queried,
   collection: string,
   command: Fields,

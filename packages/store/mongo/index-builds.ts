@@ -3,7 +3,7 @@ import { type Db, type IndexDescription, MongoServerError } from "mongodb";
 import type { Declaration } from "../engine/indexes.ts";
 import { Corrupt } from "../port.ts";
 import { connect, createClient } from "./connect.ts";
-import { keyOf } from "./list-queries.ts";
+import { keyOf } from "./lists.ts";
 
 /** BadValue: the answer to a query that names an index which does not exist. */
 const NO_SUCH_INDEX = 2;

@@ -14,11 +14,6 @@ interface Counter extends Doc {
   readonly even?: boolean;
 }
 const COUNTERS = schema<Counter>()("counters", { even: ["even"] });
-/** One index has the fields of another, and more. */
-const KINDS = schema<Doc & { readonly visible: boolean; readonly kind: string }>()("kinds", {
-  kind: ["visible", "kind"],
-  visible: ["visible"],
-});
 type Counters = Collection<Counter, typeof COUNTERS.indexes>;
 
 /** Writes that are made and then reported as failed, in a way that the driver does not repeat by itself. */
@@ -246,13 +241,11 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
       const reads = () => Promise.all(range(200).map((id) => counters.get(id)));
       expect(await counting("find", reads)).toBeLessThan(few);
     });
-    test("different lists", async () => {
+    test("the same list", async () => {
       await add(1);
       const lists = () =>
-        Promise.all(range(200).map((after) => counters.list({ where: { even: true }, after, limit: 5, order: "asc" })));
+        Promise.all(range(200).map(() => counters.list({ where: { even: true }, limit: 5, order: "asc" })));
       expect(await counting("find", lists)).toBeLessThan(few);
-      // Eight in each.
-      expect(await counting("aggregate", lists)).toBeLessThan(200 / 8 + few);
     });
     test("updates of one document", async () => {
       expect(await counting("update", () => Promise.all(range(200).map(() => add(1))))).toBeLessThan(few);
@@ -268,50 +261,28 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
     });
   });
 
-  describe("a list reads the documents of its page and no others", () => {
-    beforeEach(async () => {
-      const save = (id: number) => counters.update(id, () => put({ _id: id, count: 1, even: id % 2 === 0 }, 0));
-      await Promise.all(range(100).map(save));
+  test("a list reads the documents of its page and no others", async () => {
+    const save = (id: number) => counters.update(id, () => put({ _id: id, count: 1, even: id % 2 === 0 }, 0));
+    await Promise.all(range(100).map(save));
+    const profile = await inDatabase(async (db) => {
+      await db.command({ profile: 2 });
+      await counters.list({ where: { even: true }, after: 20, limit: 5, order: "asc" });
+      await counters.list({ where: { even: [true, false] }, after: 20, limit: 5, order: "desc" });
+      await counters.list({ after: 20, limit: 5, order: "asc" });
+      await db.command({ profile: 0 });
+      return db
+        .collection("system.profile")
+        .find({ ns: `petstore_${service}.counters`, op: "query" })
+        .toArray();
     });
-    const profiled = (collection: string, work: () => Promise<unknown>) =>
-      inDatabase(async (db) => {
-        await db.command({ profile: 2 });
-        await work();
-        await db.command({ profile: 0 });
-        const queries = { ns: `petstore_${service}.${collection}`, op: { $in: ["query", "command"] } };
-        return db.collection("system.profile").find(queries).toArray();
-      });
-
-    test("alone", async () => {
-      const profile = await profiled("counters", async () => {
-        await counters.list({ where: { even: true }, after: 20, limit: 5, order: "asc" });
-        await counters.list({ where: { even: [true, false] }, after: 20, limit: 5, order: "desc" });
-        await counters.list({ after: 20, limit: 5, order: "asc" });
-      });
-      expect(profile).toHaveLength(3);
-      for (const { planSummary, docsExamined, keysExamined, command } of profile) {
-        // Named, for the planner goes by what it has seen of other values.
-        expect(command).toHaveProperty("hint");
-        expect(planSummary).toMatch(/^IXSCAN/);
-        expect(docsExamined).toBe(5);
-        expect(keysExamined).toBeLessThan(12);
-      }
-    });
-
-    test("together, whatever the planner has seen of other values", async () => {
-      const kinds = await store.collection(KINDS);
-      // Of the newest all are of one kind, so that for those another index would do as well.
-      const kindOf = (id: number) => (id < 20 ? "rare" : "common");
-      for (const id of range(300)) await kinds.update(id, () => put({ _id: id, visible: true, kind: kindOf(id) }, 0));
-      const list = (kind: string, limit: number, after: number) =>
-        kinds.list({ where: { visible: true, kind }, after, limit, order: "desc" });
-      for (const _ of range(5)) await Promise.all([list("common", 40, 300), list("common", 20, 299)]);
-      const profile = await profiled("kinds", () =>
-        Promise.all([list("rare", 6, 300), list("rare", 5, 298), list("common", 5, 297)]),
-      );
-      expect(profile).toHaveLength(1);
-      expect(profile[0]).toMatchObject({ nreturned: 18, docsExamined: 16, keysExamined: 16 });
-    });
+    expect(profile).toHaveLength(3);
+    for (const { planSummary, docsExamined, keysExamined, command } of profile) {
+      // Named, for the planner goes by what it has seen of other values.
+      expect(command).toHaveProperty("hint");
+      expect(planSummary).toMatch(/^IXSCAN/);
+      expect(docsExamined).toBe(5);
+      expect(keysExamined).toBeLessThan(12);
+    }
   });
 });
 

@@ -1,16 +1,33 @@
 import { setImmediate as tick } from "node:timers/promises";
-import { expect, test } from "vitest";
-import { shareQuery } from "./shared-query.ts";
+import { afterEach, expect, test, vi } from "vitest";
+import { Unavailable } from "../port.ts";
+import { shareQueries } from "./shared-query.ts";
 
-test("those who ask in one tick share a query, and how it fails; the next one is sent anew", async () => {
+afterEach(() => void vi.useRealTimers());
+
+const waits = { isOver: false };
+
+/** Queries that are held until they are answered with their number. */
+function held() {
+  const queries: { asked: string; answer: () => void }[] = [];
+  const share = shareQueries(async (asked: string) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const number = queries.push({ asked, answer: resolve });
+    await promise;
+    return { number };
+  });
+  return { queries, share: (asked: string, call = waits) => share(asked, call) };
+}
+
+test("those who ask for the same in one tick share a query, and how it fails; the next one is sent anew", async () => {
   let sent = 0;
-  const share = shareQuery(async () => {
+  const share = shareQueries(async (_: string) => {
     const number = ++sent;
     await tick();
     if (number === 1) throw new Error("it is gone");
     return { number };
   });
-  const ask = () => Promise.allSettled([share(), share(), share()]);
+  const ask = () => Promise.allSettled([share("a", waits), share("a", waits), share("a", waits)]);
   expect((await ask()).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
   const [first, ...others] = await ask();
   expect(first).toEqual({ status: "fulfilled", value: { number: 2 } });
@@ -18,18 +35,48 @@ test("those who ask in one tick share a query, and how it fails; the next one is
 });
 
 test("nobody joins a query that was sent", async () => {
-  const answers: (() => void)[] = [];
-  const share = shareQuery(async () => {
-    const number = answers.length + 1;
-    await new Promise<void>((resolve) => answers.push(resolve));
-    return number;
-  });
-  const first = share();
-  while (answers.length === 0) await tick();
-  const later = share();
-  answers[0]?.();
-  expect(await first).toBe(1);
-  while (answers.length === 1) await tick();
-  answers[1]?.();
-  expect(await later).toBe(2);
+  const { queries, share } = held();
+  const first = share("a");
+  while (queries.length === 0) await tick();
+  const later = [share("a"), share("a")];
+  queries[0]?.answer();
+  expect((await first).number).toBe(1);
+  while (queries.length === 1) await tick();
+  queries[1]?.answer();
+  expect((await Promise.all(later)).map(({ number }) => number)).toEqual([2, 2]);
+});
+
+test("those who ask for something else do not wait", async () => {
+  const { queries, share } = held();
+  for (const asked of ["a", "b", "a", "c"]) void share(asked);
+  await tick();
+  expect(queries.map(({ asked }) => asked)).toEqual(["a", "b", "c"]);
+});
+
+test("a query that may be lost is not waited for", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { queries, share } = held();
+  void share("a");
+  await tick();
+  const later = share("a");
+  await vi.advanceTimersByTimeAsync(600);
+  while (queries.length === 1) await tick();
+  queries[1]?.answer();
+  expect((await later).number).toBe(2);
+});
+
+test("what nobody waits for any more when its turn comes is not sent", async () => {
+  const { queries, share } = held();
+  const first = [share("a"), share("b")];
+  await tick();
+  const [gone, here] = [{ isOver: false }, { isOver: false }];
+  const [alone, shared, same] = [share("a", gone), share("b", gone), share("b", here)];
+  gone.isOver = true;
+  for (const { answer } of queries) answer();
+  await Promise.all(first);
+  await expect(alone).rejects.toThrow(Unavailable);
+  while (queries.length < 3) await tick();
+  queries[2]?.answer();
+  expect(await shared).toBe(await same);
+  expect(queries.map(({ asked }) => asked)).toEqual(["a", "b", "b"]);
 });
