@@ -40,6 +40,8 @@ export interface CallContext {
   readonly caller: string;
   /** Whether the work may have changed something. Copies of the context share it, for a step with a time of its own. */
   readonly progress: { hasBegun: boolean };
+  /** Aborts when the caller has gone. Only a read has one, because what was begun is finished all the same. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** One RPC, as its handler sees it. */
@@ -58,10 +60,11 @@ export function requestIdOf(headers: Headers, random: Runtime["random"]): string
 interface Incoming {
   readonly headers: Headers;
   readonly timeoutMs: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export function openCall(
-  { headers, timeoutMs }: Incoming,
+  { headers, timeoutMs, signal }: Incoming,
   {
     clock,
     random,
@@ -74,6 +77,7 @@ export function openCall(
     requestId: requestIdOf(headers, random),
     caller: principal.id,
     progress: { hasBegun: false },
+    signal,
   };
 }
 

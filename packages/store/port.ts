@@ -92,6 +92,8 @@ export const schema =
 export interface CallOptions {
   /** When the caller gives up, on the store's clock (milliseconds). An engine that waits gives up before it. */
   readonly deadline?: number | undefined;
+  /** Aborts when nobody waits for the answer. A read may end then; what changes something goes on. */
+  readonly signal?: AbortSignal | undefined;
   /**
    * Shared by all steps of one call. The store sets `hasBegun` at the first step that may change something. From then on it
    * refuses no step of the call as `Overloaded`, which would mean that nothing was done.

@@ -123,7 +123,9 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
       let told = place.snapshot?.after;
       while (told !== undefined && !draining.aborted) {
         const start = { after: told, limit: PAGE, order: "asc" } as const;
-        const { docs, hasMore } = await readAfter(start, source({ ...call, deadline: soon(call) }));
+        // Not its signal, which aborts when the process stops, too: then this page is still sent.
+        const reading = { ...call, signal: undefined, deadline: soon(call) };
+        const { docs, hasMore } = await readAfter(start, source(reading));
         for (const doc of docs) {
           if (draining.aborted) break;
           told = doc._id;

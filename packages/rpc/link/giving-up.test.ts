@@ -1,7 +1,12 @@
 /** Calls that nobody waits for any more. */
-import { Code } from "@connectrpc/connect";
-import { expect, test } from "vitest";
-import { reasonOf } from "../../../processes/errors.ts";
+import { Code, createClient } from "@connectrpc/connect";
+import { realTime } from "@petstore/runtime/clock";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { errors, reasonOf } from "../../../processes/errors.ts";
+import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import type { Call } from "../call.ts";
+import { limitCalls } from "../client/call-limit.ts";
+import { openReplica } from "../client/replica.ts";
 import {
   ask,
   clientOf,
@@ -10,10 +15,12 @@ import {
   METHOD,
   openTo,
   rawCaller,
+  secret,
   startLinked,
   startRawService,
   startService,
 } from "../fixtures/linked.ts";
+import { implement } from "../server/handlers.ts";
 import { toError } from "./failure.ts";
 
 /** A link on which nothing is answered, and what has arrived on it. */
@@ -103,4 +110,43 @@ test("what was cancelled before its turn never begins, and is answered all the s
   }
   expect(ran).toEqual([2n]);
   expect(answers.find(({ id }) => id === 1)?.outcome).toMatchObject({ value: { code: Code.Canceled } });
+});
+
+describe.each([
+  ["over a link", true],
+  ["without a link", false],
+])("%s", (_, link) => {
+  /** A call that has begun, of a service that does not answer while the test runs. */
+  async function begun(by: "getCategory" | "deleteCategory") {
+    const calls = Promise.withResolvers<Call>();
+    const held = Promise.withResolvers<object>();
+    const handle = (_request: unknown, call: Call) => {
+      calls.resolve(call);
+      return held.promise;
+    };
+    const handlers = new Proxy({}, { get: () => handle });
+    const { url } = await startService(undefined, implement(CategoryService, handlers as never));
+    const replica = openReplica(url, { secret, limit: limitCalls(errors), link, ...realTime });
+    onTestFinished(() => {
+      held.resolve({});
+      replica.close();
+    });
+    const abort = new AbortController();
+    const { signal } = abort;
+    const call = createClient(CategoryService, replica.transport)[by]({ categoryId: 1n }, { signal });
+    call.catch(() => {});
+    return { call: await calls.promise, giveUp: () => abort.abort(), lose: () => replica.close() };
+  }
+
+  test.each(["giveUp", "lose"] as const)("a read learns that its caller has gone: %s", async (how) => {
+    const { call, ...leave } = await begun("getCategory");
+    expect(call.signal?.aborted).toBe(false);
+    leave[how]();
+    await expect.poll(() => call.signal?.aborted, { timeout: 5_000 }).toBe(true);
+  });
+
+  test("what changes something goes on", async () => {
+    const { call } = await begun("deleteCategory");
+    expect(call.signal).toBeUndefined();
+  });
 });

@@ -22,7 +22,7 @@ export interface ServerCalls {
   take(request: LinkRequest): void;
   /** The number of unanswered calls, and the bytes of their requests. */
   underWay(): { readonly calls: number; readonly bytes: number };
-  /** To be called when no answer can be sent any more: calls that have not begun never begin. */
+  /** To be called when no answer can be sent any more: calls that have not begun never begin, and reads end. */
   abandon(): void;
 }
 
@@ -37,7 +37,7 @@ export interface ServerCallsDeps {
 export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps): ServerCalls {
   const methods = new Map<number, DescMethodUnary | undefined>();
   /** By id. Replaced by a new Map whenever it is empty, see `InFlight`. */
-  let running = new Map<number, { isCancelled: boolean }>();
+  let running = new Map<number, AbortController>();
   /** Stands for this link in `turns`. */
   const caller = {};
   let bytes = 0;
@@ -53,17 +53,19 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
     const { id } = call;
     if (!methods.has(call.method)) throw new LinkViolation(`no method has the number ${call.method}`);
     if (running.has(id)) throw new LinkViolation(`two calls under way have the id ${id}`);
-    const entry = { isCancelled: false };
-    const isWanted = () => !entry.isCancelled && !isAbandoned;
-    running.set(id, entry);
+    const controller = new AbortController();
+    const { signal } = controller;
+    running.set(id, controller);
     bytes += call.message.length;
     const arrivedAt = dispatcher.clock();
     const work = async () => {
-      const answer = isWanted() ? await run(dispatcher, methods.get(call.method), { call, arrivedAt }) : undefined;
+      const answer = signal.aborted
+        ? undefined
+        : await run(dispatcher, methods.get(call.method), { call, arrivedAt, signal });
       running.delete(id);
       if (running.size === 0) running = new Map();
       bytes -= call.message.length;
-      onEnd(isAbandoned ? undefined : isWanted() && answer ? answer : failedAnswer(id, cancelled()));
+      onEnd(isAbandoned ? undefined : answer && !signal.aborted ? answer : failedAnswer(id, cancelled()));
     };
     // Not at once: the rest of the message, such as its cancels, is read first.
     if (isAlone && turns.atOnce()) queueMicrotask(work);
@@ -75,14 +77,12 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
       for (const { number, name } of methods) define(number, name);
       const isAlone = calls.length === 1 && running.size === 0;
       for (const call of calls) begin(call, isAlone);
-      for (const id of cancels) {
-        const entry = running.get(id); // it may have been answered meanwhile
-        if (entry) entry.isCancelled = true;
-      }
+      for (const id of cancels) running.get(id)?.abort(); // it may have been answered meanwhile
     },
     underWay: () => ({ calls: running.size, bytes }),
     abandon() {
       isAbandoned = true;
+      for (const controller of running.values()) controller.abort();
     },
   };
 }
@@ -93,7 +93,7 @@ const cancelled = () => new ConnectError("the caller has given up", Code.Cancele
 async function run(
   dispatcher: Dispatcher,
   method: DescMethodUnary | undefined,
-  { call, arrivedAt }: { readonly call: Call; readonly arrivedAt: number },
+  { call, arrivedAt, signal }: { readonly call: Call; readonly arrivedAt: number; readonly signal: AbortSignal },
 ): Promise<AnswerInit> {
   const { id } = call;
   try {
@@ -104,6 +104,7 @@ async function run(
       headers: request.headers,
       // Without the time that it waited for its turn.
       timeoutMs: call.timeoutMs ? call.timeoutMs - (dispatcher.clock() - arrivedAt) : undefined,
+      signal,
       isPeer: true,
     });
     const value = toBinary(method.output, message);

@@ -32,7 +32,7 @@ type Handle = Handlers<typeof OrderInternalService>["getOrderStates"];
 function invoke(
   handle: Handle,
   headers: Record<string, string> = {},
-  options: { timeoutMs?: number; ids?: bigint[] } = {},
+  { ids = [], ...options }: { timeoutMs?: number; ids?: bigint[]; signal?: AbortSignal } = {},
 ) {
   const lines: { level: number; msg: string; err?: { message: string } }[] = [];
   const log = pino({ level: "debug" }, { write: (line) => void lines.push(JSON.parse(line)) });
@@ -42,8 +42,9 @@ function invoke(
     errors,
     maxTimeoutMs: 5_000,
   });
-  const request = create(method.input, { orderId: options.ids ?? [] });
-  const incoming = { headers: new Headers({ [SECRET_HEADER]: secret, ...headers }), timeoutMs: options.timeoutMs };
+  const request = create(method.input, { orderId: ids });
+  const fields = new Headers({ [SECRET_HEADER]: secret, ...headers });
+  const incoming = { timeoutMs: undefined, ...options, headers: fields };
   const answer = dispatcher.invoke(method as never, request, incoming);
   return { answer, failure: answer.then(() => undefined, ConnectError.from), lines };
 }
@@ -199,6 +200,20 @@ describe("errors", () => {
     expect(lines).toEqual([
       expect.objectContaining({ level: 50, err: expect.objectContaining({ message: "secret/path exploded" }) }),
     ]);
+  });
+
+  test.each([
+    ["an operator is warned of it", false, 40],
+    ["unless its caller has left", true, 20],
+  ])("a store that does not answer: %s", async (_, hasLeft, level) => {
+    const caller = new AbortController();
+    const handle: Handle = () => {
+      if (hasLeft) caller.abort();
+      throw new DomainError("UNAVAILABLE", "the store does not answer");
+    };
+    const { failure, lines } = invoke(handle, {}, { signal: caller.signal });
+    expect((await failure)?.code).toBe(Code.Unavailable);
+    expect(lines.map((line) => line.level)).toEqual([level]);
   });
 
   test("every reason of the catalogue that RPCs can have has a gRPC code", () => {

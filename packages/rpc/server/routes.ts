@@ -42,6 +42,7 @@ export function addRoutes(
       ...context.values.get(callerKey),
       headers: context.requestHeader,
       timeoutMs: context.timeoutMs(),
+      signal: context.signal,
     });
     answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
     return answer.message;

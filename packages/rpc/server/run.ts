@@ -16,6 +16,8 @@ export interface Incoming {
   readonly headers: Headers;
   /** Milliseconds until the caller gives up; undefined when it set no limit. */
   readonly timeoutMs: number | undefined;
+  /** Aborts when the caller of a unary call has gone. */
+  readonly signal?: AbortSignal | undefined;
   /** Whether the caller has proved to be one of the system's own processes. By default the secret in the headers decides. */
   readonly isPeer?: boolean | undefined;
   /** Who calls, if `admit` was called already. By default the dispatcher calls it. */
@@ -69,9 +71,10 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
   const { rpcError } = errors;
   const { isBug, toRpcError } = translation;
 
-  function logFailure(line: object, failure: RpcError, thrown: unknown): void {
+  /** `hasLeft`: nobody waited for the answer any more, so that no failure of a service is to be seen in it. */
+  function logFailure(line: object, failure: RpcError, thrown: unknown, hasLeft = false): void {
     if (isBug(thrown)) deps.log.error({ ...line, err: failure.cause }, failure.rawMessage);
-    else if (failure.code === Code.Unavailable)
+    else if (failure.code === Code.Unavailable && !hasLeft)
       deps.log.warn({ ...line, cause: oneLine(failure.cause) }, failure.rawMessage);
     else deps.log.debug({ ...line, code: Code[failure.code] }, failure.rawMessage);
   }
@@ -81,7 +84,9 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
     if (limited && isUnary(method) && admission.underWay() >= maxCalls)
       throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
     const started = deps.clock();
-    const call = openCall(incoming, { ...deps, maxTimeoutMs, principal });
+    const { headers, timeoutMs } = incoming;
+    const signal = writes({ method }) ? undefined : incoming.signal;
+    const call = openCall({ headers, timeoutMs, signal }, { ...deps, maxTimeoutMs, principal });
     if (admission.isHopeless(method, call.deadline - started)) throw rpcError("DEADLINE_EXCEEDED", NOT_BEGUN);
     return { call, started, method };
   }
@@ -92,7 +97,7 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
     if (violations.length > 0) throw violationError(errors, violations);
   }
 
-  const writes = ({ method }: Run) => method.idempotency !== Level.NO_SIDE_EFFECTS;
+  const writes = ({ method }: Pick<Run, "method">) => method.idempotency !== Level.NO_SIDE_EFFECTS;
   /** Whether the caller's deadline has passed, as far as a timer can tell. */
   const isLate = ({ call }: Run) => deps.clock() >= call.deadline - EARLY_MS;
   const late = (run: Run) => rpcError("DEADLINE_EXCEEDED", outOfTime(writes(run)));
@@ -102,9 +107,9 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
     toRpcError(thrown, { requestId: run.call.requestId, isLate: isLate(run), writes: writes(run) });
 
   function log({ method, call, started }: Run, failure: RpcError | undefined, thrown: unknown): void {
-    const { requestId, caller } = call;
+    const { requestId, caller, signal } = call;
     const line = { rpc: methodName(method), requestId, caller, ms: Math.round(deps.clock() - started) };
-    if (failure) logFailure(line, failure, thrown);
+    if (failure) logFailure(line, failure, thrown, signal?.aborted);
     else deps.log.debug(line, "served");
   }
 

@@ -63,7 +63,14 @@ function server(scheduler: fc.Scheduler, nextFault: () => Fault) {
     async function make(decide: Decide<Stock, string>): Promise<string> {
       const from = history.length - 1;
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-      await change(1, [{ decide, call: { isOver: false, inDoubt: false, failure: undefined }, resolve, reject }]);
+      await change(1, [
+        {
+          decide,
+          call: { isOver: false, inDoubt: false, failure: undefined, remaining: () => 1_000 },
+          resolve,
+          reject,
+        },
+      ]);
       const result = String(await promise);
       if (result === "none left") expect(history.slice(from)).toContain(0);
       return result;

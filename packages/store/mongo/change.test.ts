@@ -66,7 +66,7 @@ function bench(steps: Step[], { members = "several", clock = () => 0, knows, wri
       deleteOne: async (filter: object) => ({ deletedCount: written("delete", filter) === "made" ? 1 : 0 }),
     },
     reads: {
-      async read(_: unknown, latest: boolean) {
+      async read(_id: unknown, _by: unknown, latest: boolean) {
         step = steps.shift() ?? expect.unreachable("one read too many");
         step.reading?.();
         log.push(latest ? "read latest" : "read");
@@ -86,7 +86,7 @@ function updates(...decides: Decide<Counter, unknown>[]) {
   const results: unknown[] = decides.map(() => "waiting");
   const all = decides.map((decide, i) => ({
     decide,
-    call: { isOver: false, inDoubt: false, failure: undefined },
+    call: { isOver: false, inDoubt: false, failure: undefined, remaining: () => 1_000 },
     resolve: (result: unknown) => void results.splice(i, 1, result),
     reject: (error: unknown) => void results.splice(i, 1, error),
   })) satisfies Update<Counter>[];
@@ -264,7 +264,7 @@ test.each(["unsure", "failed"] as const)(
 );
 
 test("a write and a removal touch exactly what was read", async () => {
-  const call = { isOver: false, inDoubt: false, failure: undefined };
+  const call = { isOver: false, inDoubt: false, failure: undefined, remaining: () => 1_000 };
   const { change, remove, touched } = bench([
     { sees: 7, write: "made" },
     { sees: 7, write: "not made" },
@@ -345,7 +345,7 @@ describe("what the process knows saves the read", () => {
   });
 
   test("what is removed is not known any more", async () => {
-    const call = { isOver: false, inDoubt: false, failure: undefined };
+    const call = { isOver: false, inDoubt: false, failure: undefined, remaining: () => 1_000 };
     const { remove, known } = bench([{ sees: 1, write: "made" }], { knows: 1 });
     await remove(1, () => true, call);
     expect(known.base(1)).toBeUndefined();

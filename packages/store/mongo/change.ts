@@ -39,6 +39,8 @@ interface Decided {
   settle(): void;
 }
 
+const calls = (updates: readonly { readonly call: Call }[]) => updates.map(({ call }) => call);
+
 export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
   const { keys, telling, database, raw, reads, known, openWriter, timing, nextOperation } = options;
 
@@ -83,7 +85,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
     for (let round = 0; (taken ?? all).some(({ call }) => !call.isOver); round++) {
       try {
         const assumed = round === 0 ? known.base(id) : undefined;
-        const stored = assumed ? assumed.document : await reads.read(id, latest);
+        const stored = assumed ? assumed.document : await reads.read(id, calls(taken ?? all), latest);
         const fate = sent && outcome(operation, sent.base, stored);
         if (sent && fate === "made") return sent.settle;
         if ((unsure || inDoubt) && fate === "unknown") throw new Unavailable(true);
@@ -150,7 +152,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
     remove: (id: Id, isOver: (doc: T) => boolean, call: Call): Promise<void> =>
       database.inSession(async (session) => {
         const isSettled = async () => {
-          const stored = await reads.read(id);
+          const stored = await reads.read(id, [call]);
           if (!stored || !isOver(stored.doc)) return true;
           call.inDoubt = true;
           known.forget(id);

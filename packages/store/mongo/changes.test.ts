@@ -29,7 +29,7 @@ function bench({ near = atOnce, far = atOnce, ...stub }: { near?: Turns; far?: T
   const opened: Document[] = [];
   const deadlines: unknown[] = [];
   const patience = Promise.withResolvers<void>();
-  const call = { isOver: false, inDoubt: false, failure: undefined };
+  const call = { isOver: false, inDoubt: false, failure: undefined, remaining: () => 1_000 };
   const stream = {
     tryNext() {
       if (!isOpen) return Promise.reject(new MongoError("closed"));

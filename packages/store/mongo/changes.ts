@@ -32,7 +32,7 @@ import {
 import type { Run } from "./collection.ts";
 import { UNAUTHORIZED } from "./connect.ts";
 import { type Database, find } from "./database.ts";
-import { backOff, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
+import { backOff, type ReadLimits, retryUntilDeadline, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
 import { readStored, TELLS, toldBy } from "./operation-log.ts";
 import { beginAfter, isPosition, positionAfter, secondsOf } from "./positions.ts";
 import { shareQueries } from "./shared-query.ts";
@@ -166,7 +166,7 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
   }
 
   // A thousand readers that come back at once, as after a restart, cause one query.
-  const sharedNow = shareQueries((_: "now") => now(database, declaration.name));
+  const sharedNow = shareQueries((_: "now", limits) => now(database, declaration.name, limits));
   const nowWithin = (options: CallOptions | undefined, ask = sharedNow) =>
     run(options, (call) => retryUntilDeadline(call, timing, () => ask("now", call)));
 
@@ -263,9 +263,9 @@ const restored = (shown: object | undefined): Told | undefined => shown && { typ
  * The current position, from a majority read: all later reads of this process come after it, and it is after everything
  * that the process can have seen.
  */
-async function now(database: Database, collection: string): Promise<Position> {
+async function now(database: Database, collection: string, limits: ReadLimits): Promise<Position> {
   return database.inSession(async (session) => {
-    await find(database, collection, { filter: {}, limit: 1, batchSize: 2 }, { session });
+    await find(database, collection, { filter: {}, limit: 1, batchSize: 2 }, { session, limits });
     const { operationTime } = session;
     if (!operationTime) throw new MongoError("the server does not tell its time");
     return positionAfter(operationTime);

@@ -18,8 +18,15 @@ import { createPerKeyQueue } from "./per-key-queue.ts";
 import { pointReads } from "./reads.ts";
 import { createWriters } from "./writes.ts";
 
-/** Runs a call of the port within its deadline, unless the store is closed. */
-export type Run = <R>(options: CallOptions | undefined, work: (call: Call) => Promise<R>) => Promise<R>;
+/**
+ * Runs a call of the port within its deadline, unless the store is closed. When the signal aborts, nobody waits for the call
+ * any more.
+ */
+export type Run = <R>(
+  options: CallOptions | undefined,
+  work: (call: Call) => Promise<R>,
+  signal?: AbortSignal,
+) => Promise<R>;
 
 export interface CollectionOptions {
   readonly declaration: Declaration;
@@ -36,7 +43,7 @@ export interface CollectionOptions {
 export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: CollectionOptions): Collection<T, I> {
   const { declaration, database, changes, indexes, timing, nextOperation, run, admission, report } = options;
   const queues: Queues = new Map();
-  const read: Run = (options, work) => admission.read(options, () => run(options, work));
+  const read: Run = (options, work) => admission.read(options, () => run(options, work, options?.signal));
   const raw: Raw = database.db.collection(declaration.name);
   const known = knownDocuments<T>((bytes) => readStored(bytes, declaration));
   const reads = pointReads(database, raw, known);
@@ -56,8 +63,8 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   });
   const queue = createPerKeyQueue(change);
 
-  const readOrError = (id: Id) =>
-    reads.read(id).catch((error: unknown) => {
+  const readOrError = (id: Id, call: Call) =>
+    reads.read(id, [call]).catch((error: unknown) => {
       if (error instanceof Corrupt) return error;
       throw error;
     });
@@ -71,14 +78,16 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
     get: (id, options) =>
       read(options, async (call) => {
         checkId(id);
-        const found = await retryUntilDeadline(call, timing, () => reads.read(id, options?.latest));
+        const found = await retryUntilDeadline(call, timing, () => reads.read(id, [call], options?.latest));
         return found && handedOut(found.doc);
       }),
     getMany: (ids, options) =>
       read(options, async (call) => {
         for (const id of ids) checkId(id);
         const asked = [...new Set(ids)];
-        const found = await retryUntilDeadline(call, timing, () => Promise.all(asked.map(readOrError)));
+        const found = await retryUntilDeadline(call, timing, () =>
+          Promise.all(asked.map((id) => readOrError(id, call))),
+        );
         return readable(
           found.filter((one) => one !== undefined),
           docOrThrow,

@@ -13,7 +13,7 @@ import {
 } from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import type { Id } from "../port.ts";
-import { withTimeout } from "./deadline.ts";
+import { type ReadLimits, TIMEOUT_MS, withTimeout } from "./deadline.ts";
 
 /** Fields of any name; only the `_id` has a type. */
 export type Raw = Collection<{ _id: Id }>;
@@ -83,6 +83,7 @@ interface Query {
 interface ReadOptions {
   readonly level?: "majority" | "linearizable";
   readonly session?: ClientSession;
+  readonly limits?: ReadLimits | undefined;
 }
 
 type Queried = Pick<Database, "db" | "noteTime">;
@@ -92,9 +93,11 @@ export async function find(
   database: Queried,
   collection: string,
   query: Query,
-  { level = "majority", ...options }: ReadOptions = {},
+  { level = "majority", session, limits }: ReadOptions = {},
 ): Promise<Uint8Array[]> {
-  const command = { find: collection, ...query, readConcern: { level } };
+  const maxTimeMS = limits?.maxTimeMS() ?? TIMEOUT_MS.repeatable;
+  const command = { find: collection, ...query, readConcern: { level }, maxTimeMS };
+  const options = { ...(session && { session }), ...(limits && { signal: limits.signal }) };
   const ask = async (): Promise<Uint8Array[]> => {
     const whole = await findInOneAnswer(database, collection, command, options);
     if (whole) return whole;
@@ -113,7 +116,7 @@ async function findInOneAnswer(
   { db, noteTime }: Queried,
   collection: string,
   command: Fields,
-  options: Pick<ReadOptions, "session">,
+  options: { readonly session?: ClientSession; readonly signal?: AbortSignal },
 ): Promise<Uint8Array[] | undefined> {
   const { cursor, operationTime } = await db.command(command, { ...options, fieldsAsRaw: { firstBatch: true } });
   if (!options.session) noteTime({ operationTime });

@@ -27,9 +27,16 @@ export const TIMEOUT_MS = { repeatable: 6_000, write: 40_000 };
 /** How long other reads wait for a read, in milliseconds: well beyond what a read normally takes. */
 const PATIENCE_MS = 500;
 
-/** A call of the port: whether its time is over, and what can be said about its outcome then. */
-export interface Call {
+/** Who waits for a read. */
+export interface Awaiting {
+  /** Its time is over, or its caller has left. */
   readonly isOver: boolean;
+  /** How much of its time is left, in milliseconds. */
+  remaining(): number;
+}
+
+/** A call of the port: how long it waits, and what can be said about its outcome if it is over before its answer. */
+export interface Call extends Awaiting {
   /** Set when a write of the call is sent: from then on it may have happened. */
   inDoubt: boolean;
   /** What went wrong last. */
@@ -38,11 +45,12 @@ export interface Call {
 
 export type Timing = Pick<EngineContext, "clock" | "random" | "sleep">;
 
-/** Rejects with `Unavailable` when the time is over before `work` has answered. */
+/** Rejects with `Unavailable` when the time is over before `work` has answered. A signal that aborts makes the call over. */
 export function withDeadline<R>(
-  { deadline }: CallOptions,
+  { deadline }: Pick<CallOptions, "deadline">,
   clock: EngineContext["clock"],
   work: (call: Call) => Promise<R>,
+  signal?: AbortSignal,
 ) {
   const left = deadline === undefined ? DEFAULT_TIMEOUT_MS : deadline - clock();
   if (left <= 0) return Promise.reject(new Unavailable(false, new Error("the deadline had passed at the start")));
@@ -50,8 +58,9 @@ export function withDeadline<R>(
   const call = {
     /** Checks the clock, because a process that was suspended may resume other work before its timers. */
     get isOver() {
-      return over || clock() >= ends;
+      return over || signal?.aborted === true || clock() >= ends;
     },
+    remaining: () => ends - clock(),
     inDoubt: false,
     failure: undefined as unknown,
   };
@@ -97,14 +106,40 @@ const isOfSystem = (error: unknown): error is Error =>
   /^E(?!RR_)/.test(String((error as { code?: unknown }).code));
 
 /**
- * Resolves when the read is over, or after PATIENCE_MS, so that other reads do not wait for a call that may be lost, or
- * whose server may be.
+ * Resolves when the work is over, or after PATIENCE_MS, so that others do not wait for a call that may be lost, or whose
+ * server may be.
  */
-export async function withPatience(read: Promise<void>): Promise<void> {
-  const { promise: over, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, PATIENCE_MS);
-  await Promise.race([read, over]);
-  clearTimeout(timer);
+export async function withPatience(work: Promise<void>, onImpatience = () => {}): Promise<void> {
+  const { promise: long, resolve } = Promise.withResolvers<void>();
+  const timer = setInterval(() => {
+    resolve();
+    onImpatience();
+  }, PATIENCE_MS);
+  await Promise.race([work.finally(() => clearInterval(timer)), long]);
+}
+
+/** When a read ends that has no answer. */
+export interface ReadLimits {
+  /** How long the server may take, in milliseconds: as long as anybody waits, but no longer than the driver's call is waited for. */
+  maxTimeMS(): number;
+  /** Aborts when everybody has left. */
+  readonly signal: AbortSignal;
+}
+
+export const nobodyWaits = () => new MongoError("nobody waits for the answer any more");
+
+/**
+ * Runs a read for those who wait for it. It is ended when all of them have left, but not while it is as young as reads
+ * normally are: ending it costs the driver its connection, and nobody shall cost it many by leaving.
+ * Resolves like `withPatience`.
+ */
+export function whileAwaited(by: readonly Awaiting[], read: (limits: ReadLimits) => Promise<void>): Promise<void> {
+  const left = new AbortController();
+  const remaining = () => by.reduce((most, { isOver, remaining }) => (isOver ? most : Math.max(most, remaining())), 1);
+  const limits = { maxTimeMS: () => Math.min(TIMEOUT_MS.repeatable, Math.ceil(remaining())), signal: left.signal };
+  return withPatience(read(limits), () => {
+    if (by.every(({ isOver }) => isOver)) left.abort(nobodyWaits());
+  });
 }
 
 /** Waits a random time that grows with each round, so that racing processes separate. */
@@ -115,7 +150,11 @@ export const backOff = (round: number, why: "failed" | "lost", { random, sleep }
  * Retries while the database fails, until the call's time is over. Which of its errors are transient can't be known for
  * sure; a bug of ours is no `MongoError`.
  */
-export async function retryUntilDeadline<R>(call: Call, timing: Timing, attempt: () => Promise<R>): Promise<R> {
+export async function retryUntilDeadline<R>(
+  call: Omit<Call, "remaining">,
+  timing: Timing,
+  attempt: () => Promise<R>,
+): Promise<R> {
   for (let round = 0; ; round++) {
     try {
       return await attempt();

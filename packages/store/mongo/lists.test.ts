@@ -20,7 +20,7 @@ function bench() {
     },
   };
   const list = createLists(database as unknown as Database, { collectionName: "pets" } as Raw);
-  return { queries, list: (scan: Scan) => list(scan, { isOver: false }) };
+  return { queries, list: (scan: Scan) => list(scan, { isOver: false, remaining: () => 1_000 }) };
 }
 const scan = (kind: string, more: Partial<Scan> = {}): Scan => ({
   match: { fields: ["kind"], values: [[kind]] },
@@ -40,7 +40,15 @@ test("each list is a query of its own, which nothing but its documents answers; 
   expect(rest.every((page) => page === first)).toBe(true);
   expect(new Set(await Promise.all(others)).size).toBe(4);
   const [hint, sort] = [{ kind: 1, _id: 1 }, { _id: -1 }];
-  const find = { find: "pets", hint, sort, limit: 20, batchSize: 21, readConcern: { level: "majority" } };
+  const find = {
+    find: "pets",
+    hint,
+    sort,
+    limit: 20,
+    batchSize: 21,
+    readConcern: { level: "majority" },
+    maxTimeMS: 1_000,
+  };
   const filter = { kind: { $in: ["a"] } };
   expect(queries.map(({ command }) => command)).toEqual([
     { ...find, filter },

@@ -18,12 +18,11 @@ export const keyOf = (fields: readonly string[], direction: 1 | -1 = 1) =>
 /** The documents of a list, as bytes: the same array for all callers that share it. */
 export function createLists(database: Database, raw: Raw) {
   const inTurn = createTurns(MAX_LISTS);
-  const { signal: never } = new AbortController();
-  return shareQueries<Scan, readonly Uint8Array[]>(async (scan) => {
+  return shareQueries<Scan, readonly Uint8Array[]>(async (scan, limits) => {
     // MongoDB can't follow a hint for a query that nothing can match.
     if (scan.match?.values.some((values) => values.length === 0)) return [];
-    return inTurn(never, () =>
-      database.inSession((session) => find(database, raw.collectionName, queryOf(scan), { session })),
+    return inTurn(limits.signal, () =>
+      database.inSession((session) => find(database, raw.collectionName, queryOf(scan), { session, limits })),
     );
   });
 }

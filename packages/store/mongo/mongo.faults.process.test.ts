@@ -1,13 +1,14 @@
 /** Answers that are lost, writes that come late, corrupt documents: what the engine makes of them. */
 import { once } from "node:events";
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { deserialize, serialize } from "bson";
 import type { Document } from "mongodb";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { range } from "../conformance/subject.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
-import { type Collection, Corrupt, type Doc, put, type Store, schema, Unavailable } from "../port.ts";
+import { type CallOptions, type Collection, Corrupt, type Doc, put, type Store, schema, Unavailable } from "../port.ts";
 
 interface Counter extends Doc {
   readonly count: number;
@@ -222,6 +223,67 @@ describe.skipIf(mongodMissing)("the MongoDB engine", () => {
       [5, 1],
       [6, 5, 1],
     ]);
+  });
+
+  describe("a read that the server does not come to an end with", () => {
+    const reads = {
+      "by id": (options: CallOptions) => counters.get(1, options),
+      "of the latest state": (options: CallOptions) => counters.get(1, { ...options, latest: true }),
+      "of a list": (options: CallOptions) => counters.list({ limit: 5, order: "asc" }, options),
+    };
+    const hold = (mode: string) =>
+      withDatabase(set.uri, "admin", (db) => {
+        const data = { nss: `petstore_${service}.counters`, shouldCheckForInterrupt: true };
+        return db.command({ configureFailPoint: "waitInFindBeforeMakingBatch", mode, data });
+      });
+    beforeEach(() => hold("alwaysOn"));
+    afterEach(() => hold("off"));
+
+    /** The time limits of the reads that run at the server, in milliseconds. */
+    const limits = () =>
+      withDatabase(set.uri, "admin", async (db) => {
+        const { inprog } = await db.command({ currentOp: true, ns: `petstore_${service}.counters`, op: "query" });
+        return inprog.map(({ command }: Document) => Number(command.maxTimeMS)) as number[];
+      });
+    const running = async () => (await limits()).length;
+    const isOver = () => expect.poll(running, { timeout: 15_000 }).toBe(0);
+
+    test.each(Object.entries(reads))("ends with the time of its caller: %s", { timeout: 60_000 }, async (_, read) => {
+      const answer = expect(read({ deadline: deadline(5_000) })).rejects.toThrow(Unavailable);
+      await expect.poll(running, { timeout: 4_000 }).toBe(1);
+      expect((await limits())[0]).toBeLessThanOrEqual(5_000);
+      await answer;
+      await isOver();
+    });
+
+    test.each(Object.entries(reads))("ends when all callers have left: %s", { timeout: 60_000 }, async (_, read) => {
+      const callers = [new AbortController(), new AbortController()];
+      const outcomes = Promise.allSettled(callers.map(({ signal }) => read({ deadline: deadline(60_000), signal })));
+      await expect.poll(running, { timeout: 15_000 }).toBeGreaterThan(0);
+      callers[0]?.abort();
+      await sleep(1_500);
+      expect(await running()).toBeGreaterThan(0);
+      callers[1]?.abort();
+      await isOver();
+      expect((await outcomes).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    });
+  });
+
+  test("callers that leave cost no connections", { timeout: 60_000 }, async () => {
+    await Promise.all(range(200).map((id) => add(id)));
+    const created = () =>
+      withDatabase(set.uri, "admin", async (db) => (await db.command({ serverStatus: 1 })).connections.totalCreated);
+    const before = await created();
+    for (const id of range(200)) {
+      const caller = new AbortController();
+      const { signal } = caller;
+      const reads = [counters.get(id, { signal }), counters.list({ after: id, limit: 5, order: "asc" }, { signal })];
+      await sleep(id % 3);
+      caller.abort();
+      await Promise.allSettled(reads);
+    }
+    // The client that looks has a few of its own.
+    expect((await created()) - before).toBeLessThan(20);
   });
 
   describe("what is asked for in one tick travels together", () => {

@@ -86,9 +86,9 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   const end = () => {
     if (--underWay === 0 && closed) last.resolve();
   };
-  const run: Run = (callOptions = {}, work) => {
+  const run: Run = (callOptions = {}, work, signal) => {
     if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
-    const answer = withDeadline(callOptions, clock, work);
+    const answer = withDeadline(callOptions, clock, work, signal);
     underWay++;
     answer.then(end, end);
     return answer;
@@ -135,7 +135,8 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       run(callOptions, async (call) => {
         const level = database.hasSeveralMembers() ? "linearizable" : "majority";
         await retryUntilDeadline(call, options, async () => {
-          const found = await withTimeout("repeatable", about.findOne({ _id: "format" }, { readConcern: { level } }));
+          const limits = { readConcern: { level }, maxTimeMS: Math.max(1, Math.ceil(call.remaining())) } as const;
+          const found = await withTimeout("repeatable", about.findOne({ _id: "format" }, limits));
           // Dropped with its database. Without it, a version with another format would take this data for its own.
           if (!found) await checkFormat();
         });

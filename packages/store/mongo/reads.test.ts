@@ -12,6 +12,8 @@ interface Asked {
   readonly readConcern: { readonly level: string };
 }
 
+const waits = { isOver: false, remaining: () => 1_000 };
+
 /** Documents that hold their `_id` and the number of the query that found them. Queries wait for `answer` when held. */
 function bench(several: boolean, isHeld = false) {
   const queries: { ids: readonly Id[]; level: string; answer: () => void }[] = [];
@@ -43,7 +45,9 @@ function bench(several: boolean, isHeld = false) {
     },
     noteAbsent: () => expect.unreachable(),
   };
-  return { queries, filters, decoded, noted, ...pointReads(database as unknown as Database, {} as Raw, known) };
+  const reads = pointReads(database as unknown as Database, {} as Raw, known);
+  const read = (id: Id, latest = false, by = waits) => reads.read(id, [by], latest);
+  return { queries, filters, decoded, noted, read };
 }
 /** Until so many queries were sent. */
 async function sent(queries: readonly unknown[], count: number): Promise<void> {
@@ -112,7 +116,7 @@ test.each([true, false])("no read joins one that was sent before: it takes the n
 });
 
 test("a read that may be lost is not waited for", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
   const { queries, read } = bench(true, true);
   void read(1, true);
   await tick();

@@ -7,17 +7,18 @@ import { idOf } from "../document/codec.ts";
 import { createBatcher } from "../engine/batcher.ts";
 import type { Id } from "../port.ts";
 import { type Database, find, type Raw } from "./database.ts";
-import { withPatience } from "./deadline.ts";
+import type { Awaiting, ReadLimits } from "./deadline.ts";
+import { type Asker, together } from "./shared-query.ts";
 
 /** Most reads in one query. */
 const MAX_BATCH = 1_000;
 
 export interface PointReads<S> {
   /**
-   * The document, read after this call; rejects with what decoding it throws. `latest`: a majority of the members
-   * confirms that it is the latest state.
+   * The document, read after this call for those who wait for it; rejects with what decoding it throws. `latest`: a majority
+   * of the members confirms that it is the latest state.
    */
-  read(id: Id, latest?: boolean): Promise<S | undefined>;
+  read(id: Id, by: readonly Awaiting[], latest?: boolean): Promise<S | undefined>;
 }
 
 /** An equality match on one `_id` needs no query plan; planning takes a quarter of MongoDB's time for a query. */
@@ -25,10 +26,9 @@ const oneOf = (ids: readonly Id[]) => (ids.length === 1 ? ids[0] : { $in: ids })
 
 type Level = "majority" | "linearizable";
 
-interface Waiting<S> {
+interface Asked<S> extends Asker {
   readonly id: Id;
   readonly resolve: (document: S | undefined) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 export function pointReads<S>(
@@ -43,16 +43,16 @@ export function pointReads<S>(
   const { hasSeveralMembers, inSession } = database;
   const byId = (ids: readonly Id[], options: Parameters<typeof find>[3]) =>
     find(database, raw.collectionName, { filter: { _id: oneOf(ids) }, batchSize: ids.length + 1 }, options);
-  const fetch: Record<Level, (ids: readonly Id[]) => Promise<Uint8Array[]>> = {
-    majority: (ids) => inSession((session) => byId(ids, { session })),
+  const fetch: Record<Level, (ids: readonly Id[], limits: ReadLimits) => Promise<Uint8Array[]>> = {
+    majority: (ids, limits) => inSession((session) => byId(ids, { session, limits })),
     /** Needs no session: it sees every write that was answered before, to any process. */
-    linearizable: (ids) => byId(ids, { level: "linearizable" }),
+    linearizable: (ids, limits) => byId(ids, { level: "linearizable", limits }),
   };
 
-  async function send(level: Level, batch: readonly Waiting<S>[]): Promise<void> {
-    const waiting = Map.groupBy(batch, ({ id }) => id);
-    try {
-      for (const bytes of await fetch[level]([...waiting.keys()])) {
+  const enter = createBatcher(
+    together<Level, Asked<S>>(async (level, batch, limits) => {
+      const waiting = Map.groupBy(batch, ({ id }) => id);
+      for (const bytes of await fetch[level]([...waiting.keys()], limits)) {
         const id = idOf(bytes) as Id;
         const asked = waiting.get(id) ?? [];
         waiting.delete(id);
@@ -67,21 +67,15 @@ export function pointReads<S>(
         known.noteAbsent(id);
         for (const { resolve } of asked) resolve(undefined);
       }
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-  }
-
-  const enter = createBatcher<Level, Waiting<S>>(async (level, batch) => {
-    await withPatience(send(level, batch));
-    return [];
-  }, MAX_BATCH);
+    }),
+    MAX_BATCH,
+  );
 
   // A single member can't be deposed unnoticed, and a linearizable read on it takes long when nothing is written.
   return {
-    read(id, latest = false) {
+    read(id, by, latest = false) {
       const { promise, resolve, reject } = Promise.withResolvers<S | undefined>();
-      enter(latest && hasSeveralMembers() ? "linearizable" : "majority", { id, resolve, reject });
+      enter(latest && hasSeveralMembers() ? "linearizable" : "majority", { id, by, resolve, reject });
       return promise;
     },
   };

@@ -41,7 +41,7 @@ export function createSequences({ db, inSession }: Database, timing: Timing, log
 
   const ask = createBatcher<string, Waiting>(async (sequence, asked) => {
     const waiting = asked.filter(({ call }) => !call.isOver);
-    const all: Call = {
+    const all: Omit<Call, "remaining"> = {
       get isOver() {
         return waiting.every(({ call }) => call.isOver);
       },

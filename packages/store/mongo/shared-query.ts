@@ -3,41 +3,54 @@
  * sent before, because its answer may be older than what that caller has seen. Such a caller waits for the next query, which
  * is sent when this one has returned.
  */
-import { createBatcher } from "../engine/batcher.ts";
-import { Unavailable } from "../port.ts";
-import { type Call, withPatience } from "./deadline.ts";
+import { createBatcher, type Process } from "../engine/batcher.ts";
+import { type Awaiting, nobodyWaits, type ReadLimits, whileAwaited } from "./deadline.ts";
 
-type Waiting = Pick<Call, "isOver">;
+export interface Asker {
+  readonly by: readonly Awaiting[];
+  readonly reject: (error: unknown) => void;
+}
 
 /**
- * Resolves to the same object for all callers that share a query. `Q` is what JSON can hold. A query that nobody waits for
- * any more when its turn comes is not sent.
+ * Processes a batch of askers with one query: if it fails, all of them are rejected. An asker that nobody waits for any more
+ * is left out.
  */
-export function shareQueries<Q, R>(query: (asked: Q) => Promise<R>): (asked: Q, call: Waiting) => Promise<R> {
-  interface Asker extends PromiseWithResolvers<R> {
-    readonly asked: Q;
-    readonly call: Waiting;
-  }
-
-  async function send(askers: readonly Asker[]): Promise<void> {
-    try {
-      const first = askers.find(({ call }) => !call.isOver);
-      if (!first) throw new Unavailable(false);
-      const found = await query(first.asked);
-      for (const { resolve } of askers) resolve(found);
-    } catch (error) {
-      for (const { reject } of askers) reject(error);
-    }
-  }
-
-  const enter = createBatcher<string, Asker>(async (_, askers) => {
-    await withPatience(send(askers));
+export const together =
+  <K, A extends Asker>(query: (key: K, askers: readonly A[], limits: ReadLimits) => Promise<void>): Process<K, A> =>
+  async (key, all) => {
+    const { awaited = [], left = [] } = Object.groupBy(all, ({ by }) =>
+      by.some(({ isOver }) => !isOver) ? "awaited" : "left",
+    );
+    for (const { reject } of left) reject(nobodyWaits());
+    if (awaited.length === 0) return [];
+    const by = awaited.flatMap((asker) => asker.by);
+    await whileAwaited(by, async (limits) => {
+      try {
+        await query(key, awaited, limits);
+      } catch (error) {
+        for (const { reject } of awaited) reject(error);
+      }
+    });
     return [];
-  });
+  };
 
-  return (asked, call) => {
-    const asker: Asker = { asked, call, ...Promise.withResolvers<R>() };
-    enter(JSON.stringify(asked), asker);
-    return asker.promise;
+/** Resolves to the same object for all callers that share a query. `Q` is what JSON can hold. */
+export function shareQueries<Q, R>(query: (asked: Q, limits: ReadLimits) => Promise<R>) {
+  interface One extends Asker {
+    readonly asked: Q;
+    readonly resolve: (found: R) => void;
+  }
+
+  const enter = createBatcher(
+    together<string, One>(async (_, askers, limits) => {
+      const found = await query((askers[0] as One).asked, limits);
+      for (const { resolve } of askers) resolve(found);
+    }),
+  );
+
+  return (asked: Q, by: Awaiting): Promise<R> => {
+    const { promise, resolve, reject } = Promise.withResolvers<R>();
+    enter(JSON.stringify(asked), { asked, by: [by], resolve, reject });
+    return promise;
   };
 }
