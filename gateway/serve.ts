@@ -5,6 +5,7 @@ import { withAdmission } from "@petstore/rpc/admission/transport";
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
+import { createSeen, withSeen } from "@petstore/rpc/client/seen";
 import { origin } from "@petstore/rpc/http/address";
 import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { listen } from "@petstore/rpc/http/listen";
@@ -48,12 +49,14 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   const authentication = await openAuthentication(config.auth, asking, stack);
   const { tls, certificates } = await openTls(config, { ...realTime, log }, stack);
   const addressOf = callerAddress(config.trustedProxies);
+  const seen = createSeen();
   const services = publicServices.map(({ name, desc }) => {
     const urls = config.urls[name];
     const all = createServiceTransport({ urls, secret, certificates, link, log, errors, ...realTime });
     stack.defer(() => all.close());
     const admission = createAdmission(realTime);
-    return { name, desc, transport: withAdmission(all, admission, errors), replicas: all.replicas, admission };
+    const transport = withAdmission(withSeen(all, seen), admission, errors);
+    return { name, desc, transport, replicas: all.replicas, admission };
   });
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
   const watching = { transports, basePath, tellUnknown: logUnknownValues(log), ...realTime };

@@ -8,6 +8,8 @@ import { DeadlineExpired } from "./errors/translate.ts";
 /** Headers that only the system's own processes may set. An endpoint for outside callers replaces theirs. */
 export const SECRET_HEADER = "x-internal-secret";
 export const CALLER_HEADER = "x-internal-caller";
+/** What the caller has seen, and in answers what the service has: see `client/seen.ts`. */
+export const SEEN_HEADER = "x-internal-seen";
 
 /** An authenticated caller. */
 export interface Principal {
@@ -38,8 +40,11 @@ export interface CallContext {
   readonly requestId: string;
   /** The id of the principal that called the public RPC, however many services are in between. */
   readonly caller: string;
-  /** Whether the work may have changed something. Copies of the context share it, for a step with a time of its own. */
-  readonly progress: { hasBegun: boolean };
+  /**
+   * Whether the work may have changed something, and what it has seen, if its caller asks for that. Copies of the context
+   * share it, for a step with a time of its own.
+   */
+  readonly progress: { hasBegun: boolean; seen?: string | undefined };
   /** Aborts when the caller has gone. Only a read has one, because what was begun is finished all the same. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -70,13 +75,14 @@ export function openCall(
     random,
     maxTimeoutMs,
     principal,
-  }: Pick<Runtime, "clock" | "random"> & { maxTimeoutMs: number; principal: Principal },
+    seen,
+  }: Pick<Runtime, "clock" | "random"> & { maxTimeoutMs: number; principal: Principal; seen?: string | undefined },
 ): CallContext {
   return {
     deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
     requestId: requestIdOf(headers, random),
     caller: principal.id,
-    progress: { hasBegun: false },
+    progress: { hasBegun: false, seen },
     signal,
   };
 }

@@ -89,22 +89,36 @@ export const schema =
     tracked?: readonly (keyof V & string)[],
   ): Schema<T, I, V> => ({ name, indexes, document, shown, tracked });
 
+/** What the store notes of a call. */
+export interface Progress {
+  /**
+   * Set at the first step that may change something. From then on no step of the call is refused as `Overloaded`, which
+   * would mean that nothing was done.
+   */
+  hasBegun: boolean;
+  /**
+   * What the caller has seen, for processes that share the data: no step reads anything older, whichever process has told
+   * it. If it is set, if only to "", each step replaces it by what was seen then. Opaque, but for this: a name of the data, a
+   * colon and a time, so that of two with one name the greater is the later; and several may stand with spaces between. Of
+   * no use where one process holds the data.
+   */
+  seen?: string | undefined;
+}
+
 export interface CallOptions {
   /** When the caller gives up, on the store's clock (milliseconds). An engine that waits gives up before it. */
   readonly deadline?: number | undefined;
   /** Aborts when nobody waits for the answer. A read may end then; what changes something goes on. */
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Shared by all steps of one call. The store sets `hasBegun` at the first step that may change something. From then on it
-   * refuses no step of the call as `Overloaded`, which would mean that nothing was done.
-   */
-  readonly progress?: { hasBegun: boolean } | undefined;
+  /** Shared by all steps of one call. */
+  readonly progress?: Progress | undefined;
 }
 
 export interface GetOptions extends CallOptions {
   /**
    * Sees every write that was answered to any process, even while the database changes its primary. Other reads see at
-   * least what this process was answered before. Makes no difference where one server holds the data.
+   * least what this process was answered before, and what `Progress.seen` names. Makes no difference where one server holds
+   * the data.
    */
   readonly latest?: boolean;
 }

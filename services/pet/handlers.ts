@@ -114,9 +114,7 @@ export function createPetHandlers(context: PetContext): Implementation[] {
 
     async getPet({ petId }, call) {
       const id = storedId(petId);
-      // Reads the latest state: another process of this service may have written the pet last (docs/reliability.md, when
-      // MongoDB loses its primary).
-      const doc = id === undefined ? undefined : await pets.get(id, { ...call, latest: true });
+      const doc = id === undefined ? undefined : await pets.get(id, call);
       const [found] = await finishing.read(call).asked(doc ? [doc] : []);
       if (!found) throw petNotFound(petId);
       return { pet: petOf(found) };

@@ -18,7 +18,7 @@ import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts
 import { DomainError } from "../../../services/resource/errors.ts";
 import { storeFailureOf } from "../../../services/resource/store-failure.ts";
 import { compileLibrary, serviceOf } from "../../transcoder/testdata/compile.ts";
-import { CALLER_HEADER, type Call, SECRET_HEADER } from "../call.ts";
+import { CALLER_HEADER, type Call, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
 import { createErrorTranslation } from "../errors/translate.ts";
 import { createAuthorization } from "./authorization.ts";
 import { createDispatcher } from "./dispatcher.ts";
@@ -84,6 +84,46 @@ describe("what a handler is told", () => {
       id: "anonymous",
     });
     expect(admit(getPet, new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: secret }))).toEqual({ id: "ann" });
+  });
+});
+
+describe("what was seen", () => {
+  /** A handler that finds a later state than its caller has seen. */
+  const reading: Handle = (_, { progress }) => {
+    if (progress.seen !== undefined) progress.seen = `${progress.seen}+`;
+    return {};
+  };
+  const failing: Handle = (request, call) => {
+    reading(request, call);
+    throw new DomainError("PET_NOT_FOUND", "it is gone");
+  };
+
+  test("a peer that asks for it is told, with an answer and with a refusal", async () => {
+    const headers = { [SEEN_HEADER]: "db:05" };
+    expect((await invoke(reading, headers).answer).headers.get(SEEN_HEADER)).toBe("db:05+");
+    expect((await invoke(failing, headers).failure)?.metadata.get(SEEN_HEADER)).toBe("db:05+");
+  });
+
+  test("a peer that does not ask, or has seen it all, is not", async () => {
+    expect((await invoke(reading).answer).headers.has(SEEN_HEADER)).toBe(false);
+    expect((await invoke(() => ({}), { [SEEN_HEADER]: "db:05" }).answer).headers.has(SEEN_HEADER)).toBe(false);
+  });
+
+  test("no caller from outside is told, or believed", async () => {
+    const seen: unknown[] = [];
+    const getPet = (_: unknown, call: Call) => {
+      seen.push(call.progress.seen);
+      return {};
+    };
+    const handlers = new Proxy({}, { get: () => getPet });
+    const deps = { ...realTime, log: pino({ level: "silent" }) };
+    const { invoke } = createDispatcher([implement(PetService, handlers as never)], { deps, secret, errors });
+    const headers = new Headers({ [SEEN_HEADER]: "db:ff" });
+    const { method } = PetService;
+    const request = create(method.getPet.input, { petId: 1n });
+    const answer = await invoke(method.getPet as never, request, { headers, timeoutMs: undefined });
+    expect(answer.headers.has(SEEN_HEADER)).toBe(false);
+    expect(seen).toEqual([undefined]);
   });
 });
 

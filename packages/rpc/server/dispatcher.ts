@@ -11,7 +11,7 @@ import { createShedLog } from "../admission/shed-log.ts";
 import { NO_ROOM } from "../admission/transport.ts";
 import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
-import { type Call, type Principal, requestIdOf } from "../call.ts";
+import { type Call, type Principal, requestIdOf, SEEN_HEADER } from "../call.ts";
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, type StoreFailureOf } from "../errors/translate.ts";
 import { messageOf } from "../message.ts";
@@ -144,6 +144,15 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     }
   }
 
+  const seenBy = ({ headers, isPeer }: Incoming): string | undefined => {
+    const seen = headers.get(SEEN_HEADER);
+    return seen !== null && (isPeer ?? authorization.isTrusted(headers)) ? seen : undefined;
+  };
+  /** Tells the caller, in the headers of its answer, what was seen that it has not seen. */
+  const tellSeen = ({ call: { progress } }: Run, before: string | undefined, headers: Headers): void => {
+    if (progress.seen !== undefined && progress.seen !== before) headers.set(SEEN_HEADER, progress.seen);
+  };
+
   /** Returns no promise if callers need no credentials. */
   const principalOf = (method: Served, { principal, headers, isPeer }: Incoming): Principal | Promise<Principal> =>
     principal ?? admit(method, headers, isPeer);
@@ -167,7 +176,8 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     const found = principalOf(method, incoming);
     const principal = found instanceof Promise ? await found : found;
     const entry = entryOf(method);
-    const run = runs.begin(entry, incoming, principal, maxTimeoutMs);
+    const seen = seenBy(incoming);
+    const run = runs.begin(entry, incoming, { principal, seen }, maxTimeoutMs);
     const call = { ...run.call, headers: incoming.headers, responseHeaders: new Headers() };
     let failure: RpcError | undefined;
     let thrown: unknown;
@@ -175,10 +185,12 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       const message = await inTime(runCounted(entry, request, run, call), run.call.deadline - run.started, () =>
         runs.late(run),
       );
+      tellSeen(run, seen, call.responseHeaders);
       return { message, headers: call.responseHeaders };
     } catch (error) {
       thrown = error;
       failure = runs.failed(run, error);
+      tellSeen(run, seen, failure.metadata);
       throw failure;
     } finally {
       runs.log(run, failure, thrown);
@@ -186,7 +198,10 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   }
 
   const stream = (method: DescMethodServerStreaming, request: Message, incoming: IncomingStream) =>
-    streamCalls.stream(entryOf(method), request, incoming, () => principalOf(method, incoming));
+    streamCalls.stream(entryOf(method), request, incoming, async () => ({
+      principal: await principalOf(method, incoming),
+      seen: seenBy(incoming),
+    }));
 
   return {
     services: implementations.map(({ desc }) => desc),

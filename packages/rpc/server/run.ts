@@ -33,6 +33,12 @@ export interface IncomingStream extends Incoming {
   readonly responseHeaders: Headers;
 }
 
+export interface Admitted {
+  readonly principal: Principal;
+  /** What a caller of the system's own has seen; undefined if it does not ask for what the service has. */
+  readonly seen: string | undefined;
+}
+
 /** A method that is served. */
 export interface Entry {
   readonly method: Served;
@@ -80,13 +86,13 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
   }
 
   /** Throws OVERLOADED or DEADLINE_EXCEEDED for a call that is not begun. */
-  function begin({ method, limited }: Entry, incoming: Incoming, principal: Principal, maxTimeoutMs: number): Run {
+  function begin({ method, limited }: Entry, incoming: Incoming, admitted: Admitted, maxTimeoutMs: number): Run {
     if (limited && isUnary(method) && admission.underWay() >= maxCalls)
       throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
     const started = deps.clock();
     const { headers, timeoutMs } = incoming;
     const signal = writes({ method }) ? undefined : incoming.signal;
-    const call = openCall({ headers, timeoutMs, signal }, { ...deps, maxTimeoutMs, principal });
+    const call = openCall({ headers, timeoutMs, signal }, { ...deps, ...admitted, maxTimeoutMs });
     if (admission.isHopeless(method, call.deadline - started)) throw rpcError("DEADLINE_EXCEEDED", NOT_BEGUN);
     return { call, started, method };
   }

@@ -8,7 +8,7 @@ import { messageOf } from "../message.ts";
 import type { createAuthorization } from "./authorization.ts";
 import type { Init, StreamHandler } from "./handlers.ts";
 import { createOpenStreams, type StreamLimits } from "./open-streams.ts";
-import type { Entry, IncomingStream, Run, Runs } from "./run.ts";
+import type { Admitted, Entry, IncomingStream, Run, Runs } from "./run.ts";
 import { leave } from "./until.ts";
 
 export interface StreamCallsOptions {
@@ -92,10 +92,10 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     entry: Entry,
     request: Message,
     incoming: IncomingStream,
-    admit: () => Principal | Promise<Principal>,
+    admit: () => Promise<Admitted>,
   ): Promise<OpenStream> {
-    const principal = await admit();
-    const run = runs.begin(entry, incoming, principal, Number.POSITIVE_INFINITY);
+    const admitted = await admit();
+    const run = runs.begin(entry, incoming, admitted, Number.POSITIVE_INFINITY);
     const stopping = new AbortController();
     const open: OpenStream = {
       run,
@@ -107,7 +107,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
       isOver: false,
       why: undefined,
     };
-    open.leave = takePlace(entry, incoming, principal, (refusal) => end(open, refusal));
+    open.leave = takePlace(entry, incoming, admitted.principal, (refusal) => end(open, refusal));
     if (draining.signal.aborted) stopping.abort();
     incoming.whenGone(() => end(open));
     const left = run.call.deadline - run.started;
@@ -174,7 +174,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     entry: Entry,
     request: Message,
     incoming: IncomingStream,
-    admit: () => Principal | Promise<Principal>,
+    admit: () => Promise<Admitted>,
   ): AsyncIterable<Message> => tell({ open: () => open(entry, request, incoming, admit) }, entry.method.output);
 
   /** Aborts the signals of all streams, and ends those that are still open after `drainMs` with UNAVAILABLE. */

@@ -48,7 +48,9 @@ function bench({ near = atOnce, far = atOnce, ...stub }: { near?: Turns; far?: T
     return stream;
   };
   const operationTime = new Timestamp({ t: NOW, i: 1 });
+  const seen: unknown[] = [];
   const database = {
+    noteTime: ({ operationTime }: { operationTime?: Timestamp }) => void (operationTime && seen.push(operationTime)),
     inSession: (calls: (session: object) => unknown) => calls({ operationTime }),
     db: { command: async () => ({ cursor: { id: 0, firstBatch: [] } }) },
   };
@@ -74,7 +76,7 @@ function bench({ near = atOnce, far = atOnce, ...stub }: { near?: Turns; far?: T
   }
   const changes = (options: CallOptions = {}, after = NEAR) =>
     told.changes({ ...options, after, signal: new AbortController().signal });
-  return { call, told, answers, changes, opened, deadlines, losePatience: patience.resolve };
+  return { call, told, answers, changes, opened, deadlines, seen, losePatience: patience.resolve };
 }
 
 test.each([
@@ -98,6 +100,16 @@ test("who comes first sets no limit to the time of those who come after it", asy
   await opening;
   // It waits for the start, which is made for all, and asks for its own past.
   expect(deadlines).toEqual([undefined, 1, 1]);
+});
+
+test("what is told of a change has been seen by all reads that come later", async () => {
+  const { answers, changes, seen } = bench();
+  const opening = changes();
+  const clusterTime = new Timestamp({ t: NOW + 1, i: 7 });
+  // Of no visible change: what stands between two of them has been seen as well.
+  for (const answer of await answers()) answer.resolve({ _id: {}, documents: [undefined], clusterTime } as never);
+  await opening;
+  expect(seen).toContain(clusterTime);
 });
 
 test("who has no time left when the place to begin is found, by the clock alone, does not begin", async () => {

@@ -126,6 +126,8 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
       }
       // The server ends a stream for one reason alone. From then on the driver answers at once that there is nothing new.
       if (events.length === 0 && opened.closed) throw new Expired(new Error("the collection was dropped or renamed"));
+      // Who was told of a change reads nothing older.
+      database.noteTime({ operationTime: events.at(-1)?.clusterTime });
       position = (opened.resumeToken as { _data?: string } | undefined)?._data ?? position;
       return { changes: readable(events, changeOf, report).filter((change) => change !== undefined), position };
     }

@@ -2,18 +2,11 @@
  * The database as the rest of the engine sees it: bytes by `_id`, every call causally after what the process has seen or
  * written.
  */
-import {
-  type ClientSession,
-  type Collection,
-  type Db,
-  type DbOptions,
-  type MongoClient,
-  ReadConcern,
-  type Timestamp,
-} from "mongodb";
+import { type ClientSession, type Collection, type Db, type DbOptions, type MongoClient, ReadConcern } from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import type { Id } from "../port.ts";
 import { type ReadLimits, TIMEOUT_MS, withTimeout } from "./deadline.ts";
+import { nameOf, readSeen, type Times, writeSeen } from "./seen.ts";
 
 /** Fields of any name; only the `_id` has a type. */
 export type Raw = Collection<{ _id: Id }>;
@@ -26,7 +19,11 @@ export interface Database {
    */
   openSession(): ClientSession;
   /** Makes later sessions come after what this session, or the answer to a command, has seen or written. */
-  noteTime(seen: Pick<ClientSession, "operationTime">): void;
+  noteTime(seen: Partial<Times>): void;
+  /** Makes later sessions come after what another process has seen: one of these texts, or several with spaces between. */
+  follow(texts: string): void;
+  /** What the process has seen, as a text for others. */
+  seen(): string | undefined;
   /** Runs calls in a session of their own. */
   inSession<R>(calls: (session: ClientSession) => Promise<R>): Promise<R>;
   /** Whether another server may have become the primary while the one that is asked does not know it yet. */
@@ -42,16 +39,27 @@ export const byMajority: DbOptions = {
 
 export function openDatabase(client: MongoClient, name: string, hasSeveralMembers: () => boolean): Database {
   const db = client.db(name, byMajority);
-  let seen: Timestamp | undefined;
+  const servers = nameOf(client.options);
+  let seen: Times | undefined;
+  /** `seen` as a text; undefined until somebody asks for it. */
+  let text: string | undefined;
 
   function openSession(): ClientSession {
     const session = client.startSession({ causalConsistency: true });
-    if (seen) session.advanceOperationTime(seen);
+    if (seen) session.advanceOperationTime(seen.operationTime);
+    if (seen?.clusterTime) session.advanceClusterTime(seen.clusterTime);
     return session;
   }
 
-  function noteTime({ operationTime }: Pick<ClientSession, "operationTime">): void {
-    if (operationTime && (!seen || operationTime.greaterThan(seen))) seen = operationTime;
+  function noteTime({ operationTime, clusterTime }: Partial<Times>): void {
+    if (!operationTime || (seen && !operationTime.greaterThan(seen.operationTime))) return;
+    seen = { operationTime, clusterTime: clusterTime ?? seen?.clusterTime };
+    text = undefined;
+  }
+
+  function told(): string | undefined {
+    text ??= seen && writeSeen(servers, seen);
+    return text;
   }
 
   return {
@@ -59,6 +67,12 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
     hasSeveralMembers,
     openSession,
     noteTime,
+    seen: told,
+    follow(texts) {
+      if (texts === told()) return;
+      const times = readSeen(servers, texts);
+      if (times) noteTime(times);
+    },
     async inSession(calls) {
       const session = openSession();
       try {
@@ -118,8 +132,9 @@ async function findInOneAnswer(
   command: Fields,
   options: { readonly session?: ClientSession; readonly signal?: AbortSignal },
 ): Promise<Uint8Array[] | undefined> {
-  const { cursor, operationTime } = await db.command(command, { ...options, fieldsAsRaw: { firstBatch: true } });
-  if (!options.session) noteTime({ operationTime });
+  const answer = await db.command(command, { ...options, fieldsAsRaw: { firstBatch: true } });
+  const { cursor, operationTime, $clusterTime: clusterTime } = answer;
+  if (!options.session) noteTime({ operationTime, clusterTime });
   if (cursor.id === 0) return cursor.firstBatch;
   await db.command({ killCursors: collection, cursors: [cursor.id] }, options);
   return undefined;

@@ -88,9 +88,16 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   };
   const run: Run = (callOptions = {}, work, signal) => {
     if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
+    const { progress } = callOptions;
+    const asked = progress?.seen === undefined ? undefined : progress;
+    if (asked?.seen) database.follow(asked.seen);
     const answer = withDeadline(callOptions, clock, work, signal);
     underWay++;
-    answer.then(end, end);
+    const settle = () => {
+      if (asked) asked.seen = database.seen();
+      end();
+    };
+    answer.then(settle, settle);
     return answer;
   };
 
