@@ -9,7 +9,7 @@ import { createPetstore, PetStatus } from "@petstore/client";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumMissing } from "../harness/chromium-program.ts";
-import { exampleToolsMissing, pathFor, TYPESCRIPT } from "../harness/example-tools.ts";
+import { exampleToolsMissing, HEY_API, pathFor, TYPESCRIPT } from "../harness/example-tools.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 
 const PAGES = "examples/browser/";
@@ -106,6 +106,29 @@ test.each(Object.entries(examples))("%s", (_, commands) => run(commands));
 describe.skipIf(exampleToolsMissing)("with what .ci/examples installs", () => {
   test.each(Object.entries({ ...python, ...go }))("%s", (_, commands) => run(commands), TIMEOUT_MS);
   test.each(Object.entries(generated))("%s", (_, commands) => run(commands, "openapi-python"), TIMEOUT_MS);
+
+  test(
+    "a client by hey-api, which copies patterns into literals, compiles and takes the names that the petstore takes",
+    async () => {
+      const plugins = "@hey-api/client-fetch @hey-api/sdk zod valibot";
+      const options = "--strict --module esnext --moduleResolution bundler --target es2022 --types node --skipLibCheck";
+      const taken = `import { safeParse } from "valibot";
+        import { vNewPet } from "./made/valibot.gen.js";
+        import { zNewPet } from "./made/zod.gen.js";
+        for (const name of ["Rex", "\\u{1f415}", "\\u2028", "\\0"]) {
+          const pet = { name, categoryId: 1 };
+          console.log(zNewPet.safeParse(pet).success, safeParse(vNewPet, pet).success);
+        }`;
+      const commands = [
+        `cd ${HEY_API}`,
+        `npx openapi-ts -i $PETSTORE_URL/openapi.json -o petstore -p ${plugins} --no-log-file >/dev/null`,
+        `npx tsc ${options} --outDir made petstore/*.ts >&2`,
+        `node --input-type=module -e '${taken}'`,
+      ];
+      expect(await output(commands.join("\n"), "python")).toBe("true true\ntrue true\nfalse false\nfalse false\n");
+    },
+    TIMEOUT_MS,
+  );
 });
 
 describe.skipIf(chromiumMissing)("in a browser", () => {

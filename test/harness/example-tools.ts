@@ -10,6 +10,9 @@ export const exampleToolsMissing = !existsSync(join(cache, "examples/ready"));
 /** Where the npm packages of examples/openapi/typescript are. */
 export const TYPESCRIPT = join(cache, "examples/typescript");
 
+/** Where those of test/examples/hey-api are. */
+export const HEY_API = join(cache, "examples/hey-api");
+
 /** The PATH with this Node, a Python with the packages of some examples, and a Go compiler if there is no other. */
 export const pathFor = (python: "python" | "openapi-python"): string =>
   [

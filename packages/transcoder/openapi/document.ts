@@ -11,6 +11,7 @@ import { errorsOf, type Failures, failuresOf } from "./failures.ts";
 import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
 import { commonParameters, parametersOf, variablesOf } from "./parameters.ts";
+import { line, prose } from "./prose.ts";
 import { type Common, commonFailures, ownHeaders, responsesOf } from "./responses.ts";
 import { createSchemas, type Schemas } from "./schemas.ts";
 import type { Sources } from "./sources.ts";
@@ -43,7 +44,11 @@ const NOTHING = { errors: [], headers: {} };
 
 /** @throws Error when an operation names an error that the catalogue does not have. */
 export function openApiDocument(given: Sources, about: About): JsonObject {
-  const sources = { ...given, operations: withOnePathEach(withUniqueIds(given.operations)) };
+  const sources = {
+    ...given,
+    operations: withOnePathEach(withUniqueIds(given.operations)),
+    docs: Object.fromEntries(Object.entries(given.docs).map(([name, text]) => [name, prose(text)])),
+  };
   const { operations, docs } = sources;
   const errors = errorsOf(sources);
   const ofErrors = errorSchemas(errors);
@@ -60,9 +65,9 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
   return {
     openapi: "3.1.1",
     info: {
-      title,
+      title: line(title),
       version,
-      description,
+      description: description && prose(description),
       contact: contact === undefined ? undefined : { name: contact },
       license: license === undefined ? undefined : { name: license, identifier: license },
     },
@@ -114,7 +119,7 @@ function describe(
   const { operations } = sources;
   return {
     operationId: operation.id,
-    tags: [operation.tag],
+    tags: [line(operation.tag)],
     ...textOf(operation, sources),
     deprecated: operation.deprecation ? true : undefined,
     security: securityOf(operation, sources),
@@ -136,9 +141,9 @@ const securityOf = ({ scope }: Operation, { security }: Sources): JsonObject[] |
 function textOf(operation: Operation, { docs, deprecation }: Sources): JsonObject {
   const text = docs[`${operation.service.typeName}.${operation.method.name}`] ?? "";
   const [, summary = text, rest = ""] = /^(.*?)\.(?:\s+(.*))?$/s.exec(text) ?? [];
-  const paragraphs = [rest, patching(operation), ending(operation, deprecation)];
+  const paragraphs = [rest, patching(operation), prose(ending(operation, deprecation))];
   return {
-    summary: summary || undefined,
+    summary: line(summary) || undefined,
     description: paragraphs.filter((paragraph) => paragraph !== "").join("\n\n") || undefined,
   };
 }
@@ -225,7 +230,7 @@ const shapeOf = (segments: readonly Segment[]): string =>
 function tagsOf(operations: readonly Operation[], docs: Sources["docs"]): JsonObject[] {
   const services = groupBy(operations, ({ tag }) => tag);
   return [...services].map(([name, ofTag]) => ({
-    name,
+    name: line(name),
     description: [...new Set(ofTag.map(({ service }) => docs[service.typeName] ?? ""))].join(" "),
   }));
 }

@@ -47,9 +47,12 @@ test("a pattern is shown only as one that matches the same texts", () => {
       const ecma = ecmaPattern(re2);
       if (ecma === undefined) return;
       shown++;
-      const [theirs, ours] = [RE2JS.compile(re2), new RegExp(ecma, "u")];
+      // From the beginning on, for V8 14 does not find /[^a]$/u in one character of two units.
+      const [theirs, ours] = [RE2JS.compile(re2), new RegExp(`^[\\s\\S]*?(?:${ecma})`, "u")];
       const differing = [...texts, ...SIGNS].filter((one) => theirs.test(one) !== ours.test(one));
       expect(differing, `${re2} is shown as ${ecma}`).toEqual([]);
+      expect(ecma).toMatch(/^[ -~]*$/);
+      expect(() => new RegExp(ecma), `${ecma}, without the flag`).not.toThrow();
     }),
     { numRuns: 2000 },
   );
@@ -57,9 +60,11 @@ test("a pattern is shown only as one that matches the same texts", () => {
 });
 
 test.each([
-  ["^[^\\x00]*[^\\x00\\x09-\\x0D\\x20\u0085]$", "^[^\\x00]*[^\\x00\\x09-\\x0D\\x20\u0085]$"],
+  ["^[^\\x00]*[^\\x00\\x09-\\x0D\\x20\u0085]$", "^[^\\x00]*[^\\x00\\x09-\\x0D\\x20\\x85]$"],
+  ["\n\\\r[\t\u2000-\u2040]\u00a0\\\\\u0000\\x{feff}", "\\x0A\\x0D[\\x09\\u2000-\\u2040]\\xA0\\\\\\x00\\uFEFF"],
   ["^\\d{3}-\\w+$", "^\\d{3}-\\w+$"],
   ["^\\s.[\\s-]$", "^[\\t\\n\\f\\r ][^\\n][\\t\\n\\f\\r -]$"],
+  ["^[\\s\\S][\\S\\s]", "^[\\s\\S][\\S\\s]"],
   ["\\Aa\\-b\\@c\\z", "^a-b@c$"],
   ["^(?P<year>\\d+){,2}]$", "^(?:\\d+)\\{,2\\}\\]$"],
 ])("%s is shown", (re2, ecma) => {
@@ -78,6 +83,12 @@ test.each([
   "\\Qa.b\\E",
   "\\07",
   "^*",
+  "a\u2028",
+  "[a\\x{2029}]",
+  "[^\u2000-\u2028]",
+  "\u{1F600}",
+  "[!-\\x{10FFFF}]",
+  "[a\\S]",
 ])("%s has no such pattern", (re2) => {
   expect(isRe2(re2)).toBe(true);
   expect(ecmaPattern(re2)).toBeUndefined();

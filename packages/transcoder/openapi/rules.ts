@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { matchIn } from "../validation/value-rules.ts";
 import type { JsonObject } from "./json.ts";
-import { ecmaPattern } from "./patterns.ts";
+import { ecmaPattern, re2Text } from "./patterns.ts";
 
 const atLeast = (value: unknown): JsonObject => ({ minimum: value as number | bigint });
 const atMost = (value: unknown): JsonObject => ({ maximum: value as number | bigint });
@@ -118,7 +118,7 @@ function patternKeywords(re2: readonly string[]): JsonObject {
   const patterns = re2.flatMap((one) => ecmaPattern(one) ?? []);
   const others = re2.filter((one) => ecmaPattern(one) === undefined);
   return {
-    ...(others.length > 0 && { description: others.map((one) => `Matches \`${one}\` (RE2).`).join(" ") }),
+    ...(others.length > 0 && { description: others.map((one) => `Matches \`${re2Text(one)}\` (RE2).`).join(" ") }),
     // Of an empty text it is a lower limit too, for readers that don't read patterns.
     ...(patterns.some((pattern) => !new RegExp(pattern, "u").test("")) && { minLength: 1 }),
     ...(patterns.length === 1 && { pattern: patterns[0] }),
