@@ -26,7 +26,7 @@ beforeAll(async () => {
     cors: cors(["*"]),
     plugins: [
       petstoreConsole({ basePath: "" }),
-      docs({ basePath: "", title: "Petstore", document: async () => "{}" }),
+      docs({ basePath: "", title: "Petstore", url: () => "", document: async () => "{}" }),
       health({ ...common, services: [], isAccepting: () => true } as never),
       rpcEndpoint({ ...common, services, limits: { ...testLimits, rpcBytes: 1024 } }),
     ],

@@ -26,6 +26,7 @@ test("what is not set has its default", () => {
       order: ["http://127.0.0.1:8083"],
       inventory: ["http://127.0.0.1:8084"],
     },
+    publicUrl: undefined,
     basePath: "",
     corsOrigins: [],
     auth: undefined,
@@ -48,6 +49,15 @@ test("what is not set has its default", () => {
 test("one base moves all ports, an address of its own goes before it", () => {
   const { port, urls } = config({ PORT_BASE: "9080", PET_URL: "http://pets:80" });
   expect([port, urls.pet, urls.inventory]).toEqual([9080, ["http://pets"], ["http://127.0.0.1:9084"]]);
+});
+
+test.each([
+  ["https://shop.example", "https://shop.example"],
+  ["http://shop.example:8080/", "http://shop.example:8080"],
+  ["https://shop.example/petstore/v1/", "https://shop.example/petstore/v1"],
+  ["http://[::1]:8080", "http://[::1]:8080"],
+])("PUBLIC_URL=%s is %s", (text, address) => {
+  expect(config({ PUBLIC_URL: text }).publicUrl).toBe(address);
 });
 
 test("what is set is read", () => {
@@ -75,6 +85,11 @@ describe("a wrong value is one line with its name, itself and what is allowed", 
     ["PORT", "99999", "PORT=99999 is wrong: it must be a whole number from 0 to 65535."],
     ["HTTP_BASE_PATH", "api/", "HTTP_BASE_PATH=api/ is wrong: it must be a path such as /api"],
     ["HTTP_BASE_PATH", "/a:b", "HTTP_BASE_PATH=/a:b is wrong"],
+    ["PUBLIC_URL", "shop.example", "PUBLIC_URL=shop.example is wrong: it must be an http or https address such as"],
+    ["PUBLIC_URL", "ftp://shop.example", "PUBLIC_URL=ftp://shop.example is wrong"],
+    ["PUBLIC_URL", "https://shop.example/?a=b", "PUBLIC_URL=https://shop.example/?a=b is wrong"],
+    ["PUBLIC_URL", "https://user:word@shop.example", "is wrong"],
+    ["PUBLIC_URL", "https://shop.example//", "PUBLIC_URL=https://shop.example// is wrong"],
     [
       "ALLOWED_HOSTS",
       "shop.example:8080",

@@ -34,6 +34,8 @@ export interface GatewayConfig extends ProcessConfig {
   readonly name: "gateway";
   /** The file descriptor of the socket that it listens on, if it was started with one. */
   readonly descriptor: number | undefined;
+  /** Where callers reach the gateway, if that is another address than its own; without a slash at the end. */
+  readonly publicUrl: string | undefined;
   /** Prefix of every path: "" or such as "/api", without a slash at the end. */
   readonly basePath: string;
   /** Origins of the web pages that may call from a browser, or "*" for all. Empty means none. */
@@ -54,6 +56,12 @@ const basePath: Kind<string> = kind("a path such as /api or /petstore/v1, withou
   return /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(text) ? text : undefined;
 });
 
+const publicUrl: Kind<string> = kind("an http or https address such as https://shop.example", (text) => {
+  const { protocol, href, origin, pathname } = URL.parse(text) ?? {};
+  const isPlain = href === `${origin}${pathname}` && /^(\/[\w.~-]+)*\/?$/.test(`${pathname}`);
+  return /^https?:$/.test(`${protocol}`) && isPlain ? href.replace(/\/$/, "") : undefined;
+});
+
 const corsOrigin: Kind<string> = kind("the origin of a web page such as https://shop.example, or * for all", (text) =>
   text === "*" ? text : url.read(text),
 );
@@ -64,6 +72,7 @@ const FIRST_DESCRIPTOR = 3;
 const settings = {
   ...processSettings,
   LISTEN_FDS: optional(integer(1, 1)),
+  PUBLIC_URL: optional(publicUrl),
   HTTP_BASE_PATH: withDefault(basePath, ""),
   CORS_ORIGINS: withDefault(list(corsOrigin), []),
   RATE_LIMIT: optional(rate),
@@ -99,6 +108,7 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
     descriptor: values.LISTEN_FDS && FIRST_DESCRIPTOR,
     // With LISTEN_FDS, HOST does not say which machines reach the gateway, so it must not restrict the allowed hosts.
     ...(values.LISTEN_FDS && { allowedHosts: values.ALLOWED_HOSTS }),
+    publicUrl: values.PUBLIC_URL,
     basePath: values.HTTP_BASE_PATH,
     corsOrigins: values.CORS_ORIGINS,
     rate: values.RATE_LIMIT,

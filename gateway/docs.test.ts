@@ -4,6 +4,7 @@ import { docs } from "./docs.ts";
 import { startGateway } from "./fixtures/gateway.ts";
 
 const text = '{"openapi":"3.1.1","x":9223372036854775807}';
+const NAMED = "https://shop.example";
 let made = 0;
 const document = async () => {
   if (++made === 1) throw new Error("not this time");
@@ -11,7 +12,7 @@ const document = async () => {
 };
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 beforeAll(async () => {
-  const plugins = [docs({ basePath: "/api", title: "Petstore", document })];
+  const plugins = [docs({ basePath: "/api", title: "Petstore", url: () => `${NAMED}/api`, document })];
   gateway = await startGateway(PetService, {}, { basePath: "/api", plugins });
 });
 afterAll(() => gateway.app.close());
@@ -40,6 +41,19 @@ test("whatever the page loads is there, and comes from the same host", async () 
   const start = await gateway.call("/api/docs/start.js");
   expect(start.text).toContain('url: "openapi.json"');
   expect(start.text).toContain("validatorUrl: null");
+});
+
+test("the page calls the address that it came from, whichever of several the document names", async () => {
+  const { text: script } = await gateway.call("/api/docs/start.js");
+  const page = new URL("http://localhost:8080/api/docs#/Pets");
+  const start = new Function("SwaggerUIBundle", "location", script);
+  let options: { requestInterceptor?: (request: { url: string }) => { url: string } } = {};
+  start((given: typeof options) => {
+    options = given;
+  }, page);
+  const called = (url: string) => options.requestInterceptor?.({ url }).url;
+  expect(called(`${NAMED}/api/pets?limit=1`)).toBe("http://localhost:8080/api/pets?limit=1");
+  expect(called("http://localhost:8080/api/openapi.json")).toBe("http://localhost:8080/api/openapi.json");
 });
 
 test("the browser is told to load nothing from elsewhere", async () => {

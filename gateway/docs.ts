@@ -36,12 +36,19 @@ const page = (title: string) => `<!doctype html>
 </html>
 `;
 
-const start = `SwaggerUIBundle({
+const start = (
+  url: string,
+) => `// The document names one address. The page may have come from another, and may call no other.
+const named = ${JSON.stringify(url)};
+const here = new URL(".", location.href).href.replace(/\\/$/, "");
+SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#swagger-ui",
   deepLinking: true,
   displayRequestDuration: true,
   validatorUrl: null, // the default sends the document to another host
+  requestInterceptor: (request) =>
+    request.url.startsWith(named + "/") ? Object.assign(request, { url: here + request.url.slice(named.length) }) : request,
 });
 `;
 
@@ -54,12 +61,14 @@ const assets = {
 export interface DocsOptions {
   readonly basePath: string;
   readonly title: string;
+  /** The address that the document names, with `basePath`. Called when it is first requested. */
+  readonly url: () => string;
   /** The OpenAPI document as JSON text. Called when it is first requested. */
   readonly document: () => Promise<string>;
 }
 
 export const docs =
-  ({ basePath, title, document }: DocsOptions) =>
+  ({ basePath, title, url, document }: DocsOptions) =>
   async (app: FastifyInstance): Promise<void> => {
     const serve = (path: string, type: string, make: () => Promise<string | Buffer>) => {
       const content = once(make);
@@ -72,7 +81,7 @@ export const docs =
     };
     serve("/openapi.json", "application/json", document);
     serve("/docs", "text/html; charset=utf-8", async () => page(title));
-    serve("/docs/start.js", "text/javascript; charset=utf-8", async () => start);
+    serve("/docs/start.js", "text/javascript; charset=utf-8", async () => start(url()));
     for (const [name, type] of Object.entries(assets))
       serve(`/docs/${name}`, type, () => readFile(join(uiFiles, name)));
   };

@@ -108,12 +108,12 @@ describe("with a service's reason", () => {
   });
 
   test.each([
-    ["updatePet", "VALIDATION_FAILED", "pet.category_id", "VALIDATION_FAILED", "categoryId: must be x"],
-    ["updatePet", "VALIDATION_FAILED", "etag", "INVALID_HEADER", "If-Match: must be x"],
+    ["replacePet", "VALIDATION_FAILED", "pet.category_id", "VALIDATION_FAILED", "categoryId: must be x"],
+    ["replacePet", "VALIDATION_FAILED", "etag", "INVALID_HEADER", "If-Match: must be x"],
     ["createPet", "VALIDATION_FAILED", "request_id", "INVALID_HEADER", "Idempotency-Key: must be x"],
     ["getPet", "VALIDATION_FAILED", "pet_id", "INVALID_ID", "petId: must be x"],
     ["listPets", "VALIDATION_FAILED", "category_id", "INVALID_QUERY", "categoryId: must be x"],
-    ["updatePetPatch", "VALIDATION_FAILED", "update_mask", "VALIDATION_FAILED", "updateMask: must be x"],
+    ["updatePet", "VALIDATION_FAILED", "update_mask", "VALIDATION_FAILED", "updateMask: must be x"],
     ["createPet", "CATEGORY_NOT_FOUND", "pet.category_id", "CATEGORY_NOT_FOUND", "categoryId: must be x"],
   ])("%s: %s at %s is %s", (id, reason, path, code, message) => {
     expect(upstream(reasoned(reason, "must be x", path), id).record).toMatchObject({ code, message });

@@ -49,7 +49,21 @@ test("starts without its services, says where it is, and stops when told to", as
     expect(await status("/docs")).toBe(200);
     expect(await status("/pets/1")).toBe(503);
     const document = await (await fetch(`${base}/openapi.json`)).json();
-    expect(document).toMatchObject({ servers: [{ url: "/api" }], info: { version: "1.0.0" } });
+    expect(document).toMatchObject({ servers: [{ url: base }], info: { version: "1.0.0" } });
+    expect(await (await fetch(`${base}/docs/start.js`)).text()).toContain(`"${base}"`);
+  } finally {
+    child.kill("SIGTERM");
+  }
+  expect(await once(child, "exit")).toEqual([0, null]);
+}, 60_000);
+
+test("PUBLIC_URL is the address that the document names", async () => {
+  const settings = { PUBLIC_URL: "https://shop.example/", HTTP_BASE_PATH: "/api" };
+  const { child, stdout } = await run(settings, "ready at");
+  const [base] = /http:\/\/127\.0\.0\.1:\d+\/api/.exec(stdout) ?? [];
+  try {
+    const document = await (await fetch(`${base}/openapi.json`)).json();
+    expect(document).toMatchObject({ servers: [{ url: "https://shop.example/api" }] });
   } finally {
     child.kill("SIGTERM");
   }

@@ -12,6 +12,8 @@ export const examples: Sources["examples"] = {
     { petId: 1, quantity: 1, shipDate: "2030-06-01T12:00:00Z", complete: false },
     { shipDate: "2030-06-01T12:00:00Z" },
   ],
+  // What an order is for does not change.
+  "petstore.order.v1.UpdateOrderRequest": [{ order: { shipDate: "2030-07-01T12:00:00Z" } }],
 };
 
 export const patchExamples: Sources["patchExamples"] = {

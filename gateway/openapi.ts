@@ -12,12 +12,14 @@ import { httpServices } from "./services.ts";
 
 /** @throws Error when the configured sunset is before the deprecation. */
 export function petstoreDocument({
+  publicUrl,
   basePath,
   limits,
   deprecation,
   rate,
   auth,
-}: Pick<GatewayConfig, "basePath" | "limits" | "deprecation" | "rate" | "auth">): JsonObject {
+}: Pick<GatewayConfig, "basePath" | "limits" | "deprecation" | "rate" | "auth"> &
+  Partial<Pick<GatewayConfig, "publicUrl">>): JsonObject {
   const document = openApiDocument(
     {
       operations: httpServices.flatMap(operationsOf),
@@ -35,6 +37,7 @@ export function petstoreDocument({
       description: describe(limits, rate),
       license: "MIT",
       contact: "The petstore authors",
+      url: publicUrl,
       basePath,
       requestMs: limits.requestMs,
       everywhere: (rate || auth) && { errors: ["RATE_LIMITED"], headers: rateHeaderObjects(rate, auth) },

@@ -83,7 +83,12 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
     cors: cors(config.corsOrigins),
     plugins: [
       petstoreConsole({ basePath }),
-      docs({ basePath, title: TITLE, document: () => documentOf(config) }),
+      docs({
+        title: TITLE,
+        basePath,
+        url: () => publicUrl + basePath,
+        document: () => documentOf({ ...config, publicUrl }),
+      }),
       health({ basePath, services, isAccepting: () => closing.isAccepting(), ...realTime }),
       rpcEndpoint({ basePath, services, limits, draining: draining.signal, ...realTime }),
     ],
@@ -92,6 +97,8 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   stack.defer(() => closing.close());
   await app.ready();
   const port = await listen(app.server, config, listenAdvice);
+  const localUrl = origin(config.host, port, tls && "https");
+  const { publicUrl = localUrl } = config;
   // The socket of LISTEN_FDS is bound to an address that its creator chose, whatever HOST says.
   const { address = config.host } = app.server.address() as AddressInfo;
   if (config.loopbackOnly && !isLoopback(address)) {
@@ -104,7 +111,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
         "keys, in which equal keys meet. AUTH_MODE tells callers apart.",
     );
   if (config.descriptor !== undefined && !config.allowedHosts && isLoopback(address)) checkHost = createHostCheck([]);
-  return { log, url: origin(config.host, port, tls && "https") + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
+  return { log, url: localUrl + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 
 /** Builds the OpenAPI document on request: at start it would take a tenth of the gateway's start-up time. */

@@ -123,6 +123,13 @@ describe("what the document does not say is found", () => {
       "/code must be equal to one of",
     );
   });
+  test("a code that this operation does not have, in a problem", async () => {
+    const { request, response } = await ask("GET", "/pets/404", { headers: { accept: "application/problem+json" } });
+    const text = response.text.replace("PET_NOT_FOUND", "ORDER_NOT_FOUND");
+    expect(() => checkAgainstDocument(document, request, { ...response, text })).toThrow(
+      "/code must be equal to one of",
+    );
+  });
   test("a failure that this operation does not have", async () => {
     const { request, response } = await ask("GET", "/pets/409");
     expect(() => checkAgainstDocument(document, request, response)).toThrow("status 409 is not among");

@@ -58,7 +58,7 @@ function* judge(document: Document, request: SeenRequest, response: SeenResponse
 
 /** The path after the server's base path; undefined if the target is outside of it. */
 function pathWithin({ servers }: Document, target: string): string | undefined {
-  const base = servers[0].url.replace(/\/$/, "");
+  const base = new URL(servers[0].url, ROOT).pathname.replace(/\/$/, "");
   const [path = ""] = target.split("?", 1);
   return path.startsWith(`${base}/`) ? path.slice(base.length) : undefined;
 }
@@ -133,6 +133,14 @@ function* judgeBody(
   const place = `${pointer}/content/${pointerStep(type)}`;
   if (content[type]["x-itemSchema"]) yield* judgeEvents(document, `${place}/x-itemSchema`, type, response.text);
   else yield* judgeValue(document, `${place}/schema`, response.text);
+  if (type === "application/problem+json") yield* judgeMembers(document, `${pointer}/content`, response.text);
+}
+
+/** The members of a problem that an error has too say the same as there. */
+function* judgeMembers(document: Document, contents: string, text: string): Iterable<string> {
+  const { code, message, status } = JSON.parse(text);
+  const error = JSON.stringify({ code, message, status });
+  yield* judgeValue(document, `${contents}/${pointerStep("application/json")}/schema`, error);
 }
 
 /** Checks each event of a stream. */

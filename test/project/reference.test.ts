@@ -44,6 +44,7 @@ const document: {
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
     readonly responses: Readonly<Record<string, Described>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
   };
 } = JSON.parse(jsonText(petstoreDocument(config)));
 
@@ -102,8 +103,9 @@ function operationsTable(): string {
 function parametersTable(): string {
   const used = new Map<string, { parameter: Parameter; by: string[] }>();
   for (const { path, verb, parameters = [] } of operations)
-    for (const parameter of parameters) {
-      if (!("name" in parameter) || parameter.in !== "query") continue;
+    for (const one of parameters) {
+      const parameter = "$ref" in one ? document.components.parameters[nameIn(one.$ref)] : one;
+      if (parameter?.in !== "query") continue;
       const key = `${parameter.name} ${parameter.description}`;
       const { by } = used.get(key) ?? { by: [] };
       used.set(key, { parameter, by: [...by, code(`${verb} ${path}`)] });

@@ -67,7 +67,7 @@ func run(ctx context.Context, gateway string) error {
 	}
 
 	complete := true
-	completed, err := client.UpdateOrderPatchWithResponse(ctx, *order.JSON201.Id, nil, petstore.OrderPatch{Complete: &complete})
+	completed, err := client.UpdateOrderWithResponse(ctx, *order.JSON201.Id, nil, petstore.OrderPatch{Complete: &complete})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import os
 
 from petstore_client import Client
 from petstore_client.api.pets import create_category, create_pet
-from petstore_client.api.store import create_order, get_inventory, update_order_patch
+from petstore_client.api.store import create_order, get_inventory, update_order
 from petstore_client.models import Error, NewCategory, NewPet, Order, OrderPatch
 
 client = Client(
@@ -32,5 +32,5 @@ show()
 order = answered(create_order.sync(client=client, body=Order(pet_id=pet.id)))
 show()
 
-answered(update_order_patch.sync(order.id, client=client, body=OrderPatch(complete=True)))
+answered(update_order.sync(order.id, client=client, body=OrderPatch(complete=True)))
 show()

@@ -7,7 +7,7 @@ test("the operations of a service, in the order of its contract", () => {
   const operations = operationsOf(serviceOf(compileLibrary(), "foreign.library.v1.LibraryService"));
   expect(operations.map(({ id, verb, path, successStatus }) => [id, verb, path, successStatus])).toEqual([
     ["listBooks", "GET", "/shelves/{shelf}/books", 200],
-    ["listBooksGet", "GET", "/books", 200],
+    ["listBooks2", "GET", "/books", 200],
     ["getBook", "GET", "/books/{isbn}", 200],
     ["addBook", "POST", "/shelves/{shelf}/books", 201],
     ["changeBook", "PUT", "/books/{isbn}", 200],
@@ -25,23 +25,42 @@ test("bindings with one verb have ids of their own, and {field=*} is {field}", (
       "many.proto": `syntax = "proto3";
         package many.v1;
         import "google/api/annotations.proto";
+        import "google/protobuf/field_mask.proto";
         message Ask { int64 id = 1; }
+        message Change { int64 id = 1; Ask ask = 2; google.protobuf.FieldMask update_mask = 3; }
         service Many {
           rpc Get(Ask) returns (Ask) {
             option (google.api.http) = {
               get: "/a/{id=*}"
               additional_bindings: {get: "/b"}
               additional_bindings: {get: "/c/{id}"}
+              additional_bindings: {delete: "/a/{id}"}
             };
           }
+          rpc Get2(Ask) returns (Ask) { option (google.api.http) = {get: "/d"}; }
+          rpc UpdateAsk(Change) returns (Ask) {
+            option (google.api.http) = {
+              patch: "/a/{id}"
+              body: "ask"
+              additional_bindings: {put: "/a/{id}" body: "ask"}
+              additional_bindings: {patch: "/b/{id}" body: "ask"}
+            };
+          }
+          rpc UpdateAll(Ask) returns (Ask) { option (google.api.http) = {put: "/a" body: "*"}; }
         }`,
     }),
     "many.v1.Many",
   );
   expect(operationsOf(service).map(({ id, path }) => [id, path])).toEqual([
     ["get", "/a/{id}"],
-    ["getGet", "/b"],
-    ["getGet2", "/c/{id}"],
+    ["get3", "/b"],
+    ["get4", "/c/{id}"],
+    ["getDelete", "/a/{id}"],
+    ["get2", "/d"],
+    ["updateAsk", "/a/{id}"],
+    ["replaceAsk", "/a/{id}"],
+    ["updateAsk2", "/b/{id}"],
+    ["updateAll", "/a"],
   ]);
 });
 

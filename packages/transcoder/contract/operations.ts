@@ -46,8 +46,8 @@ export interface Deprecation {
 /** One verb on one path, and the RPC behind it. */
 export interface Operation {
   /**
-   * Unique within the service, and in a document made so: the RPC's name, with the verb behind it for additional bindings, and
-   * a number for those that have one.
+   * Unique within the service, and in a document made so: the RPC's name, with another verb than the first binding's behind it,
+   * and a number where several are alike. Where an Update has a mask, its PUT replaces and its PATCH updates.
    */
   readonly id: string;
   readonly service: DescService;
@@ -108,7 +108,7 @@ function readOperations(service: DescService): readonly Operation[] {
     .flatMap((method) => {
       if (!isServed(method)) throw new Error(`${method}: an RPC whose requests stream can't have an HTTP rule`);
       try {
-        return bindingsOf(getOption(method, http)).map((rule, index) => operationOf(service, method, rule, index));
+        return bindingsOf(getOption(method, http)).map((rule) => operationOf(service, method, rule));
       } catch (error) {
         throw new Error(`${method}: ${(error as Error).message}`, { cause: error });
       }
@@ -118,11 +118,13 @@ function readOperations(service: DescService): readonly Operation[] {
 
 /** Of bindings with one verb the second has a 2 behind it, and so on. */
 function withOwnIds(operations: readonly Operation[]): Operation[] {
-  const counts = new Map<string, number>();
-  return operations.map((operation) => {
-    const count = (counts.get(operation.id) ?? 0) + 1;
-    counts.set(operation.id, count);
-    return count === 1 ? operation : { ...operation, id: `${operation.id}${count}` };
+  const taken = new Set(operations.map(({ id }) => id));
+  return operations.map((operation, i) => {
+    if (operations.findIndex(({ id }) => id === operation.id) === i) return operation;
+    let count = 2;
+    while (taken.has(operation.id + count)) count++;
+    taken.add(operation.id + count);
+    return { ...operation, id: operation.id + count };
   });
 }
 
@@ -135,7 +137,7 @@ function bindingsOf(rule: HttpRule): HttpRule[] {
   return [rule, ...rule.additionalBindings];
 }
 
-function operationOf(service: DescService, method: Operation["method"], rule: HttpRule, index: number): Operation {
+function operationOf(service: DescService, method: Operation["method"], rule: HttpRule): Operation {
   const verb = verbOf(rule);
   const { input, output } = method;
   const annotated = getOption(method, operationOption);
@@ -175,9 +177,8 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   const wholes = stream ? stream.data.map(({ message }) => message) : response ? [] : [output];
   for (const whole of wholes) ensureWhole(whole, "answer");
   for (const field of response ? [response] : toldBy(stream, output)) ensureServed(field, false);
-  const suffix = index === 0 ? "" : verb.charAt(0) + verb.slice(1).toLowerCase();
   return {
-    id: method.localName + suffix,
+    id: idOf(method, verb, mask !== undefined),
     service,
     method,
     tag: getOption(service, tag) || service.name,
@@ -202,6 +203,14 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
     errors: annotated.errors,
     scope: getOption(method, scope),
   };
+}
+
+function idOf(method: DescMethod, verb: Verb, hasMask: boolean): string {
+  const { localName } = method;
+  const [, updated] = /^update([A-Z]\w*)$/.exec(localName) ?? [];
+  if (hasMask && updated) return verb === "PUT" ? `replace${updated}` : localName;
+  const isFirst = verb === verbOf(getOption(method, http));
+  return isFirst ? localName : localName + verb.charAt(0) + verb.slice(1).toLowerCase();
 }
 
 /** Of a response of a stream no more is told than its data. */

@@ -32,6 +32,8 @@ const service = serviceOf(
         Side side = 7;
         Item item = 8;
       }
+      message Put { Item item = 1; }
+      message Fill { int64 id = 1; Item item = 2; string with_tea = 3; }
       message Items { repeated Item items = 1; }
       message Named { map<string, Item> named = 1; }
       message Rules {
@@ -52,15 +54,28 @@ const service = serviceOf(
           option (google.api.http) = {patch: "/some-rules" body: "rules"};
           option (transcoder.v1.operation).accepts_empty_mask = true;
         }
+        rpc AddItem(Put) returns (Nothing) { option (google.api.http) = {post: "/item" body: "item"}; }
+        rpc NewItem(Fill) returns (Nothing) { option (google.api.http) = {post: "/filled" body: "item"}; }
+        rpc FillCup(Fill) returns (Nothing) { option (google.api.http) = {post: "/fill/{id}" body: "*"}; }
       }`,
   }),
   "cups.v1.Cups",
 );
 interface Content {
-  content: Record<string, { schema: object }>;
+  content: Record<string, { schema: object; example?: unknown }>;
 }
 const { paths, components } = openApiDocument(
-  { operations: operationsOf(service), docs: {}, files: filesBelow([service.file]), deprecation: {} },
+  {
+    operations: operationsOf(service),
+    docs: {},
+    files: filesBelow([service.file]),
+    examples: {
+      "cups.v1.Item": [{ name: "spoon" }, { name: "saucer" }],
+      "cups.v1.Fill": [{ id: 7, item: { name: "biscuit" }, withTea: "green" }],
+    },
+    patchExamples: { "cups.v1.Rules": [{ fixed: null }] },
+    deprecation: {},
+  },
   { title: "Cups", version: "1", basePath: "", requestMs: 1 },
 ) as never as {
   paths: Record<
@@ -77,6 +92,17 @@ test.each([
   ["/named", { type: "object", additionalProperties: refer("Item") }],
 ])("a list or a map of messages as a body: %s", (path, schema) => {
   expect(paths[path]?.put?.requestBody.content[JSON_TYPE]?.schema).toEqual(schema);
+});
+
+test.each([
+  ["post", "/item", { name: "spoon" }],
+  ["post", "/filled", { name: "biscuit" }],
+  ["post", "/fill/{id}", { item: { name: "biscuit" }, withTea: "green" }],
+  ["patch", "/rules", { fixed: null }],
+  ["put", "/items", undefined],
+])("the example of the body of %s %s is that of its request, or of its message", (verb, path, example) => {
+  for (const content of Object.values(paths[path]?.[verb]?.requestBody.content ?? expect.unreachable()))
+    expect(content.example).toEqual(example);
 });
 
 const or = (schema: object) => ({ anyOf: [schema, { type: "null" }] });

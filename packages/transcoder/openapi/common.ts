@@ -1,4 +1,5 @@
 /** Components that no message describes: the records of errors, and headers. */
+import { errorBody } from "../errors/error-exit.ts";
 import type { Reason } from "../errors/reasons.ts";
 import { REQUEST_ID_PATTERN } from "../request/request-id.ts";
 import type { Errors } from "./failures.ts";
@@ -34,9 +35,13 @@ export function errorSchemas({ reasons, areAll }: Errors): JsonObject {
       },
       required: ["type", "title", "detail", "status", "code", "message"],
       additionalProperties: false,
+      examples: reasons.slice(0, 1).map(asProblem),
     },
   };
 }
+
+const asProblem = ({ code, meaning, status }: Reason): JsonObject =>
+  JSON.parse(errorBody({ code, message: meaning, status }, true).body);
 
 const list = (reasons: readonly Reason[]): string =>
   reasons.map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`).join("\n");

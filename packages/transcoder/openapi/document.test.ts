@@ -26,6 +26,13 @@ const service = serviceOf(
         optional string escape = 11 [(buf.validate.field).cel = {id: "x" message: "x" expression: "this.matches('\\\\n')"}];
         optional string word = 12 [(buf.validate.field).cel_expression = "this.matches('^w+$')"];
         optional string plain = 6 [(buf.validate.field).string = {pattern: "^a+$" max_len: 9}];
+        int64 any = 13;
+        uint64 natural = 14;
+        int64 high = 15 [(buf.validate.field).int64 = {gte: 9007199254740992 lte: 9007199254740993}];
+        int64 low = 16 [(buf.validate.field).int64 = {gt: -9007199254740993 lt: -9007199254740991}];
+        int64 held = 17 [(buf.validate.field).int64 = {gte: -9007199254740991 lte: 9007199254740991}];
+        optional uint64 one = 18 [(buf.validate.field).uint64.const = 18446744073709551615];
+        optional int64 some = 19 [(buf.validate.field).int64 = {in: [1, 9007199254740993]}];
       }
       message GetRequest { int64 id = 1; string shelf = 2 [(buf.validate.field).required = true]; string lamp = 3; }
       message PutRequest { int64 id = 1; Book book = 2; }
@@ -40,13 +47,20 @@ const document = openApiDocument(
   { operations: operationsOf(service), docs: {}, files: filesBelow([service.file]), deprecation: {} },
   { title: "Shop", version: "1.0.0", basePath: "", requestMs: 1000 },
 ) as never as {
-  components: { schemas: Record<string, { required?: string[]; properties: Record<string, object> }> };
+  components: {
+    schemas: Record<string, { required?: string[]; properties: Record<string, object> }>;
+    parameters: Record<string, object>;
+  };
   paths: Record<string, { get: { parameters: { name?: string; required?: boolean }[] } }>;
 };
 const { Book, Author, Town } = document.components.schemas;
 
 test("what callers send requires no more than the contract does, however deep, also where it comes back to them", () => {
-  expect([Book, Author, Town].map((schema) => schema?.required)).toEqual([["within"], undefined, undefined]);
+  expect([Book, Author, Town].map((schema) => schema?.required)).toEqual([
+    ["within", "high", "low"],
+    undefined,
+    undefined,
+  ]);
 });
 
 test("a pattern that RE2 alone knows is left out and told in words, and all others are there, with the same meaning", () => {
@@ -70,6 +84,27 @@ test("limits the wrong way round allow what is outside of them, which no keyword
   expect(outside).toMatchObject({ minimum: -(2n ** 31n), maximum: 2n ** 31n - 1n });
   for (const limit of ["minimum", "maximum"]) expect(far).not.toHaveProperty(limit);
   expect(within).toMatchObject({ minimum: 6n, maximum: 9n });
+});
+
+test("a limit that JavaScript would round is told in words", () => {
+  const { any, natural, high, low, held, one, some } = Book?.properties ?? {};
+  const integer = { type: "integer", format: "int64" };
+  const [least, most] = [-(2n ** 53n) + 1n, 2n ** 53n - 1n];
+  expect(any).toEqual(integer);
+  expect(natural).toEqual({ type: "integer", format: "uint64", minimum: 0n });
+  expect(high).toEqual({
+    ...integer,
+    minimum: most,
+    description: "At most 9007199254740993. At least 9007199254740992.",
+  });
+  expect(low).toEqual({
+    ...integer,
+    maximum: least,
+    description: "At most -9007199254740992. At least -9007199254740992.",
+  });
+  expect(held).toEqual({ ...integer, minimum: least, maximum: most });
+  expect(one).toEqual({ type: "integer", format: "uint64", minimum: 0n, description: "Only 18446744073709551615." });
+  expect(some).toEqual({ ...integer, description: "Only 1, 9007199254740993." });
 });
 
 test("RPCs of one name in two services have ids of their own", () => {
@@ -97,9 +132,9 @@ test("RPCs of one name in two services have ids of their own", () => {
     { title: "Shop", version: "1.0.0", basePath: "", requestMs: 1000 },
   ) as never as { paths: Record<string, { get: { operationId: string } }> };
   expect(Object.values(paths).map(({ get }) => get.operationId)).toEqual([
-    "shop.v1.Old.getBook",
+    "Old_getBook",
     "onlyOld",
-    "shop.v1.New.getBook",
+    "New_getBook",
     "onlyNew",
   ]);
 });
@@ -107,8 +142,9 @@ test("RPCs of one name in two services have ids of their own", () => {
 test("a parameter that has to be there is required", () => {
   const { parameters } = document.paths["/books/{id}"]?.get ?? { parameters: [] };
   const required = parameters.flatMap(({ name, required }) => (name === undefined ? [] : [[name, required]]));
+  // The identifier is a parameter of both operations.
+  expect(document.components.parameters.Id).toMatchObject({ name: "id", in: "path", required: true });
   expect(required).toEqual([
-    ["id", true],
     ["shelf", true],
     ["lamp", undefined],
   ]);

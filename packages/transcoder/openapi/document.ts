@@ -5,15 +5,16 @@ import type { Operation } from "../contract/operations.ts";
 import { parseTemplate, type Segment } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
-import { JSON_TYPE } from "../policy/media.ts";
 import { commonHeaders, errorSchemas } from "./common.ts";
-import { errorsOf, type Failures, failuresOf } from "./failures.ts";
+import { errorsOf, type Failure, failuresOf } from "./failures.ts";
 import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
-import { commonParameters, parametersOf, variablesOf } from "./parameters.ts";
+import { parametersOf, variablesOf } from "./parameters.ts";
 import { line, prose } from "./prose.ts";
-import { type Common, commonFailures, ownHeaders, responsesOf } from "./responses.ts";
+import { requestBodyOf } from "./request-bodies.ts";
+import { type Common, failureExamples, failureResponses, ownHeaders, responsesOf } from "./responses.ts";
 import { createSchemas, type Schemas } from "./schemas.ts";
+import { shareParameters } from "./shared-parameters.ts";
 import type { Sources } from "./sources.ts";
 
 /** What the document says about the whole interface. */
@@ -25,6 +26,8 @@ export interface About {
   readonly license?: string | undefined;
   /** Who answers for it. */
   readonly contact?: string | undefined;
+  /** Where callers reach it, such as "https://api.example". By default where they read the document. */
+  readonly url?: string | undefined;
   /** In front of every path; empty for none. */
   readonly basePath: string;
   /** Longest time for a request. */
@@ -53,15 +56,20 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
   const errors = errorsOf(sources);
   const ofErrors = errorSchemas(errors);
   const schemas = createSchemas(sources, Object.keys(ofErrors));
-  const paths = groupBy(operations, ({ path }) => path);
-  const { title, version, description, license, contact, basePath, everywhere = NOTHING } = about;
+  const { title, version, description, license, contact, url = "", basePath, everywhere = NOTHING } = about;
   const common = {
     areAll: errors.areAll,
     asksCallers: sources.security !== undefined,
     headers: Object.keys(everywhere.headers),
   };
   const headers = { ...commonHeaders(version, common.asksCallers), ...everywhere.headers };
-  const failures = (operation: Operation) => failuresOf(operation, sources, errors, everywhere.errors);
+  const described = operations.map((operation) => ({
+    operation,
+    verb: operation.verb,
+    failures: failuresOf(operation, sources, errors, everywhere.errors),
+    parameters: parametersOf(operation, schemas, about.requestMs),
+  }));
+  const shared = shareParameters(described);
   return {
     openapi: "3.1.1",
     info: {
@@ -71,23 +79,24 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
       contact: contact === undefined ? undefined : { name: contact },
       license: license === undefined ? undefined : { name: license, identifier: license },
     },
-    servers: [{ url: basePath || "/" }],
+    servers: [{ url: url + basePath || "/" }],
     tags: tagsOf(operations, docs),
     paths: Object.fromEntries(
-      [...paths].map(([path, ofPath]) => [
+      [...groupBy(described, ({ operation }) => operation.path)].map(([path, ofPath]) => [
         path,
         Object.fromEntries(
-          ofPath.map((operation) => [
-            operation.verb.toLowerCase(),
-            describe(operation, failures(operation), sources, schemas, common),
+          ofPath.map(({ operation, verb, failures, parameters }) => [
+            verb.toLowerCase(),
+            describe(operation, parameters.map(shared.refer), failures, sources, schemas, common),
           ]),
         ),
       ]),
     ),
     components: {
       schemas: { ...schemas.components(), ...ofErrors },
-      responses: commonFailures(operations.flatMap(failures), common),
-      parameters: commonParameters(about),
+      responses: failureResponses(described, common),
+      parameters: shared.components,
+      examples: failureExamples(described.flatMap(({ failures }) => failures)),
       headers: { ...headers, ...ownHeaders(operations, schemas, headers) },
       securitySchemes: sources.security,
     },
@@ -96,10 +105,11 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
 
 /** An `operationId` is unique in its document: where two services have an RPC of one name, theirs begin with the service. */
 function withUniqueIds(operations: readonly Operation[]): Operation[] {
-  const ofId = groupBy(operations, ({ id }) => id);
-  return operations.map((operation) => {
-    const isAlone = ofId.get(operation.id)?.length === 1;
-    return isAlone ? operation : { ...operation, id: `${operation.service.typeName}.${operation.id}` };
+  const choices = operations.map(({ service: { name, typeName }, id }) => [id, `${name}_${id}`, `${typeName}.${id}`]);
+  const all = groupBy(choices.flat(), (choice) => choice);
+  return operations.map((operation, i) => {
+    const id = choices[i]?.find((choice) => all.get(choice)?.length === 1) ?? operation.id;
+    return { ...operation, id };
   });
 }
 
@@ -111,7 +121,8 @@ function withOnePathEach(operations: readonly Operation[]): Operation[] {
 
 function describe(
   operation: Operation,
-  failures: Failures,
+  parameters: readonly JsonObject[],
+  failures: readonly Failure[],
   sources: Sources,
   schemas: Schemas,
   common: Common,
@@ -123,8 +134,8 @@ function describe(
     ...textOf(operation, sources),
     deprecated: operation.deprecation ? true : undefined,
     security: securityOf(operation, sources),
-    parameters: parametersOf(operation, schemas),
-    requestBody: requestBodyOf(operation, schemas),
+    parameters,
+    requestBody: requestBodyOf(operation, sources, schemas),
     responses: responsesOf(operation, failures, {
       schemas,
       common,
@@ -170,22 +181,6 @@ function ending(operation: Operation, policy: Sources["deprecation"]): string {
 }
 
 const moment = (date: Date): string => date.toISOString().replace(".000Z", "Z");
-
-function requestBodyOf({ body, updateMask }: Operation, schemas: Schemas): JsonObject | undefined {
-  if (!body) return undefined;
-  const schema = updateMask ? patchSchema(body, schemas) : bodySchema(body, schemas);
-  const types = updateMask ? ["application/merge-patch+json", JSON_TYPE] : [JSON_TYPE];
-  return { required: true, content: Object.fromEntries(types.map((type) => [type, { schema }])) };
-}
-
-const patchSchema = (body: NonNullable<Operation["body"]>, schemas: Schemas): JsonObject =>
-  body.kind === "field" && body.field.message ? schemas.mergePatch(body.field.message) : bodySchema(body, schemas);
-
-function bodySchema(body: NonNullable<Operation["body"]>, schemas: Schemas): JsonObject {
-  if (body.kind === "all") return schemas.object(body.fields);
-  const { field } = body;
-  return field.fieldKind === "message" ? schemas.message(field.message, "input") : schemas.field(field, "input");
-}
 
 /**
  * From a created record to every operation that takes its identifier: at its path and below, or elsewhere by a variable that

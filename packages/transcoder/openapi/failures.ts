@@ -34,11 +34,15 @@ const ANYWHERE = [
   "DEADLINE_EXCEEDED",
 ];
 
-/** By status, lowest first. */
-export type Failures = [status: number, reasons: Reason[]][];
+export interface Failure {
+  readonly status: number;
+  readonly reasons: readonly Reason[];
+  /** Such as "PetNotFoundOrCategoryNotFound": of the reasons that not every operation has, if there are any. */
+  readonly name: string;
+}
 
 /**
- * The errors of an operation and `more`. Without a catalogue that is everything that gRPC has a code for.
+ * The errors of an operation and `more`, by status, lowest first. Without a catalogue that is everything that gRPC has a code for.
  *
  * @throws Error when it names an error that the catalogue does not have
  */
@@ -47,15 +51,16 @@ export function failuresOf(
   { deprecation, security }: Pick<Sources, "deprecation" | "security">,
   { reasons: all, areAll }: Errors,
   more: readonly string[] = [],
-): Failures {
+): Failure[] {
   const { params, paging, body, errors } = operation;
   const has = (header: string) => operation.requestHeaders.some(({ name }) => name === header);
   const when = (condition: unknown, ...codes: string[]) => (condition ? codes : []);
+  const ofHttp = [...ANYWHERE, ...more];
+  const ofGrpc = when(!areAll, ...codeNamed.keys());
   const codes = new Set([
-    ...ANYWHERE,
-    ...more,
+    ...ofHttp,
     ...errors,
-    ...when(!areAll, ...codeNamed.keys()),
+    ...ofGrpc,
     ...when(security, "UNAUTHENTICATED", "PERMISSION_DENIED"),
     ...when(params.length > 0, "INVALID_ID"),
     ...when(paging, "INVALID_PAGE_TOKEN"),
@@ -66,10 +71,20 @@ export function failuresOf(
   ]);
   const unknown = [...errors, ...more].find((code) => !all.some((reason) => reason.code === code));
   if (unknown) throw new Error(`${operation.method}: ${unknown} is not in the catalogue of errors`);
-  return [
-    ...groupBy(
-      all.filter(({ code }) => codes.has(code)),
-      ({ status }) => status,
-    ),
-  ].sort(([a], [b]) => a - b);
+  const groups = groupBy(
+    all.filter(({ code }) => codes.has(code)),
+    ({ status }) => status,
+  );
+  return [...groups]
+    .map(([status, reasons]) => {
+      const own = reasons.filter(({ code }) => !ofHttp.includes(code) && !ofGrpc.includes(code));
+      const others = reasons.filter(({ code }) => ofHttp.includes(code));
+      return { status, reasons, name: nameOf([own, others, reasons].find(({ length }) => length > 0) ?? []) };
+    })
+    .sort((a, b) => a.status - b.status);
 }
+
+const nameOf = (reasons: readonly Reason[]): string =>
+  reasons
+    .map(({ code }) => code.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase()))
+    .join("Or");

@@ -1,12 +1,11 @@
 /** What an operation answers: statuses, headers and bodies. */
 import type { DescField } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operations.ts";
-import { errorBody } from "../errors/error-exit.ts";
-import type { Reason } from "../errors/reasons.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
 import { mayBeNull } from "../response/encode.ts";
 import { eventContent } from "./events.ts";
+import type { Failure } from "./failures.ts";
 import type { JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
 import { nullable } from "./values.ts";
@@ -30,7 +29,7 @@ export interface Common {
 /** The responses of an operation by status. */
 export function responsesOf(
   operation: Operation,
-  failures: readonly [status: number, reasons: readonly Reason[]][],
+  failures: readonly Failure[],
   {
     schemas,
     common,
@@ -49,7 +48,7 @@ export function responsesOf(
       links,
     },
     ...(isConditional(operation) ? { 304: notModified(operation, common) } : {}),
-    ...Object.fromEntries(failures.map(([status, reasons]) => [status, failure(operation, status, reasons, common)])),
+    ...Object.fromEntries(failures.map((failure) => [failure.status, refer("responses", nameIn(operation, failure))])),
   };
 }
 
@@ -60,7 +59,7 @@ function successHeaders(operation: Operation): string[] {
     ...(operation.location ? ["Location"] : []),
     ...(isCreate ? ["Idempotent-Replayed"] : []),
     ...(operation.paging || operation.deprecation ? ["Link"] : []),
-    ...deprecationHeaders(operation),
+    ...(operation.deprecation ? ["Deprecation", "Sunset"] : []),
     ...(operation.stream ? ["X-Accel-Buffering"] : []),
   ];
 }
@@ -88,8 +87,6 @@ function ownHeader(field: DescField, schemas: Schemas): JsonObject {
   return { description, schema };
 }
 
-const deprecationHeaders = ({ deprecation }: Operation): string[] => (deprecation ? ["Deprecation", "Sunset"] : []);
-
 function contentOf(operation: Operation, schemas: Schemas): JsonObject | undefined {
   if (operation.stream) return eventContent(operation.stream, schemas);
   return operation.successStatus === 204 ? undefined : { [JSON_TYPE]: { schema: bodyOf(operation, schemas) } };
@@ -109,63 +106,47 @@ const listName = (method: string, { jsonName }: DescField): string =>
 
 const notModified = (operation: Operation, common: Common): JsonObject => ({
   description: "The caller holds this representation already.",
-  headers: headers(
-    ...ALWAYS,
-    ...common.headers,
-    "ETag",
-    ...(operation.deprecation ? ["Link"] : []),
-    ...deprecationHeaders(operation),
-  ),
+  headers: headers(...ALWAYS, ...common.headers, "ETag", ...additionsOf(operation, 304).headers),
 });
 
-/** Failures that are the same for many operations stand among the components; see `commonFailures`. */
-function failure(operation: Operation, status: number, reasons: readonly Reason[], common: Common): JsonObject {
-  const more = [
-    ...(status === 415 && operation.updateMask ? ["Accept-Patch"] : []),
-    ...(operation.deprecation ? ["Link", ...deprecationHeaders(operation)] : []),
-  ];
-  return isCommon(status, more) ? refer("responses", nameOf(reasons)) : failureResponse(status, reasons, common, more);
+/** What only some operations add to an answer of that status: headers, and what its component is called for them. */
+function additionsOf({ updateMask, deprecation }: Operation, status: number): { headers: string[]; suffix: string } {
+  const takesPatch = status === 415 && updateMask !== undefined;
+  return {
+    headers: [...(takesPatch ? ["Accept-Patch"] : []), ...(deprecation ? ["Link", "Deprecation", "Sunset"] : [])],
+    suffix: (takesPatch ? "OfPatch" : "") + (deprecation ? "WhenDeprecated" : ""),
+  };
 }
 
-/** What a request can be refused for differs from one operation to the next. */
-const isCommon = (status: number, more: readonly string[]): boolean =>
-  (status > 404 || status === 401 || status === 403) && status !== 409 && more.length === 0;
-
-/** Such as "UnavailableOrOverloaded". */
-const nameOf = (reasons: readonly Reason[]): string =>
-  reasons
-    .map(({ code }) => code.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase()))
-    .join("Or");
+const nameIn = (operation: Operation, { status, name }: Failure): string =>
+  name + additionsOf(operation, status).suffix;
 
 /** The responses that `responsesOf` refers to. */
-export const commonFailures = (
-  all: readonly [status: number, reasons: readonly Reason[]][],
+export const failureResponses = (
+  operations: readonly { readonly operation: Operation; readonly failures: readonly Failure[] }[],
   common: Common,
 ): JsonObject =>
   Object.fromEntries(
-    all
-      .filter(([status]) => isCommon(status, []))
-      .map(([status, reasons]) => [nameOf(reasons), failureResponse(status, reasons, common, [])])
-      .sort(([a], [b]) => ((a as string) < (b as string) ? -1 : 1)),
+    operations
+      .flatMap(({ operation, failures }) =>
+        failures.map((failure): [string, JsonObject] => [
+          nameIn(operation, failure),
+          failureResponse(failure, common, additionsOf(operation, failure.status).headers),
+        ]),
+      )
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
   );
 
-function failureResponse(
-  status: number,
-  reasons: readonly Reason[],
-  common: Common,
-  more: readonly string[],
-): JsonObject {
-  const content = (record: string, asProblem: boolean) => ({
-    schema: {
-      allOf: [refer("schemas", record)],
-      type: "object",
-      properties: {
-        status: { type: "integer", const: status },
-        code: { type: "string", [common.areAll ? "enum" : "examples"]: reasons.map(({ code }) => code) },
-      },
+function failureResponse({ status, reasons }: Failure, common: Common, more: readonly string[]): JsonObject {
+  const schema = {
+    allOf: [refer("schemas", "Error")],
+    type: "object",
+    properties: {
+      status: { type: "integer", const: status },
+      code: { type: "string", [common.areAll ? "enum" : "examples"]: reasons.map(({ code }) => code) },
     },
-    examples: Object.fromEntries(reasons.map((reason) => [reason.code, { value: exampleOf(reason, asProblem) }])),
-  });
+  };
+  const examples = Object.fromEntries(reasons.map(({ code }) => [code, refer("examples", code)]));
   return {
     description: reasons.map(({ code, meaning }) => `- \`${code}\`: ${meaning}`).join("\n"),
     headers: headers(
@@ -175,10 +156,15 @@ function failureResponse(
       ...(common.asksCallers && (status === 401 || status === 403) ? ["WWW-Authenticate"] : []),
       ...more,
     ),
-    content: { [JSON_TYPE]: content("Error", false), [PROBLEM_TYPE]: content("Problem", true) },
+    // A problem holds the same members.
+    content: { [JSON_TYPE]: { schema, examples }, [PROBLEM_TYPE]: { schema: refer("schemas", "Problem") } },
   };
 }
 
-/** As it is sent; real messages also say where. */
-const exampleOf = ({ code, status, meaning }: Reason, asProblem: boolean): JsonObject =>
-  JSON.parse(errorBody({ code, message: meaning, status }, asProblem).body);
+/** The examples that the responses refer to: each error as it is sent; real messages also say where. */
+export const failureExamples = (failures: readonly Failure[]): JsonObject =>
+  Object.fromEntries(
+    failures
+      .flatMap(({ reasons }) => reasons)
+      .map(({ code, status, meaning }) => [code, { value: { code, message: meaning, status } }]),
+  );

@@ -11,13 +11,27 @@ import { matchIn } from "../validation/value-rules.ts";
 import type { JsonObject } from "./json.ts";
 import { ecmaPattern, re2Text } from "./patterns.ts";
 
-const atLeast = (value: unknown): JsonObject => ({ minimum: value as number | bigint });
-const atMost = (value: unknown): JsonObject => ({ maximum: value as number | bigint });
+/** What holds numbers in doubles, as JavaScript does, rounds an integer beyond these: it is told in words. */
+const LOWEST = BigInt(Number.MIN_SAFE_INTEGER);
+const HIGHEST = BigInt(Number.MAX_SAFE_INTEGER);
+const isExact = (value: unknown) => typeof value !== "bigint" || (value >= LOWEST && value <= HIGHEST);
+
+function atLeast(value: unknown): JsonObject {
+  if (isExact(value)) return { minimum: value as number | bigint };
+  return { minimum: (value as bigint) > HIGHEST ? HIGHEST : undefined, description: `At least ${value}.` };
+}
+function atMost(value: unknown): JsonObject {
+  if (isExact(value)) return { maximum: value as number | bigint };
+  return { maximum: (value as bigint) < LOWEST ? LOWEST : undefined, description: `At most ${value}.` };
+}
+/** No other than these. */
+const only = (values: readonly unknown[], keyword: JsonObject): JsonObject =>
+  values.every(isExact) ? keyword : { description: `Only ${values.join(", ")}.` };
 
 /** Rules are spelled alike for every type that has them, so they are told apart by name alone. */
 const keywords: Readonly<Record<string, (value: unknown) => JsonObject>> = {
-  const: (value) => ({ const: value as string }),
-  in: (values) => ({ enum: values as string[] }),
+  const: (value) => only([value], { const: value as string }),
+  in: (values) => only(values as string[], { enum: values as string[] }),
   gte: atLeast,
   lte: atMost,
   gt: (value) => (typeof value === "bigint" ? atLeast(value + 1n) : { exclusiveMinimum: value as number }),
@@ -44,17 +58,18 @@ export function ruleKeywords(
   const rules = reflect(descOf(type.value), type.value);
   const set = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
   const given = areCrossed(rules) ? set.filter(({ name }) => !LIMITS.includes(name)) : set;
-  const own = given.flatMap((field) => {
+  const own = given.map((field): JsonObject => {
     // Several numbers are one in 32 bits.
-    if (type.case === "float" && (field.name === "const" || field.name === "in")) return [];
+    if (type.case === "float" && (field.name === "const" || field.name === "in")) return {};
     const value = inJson(plain(rules.get(field)), type.case as string);
-    return (value !== undefined && keywords[field.name]?.(value)) || [];
+    return (value !== undefined && keywords[field.name]?.(value)) || {};
   });
   const patterns = [...expressions, ...predefinedRules(rules, rulesFiles)].flatMap(matchIn);
   const pattern = type.case === "string" && type.value.pattern !== "" ? [type.value.pattern] : [];
   const { minLength, ...others } = patternKeywords([...patterns, ...pattern]);
+  const description = [...own, others].flatMap((keyword) => keyword.description ?? []).join(" ");
   // A lower limit of the rules goes before that of their patterns.
-  return Object.assign(minLength === undefined ? {} : { minLength }, ...own, others);
+  return Object.assign(minLength === undefined ? {} : { minLength }, ...own, others, description && { description });
 }
 
 const LIMITS: readonly string[] = ["gt", "gte", "lt", "lte"];

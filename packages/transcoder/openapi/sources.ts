@@ -12,7 +12,7 @@ export interface Sources {
   readonly docs: Readonly<Record<string, string>>;
   /** The files of the contract and all below them, where predefined rules are found. */
   readonly files: readonly DescFile[];
-  /** Examples by the full name of a message, as JSON on the wire. */
+  /** Examples by the full name of a message, as JSON on the wire; one of a request goes before that of its body's message. */
   readonly examples?: Readonly<Record<string, readonly Json[]>>;
   /** Examples of merge patches, likewise. */
   readonly patchExamples?: Readonly<Record<string, readonly Json[]>>;

@@ -4,7 +4,7 @@ import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { enumNames } from "../contract/enums.ts";
 import type { JsonObject } from "./json.ts";
 
-const integer = (format: string, minimum: bigint, maximum: bigint): JsonObject => ({
+const integer = (format: string, minimum?: bigint, maximum?: bigint): JsonObject => ({
   type: "integer",
   format,
   minimum,
@@ -12,8 +12,9 @@ const integer = (format: string, minimum: bigint, maximum: bigint): JsonObject =
 });
 const int32 = integer("int32", -(2n ** 31n), 2n ** 31n - 1n);
 const uint32 = integer("uint32", 0n, 2n ** 32n - 1n);
-const int64 = integer("int64", -(2n ** 63n), 2n ** 63n - 1n);
-const uint64 = integer("uint64", 0n, 2n ** 64n - 1n);
+// Their formats say how far they go: what holds numbers in doubles, as JavaScript does, would round the limits.
+const int64 = integer("int64");
+const uint64 = integer("uint64", 0n);
 
 /** What JSON has no number for is a string, as in proto3 JSON. */
 const floating = (format: string): JsonObject => ({
@@ -49,13 +50,14 @@ export const enumSchema = (desc: DescEnum): JsonObject => ({
 });
 
 const YEAR = "(\\d{3}[1-9]|\\d{2}[1-9]\\d|\\d[1-9]\\d{2}|[1-9]\\d{3})";
+const DAY = "((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|[12]\\d))";
 const OFFSET = "([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)";
 
 /** RFC 3339 in the years 0001 to 9999, with up to nine digits of a second and without leap seconds. */
 export const timestampSchema: JsonObject = {
   type: "string",
   format: "date-time",
-  pattern: `^${YEAR}-\\d{2}-\\d{2}[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?${OFFSET}$`,
+  pattern: `^${YEAR}-${DAY}[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?${OFFSET}$`,
 };
 
 export const isTimestamp = (desc: DescMessage): boolean => desc.typeName === TimestampSchema.typeName;

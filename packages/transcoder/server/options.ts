@@ -69,7 +69,7 @@ export interface TranscoderOptions extends ServerOptions {
 }
 
 export interface OpenApiOptions
-  extends Pick<About, "title" | "description" | "license" | "contact">,
+  extends Pick<About, "title" | "description" | "license" | "contact" | "url">,
     Partial<Pick<Sources, "docs" | "examples" | "patchExamples" | "security">> {
   /** Behind `basePath`; "/openapi.json" by default. */
   readonly path?: string | undefined;

@@ -1,0 +1,40 @@
+/** What an operation takes as its body. */
+import type { Operation } from "../contract/operations.ts";
+import { JSON_TYPE } from "../policy/media.ts";
+import type { Json, JsonObject } from "./json.ts";
+import type { Schemas } from "./schemas.ts";
+import type { Sources } from "./sources.ts";
+
+type Body = NonNullable<Operation["body"]>;
+
+export function requestBodyOf(
+  { body, updateMask, method }: Operation,
+  { examples, patchExamples }: Pick<Sources, "examples" | "patchExamples">,
+  schemas: Schemas,
+): JsonObject | undefined {
+  if (!body) return undefined;
+  const schema = updateMask ? patchSchema(body, schemas) : bodySchema(body, schemas);
+  const example = exampleOf(body, method.input.typeName, updateMask ? patchExamples : examples);
+  const types = updateMask ? ["application/merge-patch+json", JSON_TYPE] : [JSON_TYPE];
+  return { required: true, content: Object.fromEntries(types.map((type) => [type, { schema, example }])) };
+}
+
+const patchSchema = (body: Body, schemas: Schemas): JsonObject =>
+  body.kind === "field" && body.field.message ? schemas.mergePatch(body.field.message) : bodySchema(body, schemas);
+
+function bodySchema(body: Body, schemas: Schemas): JsonObject {
+  if (body.kind === "all") return schemas.object(body.fields);
+  const { field } = body;
+  return field.fieldKind === "message" ? schemas.message(field.message, "input") : schemas.field(field, "input");
+}
+
+/** The first example of the request, as much of it as is the body; else that of the body's message. */
+function exampleOf(body: Body, request: string, examples: Sources["examples"] = {}): Json | undefined {
+  const whole = examples[request]?.[0] as JsonObject | undefined;
+  if (body.kind === "all") {
+    const members = body.fields.map(({ jsonName }) => [jsonName, whole?.[jsonName]] as const);
+    return whole && Object.fromEntries(members);
+  }
+  const { jsonName, fieldKind, message } = body.field;
+  return whole?.[jsonName] ?? (fieldKind === "message" ? examples[message.typeName]?.[0] : undefined);
+}
