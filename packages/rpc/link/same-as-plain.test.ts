@@ -1,5 +1,5 @@
-/** Neither a handler nor a caller can tell whether a call came over a link. */
-import { type CallOptions, ConnectError, createClient } from "@connectrpc/connect";
+/** Neither a handler nor a caller can tell which way a call came: by itself, over a link, or from the same process. */
+import { type CallOptions, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
@@ -8,6 +8,7 @@ import type { Call } from "../call.ts";
 import { DomainError } from "../errors/domain-error.ts";
 import { hello, METHOD, openTo, secret, startService } from "../fixtures/linked.ts";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
+import { inProcessTransport } from "../in-process/transport.ts";
 import { implement } from "../server/handlers.ts";
 
 const seen: unknown[] = [];
@@ -49,10 +50,10 @@ async function outcome(call: (options: CallOptions) => Promise<unknown>) {
 }
 
 test("a call has the same outcome, and its handler sees the same", async () => {
-  const { url } = await startService(undefined, implement(CategoryService, new Proxy(handlers, unused) as never));
-  const run = async (link: boolean) => {
+  const implementation = implement(CategoryService, new Proxy(handlers, unused) as never);
+  const { url, dispatcher } = await startService(undefined, implementation);
+  const run = async (transport: Transport) => {
     seen.length = 0;
-    const transport = openTo(url, { link });
     const categories = createClient(CategoryService, transport);
     const orders = createClient(OrderService, transport);
     const outcomes = [];
@@ -62,9 +63,10 @@ test("a call has the same outcome, and its handler sees the same", async () => {
     outcomes.push(await outcome((options) => orders.getOrder({ orderId: 1n }, options)));
     return { outcomes, seen: [...seen] };
   };
-  const linked = await run(true);
+  const linked = await run(openTo(url));
   expect([linked.outcomes.length, linked.seen.length]).toEqual([7, 5]);
-  expect(linked).toEqual(await run(false));
+  expect(linked).toEqual(await run(openTo(url, { link: false })));
+  expect(linked).toEqual(await run(inProcessTransport(() => dispatcher)));
 });
 
 test("a link is ordinary gRPC: a client that was not made for it can use it", async () => {

@@ -21,6 +21,7 @@ import { defaultStreamLimits, type StreamLimits } from "./open-streams.ts";
 import { addRoutes, isServed, isUnary, type RequestOrigin, type Served } from "./routes.ts";
 import { createRuns, type Entry, type Incoming, type IncomingStream, methodName, type Run } from "./run.ts";
 import { createStreamCalls } from "./stream-calls.ts";
+import { noSuchRpc } from "./unknown-rpc.ts";
 
 export interface Answer {
   readonly message: Message;
@@ -44,7 +45,7 @@ export interface Dispatcher {
   shed(method: DescMethod, headers: Headers, isPeer?: boolean, origin?: RequestOrigin): void;
   /** Returns who calls, if they may call the method. Throws or rejects with an RpcError, after logging it. */
   admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal>;
-  /** Runs one unary call. Rejects with an RpcError and nothing else. */
+  /** Runs one unary call. Rejects with an RpcError, or with UNIMPLEMENTED for a method that is not served here. */
   invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer>;
   /** Runs one server-streaming call. The stream ends with an RpcError or without any error. */
   stream(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream): AsyncIterable<Message>;
@@ -107,7 +108,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
 
   function entryOf(method: DescMethod): Entry {
     const entry = methods.get(methodName(method));
-    if (!entry) throw new Error(`${methodName(method)} is not served here`);
+    if (!entry) throw noSuchRpc(errors);
     return entry;
   }
 
