@@ -1,5 +1,4 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
-import { createClient } from "@connectrpc/connect";
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
@@ -16,16 +15,12 @@ import { every } from "@petstore/runtime/workers";
 import { openStore } from "@petstore/store/open";
 import { NotWritable, type Store, UnusableServer } from "@petstore/store/port";
 import { errorSource, errors } from "#errors";
-import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
 import type { ServiceName } from "../processes/names.ts";
 import { watchOpenFiles } from "../processes/open-files.ts";
 import type { ServiceConfig } from "./config.ts";
+import { createService } from "./create.ts";
 import type { Deps } from "./resource/deps.ts";
-import type { ServiceModule } from "./resource/module.ts";
 import { RETENTION } from "./resource/retention.ts";
 import { storeFailureOf } from "./resource/store-failure.ts";
 
@@ -70,7 +65,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   };
   const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };
   const deps: Deps = { store, log, ...realTime, retention, failpoint: failpointOf(config) };
-  const service = await create[name](deps, transportTo);
+  const service = await createService(name, deps, transportTo);
   const health = createHealth(service.implementations.map(({ desc }) => desc.typeName));
   const dispatcher = createDispatcher([...service.implementations, healthService(health)], {
     deps,
@@ -131,37 +126,6 @@ export async function canServe(
     .catch(() => false)
     .finally(() => over.abort());
 }
-
-type Create = (
-  deps: Deps,
-  transportTo: (peer: ServiceName) => ReturnType<typeof createServiceTransport>,
-) => Promise<ServiceModule>;
-
-/** Creates each service with the peers that it calls. Only the service that is run is loaded. */
-const create: Record<ServiceName, Create> = {
-  async pet(deps, transportTo) {
-    const { createPetService } = await import("./pet/service.ts");
-    return createPetService(deps, {
-      inventory: createClient(InventoryInternalService, transportTo("inventory")),
-      categories: createClient(CategoryInternalService, transportTo("category")),
-    });
-  },
-  async category(deps, transportTo) {
-    const { createCategoryService } = await import("./category/service.ts");
-    return createCategoryService(deps, { pets: createClient(PetInternalService, transportTo("pet")) });
-  },
-  async order(deps, transportTo) {
-    const { createOrderService } = await import("./order/service.ts");
-    return createOrderService(deps, { inventory: createClient(InventoryInternalService, transportTo("inventory")) });
-  },
-  async inventory(deps, transportTo) {
-    const { createInventoryService } = await import("./inventory/service.ts");
-    return createInventoryService(deps, {
-      pets: createClient(PetInternalService, transportTo("pet")),
-      orders: createClient(OrderInternalService, transportTo("order")),
-    });
-  },
-};
 
 /**
  * The process kills itself (SIGKILL) when it reaches the failpoint that `CRASH_AT` names, or that the test that started

@@ -1,14 +1,11 @@
 /** Dependencies shared by the category handlers, saga and workers. */
-import type { Client } from "@connectrpc/connect";
-import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../resource/deps.ts";
 import type { Expiry } from "../resource/expiry.ts";
 import type { createKeys, Resolution } from "../resource/idempotency-keys.ts";
 import type { Categories, CategoryDoc } from "./model.ts";
 
-export interface CategoryPeers {
-  readonly pets: Client<typeof PetInternalService>;
-}
+export type CategoryPeers = PeersOf<"category">;
 
 export interface CategoryContext extends Deps, CategoryPeers {
   readonly categories: Categories;

@@ -1,19 +1,14 @@
 /** Dependencies shared by the inventory handlers and workers. */
-import type { Client } from "@connectrpc/connect";
 import type { CallContext } from "@petstore/rpc/call";
 import type { Decide } from "@petstore/store/port";
-import type { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../resource/deps.ts";
 import type { Expiry } from "../resource/expiry.ts";
 import type { Entries, InventoryDoc } from "./model.ts";
 import type { Publisher } from "./outbox-publisher.ts";
 import type { OperationResult } from "./rules.ts";
 
-export interface InventoryPeers {
-  readonly pets: Client<typeof PetInternalService>;
-  readonly orders: Client<typeof OrderInternalService>;
-}
+export type InventoryPeers = PeersOf<"inventory">;
 
 export interface InventoryContext extends Deps, InventoryPeers {
   readonly entries: Entries;

@@ -1,16 +1,13 @@
 /** Dependencies shared by the order handlers, sagas and workers. */
-import type { Client } from "@connectrpc/connect";
 import type { CallContext } from "@petstore/rpc/call";
-import type { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
 import type { Expiry } from "../resource/expiry.ts";
 import type { createKeys, Resolution } from "../resource/idempotency-keys.ts";
 import type { OrderDoc, Orders } from "./model.ts";
 
-export interface OrderPeers {
-  readonly inventory: Client<typeof InventoryInternalService>;
-}
+export type OrderPeers = PeersOf<"order">;
 
 export interface OrderContext extends Deps, OrderPeers {
   readonly orders: Orders;

@@ -1,10 +1,6 @@
 /** Dependencies shared by the pet handlers, sagas and workers. */
-import type { Client } from "@connectrpc/connect";
-import type { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import type {
-  InventoryInternalService,
-  StockStatus,
-} from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import type { StockStatus } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
+import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
 import type { Expiry } from "../resource/expiry.ts";
@@ -14,10 +10,7 @@ import type { DeletionGuard } from "./deletion-guard.ts";
 import type { PetDoc, Pets } from "./model.ts";
 import type { NumberedStatus } from "./rules.ts";
 
-export interface PetPeers {
-  readonly inventory: Client<typeof InventoryInternalService>;
-  readonly categories: Client<typeof CategoryInternalService>;
-}
+export type PetPeers = PeersOf<"pet">;
 
 export interface PetContext extends Deps, PetPeers {
   readonly pets: Pets;

@@ -2,8 +2,8 @@
  * Who calls is found out once, at the gateway's seam, and is known to every handler of every service that takes part:
  * through retries and links, and where a recovery worker finishes what the caller began. Nobody else can say it.
  */
-import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
-import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { CALLER_HEADER, type Call, SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport } from "@petstore/rpc/client/pipeline";
@@ -16,20 +16,13 @@ import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { errors } from "#errors";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
-import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { startGateway, testLimits } from "../../gateway/fixtures/gateway.ts";
 import { rpcEndpoint } from "../../gateway/rpc-endpoint.ts";
 import { publicServices } from "../../gateway/services.ts";
 import { openMemory } from "../../packages/store/memory/memory.ts";
-import { createCategoryService } from "../../services/category/service.ts";
-import { createInventoryService } from "../../services/inventory/service.ts";
-import { createOrderService } from "../../services/order/service.ts";
-import { createPetService } from "../../services/pet/service.ts";
+import { createService } from "../../services/create.ts";
 import type { Deps } from "../../services/resource/deps.ts";
 import type { ServiceModule } from "../../services/resource/module.ts";
 import { RETENTION } from "../../services/resource/retention.ts";
@@ -140,26 +133,11 @@ function transportTo(name: string): Transport {
     stream: (...call) => opened().stream(...call),
   };
 }
-const peer = <S extends DescService>(desc: S, name: string): Client<S> => createClient(desc, transportTo(name));
-
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 /** Requests that are held at the seam until so many are there. */
 let together = { count: 1, arrived: 0, go: Promise.withResolvers<void>() };
 beforeAll(async () => {
-  await start("category", (deps) => createCategoryService(deps, { pets: peer(PetInternalService, "pet") }));
-  await start("pet", (deps) =>
-    createPetService(deps, {
-      inventory: peer(InventoryInternalService, "inventory"),
-      categories: peer(CategoryInternalService, "category"),
-    }),
-  );
-  await start("order", (deps) => createOrderService(deps, { inventory: peer(InventoryInternalService, "inventory") }));
-  await start("inventory", (deps) =>
-    createInventoryService(deps, {
-      pets: peer(PetInternalService, "pet"),
-      orders: peer(OrderInternalService, "order"),
-    }),
-  );
+  for (const { name } of publicServices) await start(name, (deps) => createService(name, deps, transportTo));
   const services = publicServices.map(({ name, desc }) => ({ desc, transport: transportTo(name) }));
   const endpoint = rpcEndpoint({ basePath: "", services, limits: { ...testLimits, rpcBytes: 2 ** 20 }, clock });
   gateway = await startGateway(

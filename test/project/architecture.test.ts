@@ -46,7 +46,7 @@ const holders = (what: RegExp) => sources.filter(({ text }) => what.test(text)).
 
 test("the imports are really read", () => {
   expect(sources.length).toBeGreaterThan(40);
-  expect(sources.find(({ path }) => path === "services/serve.ts")?.imports).toContain("services/pet/service.ts");
+  expect(sources.find(({ path }) => path === "services/create.ts")?.imports).toContain("services/pet/service.ts");
   expect(sources.find(({ path }) => path === "services/pet/service.ts")?.imports).toContain(
     "services/resource/idempotency-keys.ts",
   );

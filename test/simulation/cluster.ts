@@ -3,31 +3,17 @@
  * disk access and every failpoint takes a turn. At each turn a process may die, a call may get lost on the way there or back
  * or arrive twice, and a stream may end.
  */
-import {
-  create,
-  type DescMethodServerStreaming,
-  type DescMethodUnary,
-  type DescService,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, type DescService } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { SECRET_HEADER } from "@petstore/rpc/call";
 import { pipeline } from "@petstore/rpc/client/pipeline";
+import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
-import { onAbort } from "@petstore/rpc/server/until";
 import { pino } from "pino";
 import { errors } from "#errors";
-import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { OrderInternalService } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { isReplayable } from "../../packages/rpc/client/retry.ts";
 import { type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
-import type { ServiceName } from "../../processes/names.ts";
-import { createCategoryService } from "../../services/category/service.ts";
-import { createInventoryService } from "../../services/inventory/service.ts";
-import { createOrderService } from "../../services/order/service.ts";
-import { createPetService } from "../../services/pet/service.ts";
+import { isServiceName, processNames, type ServiceName } from "../../processes/names.ts";
+import { createService } from "../../services/create.ts";
 import type { Deps } from "../../services/resource/deps.ts";
 import type { ServiceModule } from "../../services/resource/module.ts";
 import { RETENTION } from "../../services/resource/retention.ts";
@@ -50,24 +36,8 @@ interface Process extends Caller {
   dispatcher?: Dispatcher;
 }
 
-type Create = (deps: Deps, to: (peer: ServiceName) => Transport) => Promise<ServiceModule>;
-const creators: Record<ServiceName, Create> = {
-  category: (deps, to) => createCategoryService(deps, { pets: createClient(PetInternalService, to("pet")) }),
-  pet: (deps, to) =>
-    createPetService(deps, {
-      inventory: createClient(InventoryInternalService, to("inventory")),
-      categories: createClient(CategoryInternalService, to("category")),
-    }),
-  inventory: (deps, to) =>
-    createInventoryService(deps, {
-      pets: createClient(PetInternalService, to("pet")),
-      orders: createClient(OrderInternalService, to("order")),
-    }),
-  order: (deps, to) => createOrderService(deps, { inventory: createClient(InventoryInternalService, to("inventory")) }),
-};
-export const serviceNames = Object.keys(creators) as readonly ServiceName[];
+export const serviceNames = processNames.filter(isServiceName);
 
-const secret = "a secret for tests only";
 const log = pino({ level: "silent" });
 /** Longer than any worker waits before it takes work for abandoned. In milliseconds. */
 const OLD_MS = 60_000;
@@ -120,61 +90,48 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     };
     const store = inSteps(openMemory({ data: diskOf(name), clock }), step, delay);
     const deps: Deps = { ...time(process), store, log, retention, failpoint: (name) => step(`point ${name}`) };
-    process.module = await creators[name](deps, (peer) => transport(process, peer));
-    process.dispatcher = createDispatcher(process.module.implementations, { deps, secret, errors, storeFailureOf });
+    process.module = await createService(name, deps, (peer) => transport(process, peer));
+    process.dispatcher = createDispatcher(process.module.implementations, { deps, errors, storeFailureOf });
     processes.set(name, process);
   }
 
-  /** Delivers a call to a service once. */
-  async function serve(to: ServiceName, method: DescMethodUnary, message: Message, headers: Headers, ms?: number) {
+  /** The process that serves `to` now, and a transport to it. */
+  function reach(to: ServiceName) {
     const process = processes.get(to);
     if (!process?.dispatcher) throw unreachable();
-    const answer = process.dispatcher.invoke(method, message, { headers, timeoutMs: ms });
-    return Promise.race([answer, process.died.promise]);
+    const { dispatcher, died } = process;
+    return { ...inProcessTransport(() => dispatcher), died: died.promise };
   }
 
-  /** Delivers a stream. It ends when a message is not delivered normally, and when the process dies. */
-  async function* tell(
-    from: Caller,
-    to: ServiceName,
-    method: DescMethodServerStreaming,
-    message: Message,
-    left: AbortSignal,
-  ) {
-    const process = processes.get(to);
-    if (!process?.dispatcher) throw unreachable();
-    const gone = new AbortController();
-    const signal = AbortSignal.any([left, gone.signal]);
-    const headers = new Headers({ [SECRET_HEADER]: secret });
-    const whenGone = (end: () => void) => onAbort(signal, end);
-    const incoming = { headers, timeoutMs: undefined, whenGone, responseHeaders: new Headers() };
-    const told = process.dispatcher.stream(method, message, incoming)[Symbol.asyncIterator]();
+  /** Delivers the messages of a stream. It ends when one is not delivered normally, and when the process dies. */
+  async function* tell<M>(from: Caller, messages: AsyncIterable<M>, died: Promise<never>, leave: () => void) {
+    const told = messages[Symbol.asyncIterator]();
     try {
       for (;;) {
-        const { done, value } = await Promise.race([told.next(), process.died.promise]);
+        const { done, value } = await Promise.race([told.next(), died]);
         await turns.wait(from);
         if (done) return;
         if (faults.deliver({ from: from.name, replayable: true }) !== "once") throw unreachable();
         yield value;
       }
     } finally {
-      gone.abort();
+      leave();
     }
   }
 
   const wire = (from: Caller, to: ServiceName): Transport => ({
-    async stream(method, signal = new AbortController().signal, _timeoutMs, _init, messages) {
-      const [input] = await Array.fromAsync(messages);
-      const [header, trailer] = [new Headers(), new Headers()];
-      const request = create(method.input, input as never);
-      const message = tell(from, to, method as never, request, signal) as AsyncIterable<never>;
-      return { stream: true, service: method.parent, method, header, trailer, message };
+    async stream(method, signal, ...call) {
+      const { stream, died } = reach(to);
+      const gone = new AbortController();
+      const answer = await stream(method, AbortSignal.any([...(signal ? [signal] : []), gone.signal]), ...call);
+      return { ...answer, message: tell(from, answer.message, died, () => gone.abort()) };
     },
     async unary(method, _signal, timeoutMs, init, input) {
-      const headers = new Headers(init);
-      headers.set(SECRET_HEADER, secret);
       const message = create(method.input, input);
-      const deliver = () => serve(to, method, message, headers, timeoutMs);
+      const deliver = async () => {
+        const { unary, died } = reach(to);
+        return Promise.race([unary(method, undefined, timeoutMs, init, message), died]);
+      };
       const fate = faults.deliver({ from: from.name, replayable: isReplayable(method, message) });
       if (fate === "twice" || fate === "late")
         void turns
@@ -191,9 +148,7 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
       }
       const answer = await call;
       await turns.wait(from);
-      const trailer = new Headers();
-      const { headers: header } = answer;
-      return { stream: false, service: method.parent, method, header, trailer, message: answer.message as never };
+      return answer;
     },
   });
 
