@@ -2,24 +2,19 @@
 import type { AddressInfo } from "node:net";
 import { createAdmission } from "@petstore/rpc/admission/admission";
 import { withAdmission } from "@petstore/rpc/admission/transport";
-import { openAuthentication } from "@petstore/rpc/auth/open";
-import { SECRET_HEADER } from "@petstore/rpc/call";
-import { createServiceTransport } from "@petstore/rpc/client/pipeline";
 import { createSeen, withSeen } from "@petstore/rpc/client/seen";
 import { origin } from "@petstore/rpc/http/address";
 import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { listen } from "@petstore/rpc/http/listen";
-import { openTls } from "@petstore/rpc/tls/open";
 import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
-import { createLogger } from "@petstore/runtime/log";
 import { effectiveDates, jsonText, logUnknownValues, operationsOf } from "connect-transcoder";
-import { errorSource, errors } from "#errors";
+import { errors } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
+import { type Common, openCommon, type PathTo, pathsOverNetwork } from "../processes/common.ts";
 import { asksNobody } from "../processes/config.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
-import { watchOpenFiles } from "../processes/open-files.ts";
 import { buildGateway, TITLE } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
@@ -36,27 +31,33 @@ import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 import { publicServices } from "./services.ts";
 
-/** Opens the gateway, ready to take requests; the stack closes it. */
+/** Runs the gateway as a process of its own. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {
-  const { basePath, limits, link, deprecation, lameDuckMs, rate } = config;
-  const secret = config.internalSecret?.reveal();
+  const common = await openCommon(config, stack);
+  const { lameDuckMs } = config;
+  const url = await openGateway(config, { ...common, pathTo: pathsOverNetwork(config, common, stack) }, stack);
+  return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
+}
+
+export interface GatewayParts extends Pick<Common, "log" | "authentication" | "tls"> {
+  readonly pathTo: PathTo;
+}
+
+/** Opens the gateway, ready to take requests; the stack closes it. Resolves to its address. */
+export async function openGateway(
+  config: GatewayConfig,
+  { log, authentication, tls, pathTo }: GatewayParts,
+  stack: AsyncDisposableStack,
+): Promise<string> {
+  const { basePath, limits, deprecation, lameDuckMs, rate } = config;
   checkDeprecation(config);
-  const { instance, logLevel, logFormat } = config;
-  const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
-  if (config.fewFiles !== undefined) log.warn(config.fewFiles);
-  stack.use(watchOpenFiles({ ...realTime, log }));
-  const asking = { errors, realm: errorSource.domain, log, ...realTime };
-  const authentication = await openAuthentication(config.auth, asking, stack);
-  const { tls, certificates } = await openTls(config, { ...realTime, log }, stack);
   const addressOf = callerAddress(config.trustedProxies);
   const seen = createSeen();
   const services = publicServices.map(({ name, desc }) => {
-    const urls = config.urls[name];
-    const all = createServiceTransport({ urls, secret, certificates, link, log, errors, ...realTime });
-    stack.defer(() => all.close());
+    const { replicas, ...all } = pathTo(name);
     const admission = createAdmission(realTime);
     const transport = withAdmission(withSeen(all, seen), admission, errors);
-    return { name, desc, transport, replicas: all.replicas, admission };
+    return { name, desc, transport, replicas, admission };
   });
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
   const watching = { transports, basePath, tellUnknown: logUnknownValues(log), ...realTime };
@@ -111,7 +112,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
         "keys, in which equal keys meet. AUTH_MODE tells callers apart.",
     );
   if (config.descriptor !== undefined && !config.allowedHosts && isLoopback(address)) checkHost = createHostCheck([]);
-  return { log, url: localUrl + basePath, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
+  return localUrl + basePath;
 }
 
 /** Builds the OpenAPI document on request: at start it would take a tenth of the gateway's start-up time. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import net, { type BoundSocket } from "node:net";
 import { join } from "node:path";
-import { ConfigError, type Environment, readEnvironment } from "@petstore/runtime/environment";
+import { ConfigError, type Environment, integer, optional, readEnvironment } from "@petstore/runtime/environment";
 import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import { lameDuckSettings, processConfig, processSettings, storeSettings, storeWarnings } from "../processes/config.ts";
 import { listenProblem } from "../processes/listen-advice.ts";
@@ -103,6 +103,17 @@ export function launcherConfig(
     endsWithParent: given.npm_lifecycle_event !== undefined,
     lameDuckMs,
   };
+}
+
+/**
+ * Whether the whole petstore is to be one process: `npm start -- --single-process`, or SINGLE_PROCESS=1. Throws
+ * `ConfigError` for an argument that is not known.
+ */
+export function asksForOneProcess(args: readonly string[], environment: Environment): boolean {
+  const unknown = args.find((arg) => arg !== "--single-process");
+  if (unknown !== undefined) throw new ConfigError([`${unknown} is not known: the only argument is --single-process.`]);
+  const { SINGLE_PROCESS } = readEnvironment(environment, { SINGLE_PROCESS: optional(integer(0, 1)) });
+  return args.length > 0 || SINGLE_PROCESS === 1;
 }
 
 /**

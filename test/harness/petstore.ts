@@ -49,7 +49,7 @@ export interface Petstore extends Processes, AsyncDisposable {
 /**
  * Starts the processes on an empty store. Resolves when every gateway finds all of them ready. The store is the embedded one,
  * or with PETSTORE_TEST_STORE=mongodb databases in MongoDB that are removed with the petstore. With PETSTORE_TEST_LINK=off its
- * processes call each other by plain RPCs.
+ * processes call each other by plain RPCs, with PETSTORE_TEST_SINGLE_PROCESS=1 all of it is one process.
  */
 export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
   const { replicas = Number(process.env.PETSTORE_TEST_REPLICAS ?? 1) } = options;

@@ -13,6 +13,9 @@ export const SECRET = "the-secret-of-a-petstore-under-test";
 /** Time limit of a start or a stop. Generous, since the machine may be busy with other tests. */
 export const PATIENCE_MS = 60_000;
 
+/** Whether the whole petstore runs in one process. Then its parts can't be killed or restarted one by one. */
+const isSingle = process.env.PETSTORE_TEST_SINGLE_PROCESS === "1";
+
 /** A directory for the embedded engine, which is used if there is no URI. */
 export interface StorePlace {
   readonly dataDir: string;
@@ -80,10 +83,13 @@ export function createProcesses({ instances, store: { dataDir, mongodbUri }, env
   process.once("exit", killAll);
 
   async function startOne({ kind, name, port }: Instance, own: Env): Promise<void> {
-    const script = kind === "gateway" ? ["gateway/main.ts"] : ["services/main.ts", kind];
+    // The process of the gateway then is all of them.
+    if (isSingle && kind !== "gateway") return;
+    const whole = ["launcher/main.ts", "--single-process"];
+    const script = isSingle ? whole : kind === "gateway" ? ["gateway/main.ts"] : ["services/main.ts", kind];
     const child = spawn(process.execPath, script, {
       cwd: root,
-      env: { ...common, PORT: String(port), [LAUNCHED]: "1", ...own },
+      env: { ...common, [isSingle ? "PORT_BASE" : "PORT"]: String(port), [LAUNCHED]: "1", ...own },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     for (const stream of [child.stdout, child.stderr])

@@ -13,6 +13,8 @@ export interface HealthState {
   /** The status of a service, by its full name; "" is the process. Undefined if there is no such service. */
   get(service: string): Status | undefined;
   all(): ReadonlyMap<string, Status>;
+  /** Whether the process takes calls. */
+  isServing(): boolean;
   /** Sets the status of all services and of the process; after `drain` it does nothing. */
   set(serving: boolean): void;
   /** Sets everything to NOT_SERVING, for good. */
@@ -34,6 +36,7 @@ export function createHealth(services: readonly string[]): HealthState {
   return {
     get: (service) => statuses.get(service),
     all: () => statuses,
+    isServing: () => statuses.get("") === Status.SERVING,
     set,
     drain() {
       set(false);

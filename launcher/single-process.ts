@@ -1,0 +1,60 @@
+/**
+ * The whole petstore in one process: the same services behind the same ports, on the same data. The gateway and the services
+ * call each other in memory.
+ */
+import { pipeline } from "@petstore/rpc/client/pipeline";
+import { inProcessTransport } from "@petstore/rpc/in-process/transport";
+import { realTime } from "@petstore/runtime/clock";
+import { ConfigError } from "@petstore/runtime/environment";
+import { runProcess, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
+import { gatewayConfig } from "../gateway/config.ts";
+import { openGateway } from "../gateway/serve.ts";
+import { openCommon, type PathTo } from "../processes/common.ts";
+import { errors } from "../processes/errors.ts";
+import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
+import { serviceConfig } from "../services/config.ts";
+import { type OpenService, openService } from "../services/open.ts";
+import { checkDataDir, launcherConfig } from "./config.ts";
+import { say, welcome } from "./screen.ts";
+
+const startedAt = performance.now();
+
+await runProcess(async (stack, waitsFor) => {
+  const launcher = launcherConfig();
+  const { environment, dataDir, lameDuckMs, replicas } = launcher;
+  if (replicas.size > 0)
+    throw new ConfigError(["REPLICAS asks for several processes: leave it out, or start without --single-process."]);
+  if (dataDir !== undefined) await checkDataDir(dataDir);
+  const config = gatewayConfig(environment);
+  const common = await openCommon({ ...config, instance: "petstore" }, stack);
+  const names = processNames.filter(isServiceName);
+  const services = new Map<ServiceName, OpenService>();
+  const pathTo = pathsInMemory(services);
+  const open = async (name: ServiceName) =>
+    services.set(name, await openService(serviceConfig(environment, name), { ...common, pathTo, waitsFor }, stack));
+  await Promise.all(names.map(open));
+  // Only now: each calls the others as soon as it listens.
+  const listen = async (name: ServiceName) => ({ name, kind: name, url: await pick(services, name).listen() });
+  const places = await Promise.all(names.map(listen));
+  const url = await openGateway(config, { ...common, pathTo }, stack);
+  const all = [{ name: "gateway", kind: "gateway", url }, ...places];
+  say(welcome(all, (performance.now() - startedAt) / 1000, launcher));
+  return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
+});
+
+/** Services that call each other are opened one after another, so each is looked up when it is called. */
+function pathsInMemory(services: ReadonlyMap<ServiceName, OpenService>): PathTo {
+  return (name) => ({
+    ...pipeline(
+      inProcessTransport(() => pick(services, name).dispatcher),
+      { errors, ...realTime },
+    ),
+    replicas: [{ isServing: async () => pick(services, name).health.isServing() }],
+  });
+}
+
+function pick(services: ReadonlyMap<ServiceName, OpenService>, name: ServiceName): OpenService {
+  const found = services.get(name);
+  if (!found) throw new Error(`${name} is not open yet.`);
+  return found;
+}

@@ -1,0 +1,41 @@
+/** What services and the gateway open alike: log, credentials, certificates, and the way to the services' processes. */
+import { openAuthentication } from "@petstore/rpc/auth/open";
+import { SECRET_HEADER } from "@petstore/rpc/call";
+import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/pipeline";
+import { openTls } from "@petstore/rpc/tls/open";
+import { realTime } from "@petstore/runtime/clock";
+import { createLogger } from "@petstore/runtime/log";
+import type { ProcessConfig } from "./config.ts";
+import { errorSource, errors } from "./errors.ts";
+import type { ServiceName } from "./names.ts";
+import { watchOpenFiles } from "./open-files.ts";
+
+export type Common = Awaited<ReturnType<typeof openCommon>>;
+
+/** The stack closes it. Throws ConfigError if a file of the configuration can't be used. */
+export async function openCommon(config: ProcessConfig, stack: AsyncDisposableStack) {
+  const { instance, logLevel, logFormat, auth } = config;
+  const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
+  if (config.fewFiles !== undefined) log.warn(config.fewFiles);
+  stack.use(watchOpenFiles({ ...realTime, log }));
+  const asking = { errors, realm: errorSource.domain, log, ...realTime };
+  const authentication = await openAuthentication(auth, asking, stack);
+  return { log, authentication, ...(await openTls(config, { ...realTime, log }, stack)) };
+}
+
+/** The way to a service, and what `/readyz` asks of it. */
+export type PathTo = (service: ServiceName) => Pick<ServiceTransport, "unary" | "stream"> & {
+  readonly replicas: readonly Pick<ServiceTransport["replicas"][number], "isServing">[];
+};
+
+/** The ways to services that are processes of their own; the stack closes them. */
+export const pathsOverNetwork =
+  (config: ProcessConfig, { log, certificates }: Common, stack: AsyncDisposableStack): PathTo =>
+  (service) => {
+    const secret = config.internalSecret?.reveal();
+    const { link, urls } = config;
+    const options = { urls: urls[service], secret, certificates, link, log, errors, ...realTime };
+    const transport = createServiceTransport(options);
+    stack.defer(() => transport.close());
+    return transport;
+  };

@@ -1,0 +1,136 @@
+/** Puts one service together: store, peers, handlers, server, workers. */
+import { defaultLimits } from "@petstore/rpc/http/one-port";
+import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
+import { createHealth, type HealthState, healthService } from "@petstore/rpc/server/health";
+import { startRpcServer } from "@petstore/rpc/server/server";
+import { realTime } from "@petstore/runtime/clock";
+import { ConfigError } from "@petstore/runtime/environment";
+import { NO_RESTART, onCommand, type Report, type WaitsFor } from "@petstore/runtime/lifecycle";
+import { every } from "@petstore/runtime/workers";
+import { openStore } from "@petstore/store/open";
+import { NotWritable, type Store, UnusableServer } from "@petstore/store/port";
+import { errors } from "#errors";
+import type { Common, PathTo } from "../processes/common.ts";
+import { listenAdvice } from "../processes/listen-advice.ts";
+import type { ServiceConfig } from "./config.ts";
+import { createService } from "./create.ts";
+import type { Deps } from "./resource/deps.ts";
+import { RETENTION } from "./resource/retention.ts";
+import { storeFailureOf } from "./resource/store-failure.ts";
+
+/** Documents that a worker lists at once. */
+const BATCH = 100;
+/** How often the process checks whether its store is ready, in milliseconds. */
+const READINESS_MS = 2_000;
+/** How long that check waits for the store, in milliseconds. */
+const PATIENCE_MS = 1_000;
+
+export interface OpenService {
+  /** Takes calls of the same process. */
+  readonly dispatcher: Dispatcher;
+  readonly health: HealthState;
+  /** Takes calls from outside, and starts the background work. Resolves to the address. */
+  listen(): Promise<string>;
+}
+
+export interface ServiceOptions extends Pick<Common, "log" | "authentication" | "tls"> {
+  readonly pathTo: PathTo;
+  readonly waitsFor: WaitsFor;
+}
+
+/** Opens a service that does not listen yet; the stack closes it. */
+export async function openService(
+  config: ServiceConfig,
+  { log, authentication, tls, pathTo, waitsFor }: ServiceOptions,
+  stack: AsyncDisposableStack,
+): Promise<OpenService> {
+  const { name, host, port } = config;
+  const onFatal = (err: unknown) => {
+    // A restart would find an empty directory, and begin anew.
+    const isDisplaced = err instanceof NotWritable;
+    log.fatal({ err }, isDisplaced ? err.message : "the store can't be trusted any more, the process ends");
+    process.exit(isDisplaced ? NO_RESTART : 1);
+  };
+  const store = await openStore({ ...config, service: name }, { ...realTime, log, onFatal, waitsFor }).catch(refuse);
+  stack.defer(() => store.close());
+  const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };
+  const deps: Deps = { store, log, ...realTime, retention, failpoint: failpointOf(config) };
+  const service = await createService(name, deps, pathTo);
+  const health = createHealth(service.implementations.map(({ desc }) => desc.typeName));
+  const dispatcher = createDispatcher([...service.implementations, healthService(health)], {
+    deps,
+    secret: config.internalSecret?.reveal(),
+    authentication,
+    errors,
+    storeFailureOf,
+    streamLimits: config.streams,
+  });
+
+  async function listen(): Promise<string> {
+    // Workers stop after the server, and before the store is closed.
+    const workers = stack.use(new AsyncDisposableStack());
+    const server = await startRpcServer({
+      host,
+      port,
+      log,
+      dispatcher,
+      health,
+      limits: {
+        ...defaultLimits,
+        ...config.connections,
+        // More than one gateway may have open: one stream too many has to arrive to be refused, and not wait forever at the
+        // caller.
+        peerStreams: 2 * Math.max(defaultLimits.peerStreams, config.streams.streams),
+      },
+      allowedHosts: config.allowedHosts,
+      tls,
+      listenAdvice,
+    });
+    stack.use(server);
+    // Workers first finish, at other services, what the last process left unfinished. So they wait until this process has its
+    // port: if another process has it, the other services may belong to another petstore, with other data.
+    for (const { name, everyMs, run } of service.workers)
+      workers.use(every(everyMs, name, (stop) => run(BATCH, stop), deps));
+    const followStore = async () => health.set(await canServe(store, deps));
+    stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));
+    return server.url;
+  }
+  return { dispatcher, health, listen };
+}
+
+/** Reports a problem of the connection string as one of the variable that holds it. */
+function refuse(error: unknown): never {
+  throw error instanceof UnusableServer ? new ConfigError([`MONGODB_URI ${error.problem}.`]) : error;
+}
+
+/**
+ * Whether the store answers in time. Other services are not asked: they call each other in both directions, and would
+ * wait for one another.
+ */
+export async function canServe(
+  store: Pick<Store, "ping">,
+  { clock, sleep }: Pick<Deps, "clock" | "sleep">,
+): Promise<boolean> {
+  const over = new AbortController();
+  const answer = store.ping({ deadline: clock() + PATIENCE_MS }).then(() => true);
+  // The store may wait for a disk that hangs.
+  const late = sleep(PATIENCE_MS, over.signal).then(() => false);
+  return Promise.race([answer, late])
+    .catch(() => false)
+    .finally(() => over.abort());
+}
+
+/**
+ * The process kills itself (SIGKILL) when it reaches the failpoint that `CRASH_AT` names, or that the test that started
+ * it names later.
+ */
+function failpointOf({ crashAt }: ServiceConfig): Deps["failpoint"] {
+  let at = crashAt;
+  onCommand("crash", (command) => {
+    at = command.at;
+    process.send?.({ type: "armed" } satisfies Report);
+  });
+  return (name) => {
+    if (name === at) process.kill(process.pid, "SIGKILL");
+  };
+}
