@@ -141,7 +141,7 @@ describe("purity", () => {
     expect(holders(/new ConnectError\(/).filter((path) => !/^(packages\/rpc|gateway)\//.test(path))).toEqual([]);
   });
   test("the environment is read by config and handed over by entry files", () => {
-    const allowed = /^(\w+\/config|(services|gateway)\/main|examples\/.*)\.ts$/;
+    const allowed = /^(\w+\/config|(services|gateway|launcher)\/main|examples\/.*)\.ts$/;
     expect(holders(/process\.env/).filter((path) => !allowed.test(path))).toEqual([]);
   });
   test("time, chance and timers are handed in below the entry files", () => {
