@@ -7,6 +7,7 @@ import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import { lameDuckSettings, processConfig, processSettings, storeSettings, storeWarnings } from "../processes/config.ts";
 import { listenProblem } from "../processes/listen-advice.ts";
 import { addressSettings, portOf, processNames, type Replicas, replicasOf } from "../processes/names.ts";
+import { openFilesLimit } from "../processes/open-files.ts";
 
 export interface LauncherConfig {
   /** The environment of the processes. */
@@ -55,11 +56,13 @@ const portBase = (port = "") =>
 /**
  * Reads the configuration, and makes the environment of the processes: the given one, with a secret that they share
  * unless they have one in a file or know each other by certificates. On a terminal they log warnings and worse unless
- * LOG_LEVEL says otherwise, so that the addresses do not scroll away. What has no effect is left out. Throws `ConfigError`.
+ * LOG_LEVEL says otherwise, so that the addresses do not scroll away. What has no effect is left out. `ports`: how many ports
+ * share the open files of one process. Throws `ConfigError`.
  */
 export function launcherConfig(
   given: Environment = process.env,
   terminal = process.stdout.isTTY === true,
+  ports = 1,
 ): LauncherConfig {
   const hasOwnProof = [given.INTERNAL_SECRET_FILE, given.INTERNAL_TLS_CA].some((value) => value?.trim());
   const environment: Record<string, string | undefined> = {
@@ -74,7 +77,12 @@ export function launcherConfig(
   const values = readEnvironment(environment, settings);
   for (const { name } of launcherWarnings(given)) delete environment[name];
   // Reports what is wrong for all processes once, before any is started.
-  const { auth, connections, streams, fewFiles } = processConfig(values, "gateway", terminal);
+  const { auth, connections, streams, fewFiles } = processConfig(
+    values,
+    "gateway",
+    terminal,
+    Math.floor(openFilesLimit() / ports),
+  );
   const { DATA_DIR, MONGODB_URI, REPLICAS: replicas, HOST: host, PORT_BASE, LAME_DUCK: lameDuckMs } = values;
   if (!MONGODB_URI && processNames.some((name) => name !== "gateway" && replicasOf(replicas, name) > 1)) {
     throw new ConfigError([

@@ -1,9 +1,10 @@
 /** Runs the processes of the petstore as one: all are started at once, and all end together. */
 import { join } from "node:path";
 import { ConfigError } from "@petstore/runtime/environment";
-import { NO_RESTART } from "@petstore/runtime/lifecycle";
+import { NO_RESTART, SAME_SIGNAL_MS } from "@petstore/runtime/lifecycle";
 import { instanceOf, processNames, replicasOf } from "../processes/names.ts";
-import { bindSharedPort, type LauncherConfig, launcherConfig, launcherWarnings, takeDataDir } from "./config.ts";
+import { bindSharedPort, type LauncherConfig } from "./config.ts";
+import { prepare } from "./prepare.ts";
 import { type Place, paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
 
@@ -12,14 +13,6 @@ const STOP_LIMIT_MS = 9_500;
 
 /** How often the launcher says what it waits for, in milliseconds. */
 const PROGRESS_MS = 2000;
-
-const PARENT_MS = 500;
-
-/**
- * A signal that is repeated within this time counts as the same: a terminal signals npm and the launcher, and npm passes
- * it on.
- */
-const SAME_SIGNAL_MS = 500;
 
 const root = join(import.meta.dirname, "..");
 /** The five processes of the petstore, or more by REPLICAS. */
@@ -49,13 +42,9 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
   }
   const giveUp = (why: string) => void stop(`${paint("red", "The petstore ends.")} ${why}`, NO_RESTART);
   try {
-    for (const { text } of launcherWarnings()) say(paint("yellow", text));
-    const config = launcherConfig();
-    const { environment, fewFiles, port, sharedPort, dataDir, endsWithParent, lameDuckMs } = config;
+    const config = await prepare(() => isStopping() || stop("npm is gone: stopping", 0));
+    const { environment, sharedPort, lameDuckMs } = config;
     stopLimitMs += lameDuckMs;
-    if (fewFiles !== undefined) say(paint("yellow", fewFiles));
-    if (endsWithParent) whenOrphaned(() => isStopping() || stop("npm is gone: stopping", 0));
-    if (dataDir !== undefined) await takeDataDir(dataDir, port);
     const shared = sharedPort && (await bindSharedPort(sharedPort));
     for (const program of programs(config)) {
       const socket = program.kind === "gateway" ? shared : undefined;
@@ -67,17 +56,6 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
     if (!(error instanceof ConfigError || error instanceof ChildDied)) throw error;
     await stop(`${paint("red", "The petstore can't start.")} ${error.message}`, 1);
   }
-}
-
-/** Polls whether the parent has changed, as there is no event for it. */
-function whenOrphaned(end: () => unknown): void {
-  const parent = process.ppid;
-  const watch = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(watch);
-    end();
-  }, PARENT_MS);
-  watch.unref();
 }
 
 async function allReady(children: readonly Child[]): Promise<readonly Place[]> {

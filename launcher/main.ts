@@ -4,8 +4,11 @@ import { asksForOneProcess } from "./config.ts";
 import { paint, say } from "./screen.ts";
 
 try {
-  if (asksForOneProcess(process.argv.slice(2), process.env)) await import("./single-process.ts");
-  else await (await import("./launch.ts")).launch();
+  if (asksForOneProcess(process.argv.slice(2), process.env)) {
+    const { runProcess } = await import("@petstore/runtime/lifecycle");
+    const { openPetstore } = await import("./single-process.ts");
+    await runProcess(openPetstore, process.env);
+  } else await (await import("./launch.ts")).launch();
 } catch (error) {
   if (!(error instanceof ConfigError)) throw error;
   say(`${paint("red", "The petstore can't start.")} ${error.message}`);

@@ -67,7 +67,7 @@ test("a port that is taken, several of a process, and an unknown argument are re
   onTestFinished(() => rm(other, { recursive: true }));
   const refusals = [
     [["--single-process"], { PORT_BASE: `${running.port}`, DATA_DIR: other }, /port \d+ is taken/],
-    [["--single-process"], { REPLICAS: "gateway:2" }, /REPLICAS asks for several processes/],
+    [["--single-process"], { REPLICAS: "gateway:2", DATA_DIR: other }, /REPLICAS asks for several processes/],
     [["--one"], {}, /--one is not known: the only argument is --single-process/],
     [[], { SINGLE_PROCESS: "yes" }, /SINGLE_PROCESS=yes is wrong/],
   ] as const;

@@ -6,7 +6,7 @@ import { pipeline } from "@petstore/rpc/client/pipeline";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
-import { runProcess, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
+import { type Running, STOP_LIMIT_MS, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { gatewayConfig } from "../gateway/config.ts";
 import { openGateway } from "../gateway/serve.ts";
 import { openCommon, type PathTo } from "../processes/common.ts";
@@ -14,17 +14,18 @@ import { errors } from "../processes/errors.ts";
 import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
 import { serviceConfig } from "../services/config.ts";
 import { type OpenService, openService } from "../services/open.ts";
-import { checkDataDir, launcherConfig } from "./config.ts";
+import { prepare } from "./prepare.ts";
 import { say, welcome } from "./screen.ts";
 
 const startedAt = performance.now();
 
-await runProcess(async (stack, waitsFor) => {
-  const launcher = launcherConfig();
-  const { environment, dataDir, lameDuckMs, replicas } = launcher;
+/** Opens the petstore; the stack closes it. */
+export async function openPetstore(stack: AsyncDisposableStack, waitsFor: WaitsFor): Promise<Running> {
+  // The end by a signal, as npm would have passed it on.
+  const launcher = await prepare(() => process.kill(process.pid, "SIGTERM"), processNames.length);
+  const { environment, lameDuckMs, replicas } = launcher;
   if (replicas.size > 0)
     throw new ConfigError(["REPLICAS asks for several processes: leave it out, or start without --single-process."]);
-  if (dataDir !== undefined) await checkDataDir(dataDir);
   const config = gatewayConfig(environment);
   const common = await openCommon({ ...config, instance: "petstore" }, stack);
   const names = processNames.filter(isServiceName);
@@ -40,7 +41,7 @@ await runProcess(async (stack, waitsFor) => {
   const all = [{ name: "gateway", kind: "gateway", url }, ...places];
   say(welcome(all, (performance.now() - startedAt) / 1000, launcher));
   return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
-});
+}
 
 /** Services that call each other are opened one after another, so each is looked up when it is called. */
 function pathsInMemory(services: ReadonlyMap<ServiceName, OpenService>): PathTo {

@@ -1,4 +1,6 @@
 /** The lifecycle of a process: start, ready, stop, and the errors that end it. */
+
+import { realTime } from "./clock.ts";
 import type { Environment } from "./environment.ts";
 import { allocateYoung, collectAfterStart } from "./garbage.ts";
 import type { Logger } from "./log.ts";
@@ -47,6 +49,12 @@ export type Command =
  */
 export const LAUNCHED = "LAUNCHER_IPC";
 
+/**
+ * A signal that is repeated within this time counts as the same, in milliseconds: a terminal signals npm and the process, and
+ * npm passes it on.
+ */
+export const SAME_SIGNAL_MS = 500;
+
 /** Calls `act` for each command of this type. Other messages are ignored: any parent may send some. */
 export function onCommand<T extends Command["type"]>(
   type: T,
@@ -87,10 +95,14 @@ export async function runProcess(
   };
   process.once("uncaughtException", crash); // unhandled rejections among them
 
-  let [stopping, signalled] = [false, false];
+  let stopping = false;
+  let signalledAt: number | undefined;
   const stop: Stop = async (why, codeIfAgain) => {
-    if (signalled && codeIfAgain !== undefined) process.exit(codeIfAgain);
-    signalled ||= codeIfAgain !== undefined;
+    if (codeIfAgain !== undefined) {
+      const now = realTime.clock();
+      signalledAt ??= now;
+      if (now - signalledAt > SAME_SIGNAL_MS) process.exit(codeIfAgain);
+    }
     if (stopping) return;
     stopping = true;
     log?.info(`stopping: ${why}`);

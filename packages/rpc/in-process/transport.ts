@@ -17,7 +17,7 @@ import { onAbort } from "../server/until.ts";
 export const inProcessTransport = (dispatcherOf: () => Dispatcher): Transport => ({
   async unary(method, signal, timeoutMs, init, input) {
     if (signal?.aborted) throw givenUp(signal);
-    const incoming = { headers: new Headers(init), timeoutMs, isPeer: true };
+    const incoming = { headers: new Headers(init), timeoutMs, signal, isPeer: true };
     const call = dispatcherOf().invoke(method as DescMethodUnary, messageOf(method.input, input), incoming);
     const { message, headers } = await unlessGivenUp(call, signal);
     const answer = { stream: false, service: method.parent, method, header: headers, trailer: new Headers(), message };
