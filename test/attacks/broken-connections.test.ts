@@ -3,20 +3,11 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
-import { ListPetsRequestSchema, PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { ListPetsRequestSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { envelope } from "../../packages/rpc/fixtures/envelope.ts";
-import {
-  END_HEADERS,
-  END_STREAM,
-  type Field,
-  FrameType,
-  frame,
-  headers,
-  PREFACE,
-  settings,
-} from "../../packages/rpc/fixtures/frames.ts";
+import { PREFACE, settings } from "../../packages/rpc/fixtures/frames.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
+import { CREATE, http1, LIST, listPath, http2 as requestsByHttp2 } from "./requests.ts";
 
 let petstore: Petstore;
 beforeAll(async () => {
@@ -24,39 +15,10 @@ beforeAll(async () => {
 });
 afterAll(() => petstore.stop());
 
-const LIST = `/${PetService.typeName}/ListPets`;
-const CREATE = `/${CategoryService.typeName}/CreateCategory`;
-const CONNECT_GET = `${LIST}?connect=v1&encoding=json&message=%7B%22limit%22%3A1%7D`;
-
+const CONNECT_GET = listPath(1);
 const listed = envelope(toBinary(ListPetsRequestSchema, create(ListPetsRequestSchema, { limit: 1 })));
-
-type Body = Buffer | string;
-
-/** HTTP/1.1. */
-function http1(line: string, type?: string, body: Body = ""): Buffer {
-  const about = type === undefined ? "" : `content-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
-  return Buffer.concat([Buffer.from(`${line} HTTP/1.1\r\nhost: localhost\r\n${about}\r\n`), Buffer.from(body)]);
-}
-
-/** HTTP/2, one request on each of the streams. */
-function http2(method: string, path: string, count: number, type?: string, body: Body = ""): Buffer {
-  const fields: Field[] = [
-    [":method", method],
-    [":scheme", "http"],
-    [":path", path],
-    [":authority", "a"],
-    ["te", "trailers"],
-    ...(type === undefined ? [] : [["content-type", type] as const]),
-  ];
-  const request = (stream: number) =>
-    type === undefined
-      ? [headers(stream, fields)]
-      : [
-          headers(stream, fields, END_HEADERS),
-          frame({ type: FrameType.DATA, flags: END_STREAM, stream, payload: Buffer.from(body) }),
-        ];
-  return Buffer.concat([PREFACE, settings(), ...Array.from({ length: count }, (_, i) => request(2 * i + 1)).flat()]);
-}
+const begin = Buffer.concat([PREFACE, settings()]);
+const http2 = (...asked: Parameters<typeof requestsByHttp2>) => Buffer.concat([begin, requestsByHttp2(...asked)]);
 
 /** How many requests follow each other without waiting for an answer. */
 const COUNTS = [1, 3];

@@ -202,6 +202,11 @@ export const protections = {
         "those who don't get that far",
       ),
       trial(
+        "hundreds of handshakes that are begun and left",
+        "test/attacks/tls-floods.test.ts",
+        "handshakes that are begun and left",
+      ),
+      trial(
         "many handshakes from one address",
         "packages/rpc/http/handshakes.test.ts",
         "wait for their turn, one connection of an address after the other",
@@ -249,6 +254,11 @@ export const protections = {
         "packages/rpc/http/connections.test.ts",
         "one address leaves the others alone",
       ),
+      trial(
+        "more connections than there may be, all of them idle",
+        "test/attacks/idle-connections.test.ts",
+        "more idle connections than allowed, at %s",
+      ),
       trial("all addresses of an IPv6 network", "packages/rpc/http/connections.test.ts", "of IPv6 counts by network"),
     ],
   },
@@ -282,6 +292,11 @@ export const protections = {
         "what was kept for readers that have gone is free for others",
       ),
       trial(
+        "hundreds of readers that stop reading while many records change",
+        "test/attacks/unread-streams.test.ts",
+        "streams that nobody reads",
+      ),
+      trial(
         "readers that disappear without closing the connection",
         "packages/rpc/server/long-streams.test.ts",
         "a client of HTTP/2 that does not say any more that it is there is given up, with all that was done for it",
@@ -300,6 +315,26 @@ export const protections = {
         "answers that are never read",
         "packages/rpc/http/unread-answers.test.ts",
         "behind windows that are never opened are bounded in all",
+      ),
+      trial(
+        "the same against the whole petstore, with its memory measured",
+        "test/attacks/unread-answers.test.ts",
+        "answers that nobody reads, at %s",
+      ),
+      trial(
+        "thousands of requests and messages that are begun, on hundreds of connections, with its memory measured",
+        "test/attacks/unfinished-requests.test.ts",
+        "requests without end",
+      ),
+      trial(
+        "messages of 1 MiB that are announced and not sent, or lack a byte",
+        "test/attacks/unfinished-requests.test.ts",
+        "messages of 1 MiB",
+      ),
+      trial(
+        "messages that are much larger than their compressed bytes",
+        "test/attacks/unfinished-requests.test.ts",
+        "compressed messages",
       ),
       trial(
         "many connections, each with a little data",
@@ -333,6 +368,12 @@ export const protections = {
         "packages/rpc/http/floods.test.ts",
         "CONTINUATION closes the connection",
       ),
+      trial(
+        "rapid reset and pipelines on many connections, with the memory of the petstore measured",
+        "test/attacks/frame-floods.test.ts",
+        "rapid reset, a moment after the requests",
+      ),
+      trial("other frames without end", "test/attacks/frame-floods.test.ts", "frames without end: %s"),
       trial(
         "more streams than allowed",
         "packages/rpc/http/floods.test.ts",
