@@ -22,8 +22,18 @@ export interface SocketLimits {
   readonly MAX_STREAMS: number;
 }
 
-/** The limit of this process. Infinity where there is none, or none is known, as on Windows. */
+let known: number | undefined;
+
+/**
+ * The limit of this process, read once, for the report that holds it takes milliseconds. Infinity where there is none, or none
+ * is known, as on Windows.
+ */
 export function openFilesLimit(): number {
+  known ??= readLimit();
+  return known;
+}
+
+function readLimit(): number {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
   const soft = userLimits?.open_files?.soft;
   return typeof soft === "number" ? soft : Number.POSITIVE_INFINITY;
