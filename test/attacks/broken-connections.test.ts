@@ -5,9 +5,8 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ListPetsRequestSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { envelope } from "../../packages/rpc/fixtures/envelope.ts";
-import { PREFACE, settings } from "../../packages/rpc/fixtures/frames.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
-import { CREATE, http1, LIST, listPath, http2 as requestsByHttp2 } from "./requests.ts";
+import { begin, CREATE, http1, LIST, listPath, http2 as requestsByHttp2 } from "./requests.ts";
 
 let petstore: Petstore;
 beforeAll(async () => {
@@ -17,7 +16,6 @@ afterAll(() => petstore.stop());
 
 const CONNECT_GET = listPath(1);
 const listed = envelope(toBinary(ListPetsRequestSchema, create(ListPetsRequestSchema, { limit: 1 })));
-const begin = Buffer.concat([PREFACE, settings()]);
 const http2 = (...asked: Parameters<typeof requestsByHttp2>) => Buffer.concat([begin, requestsByHttp2(...asked)]);
 
 /** How many requests follow each other without waiting for an answer. */

@@ -44,6 +44,9 @@ interface Run {
   readonly logged: number;
 }
 
+/** What is sent, in words, and how. */
+export type Attack = readonly [string, (flood: Flood) => Promise<void>];
+
 export interface Attacked {
   readonly petstore: Petstore;
   /** Lets `attack` go on until the process has dealt with it, then checks what must hold. Returns what was seen. */

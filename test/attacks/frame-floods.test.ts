@@ -8,14 +8,13 @@ import {
   frame,
   headerBlock,
   headers,
-  PREFACE,
   ping,
   reset,
   settings,
   streams,
 } from "../../packages/rpc/fixtures/frames.ts";
-import { type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
-import { fields, http1, http2, listPath } from "./requests.ts";
+import { type Attack, type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
+import { begin, fields, http1, http2, LARGE, listPath } from "./requests.ts";
 
 let attacked: Attacked;
 beforeAll(async () => {
@@ -23,10 +22,7 @@ beforeAll(async () => {
 }, timeout);
 afterAll(() => attacked?.[Symbol.asyncDispose]());
 
-type Attack = [string, (flood: Flood) => Promise<void>];
-const begin = Buffer.concat([PREFACE, settings()]);
 const SMALL: Record<Target, string> = { gateway: "/pets/1", pet: listPath(1) };
-const LARGE: Record<Target, string> = { gateway: "/pets?limit=100", pet: listPath(100) };
 
 const many = (part: Buffer, count: number) => Buffer.concat(Array.from({ length: count }, () => part));
 

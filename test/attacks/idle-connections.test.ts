@@ -5,9 +5,8 @@ import { connect as connectHttp2 } from "node:http2";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { envelope } from "../../packages/rpc/fixtures/envelope.ts";
-import { PREFACE, settings } from "../../packages/rpc/fixtures/frames.ts";
 import { type Attacked, startAttacked, type Target, timeout } from "./flood.ts";
-import { http1, http2, listPath } from "./requests.ts";
+import { begin, http1, http2, listPath } from "./requests.ts";
 
 let attacked: Attacked;
 beforeAll(async () => {
@@ -15,7 +14,6 @@ beforeAll(async () => {
 }, timeout);
 afterAll(() => attacked?.[Symbol.asyncDispose]());
 
-const begin = Buffer.concat([PREFACE, settings()]);
 const SMALL: Record<Target, string> = { gateway: "/pets?limit=1", pet: listPath(1) };
 /** MAX_CONNECTIONS is 1,000. */
 const TOO_MANY = 1300;

@@ -8,13 +8,35 @@ import {
   FrameType,
   frame,
   headers,
+  PREFACE,
+  settings,
   streams,
 } from "../../packages/rpc/fixtures/frames.ts";
+import type { Target } from "./flood.ts";
 
 export const LIST = `/${PetService.typeName}/ListPets`;
 export const CREATE = `/${CategoryService.typeName}/CreateCategory`;
 export const listPath = (limit: number) =>
   `${LIST}?connect=v1&encoding=json&message=${encodeURIComponent(JSON.stringify({ limit }))}`;
+
+/** What an HTTP/2 client sends first. */
+export const begin = Buffer.concat([PREFACE, settings()]);
+
+const INITIAL_WINDOW_SIZE = 4;
+/** What a client sends first that takes no answer. */
+export const closedWindow = Buffer.concat([PREFACE, settings([INITIAL_WINDOW_SIZE, 0])]);
+/** What a client sends first that takes answers of any size. */
+export const hugeWindow = Buffer.concat([
+  PREFACE,
+  settings([INITIAL_WINDOW_SIZE, 2 ** 31 - 1]),
+  frame({ type: FrameType.WINDOW_UPDATE, payload: Buffer.from([0x7f, 0, 0, 0]) }),
+]);
+
+/** What a process answers most to. */
+export const LARGE: Record<Target, string> = { gateway: "/pets?limit=100", pet: listPath(100) };
+
+/** The largest file of the gateway. */
+export const BUNDLE = "/docs/swagger-ui-bundle.js";
 
 export type Body = Buffer | string;
 

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, test } from "vitest";
-import { END_HEADERS, headers, PREFACE, settings, streams } from "../../packages/rpc/fixtures/frames.ts";
+import { END_HEADERS, headers, streams } from "../../packages/rpc/fixtures/frames.ts";
 import { PEER_NAME } from "../../processes/tls.ts";
 import { createAuthority } from "../../scripts/certificates.ts";
 import { type Attacked, type Flood, startAttacked, timeout } from "./flood.ts";
-import { data, fields } from "./requests.ts";
+import { BUNDLE, begin, closedWindow, data, fields } from "./requests.ts";
 
 let attacked: Attacked;
 let directory: string;
@@ -34,12 +34,9 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const BUNDLE = "/docs/swagger-ui-bundle.js";
-const closedWindow = Buffer.concat([PREFACE, settings([4, 0])]);
 const unread = Buffer.concat([closedWindow, ...streams(100).map((stream) => headers(stream, fields("GET", BUNDLE)))]);
 const unfinished = Buffer.concat([
-  PREFACE,
-  settings(),
+  begin,
   ...streams(100).flatMap((stream) => [
     headers(stream, fields("POST", "/categories", "application/json"), END_HEADERS),
     data(stream, "{"),

@@ -4,9 +4,9 @@ import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { envelope } from "../../packages/rpc/fixtures/envelope.ts";
-import { END_HEADERS, type Field, headers, PREFACE, settings, streams } from "../../packages/rpc/fixtures/frames.ts";
-import { type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
-import { data, fields, http1Chunked, LIST } from "./requests.ts";
+import { END_HEADERS, type Field, headers, streams } from "../../packages/rpc/fixtures/frames.ts";
+import { type Attack, type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
+import { begin, data, fields, http1Chunked, LIST } from "./requests.ts";
 
 let attacked: Attacked;
 beforeAll(async () => {
@@ -14,12 +14,9 @@ beforeAll(async () => {
 }, timeout);
 afterAll(() => attacked?.[Symbol.asyncDispose]());
 
-type Attack = [string, (flood: Flood) => Promise<void>];
-
 const MiB = 2 ** 20;
 const json = "application/json";
 const POST: Record<Target, string> = { gateway: "/categories", pet: LIST };
-const begin = Buffer.concat([PREFACE, settings()]);
 
 /** Requests on every stream that a connection may have, each with the beginning of a body. */
 const begun = (path: string, type: string, body: Buffer = Buffer.alloc(0), more: readonly Field[] = []) =>

@@ -1,18 +1,9 @@
 /** Clients that ask for much and read nothing: memory stays bounded, and others are served afterwards. */
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import {
-  FrameType,
-  frame,
-  headers,
-  PREFACE,
-  ping,
-  reset,
-  settings,
-  streams,
-} from "../../packages/rpc/fixtures/frames.ts";
-import { type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
-import { fields, http1, listPath } from "./requests.ts";
+import { FrameType, frame, headers, ping, reset, streams } from "../../packages/rpc/fixtures/frames.ts";
+import { type Attack, type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
+import { BUNDLE, closedWindow, fields, http1, hugeWindow, LARGE } from "./requests.ts";
 
 let attacked: Attacked;
 beforeAll(async () => {
@@ -20,16 +11,6 @@ beforeAll(async () => {
 }, timeout);
 afterAll(() => attacked?.[Symbol.asyncDispose]());
 
-const LARGE: Record<Target, string> = { gateway: "/pets?limit=100", pet: listPath(100) };
-const BUNDLE = "/docs/swagger-ui-bundle.js";
-
-const INITIAL_WINDOW_SIZE = 4;
-const closedWindow = Buffer.concat([PREFACE, settings([INITIAL_WINDOW_SIZE, 0])]);
-const hugeWindow = Buffer.concat([
-  PREFACE,
-  settings([INITIAL_WINDOW_SIZE, 2 ** 31 - 1]),
-  frame({ type: FrameType.WINDOW_UPDATE, payload: Buffer.from([0x7f, 0, 0, 0]) }),
-]);
 const asked = (path: string, count = 100, from = 0, method = "GET") =>
   streams(count, from).map((stream) => headers(stream, fields(method, path)));
 
@@ -58,7 +39,6 @@ const leaving =
 const goodbye = frame({ type: FrameType.GOAWAY, payload: Buffer.from([0, 0, 0, 0, 0, 0, 0, 2]) });
 const nonsense = frame({ type: FrameType.PING, stream: 1, payload: Buffer.alloc(8) });
 
-type Attack = [string, (flood: Flood) => Promise<void>];
 /** At the gateway and at a service. */
 const attacks = (which: Target): Attack[] => [
   [

@@ -4,17 +4,15 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService, WatchPetsRequestSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { envelope } from "../../packages/rpc/fixtures/envelope.ts";
-import { headers, PREFACE, settings } from "../../packages/rpc/fixtures/frames.ts";
+import { headers } from "../../packages/rpc/fixtures/frames.ts";
 import { type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
-import { fields, http1, http2 } from "./requests.ts";
+import { begin, fields, http1, http2 } from "./requests.ts";
 
 let attacked: Attacked;
 beforeAll(async () => {
   attacked = await startAttacked();
 }, timeout);
 afterAll(() => attacked?.[Symbol.asyncDispose]());
-
-const begin = Buffer.concat([PREFACE, settings()]);
 
 describe("streams that nobody reads", () => {
   /** Each caller may have 20, and all of them 1,000. */
