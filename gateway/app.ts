@@ -5,10 +5,10 @@ import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { callHeaders } from "@petstore/rpc/call";
 import type { HostCheck } from "@petstore/rpc/http/allowed-hosts";
-import type { ConnectionLimits } from "@petstore/rpc/http/connections";
-import type { ServerTls } from "@petstore/rpc/http/handshakes";
-import { defaultLimits, openOnePort } from "@petstore/rpc/http/one-port";
-import { isRefused } from "@petstore/rpc/http/request-memory";
+import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
+import { behindAnswers, createOnePortServer } from "@petstore/rpc/http/one-port";
+import { isRefused } from "@petstore/rpc/http/request-budget";
+import type { ServerTls } from "@petstore/rpc/http/secure";
 import {
   type DeprecationPolicy,
   type ErrorOptions,
@@ -25,7 +25,7 @@ import type { Logger } from "pino";
 import { type Auth, addAuth } from "./auth.ts";
 import type { Cors } from "./cors.ts";
 import { neededMethods } from "./events/needed-methods.ts";
-import { addShedding, OVERLOADED } from "./overload.ts";
+import { createShedding, OVERLOADED } from "./overload.ts";
 import { countRefused, countRequests, type RatesOptions } from "./rates/counting.ts";
 import { boundStreams, type StreamsOptions } from "./streams.ts";
 import { answerUnknownRpcs } from "./unknown-rpcs.ts";
@@ -54,7 +54,7 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly limits: Limits;
-  readonly connections?: ConnectionLimits;
+  readonly connections?: Partial<OnePortLimits>;
   /** Checks the `Host` of a request. By default every name is accepted. */
   readonly checkHost?: HostCheck | undefined;
   /** By default there is no TLS. */
@@ -83,19 +83,29 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     callHeaders,
     answerDependsOn: ({ caller }) => caller,
   };
+  const { connections, tls, limits } = options;
+  const count = countRefused(options);
+  const moreHeaders = (request: IncomingMessage) => ({ ...options.cors?.headers(request), ...count(request) });
+  const shedding = createShedding({ ...options, ...served, moreHeaders });
+  const { clientErrorHandler: refuse, ...server } = serverOptions(served);
   const app: FastifyInstance = fastify({
-    ...serverOptions(served),
+    ...server,
+    clientErrorHandler(error, socket) {
+      behindAnswers(socket, () => refuse?.call(this, error, socket));
+    },
+    serverFactory: (listener) =>
+      createOnePortServer(
+        shedding.early(listener),
+        { ...defaultLimits, ...connections, ...portLimits(limits) },
+        { tls, log },
+      ),
     // Otherwise Fastify loads its JSON schema compilers, which no route needs.
     schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
     loggerInstance: log as FastifyBaseLogger,
     // The hook below logs one line per request, after its answer was sent.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
   });
-  const { connections, tls, limits } = options;
-  const count = countRefused(options);
-  const moreHeaders = (request: IncomingMessage) => ({ ...options.cors?.headers(request), ...count(request) });
-  addShedding(app, { ...options, ...served, moreHeaders });
-  openOnePort(app.server, { ...defaultLimits, ...connections, ...portLimits(limits) }, { tls, log });
+  shedding.add(app);
   boundStreams(app, options);
   addAuth(app, options.auth);
   app.addHook(

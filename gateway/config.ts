@@ -102,10 +102,16 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
         "an operation must be deprecated before it ends.",
     ]);
   }
+  const common = processConfig(values, "gateway", terminal);
   return {
-    ...processConfig(values, "gateway", terminal),
+    ...common,
     name: "gateway",
     descriptor: values.LISTEN_FDS && FIRST_DESCRIPTOR,
+    // Behind a proxy all callers have one address.
+    ...(values.TRUST_PROXY.length > 0 &&
+      !environment.MAX_CONNECTIONS_PER_ADDRESS && {
+        connections: { ...common.connections, connectionsPerAddress: undefined },
+      }),
     // With LISTEN_FDS, HOST does not say which machines reach the gateway, so it must not restrict the allowed hosts.
     ...(values.LISTEN_FDS && { allowedHosts: values.ALLOWED_HOSTS }),
     publicUrl: values.PUBLIC_URL,

@@ -1,9 +1,9 @@
 /** Load shedding: refuses calls that a service has no room for, before it looks at more of a request than its route. */
-import type { ServerResponse } from "node:http";
+import type { RequestListener, ServerResponse } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { createShedLog } from "@petstore/rpc/admission/shed-log";
-import { TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/request-memory";
+import { TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/request-budget";
 import type { Runtime } from "@petstore/runtime/clock";
 import { type EarlyRefusals, HttpError, isGone, refuseEarly, type TranscoderOptions } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";
@@ -32,36 +32,44 @@ export interface SheddingOptions extends TranscoderOptions, RatesOptions, Pick<R
 }
 
 /**
- * Adds `shed`, for every endpoint that calls RPCs. Most refusals happen earlier: a request for an HTTP operation without
- * room is refused before Fastify sees it. Call this before others listen to the server's requests.
+ * `early` refuses a request for an HTTP operation without room before Fastify sees it, which most refusals are. `add` adds
+ * `shed`, for every endpoint that calls RPCs.
  */
-export function addShedding(app: FastifyInstance, options: SheddingOptions): void {
+export function createShedding(options: SheddingOptions) {
   const { services, addressOf } = options;
   const admissions = new Map(services.map(({ desc, admission }) => [desc.typeName, admission]));
   const logShed = createShedLog(options);
   const admissionOf = ({ parent }: DescMethod) => admissions.get(parent.typeName);
-  refuseEarly(app.server, {
-    ...options,
-    error: OVERLOADED,
-    refuses(request, { method }) {
-      if (admissionOf(method)?.hasRoom(method, addressOf(request)) !== false) return false;
+  const early = (next: RequestListener) =>
+    refuseEarly(
+      {
+        ...options,
+        error: OVERLOADED,
+        refuses(request, { method }) {
+          if (admissionOf(method)?.hasRoom(method, addressOf(request)) !== false) return false;
+          logShed(method);
+          return true;
+        },
+      },
+      next,
+    );
+
+  function add(app: FastifyInstance): void {
+    app.decorateRequest("isShed", false);
+    app.decorateRequest("response");
+    app.addHook("onRequest", (request, { raw }, done) => {
+      request.response = raw;
+      done();
+    });
+    app.decorate("shed", (request, method) => {
+      const { response } = request;
+      // A response that is gone already would never emit `close`, and so would count forever.
+      const counted = response && !isGone(response) ? response : undefined;
+      if (admissionOf(method)?.letIn(method, addressOf(request.raw), counted) !== false) return;
+      request.isShed = true;
       logShed(method);
-      return true;
-    },
-  });
-  app.decorateRequest("isShed", false);
-  app.decorateRequest("response");
-  app.addHook("onRequest", (request, { raw }, done) => {
-    request.response = raw;
-    done();
-  });
-  app.decorate("shed", (request, method) => {
-    const { response } = request;
-    // A response that is gone already would never emit `close`, and so would count forever.
-    const counted = response && !isGone(response) ? response : undefined;
-    if (admissionOf(method)?.letIn(method, addressOf(request.raw), counted) !== false) return;
-    request.isShed = true;
-    logShed(method);
-    throw OVERLOADED;
-  });
+      throw OVERLOADED;
+    });
+  }
+  return { early, add };
 }

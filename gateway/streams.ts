@@ -3,7 +3,7 @@
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { callerName, type Principal } from "@petstore/rpc/call";
-import { countAsStream } from "@petstore/rpc/http/connections";
+import { countAsStream } from "@petstore/rpc/http/one-port";
 import { createOpenStreams, defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import { HttpError, isGone } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";

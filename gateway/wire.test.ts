@@ -1,7 +1,6 @@
 /** What is hardly HTTP, over raw sockets: every answer is a record all the same. */
 import { once } from "node:events";
 import { connect } from "node:net";
-import { defaultConnectionLimits } from "@petstore/rpc/http/connections";
 import fc from "fast-check";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -136,7 +135,7 @@ test("a client that doesn't read its answer is given up", async () => {
     });
   };
   const closed = Promise.withResolvers<void>();
-  const limits = { ...defaultConnectionLimits, writeMs: 100, waitingBytes: Number.POSITIVE_INFINITY };
+  const limits = { writeMs: 100, waitingBytes: Number.POSITIVE_INFINITY };
   const { app, port } = await startGateway(PetService, {}, { connections: limits, plugins: [large] });
   const socket = connect(port, "127.0.0.1").on("error", () => {});
   socket.write(`GET /large HTTP/1.1\r\nHost: a\r\n\r\n`);
@@ -145,28 +144,27 @@ test("a client that doesn't read its answer is given up", async () => {
   await app.close();
 });
 
-test("of many pipelined requests few are read while the first runs, and others are served", async () => {
-  const [first, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+test("more pipelined requests than may wait end their connection, and others are served", async () => {
+  const end = Promise.withResolvers<void>();
+  let begun = 0;
   const listPets = async () => {
-    first.resolve();
+    begun++;
     await end.promise;
     return {};
   };
   const { app, port, call } = await startGateway(PetService, { listPets });
-  let read = 0;
-  app.server.prependListener("request", () => read++);
   const socket = connect(port, "127.0.0.1").on("error", () => {});
+  const closed = once(socket.resume(), "close");
   socket.write("GET /pets HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2000));
-  await first.promise;
-  for (let i = 0; i < 20; i++) expect((await call("/nowhere")).status).toBe(404);
-  expect(read).toBeLessThan(100);
-  socket.destroy();
+  await closed;
+  expect((await call("/nowhere")).status).toBe(404);
+  expect(begun).toBeLessThanOrEqual(100);
   end.resolve();
   await app.close();
 });
 
 test("connections beyond the bound take the place of idle ones", async () => {
-  const limits = { ...defaultConnectionLimits, connectionsPerAddress: 1 };
+  const limits = { connectionsPerAddress: 1 };
   const { app, port, call } = await startGateway(PetService, {}, { connections: limits });
   const idle = connect(port, "127.0.0.1");
   const closed = once(idle.resume(), "close");

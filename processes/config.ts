@@ -6,7 +6,7 @@
 import type { AuthConfig } from "@petstore/rpc/auth/open";
 import { origin } from "@petstore/rpc/http/address";
 import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
-import { type ConnectionLimits, defaultConnectionLimits } from "@petstore/rpc/http/connections";
+import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
 import { defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import type { CertificateFiles } from "@petstore/rpc/tls/certificates";
 import {
@@ -75,7 +75,7 @@ export interface ProcessConfig {
   readonly loopbackOnly: boolean;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
-  readonly connections: ConnectionLimits;
+  readonly connections: Pick<OnePortLimits, "connections" | "connectionsPerAddress" | "writeMs">;
   /** How many streams may be open, such as those that watch for changes. */
   readonly streams: StreamLimits;
   /** Says that these limits are lower than the settings, and what to do about it. */
@@ -136,12 +136,12 @@ export const processSettings = {
   LOG_LEVEL: withDefault(oneOf(...logLevels), "info"),
   LOG_FORMAT: optional(oneOf("pretty", "json")),
   ALLOW_UNAUTHENTICATED: optional(oneOf("beyond-loopback")),
-  MAX_CONNECTIONS: withDefault(integer(10, 100_000), defaultConnectionLimits.connections),
-  MAX_CONNECTIONS_PER_ADDRESS: withDefault(integer(1, 100_000), defaultConnectionLimits.connectionsPerAddress),
+  MAX_CONNECTIONS: withDefault(integer(10, 100_000), defaultLimits.connections),
+  MAX_CONNECTIONS_PER_ADDRESS: withDefault(integer(1, 100_000), 500),
   MAX_STREAMS: withDefault(integer(1, 100_000), defaultStreamLimits.streams),
   MAX_STREAMS_PER_CALLER: withDefault(integer(1, 100_000), defaultStreamLimits.streamsPerCaller),
   LINK: withDefault(oneOf("on", "off"), "on"),
-  WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultConnectionLimits.writeMs),
+  WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultLimits.writeMs),
 };
 
 /**
@@ -211,7 +211,6 @@ export function processConfig(
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (terminal ? "pretty" : "json"),
     connections: {
-      ...defaultConnectionLimits,
       connections: sockets.MAX_CONNECTIONS,
       connectionsPerAddress: sockets.MAX_CONNECTIONS_PER_ADDRESS,
       writeMs: values.WRITE_TIMEOUT,

@@ -34,8 +34,6 @@ test("everything but the secret has a default", () => {
       connections: 1000,
       connectionsPerAddress: 500,
       writeMs: 30_000,
-      waitingBytes: 64 * 1024 * 1024,
-      requestBytes: 64 * 1024 * 1024,
     },
     dataDir: "data",
     mongodbUri: undefined,

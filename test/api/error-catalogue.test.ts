@@ -80,7 +80,7 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
 
   async MISDIRECTED_REQUEST() {
     const request = "GET /pets HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
-    const answer = await sendRaw(Number(new URL(petstore.http).port), request);
+    const answer = await sendRaw(Number(new URL(petstore.http).port), request, { end: false });
     return { http: told(Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]), JSON.stringify(recordIn(answer))) };
   },
 

@@ -31,7 +31,7 @@ export const owasp: readonly Risk[] = [
   },
   {
     name: "API4 Unrestricted resource consumption",
-    by: ["rates", "overload", "sizes", "connections", "memory", "turns", "http2", "slow", "linear"],
+    by: ["rates", "overload", "sizes", "connections", "memory", "http2", "slow", "linear"],
     answer:
       "Rates are off until `RATE_LIMIT` is set; the other limits always hold. How much may be stored has no limit.",
   },
@@ -86,7 +86,7 @@ export const envoy: readonly Risk[] = [
   },
   {
     name: "Listener buffer limits of 32 KiB",
-    by: ["turns", "memory"],
+    by: ["memory"],
     answer:
       "A connection is read in pieces of 1 KiB (HTTP/1.1) and 16 KiB (HTTP/2), in its turn; nothing is read for a client that does not read.",
   },

@@ -30,7 +30,8 @@ const targets = (name: ProcessName) =>
 
 const statusOver = {
   async "HTTP/1.1"(port: number, host: string, target: string) {
-    const answer = await sendRaw(port, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    const head = `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+    const answer = await sendRaw(port, head, { end: false });
     return Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
   },
   async "HTTP/2"(port: number, host: string, target: string) {

@@ -193,12 +193,12 @@ export const protections = {
     trials: [
       trial(
         "an older version",
-        "packages/rpc/http/handshakes.test.ts",
+        "packages/rpc/http/secure.test.ts",
         "takes TLS 1.2 and 1.3, and nothing older, even where Node would",
       ),
       trial(
         "handshakes that stall, break off or are no handshakes",
-        "packages/rpc/http/handshakes.test.ts",
+        "packages/rpc/http/secure.test.ts",
         "those who don't get that far",
       ),
       trial(
@@ -207,13 +207,8 @@ export const protections = {
         "handshakes that are begun and left",
       ),
       trial(
-        "many handshakes from one address",
-        "packages/rpc/http/handshakes.test.ts",
-        "wait for their turn, one connection of an address after the other",
-      ),
-      trial(
         "a client without a certificate of the petstore's",
-        "packages/rpc/http/handshakes.test.ts",
+        "packages/rpc/http/secure.test.ts",
         "whoever shows none is a stranger, and nothing is said of it",
       ),
     ],
@@ -247,12 +242,12 @@ export const protections = {
       trial(
         "thousands of connections",
         "packages/rpc/http/connections.test.ts",
-        "is bounded in all, whatever the addresses",
+        "is bounded in all, whatever the addresses, and the one that has rested longest gives way",
       ),
       trial(
         "all of them from one address",
         "packages/rpc/http/connections.test.ts",
-        "one address leaves the others alone",
+        "is bounded for each address: one leaves the others alone",
       ),
       trial(
         "more connections than there may be, all of them idle",
@@ -308,8 +303,8 @@ export const protections = {
     trials: [
       trial(
         "requests that never end",
-        "packages/rpc/http/requests-without-end.test.ts",
-        "are refused beyond the share of their address, and may be sent again",
+        "packages/rpc/http/request-budget.test.ts",
+        "beyond the budget they are refused with 503 by either protocol, and served again when the others have gone",
       ),
       trial(
         "answers that are never read",
@@ -337,25 +332,19 @@ export const protections = {
         "compressed messages",
       ),
       trial(
-        "many connections, each with a little data",
-        "packages/rpc/http/request-memory.test.ts",
-        "an address may hold as much as it leaves free, over however many connections, and an even part in any case",
+        "answers that are asked for, reset and never read",
+        "packages/rpc/http/unread-answers.test.ts",
+        "are bounded in all, though their requests are reset",
       ),
-    ],
-  },
-  turns: {
-    protection: "Callers take turns, so a caller that sends much delays only itself",
-    trials: [
       trial(
         "many pipelined requests",
-        "packages/rpc/http/read-in-turns.test.ts",
-        "of many pipelined requests few are read while the first runs; each is answered, in order",
-      ),
-      trial("many connections from one address", "packages/rpc/http/read-in-turns.test.ts", "addresses take turns"),
-      trial(
-        "thousands of frames in one packet",
         "packages/rpc/http/floods.test.ts",
-        "of many connections leaves room between a few streams",
+        "more pipelined HTTP/1.1 requests than may wait end the connection",
+      ),
+      trial(
+        "a request hidden behind one that asks for an upgrade",
+        "packages/rpc/http/one-port.test.ts",
+        "serves nothing behind a request with %j, for Node drops a part of it",
       ),
     ],
   },
@@ -392,8 +381,8 @@ export const protections = {
       ),
       trial(
         "an answer that the client does not read",
-        "packages/rpc/http/answers.test.ts",
-        "are given up, with their connection, when nothing is taken for a time",
+        "packages/rpc/http/unread-answers.test.ts",
+        "by a client that doesn't read are given up in time: %s",
       ),
     ],
   },

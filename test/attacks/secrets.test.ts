@@ -183,7 +183,8 @@ describe("the petstore", () => {
       ).toBe(401);
     }
     const port = Number(new URL(petstore.http).port);
-    const raw = async (...lines: string[]) => answers.push(await sendRaw(port, `${lines.join("\r\n")}\r\n\r\n`));
+    const raw = async (...lines: string[]) =>
+      answers.push(await sendRaw(port, `${lines.join("\r\n")}\r\n\r\n`, { end: false }));
     const key = `Authorization: Bearer ${valid.key}`;
     await raw("GET /pets HTTP/1.1", "Host: localhost", "Connection: close", key, key);
     await raw("GET /pets HTTP/1.1", "Host: localhost", key, "no header");

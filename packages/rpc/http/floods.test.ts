@@ -1,5 +1,3 @@
-/** What a hostile client can do with one port: the others are served, and what is kept for it is bounded. */
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -21,9 +19,6 @@ import {
   settings,
   streams,
 } from "../fixtures/frames.ts";
-import { FRAMES_PER_SLICE } from "./frames-in-turns.ts";
-import { REQUEST_BYTES, WORK_BYTES } from "./request-memory.ts";
-import { WORK_PER_TURN } from "./turns.ts";
 
 const PAGE = Buffer.alloc(86 * 1024);
 
@@ -34,23 +29,6 @@ async function flood({ socket }: RawHttp2, part: Buffer, times: number): Promise
 }
 
 describe("rapid reset", () => {
-  test("what is reset together with its request never begins", async () => {
-    let begun = 0;
-    const { port, othersAreServed } = await started((request, response) => {
-      if (other(request, response)) return;
-      begun++;
-      response.end(PAGE);
-    });
-    const hostile = rawHttp2(port);
-    // Node reads the first packet of a connection in another way than those that follow.
-    for (const from of [0, 300, 600]) {
-      hostile.send(...streams(300, from).flatMap((stream) => [headers(stream), reset(stream)]), ping());
-      await hostile.received(({ type, flags }) => type === FrameType.PING && flags === ACK);
-      await othersAreServed();
-    }
-    expect(begun).toBe(0);
-  });
-
   const asked = (method: string, ...more: Field[]): Field[] => [
     [":method", method],
     [":scheme", "http"],
@@ -65,88 +43,6 @@ describe("rapid reset", () => {
     hostile.send(headers(1, asked("GET", ["expect", "100-continue"])), reset(1), ping());
     await hostile.received(({ type, flags }) => type === FrameType.PING && flags === ACK);
     await othersAreServed();
-  });
-
-  test("of HEAD gives back the memory that was taken for it", async () => {
-    const requestBytes = 8 * (REQUEST_BYTES + WORK_BYTES);
-    const { port, othersAreServed } = await started((request, response) => void other(request, response), {
-      requestBytes,
-    });
-    const hostile = rawHttp2(port);
-    for (let round = 0; round < 20; round++) {
-      const four = streams(4, 4 * round);
-      const isRead = (number: number) => hostile.received(({ payload }) => payload.equals(ping(number).subarray(9)));
-      hostile.send(...four.map((stream) => headers(stream, asked("HEAD"))), ping(2 * round + 1));
-      await isRead(2 * round + 1);
-      hostile.send(...four.map((stream) => reset(stream)), ping(2 * round + 2));
-      await isRead(2 * round + 2);
-    }
-    await othersAreServed();
-  });
-
-  test("of many connections leaves room between a few streams", async () => {
-    let [inTurn, most, all] = [0, 0, 0];
-    const count = () => {
-      if (inTurn === 0) setImmediate(() => (inTurn = 0));
-      most = Math.max(most, ++inTurn);
-      all++;
-    };
-    subscribe("http2.server.stream.created", count);
-    onTestFinished(() => void unsubscribe("http2.server.stream.created", count));
-    const { port, othersAreServed } = await started((request, response) => void other(request, response));
-    const hostile = Array.from({ length: 10 }, () => rawHttp2(port));
-    for (const { send } of hostile) send(...streams(500).flatMap((stream) => [headers(stream), reset(stream)]), ping());
-    await Promise.all(
-      hostile.map(({ received }) => received(({ type, flags }) => type === FrameType.PING && flags === ACK)),
-    );
-    await othersAreServed();
-    expect(all).toBeGreaterThan(5000);
-    expect(most).toBeLessThanOrEqual((WORK_PER_TURN * FRAMES_PER_SLICE) / 2);
-  });
-
-  test("leaves room for those who connect: while they do, a turn is shorter", async () => {
-    let all = 0;
-    const count = () => void all++;
-    subscribe("http2.server.stream.created", count);
-    onTestFinished(() => void unsubscribe("http2.server.stream.created", count));
-    const { server, port, othersAreServed } = await started((request, response) => void other(request, response));
-    const inTurns: number[] = [];
-    server.prependListener("connection", () => {
-      const before = all;
-      // Behind the turn that is due already.
-      setImmediate(() => inTurns.push(all - before));
-    });
-    const hostile = Array.from({ length: 10 }, () => rawHttp2(port));
-    for (const { send } of hostile) send(...streams(500).flatMap((stream) => [headers(stream), reset(stream)]));
-    for (let i = 0; i < 20; i++) rawHttp2(port);
-    for (let i = 0; i < 10; i++) await othersAreServed();
-    expect(inTurns.length).toBeGreaterThanOrEqual(40);
-    expect(Math.max(...inTurns)).toBeLessThanOrEqual(FRAMES_PER_SLICE);
-  });
-
-  test("handlers that run for reset requests count", async () => {
-    let begun = 0;
-    const enough = new Map([100, 200].map((count) => [count, Promise.withResolvers<void>()]));
-    const { port, othersAreServed } = await started((request, response) => {
-      if (other(request, response)) return;
-      enough.get(++begun)?.resolve();
-      return new Promise(() => {});
-    });
-    const hostile = rawHttp2(port);
-    for (const [count, { promise }] of enough) {
-      const some = streams(100, count - 100);
-      hostile.send(...some.map((stream) => headers(stream)));
-      await promise;
-      hostile.send(...some.map((stream) => reset(stream)));
-    }
-    const [refused = 0] = streams(1, 200);
-    hostile.send(headers(refused));
-    const { payload } = await hostile.received(
-      ({ type, stream }) => type === FrameType.RST_STREAM && stream === refused,
-    );
-    expect(payload.readUInt32BE()).toBe(7);
-    await othersAreServed();
-    expect(begun).toBe(200);
   });
 
   test("without end closes the connection", async () => {
@@ -176,19 +72,19 @@ test("more requests at a time than allowed are refused", async () => {
   expect(begun).toBe(100);
 });
 
-test("of many pipelined HTTP/1.1 requests few are read while the first runs", async () => {
-  const first = Promise.withResolvers<void>();
-  const { server, port, othersAreServed } = await started((request, response) => {
-    if (!other(request, response)) first.resolve();
+test("more pipelined HTTP/1.1 requests than may wait end the connection", async () => {
+  let begun = 0;
+  const { port, othersAreServed } = await started((request, response) => {
+    if (!other(request, response)) begun++;
   });
-  let read = 0;
-  server.prependListener("request", () => read++);
-  const hostile = connect(port, "127.0.0.1").on("error", () => {});
+  const hostile = connect(port, "127.0.0.1")
+    .on("error", () => {})
+    .resume();
   onTestFinished(() => void hostile.destroy());
   hostile.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(2000));
-  await first.promise;
-  for (let i = 0; i < 20; i++) await othersAreServed();
-  expect(read).toBeLessThan(100);
+  await once(hostile, "close");
+  expect(begun).toBeLessThanOrEqual(100);
+  await othersAreServed();
 });
 
 describe("frames without end", () => {

@@ -2,55 +2,39 @@
  * HTTP/1.1 and HTTP/2 on one port, with or without TLS. Without TLS, clients use HTTP/2 by prior knowledge ("h2c", RFC 9113
  * section 3.3); with TLS, ALPN (RFC 7301) has agreed on one of the two before.
  */
-import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
-import { hostProblem } from "connect-transcoder/request/host";
-import type { HostCheck } from "./allowed-hosts.ts";
-import { callerNetwork } from "./caller-network.ts";
-import { countData } from "./connection.ts";
-import { type ConnectionLimits, defaultConnectionLimits, type GuardOptions, guardConnections } from "./connections.ts";
-import { framesInTurns } from "./frames-in-turns.ts";
-import { createHandshakes, type Secure, type ServerTls } from "./handshakes.ts";
-import { createLimitedHttp2 } from "./limited-http2.ts";
+import {
+  createServer as createHttp1,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
+import {
+  createServer as createHttp2,
+  createSecureServer,
+  type Http2SecureServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { Server as NetServer, type Socket } from "node:net";
+import type { Logger } from "@petstore/runtime/log";
+import { type Connection, connectionOf, connectionOn, createConnections } from "./connections.ts";
+import { mendAuthority } from "./host.ts";
+import { defaultLimits, type OnePortLimits } from "./limits.ts";
+import { acceptWaiting } from "./listen.ts";
 import { peek } from "./peek.ts";
-import { readInTurns } from "./read-in-turns.ts";
-import { isRefused, TOO_MANY_UNDER_WAY, whileWorking } from "./request-memory.ts";
-import { createServerTurns } from "./turns.ts";
+import { createRequestBudget, holdRequest, releaseRequest, whileWorking } from "./request-budget.ts";
+import { type ServerTls, secureOptions } from "./secure.ts";
+import { createSessions } from "./sessions.ts";
+import { limitUnread } from "./unread.ts";
 
-export interface OnePortOptions extends Omit<GuardOptions, "secure"> {
+export interface OnePortOptions {
   /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
-  /** Which hosts strangers' requests may name; by default any. */
-  readonly checkHost?: HostCheck | undefined;
+  /** Whether a request, and so its connection, comes from one of the system's own processes. By default none does. */
+  readonly knowsPeer?: ((request: IncomingMessage) => boolean) | undefined;
+  readonly log?: Logger | undefined;
 }
-
-export interface OnePortLimits extends ConnectionLimits {
-  /** Time for a connection to send the bytes that tell its protocol. */
-  readonly sniffMs: number;
-  /** Time for a request to arrive completely. Then HTTP/2 resets it, and HTTP/1.1 answers 408. */
-  readonly requestMs: number;
-  /** An HTTP/2 connection is closed after this time without traffic, unless it waits for responses. */
-  readonly idleMs: number;
-  /** Interval of the pings to an HTTP/2 client that waits for responses. */
-  readonly keepAliveMs: number;
-  /** All header fields of one request together. */
-  readonly headerBytes: number;
-  /** Requests at a time on one HTTP/2 connection of a stranger. */
-  readonly concurrentStreams: number;
-  /** The same for a peer, which uses one connection and may have many calls in flight. */
-  readonly peerStreams: number;
-}
-
-export const defaultLimits: OnePortLimits = {
-  ...defaultConnectionLimits,
-  sniffMs: 10_000,
-  requestMs: 30_000,
-  idleMs: 600_000,
-  keepAliveMs: 15_000,
-  headerBytes: 16 * 1024,
-  concurrentStreams: 100,
-  peerStreams: 1000,
-};
 
 /**
  * Returns a promise or nothing. The promise resolves when all work for the request has ended, whatever became of its
@@ -58,150 +42,236 @@ export const defaultLimits: OnePortLimits = {
  */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
-/** Once the server closes, connections accepted before have this long to send the bytes that tell their protocol. */
-const LAST_SNIFF_MS = 1_000;
+/** Requests of one HTTP/1.1 connection that may wait for their answers. A client that sends more is cut off. */
+const PIPELINED_REQUESTS = 100;
+
+/** What one HTTP/2 connection may do before Node closes it. */
+const floodLimits = {
+  /** Frames that break the protocol but don't end the connection by themselves. */
+  maxSessionInvalidFrames: 100,
+  /** Megabytes that the connection's own state may take. */
+  maxSessionMemory: 10,
+  /** Streams that may be reset at once, and then each second. A peer resets all of its calls that run out of time. */
+  streamResetBurst: 1000,
+  streamResetRate: 33,
+};
 
 /** The first bytes of HTTP/2's preface, and of no HTTP/1.1 method (RFC 9113 section 3.4). */
 const PREFACE = Buffer.from("PRI");
-
 const isHttp2 = (head: Buffer): boolean | undefined =>
   head.length < PREFACE.length && PREFACE.indexOf(head) === 0 ? undefined : head.indexOf(PREFACE) === 0;
 
+/** The first byte of a TLS handshake (RFC 8446, 5.1). */
+const HANDSHAKE = 22;
+const isHandshake = (head: Buffer): boolean => head[0] === HANDSHAKE;
+
+/** While a server closes, how often connections that have become idle are closed, in milliseconds. */
+const IDLE_CHECK_MS = 50;
+
+interface Port {
+  isClosing: boolean;
+  readonly goAway: () => void;
+  readonly endIdle: () => void;
+  readonly endAll: () => void;
+}
+const ports = new WeakMap<Server, Port>();
+
 /**
- * A server that looks at the first bytes of each connection and hands it to HTTP/1.1 or HTTP/2. It is used like a
- * `node:http` server, and its `close` is graceful for both: requests that run or are in flight are finished, HTTP/2 clients
- * are told to go elsewhere (two GOAWAY frames), idle connections end. `closeAllConnections` cuts off what remains.
+ * A server that hands each connection to HTTP/1.1 or HTTP/2. Both call the same handler, HTTP/2 by the compatibility API. It is
+ * closed by `closePort`.
+ *
+ * Connections, requests and unread answers are bounded. A connection that breaks off never causes an uncaught error: requests
+ * and responses have an error listener all their life.
  */
 export function createOnePortServer(
   handler: Handler,
   limits: OnePortLimits = defaultLimits,
-  options: OnePortOptions = {},
+  { tls, knowsPeer = () => false, log }: OnePortOptions = {},
 ): Server {
-  const http1 = createHttp1(
-    {
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: Math.min(limits.sniffMs, limits.requestMs),
-      requestTimeout: limits.requestMs,
-      connectionsCheckingInterval: Math.min(1000, limits.requestMs),
-      requireHostHeader: false, // `forHost` checks it
-    },
-    limitHeaders(forMemory(forHost(handler, options)), limits.headerBytes),
-  );
-  openOnePort(http1, limits, options);
-  // Answered like unreadable input. Node would close the connection and drop the requests that came before the CONNECT.
-  http1.on("connect", ({ socket }) => http1.emit("clientError", new Error("CONNECT asks for a proxy"), socket));
-  http1.prependListener("request", (_, response) => {
-    if (!http1.listening) response.setHeader("connection", "close");
+  const secured = tls && secureOptions(tls, log);
+  const connections = createConnections(limits, secured?.proves);
+  const sessions = createSessions(limits);
+  const { endIdle, endAll } = connections;
+  const port: Port = { isClosing: false, goAway: sessions.goAway, endIdle, endAll };
+  const follow = limitUnread(limits, log);
+  const budget = createRequestBudget(limits.requestBytes);
+
+  const serve: Serve = (request, response) => {
+    request.on("error", ignore);
+    response.on("error", ignore);
+    mendAuthority(request);
+    const { stream, headers } = request;
+    // Node's parser takes "HTTP/2.0" for a version of HTTP/1; it refuses most others by itself.
+    if (!stream && request.httpVersionMajor !== 1)
+      return void server.emit("clientError", new Error("Parse Error: Invalid HTTP version"), request.socket);
+    const connection = connections.begin(request);
+    if (!connection || connection.isLast) return;
+    // Node drops bytes behind a request that asks for an upgrade: what comes then would be read as if it began a request.
+    connection.isLast = !stream && (headers.upgrade ?? headers["http2-settings"]) !== undefined;
+    if (connection.isLast || (!stream && port.isClosing)) response.setHeader("connection", "close");
+    if (!stream && connection.open > PIPELINED_REQUESTS) return connection.end();
+    if (!connection.isPeer && knowsPeer(request)) connections.trust(connection);
+    if (connection.isPeer) allowPeer(stream?.session);
+    const hold = connection.isPeer ? undefined : holdRequest(budget, request, limits.bodyBytes);
+    const taken = follow(response, connection, stream?.session as ServerHttp2Session | undefined);
+    if (!stream) response.setTimeout(limits.writeMs, () => response.writableLength > 0 && giveUp(connection));
+    // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
+    (stream ?? response).once("close", () => {
+      connections.answered(connection);
+      taken();
+      hold?.release();
+    });
+    void whileWorking(request, () => handler(request, response));
+  };
+
+  function giveUp({ address, end }: Connection): void {
+    log?.debug({ address }, `ended, for nothing was taken of an answer for ${limits.writeMs} ms`);
+    end();
+  }
+
+  const trusted = new WeakSet<object>();
+  function allowPeer(session: ServerHttp2Stream["session"]): void {
+    if (!session || trusted.has(session)) return;
+    trusted.add(session);
+    session.settings({ maxConcurrentStreams: limits.peerStreams });
+  }
+
+  const http1Options = {
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: Math.min(limits.sniffMs, limits.requestMs),
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keptMs,
+    connectionsCheckingInterval: Math.min(1000, limits.requestMs),
+    requireHostHeader: false, // the handler checks it, so that the answer is its own
+  };
+  const settings = { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes };
+  const http2Options = { settings, ...floodLimits };
+  const server = secured
+    ? createSecureServer({
+        ...http1Options,
+        ...http2Options,
+        ...secured.options,
+        allowHTTP1: true,
+        handshakeTimeout: limits.sniffMs,
+      })
+    : createHttp1(http1Options);
+  const http2 = secured ? server : createHttp2(http2Options);
+  secured?.follow(server as Http2SecureServer);
+  for (const each of new Set([server, http2])) takeRequests(each as Server, serve);
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (server.listenerCount("clientError") === 1) behindAnswers(socket, () => refusePlainly(error, socket));
   });
-  return http1;
+  http2.on("session", (session: ServerHttp2Session) => {
+    const connection = connections.find(session.socket);
+    if (!connection) return session.destroy();
+    connection.isSession = true;
+    sessions.add(session, connection.end);
+    if (port.isClosing) session.close();
+  });
+
+  const http1Listeners = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    socket.on("error", ignore);
+    if (!connections.admit(socket)) return void socket.destroy();
+    const serveAsBefore = () => http1Listeners.forEach((listen) => void listen.call(server, socket));
+    if (secured)
+      return peek(socket, limits.sniffMs, isHandshake, (is) =>
+        is ? serveAsBefore() : void server.emit("clientError", plainHttp(), socket),
+      );
+    peek(socket, limits.sniffMs, isHttp2, (is) => {
+      if (!is) return serveAsBefore();
+      // An HTTP/1.1 client that has ended its side still gets its answer; an HTTP/2 connection is over then.
+      socket.allowHalfOpen = false;
+      http2.emit("connection", socket);
+    });
+  });
+  ports.set(server as Server, port);
+  return server as Server;
 }
 
-/**
- * Makes such a server of an existing HTTP/1.1 server. HTTP/2 requests go to the same listener, by the compatibility API.
- * Must be called before other listeners are added.
- */
-export function openOnePort(http1: Server, limits: OnePortLimits, { tls, ...options }: OnePortOptions = {}): void {
-  const [handler] = http1.listeners("request") as [Handler];
-  const sockets = new Set<Socket>();
-  const undecided = new Set<Socket>();
+const ignore = () => {};
 
-  const turns = createServerTurns();
-  const { http2, taken, end, endSessions } = createLimitedHttp2(handler, limits, () => connections);
-  readInTurns(http1, turns);
-  const serveHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[];
-  const serveHttp2 = (socket: Socket) => {
-    if (socket.destroyed) return;
-    // An HTTP/1.1 client that has ended its side still gets its answer; an HTTP/2 connection is over then.
-    socket.allowHalfOpen = false;
-    const frames = framesInTurns(socket, turns);
-    countData(socket, () => frames.dataTaken());
-    // Emitted within the call below.
-    http2.once("session", (session) => {
-      taken(session, socket, frames);
-      if (!http1.listening) end(session);
-    });
-    http2.emit("connection", frames.stream);
-  };
-  http1.removeAllListeners("connection");
-  const keep = (socket: Socket) => {
-    for (const set of [sockets, undecided]) set.add(socket);
-    socket.on("close", () => sockets.delete(socket) && undecided.delete(socket));
-  };
-  http1.on("connection", (socket: Socket) => {
-    keep(socket);
-    peek(socket, limits.sniffMs, isHttp2, (isHttp2) => {
-      if (isHttp2)
-        return turns(callerNetwork(socket.remoteAddress), () => undecided.delete(socket) && serveHttp2(socket));
-      undecided.delete(socket);
-      for (const serve of serveHttp1) serve.call(http1, socket);
-    });
-  });
+/** Somebody speaks plain HTTP to a port with TLS. Named as Node names it. */
+const plainHttp = () => Object.assign(new Error("plain HTTP on a port with TLS"), { code: "ERR_SSL_HTTP_REQUEST" });
 
-  const { log } = options;
-  const handshake = tls && createHandshakes(http1, { ...tls, limitMs: limits.sniffMs, turns, log });
-  const secure: Secure = (socket, done) => {
-    keep(socket);
-    handshake?.(socket, (...secured) => undecided.delete(socket) && done(...secured));
-  };
-  const connections = guardConnections(http1, limits, { ...options, secure: handshake && secure });
-  http1.on("connection", turns.accepted); // whichever protocol it uses
-
-  farewells.set(http1, endSessions);
-  const close = http1.close.bind(http1);
-  http1.close = (callback) => {
-    endSessions();
-    setTimeout(() => {
-      for (const socket of undecided) socket.destroy();
-    }, LAST_SNIFF_MS).unref();
-    // A kept-alive connection that is busy now is closed when it becomes idle (`readInTurns`).
-    return close(callback);
-  };
-  http1.closeAllConnections = () => {
-    for (const socket of sockets) socket.destroy();
-  };
+/** Answers as Node does when there is no listener. */
+function refusePlainly({ code = "" }: NodeJS.ErrnoException, socket: Socket): void {
+  const status =
+    { HPE_HEADER_OVERFLOW: 431, HPE_CHUNK_EXTENSIONS_OVERFLOW: 413, ERR_HTTP_REQUEST_TIMEOUT: 408 }[code] ?? 400;
+  const words = code === "ERR_SSL_HTTP_REQUEST" ? "This port takes https alone.\n" : "";
+  if (socket.writable) socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n${words}`);
+  socket.destroy();
 }
 
-const farewells = new WeakMap<Server, () => void>();
+type Serve = (request: IncomingMessage & { readonly stream?: ServerHttp2Stream }, response: ServerResponse) => void;
+
+/** HTTP/2 requests that expect something, or ask for a tunnel, are requests like any other. */
+function takeRequests(server: Server, serve: Serve): void {
+  server.on("request", serve);
+  server.on("checkContinue", (request: Parameters<Serve>[0], response) => {
+    // For a stream that was reset together with its request, Node's answer throws, and nothing would catch that.
+    if (!request.stream?.destroyed && !request.stream?.closed) response.writeContinue();
+    serve(request, response);
+  });
+  // An expectation other than 100-continue may be ignored (RFC 9110, 10.1.1).
+  server.on("checkExpectation", serve);
+  server.on("connect", (request: Parameters<Serve>[0], socket) => {
+    if (request.stream) serve(request, socket as unknown as ServerResponse);
+    // Answered like unreadable input. Node would close the connection and drop the requests that came before the CONNECT.
+    else
+      server.emit(
+        "clientError",
+        Object.assign(new Error("CONNECT asks for a proxy"), { code: "ERR_NO_PROXY" }),
+        socket,
+      );
+  });
+}
+
+/** Counts a response as a stream: streams have a limit of their own, so it no longer takes from what short requests share. */
+export function countAsStream(request: IncomingMessage, response: ServerResponse): void {
+  releaseRequest(request);
+  const end = connectionOf(request)?.beginStream();
+  if (!end) return;
+  const { stream } = request as { readonly stream?: ServerHttp2Stream };
+  (stream ?? response).once("close", end);
+}
 
 /**
  * Tells the connected HTTP/2 clients to go elsewhere (GOAWAY), while the server goes on: requests that have begun are
  * finished. A client that connects again is served until the server closes; otherwise it would connect again and again.
  */
-export const announceClose = (server: Server): void => farewells.get(server)?.();
+export const announceClose = (server: Server): void => ports.get(server)?.goAway();
 
-/** Answers 400 to a request without exactly one valid host, and 421 to a stranger's request for a host that is not allowed. */
-function forHost(handler: Handler, { checkHost, knowsPeer }: OnePortOptions): Handler {
-  return (request, response) => {
-    response.setHeader("x-content-type-options", "nosniff");
-    const refuse = (status: number, why: string) => {
-      request.resume();
-      response.writeHead(status, { "content-type": "text/plain" }).end(`Host: ${why}\n`);
-    };
-    const problem = hostProblem(request);
-    if (problem !== undefined) return refuse(400, `${problem}.`);
-    const refusal = checkHost?.(request);
-    if (refusal !== undefined && !knowsPeer?.(request)) return refuse(421, refusal);
-    return handler(request, response);
-  };
+/**
+ * Calls `refuse` when the requests that were read before on a connection are answered. The first answer is for the first
+ * request (RFC 9112, 9.3.2), so its caller would take an earlier refusal for its own, and believe that nothing was done.
+ */
+export function behindAnswers(socket: Socket, refuse: () => void): void {
+  const connection = connectionOn(socket);
+  if (!connection || connection.open === 0 || (connection.open === 1 && !connection.newest?.complete)) refuse();
+  else connection.whenAnswered ??= refuse;
 }
 
-/** Answers 503 to a request for which there is no memory, and counts the others as long as work is done for them. */
-function forMemory(handler: Handler): Handler {
-  return (request, response) => {
-    if (!isRefused(request)) return whileWorking(request, () => handler(request, response));
-    // gRPC-Web and Connect clients take a 503 for UNAVAILABLE.
-    response.writeHead(503, { "content-type": "text/plain", "retry-after": "1" });
-    response.end(`${TOO_MANY_UNDER_WAY}\n`);
-  };
-}
+/** Ends all connections at once. */
+export const cutOff = (server: Server): void => ports.get(server)?.endAll();
 
-/** Node announces the limit to HTTP/2 clients, but accepts up to 64 KiB from those that ignore it. */
-function limitHeaders(handler: Handler, maxBytes: number): Handler {
-  return (request, response) => {
-    if (request.httpVersionMajor !== 2) return handler(request, response);
-    // RFC 9113 section 6.5.2: each field counts 32 bytes more.
-    const bytes = request.rawHeaders.reduce((sum, text) => sum + text.length + 16, 0);
-    if (bytes <= maxBytes) return handler(request, response);
-    response.writeHead(431).end();
-  };
+/**
+ * Accepts no more connections, and resolves when the requests under way are answered and all connections are closed; what
+ * remains after `graceMs` is cut off. `onClosing` is called once no new connection is accepted.
+ */
+export async function closePort(server: Server, graceMs: number, onClosing: () => void = () => {}): Promise<void> {
+  const port = ports.get(server);
+  if (port) port.isClosing = true;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const late = setTimeout(cutOff, graceMs, server);
+  await acceptWaiting(server);
+  // Not that of an HTTP server, which would first end connections whose last answer is still being written.
+  NetServer.prototype.close.call(server, () => resolve());
+  port?.goAway();
+  const idle = setInterval(() => port?.endIdle(), IDLE_CHECK_MS);
+  onClosing();
+  await promise;
+  clearTimeout(late);
+  clearInterval(idle);
 }

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
 import { limitCalls } from "../client/call-limit.ts";
-import { echo, hello, METHOD, nextTurn, secret } from "../fixtures/linked.ts";
+import { hello, METHOD, nextTurn, secret } from "../fixtures/linked.ts";
 import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
 import { createDispatcher } from "../server/dispatcher.ts";
 import { implement } from "../server/handlers.ts";
@@ -75,36 +75,23 @@ test("at the caller", async () => {
   await answerAll(...many);
 });
 
-test("at the service", async () => {
+test("at the service, once what arrived with it is read", async () => {
   const deps = { ...realTime, log: pino({ level: "silent" }) };
-  const implementations = [implement(CategoryInternalService, { getCategoryState: echo })];
-  let waiting: (() => unknown)[] = [];
-  let mayBegin = true;
+  const begun: bigint[] = [];
+  const handlers = {
+    getCategoryState({ categoryId }: { categoryId: bigint }) {
+      begun.push(categoryId);
+      return {};
+    },
+  };
   let answered = 0;
   const calls = createServerCalls({
-    dispatcher: createDispatcher(implementations, { deps, secret, errors }),
-    turns: Object.assign((_: unknown, begin: () => unknown) => void waiting.push(begin), { atOnce: () => mayBegin }),
+    dispatcher: createDispatcher([implement(CategoryInternalService, handlers)], { deps, secret, errors }),
     onEnd: () => void answered++,
   });
-  const take = async (...ids: number[]) => {
-    const message = new Uint8Array();
-    const methods = ids[0] === 1 ? [{ number: 1, name: METHOD }] : [];
-    calls.take({ methods, calls: ids.map((id) => ({ id, method: 1, message, headers: [] })), cancels: [] } as never);
-    await nextTurn();
-    return [answered, waiting.length];
-  };
-  const begin = async () => {
-    for (const one of waiting) one();
-    waiting = [];
-    await nextTurn();
-  };
-
-  expect(await take(1)).toEqual([1, 0]);
-  expect(await take(2, 3)).toEqual([1, 2]);
-  expect(await take(4)).toEqual([1, 3]); // behind those
-  await begin();
-  mayBegin = false;
-  expect(await take(5)).toEqual([4, 1]);
-  await begin();
-  expect(answered).toBe(5);
+  const call = (id: number) => ({ id, method: 1, message: new Uint8Array([8, id]), headers: [] });
+  calls.take({ methods: [{ number: 1, name: METHOD }], calls: [call(1), call(2)], cancels: [2] } as never);
+  expect(begun).toEqual([]);
+  await nextTurn();
+  expect([begun, answered]).toEqual([[1n], 2]);
 });

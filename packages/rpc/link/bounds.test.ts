@@ -22,7 +22,6 @@ import {
   startRawService,
 } from "../fixtures/linked.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
-import { createTurns, type TurnsAtOnce, WORK_PER_TURN } from "../http/turns.ts";
 import { createDispatcher } from "../server/dispatcher.ts";
 import { implement } from "../server/handlers.ts";
 import { createLinkServer } from "./server.ts";
@@ -119,7 +118,7 @@ async function callsUntil<T>(client: Client, opened: Promise<T>): Promise<T> {
 
 describe("a service", () => {
   /** One with room for so much, and a link to it. */
-  async function start(limits: LinkLimits, turns?: TurnsAtOnce) {
+  async function start(limits: LinkLimits) {
     const held = Promise.withResolvers<void>();
     const begun: bigint[] = [];
     const log = pino({ level: "silent" });
@@ -132,7 +131,7 @@ describe("a service", () => {
     };
     const implementations = [implement(CategoryInternalService, handlers)];
     const dispatcher = createDispatcher(implementations, { deps: { ...realTime, log }, secret, errors });
-    const links = createLinkServer({ dispatcher, log, limits, ...(turns && { turns }) });
+    const links = createLinkServer({ dispatcher, log, limits });
     const { url } = await startOnePort((request, response) => links.serve(request, response));
     const link = rawCaller(url);
     link.send({ ...hello, methods: [{ number: 1, name: METHOD }] });
@@ -144,26 +143,6 @@ describe("a service", () => {
     new Promise<void>((resolve) => (session as ClientHttp2Session).ping(() => resolve()));
   const answered = (link: Awaited<ReturnType<typeof start>>["link"]) =>
     link.received.flatMap(({ answers }) => answers).length;
-
-  test("begins the calls of a frame in turns", async () => {
-    const inEachTurn: number[] = [];
-    const turns = createTurns(
-      (turn) =>
-        setImmediate(() => {
-          const before = begun.length;
-          turn();
-          inEachTurn.push(begun.length - before);
-        }),
-      { begin: () => WORK_PER_TURN, isOver: () => false },
-      (begin) => begin(),
-    );
-    const { link, begun, free } = await start({ calls: 1000, bytes: 1_000_000 }, turns);
-    free();
-    const ids = Array.from({ length: 2 * WORK_PER_TURN + 1 }, (_, i) => i + 1);
-    link.send({ calls: ids.map((id) => ({ id, method: 1, message: new Uint8Array([8, 1]) })) });
-    while (answered(link) < ids.length) await link.count(link.received.length + 1);
-    expect(inEachTurn).toEqual([WORK_PER_TURN, WORK_PER_TURN, 1]);
-  });
 
   test.each([
     ["calls", { calls: 4, bytes: 1_000_000 }, 5],

@@ -5,12 +5,13 @@ import type { Clock } from "@petstore/runtime/clock";
 import { answerReader } from "connect-transcoder/response/answer-reader";
 import { type CallLimit, enterCall } from "../client/call-limit.ts";
 import { deadlineAfter } from "../deadline.ts";
-import { WORK_PER_TURN } from "../http/turns.ts";
 import { ClientCall } from "./client-call.ts";
 import { type ClientStream, openStream } from "./client-stream.ts";
 import { fromCallHeaders, toCallHeaders } from "./headers.ts";
 import { onceATurn } from "./once-a-turn.ts";
 
+/** Calls of one turn that are sent together without waiting for more. */
+const SENT_AT_ONCE = 32;
 /** Bytes. A call with a larger message is a plain RPC: on a link the calls behind it would wait for it. */
 const BIG = 32 * 1024;
 /** How long calls to a replica without a link are plain RPCs before the next attempt to open one. */
@@ -131,8 +132,8 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
       else {
         endLate(call);
         queue.add(call);
-        // A full turn of calls is sent before the turn is over, so that the service begins with them meanwhile.
-        if (queue.size === WORK_PER_TURN && stream) flush();
+        // Sent before the turn is over, so that the service begins with them meanwhile.
+        if (queue.size === SENT_AT_ONCE && stream) flush();
         else flushSoon();
       }
       return call.answered as Promise<UnaryResponse<never, never>>;

@@ -1,8 +1,7 @@
-/** The calls of one link at the service. Each passes through the dispatcher in its turn, and gets one answer. */
+/** The calls of one link at the service. Each passes through the dispatcher, and gets one answer. */
 import { type DescMethodUnary, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
-import type { TurnsAtOnce } from "../http/turns.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { MAX_MESSAGE_BYTES, tooLarge } from "../server/message-limit.ts";
 import { maxRequestBytes } from "../server/request-limit.ts";
@@ -18,7 +17,7 @@ export type AnswerInit = MessageInitShape<typeof AnswerSchema> & { readonly id: 
 const MAX_METHODS = 1000;
 
 export interface ServerCalls {
-  /** Begins the calls of a message, each in its turn. Throws LinkViolation. */
+  /** Begins the calls of a message. Throws LinkViolation. */
   take(request: LinkRequest): void;
   /** The number of unanswered calls, and the bytes of their requests. */
   underWay(): { readonly calls: number; readonly bytes: number };
@@ -28,18 +27,15 @@ export interface ServerCalls {
 
 export interface ServerCallsDeps {
   readonly dispatcher: Dispatcher;
-  readonly turns: TurnsAtOnce;
   /** Called with the answer of each call; with undefined if it can't be sent any more. */
   readonly onEnd: (answer: AnswerInit | undefined) => void;
 }
 
 /** The process that opened the link has proved to be one of the system's own, so its calls need not prove it again. */
-export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps): ServerCalls {
+export function createServerCalls({ dispatcher, onEnd }: ServerCallsDeps): ServerCalls {
   const methods = new Map<number, DescMethodUnary | undefined>();
   /** By id. Replaced by a new Map whenever it is empty, see `InFlight`. */
   let running = new Map<number, AbortController>();
-  /** Stands for this link in `turns`. */
-  const caller = {};
   let bytes = 0;
   let isAbandoned = false;
 
@@ -49,7 +45,7 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
     methods.set(number, dispatcher.find(name));
   }
 
-  function begin(call: Call, isAlone: boolean): void {
+  function begin(call: Call): void {
     const { id } = call;
     if (!methods.has(call.method)) throw new LinkViolation(`no method has the number ${call.method}`);
     if (running.has(id)) throw new LinkViolation(`two calls under way have the id ${id}`);
@@ -57,26 +53,21 @@ export function createServerCalls({ dispatcher, turns, onEnd }: ServerCallsDeps)
     const { signal } = controller;
     running.set(id, controller);
     bytes += call.message.length;
-    const arrivedAt = dispatcher.clock();
     const work = async () => {
-      const answer = signal.aborted
-        ? undefined
-        : await run(dispatcher, methods.get(call.method), { call, arrivedAt, signal });
+      const answer = signal.aborted ? undefined : await run(dispatcher, methods.get(call.method), call, signal);
       running.delete(id);
       if (running.size === 0) running = new Map();
       bytes -= call.message.length;
       onEnd(isAbandoned ? undefined : answer && !signal.aborted ? answer : failedAnswer(id, cancelled()));
     };
     // Not at once: the rest of the message, such as its cancels, is read first.
-    if (isAlone && turns.atOnce()) queueMicrotask(work);
-    else turns(caller, work);
+    queueMicrotask(work);
   }
 
   return {
     take({ methods, calls, cancels }) {
       for (const { number, name } of methods) define(number, name);
-      const isAlone = calls.length === 1 && running.size === 0;
-      for (const call of calls) begin(call, isAlone);
+      for (const call of calls) begin(call);
       for (const id of cancels) running.get(id)?.abort(); // it may have been answered meanwhile
     },
     underWay: () => ({ calls: running.size, bytes }),
@@ -93,7 +84,8 @@ const cancelled = () => new ConnectError("the caller has given up", Code.Cancele
 async function run(
   dispatcher: Dispatcher,
   method: DescMethodUnary | undefined,
-  { call, arrivedAt, signal }: { readonly call: Call; readonly arrivedAt: number; readonly signal: AbortSignal },
+  call: Call,
+  signal: AbortSignal,
 ): Promise<AnswerInit> {
   const { id } = call;
   try {
@@ -102,8 +94,7 @@ async function run(
     const request = read(method, call);
     const { message, headers } = await dispatcher.invoke(method, request.message, {
       headers: request.headers,
-      // Without the time that it waited for its turn.
-      timeoutMs: call.timeoutMs ? call.timeoutMs - (dispatcher.clock() - arrivedAt) : undefined,
+      timeoutMs: call.timeoutMs || undefined,
       signal,
       isPeer: true,
     });

@@ -3,8 +3,7 @@ import { constants, type Http2ServerRequest, type Http2ServerResponse } from "no
 import { Code } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
 import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
-import { keepOpen } from "../http/kept-open.ts";
-import type { TurnsAtOnce } from "../http/turns.ts";
+import { keepOpen } from "../http/sessions.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { LinkViolation, readFrames, toFrame } from "./frames.ts";
 import { onceATurn } from "./once-a-turn.ts";
@@ -21,7 +20,6 @@ export interface LinkLimits {
 
 export interface ServerStreamDeps {
   readonly dispatcher: Dispatcher;
-  readonly turns: TurnsAtOnce;
   readonly log: Logger;
   readonly limits: LinkLimits;
 }
@@ -37,11 +35,11 @@ export interface ServerStream {
 export function serveStream(
   request: Http2ServerRequest,
   response: Http2ServerResponse,
-  { dispatcher, turns, log, limits }: ServerStreamDeps,
+  { dispatcher, log, limits }: ServerStreamDeps,
 ): ServerStream {
   const { stream } = request;
   const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const calls = createServerCalls({ dispatcher, turns, onEnd });
+  const calls = createServerCalls({ dispatcher, onEnd });
   const reader = readFrames(LinkRequestSchema, take);
   let state: "new" | "open" | "over" = "new";
   let hasAllCalls = false;

@@ -4,7 +4,6 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
-import { createTurns, type TurnsAtOnce } from "../http/turns.ts";
 import { isPeerRequest } from "../server/authorization.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { type LinkLimits, type ServerStream, serveStream } from "./server-stream.ts";
@@ -17,8 +16,6 @@ export interface LinkServerOptions {
   readonly dispatcher: Dispatcher;
   readonly log: Logger;
   readonly limits?: LinkLimits;
-  /** Calls of all links begin in turns, so that no link keeps the process busy for long. */
-  readonly turns?: TurnsAtOnce;
 }
 
 export interface LinkServer {
@@ -33,9 +30,8 @@ export interface LinkServer {
   drain(): void;
 }
 
-export function createLinkServer({ dispatcher, log, limits = defaultLimits, turns }: LinkServerOptions): LinkServer {
+export function createLinkServer({ dispatcher, log, limits = defaultLimits }: LinkServerOptions): LinkServer {
   const { rpcError, system } = dispatcher.errors;
-  const shared = turns ?? createTurns();
   const open = new Set<ServerStream>();
   let isDraining = false;
 
@@ -44,7 +40,7 @@ export function createLinkServer({ dispatcher, log, limits = defaultLimits, turn
       if (request.url !== LINK_PATH || !isGrpc(request) || !isPeerRequest(dispatcher, request)) return undefined;
       // HTTP/2 objects of the compatibility API, typed as those of HTTP/1.1.
       const exchange = [request, response] as unknown as [Http2ServerRequest, Http2ServerResponse];
-      const link = serveStream(...exchange, { dispatcher, turns: shared, log, limits });
+      const link = serveStream(...exchange, { dispatcher, log, limits });
       open.add(link);
       if (isDraining) link.drain();
       return link.ended.finally(() => open.delete(link));

@@ -7,7 +7,7 @@ import type { Authentication } from "../auth/authentication.ts";
 import { credentialsIn } from "../auth/credentials.ts";
 import { ANONYMOUS, CALLER_HEADER, type Principal, SECRET_HEADER } from "../call.ts";
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
-import { isProven } from "../http/connection.ts";
+import { isProven } from "../http/connections.ts";
 
 // timingSafeEqual needs equal lengths.
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();

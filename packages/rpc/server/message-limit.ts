@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { growRequest } from "../http/request-memory.ts";
+import { growRequest, TOO_MANY_UNDER_WAY } from "../http/request-budget.ts";
 
 /** Largest message of any RPC, in either direction and also after decompression. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
@@ -48,7 +48,8 @@ export async function* limitMessages(
       const bytes = measure(chunk);
       if (bytes > maxBytes) throw tooLarge(errors, maxBytes);
       // Connect makes room for a message as soon as it is announced.
-      if (isEnveloped) growRequest(body, bytes);
+      if (!growRequest(body, isEnveloped ? bytes : chunk.length))
+        throw errors.rpcError("OVERLOADED", TOO_MANY_UNDER_WAY);
       yield chunk;
     }
     if ((body as Partial<IncomingMessage>).aborted) throw new ConnectError("the caller has gone", Code.Canceled);

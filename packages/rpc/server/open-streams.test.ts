@@ -9,7 +9,7 @@ import type { Authentication } from "../auth/authentication.ts";
 import { CALLER_HEADER, SECRET_HEADER } from "../call.ts";
 import { secret, startTicker, TickerService, transports, type Watch, watchByHand } from "../fixtures/ticker.ts";
 import { Health } from "../gen/health/v1/health_pb.ts";
-import { REQUEST_BYTES, WORK_BYTES } from "../http/request-memory.ts";
+import { REQUEST_BYTES } from "../http/request-budget.ts";
 import { createOpenStreams } from "./open-streams.ts";
 
 const forever = () => new Promise<never>(() => {});
@@ -131,7 +131,7 @@ describe.each([
   ["HTTP/2", "grpc"],
 ] as const)("over %s, by %s", (protocol, type) => {
   test("streams leave the memory for requests, and the places of connections, to others", async () => {
-    const limits = { requestBytes: 4 * (REQUEST_BYTES + WORK_BYTES), connections: 3, connectionsPerAddress: 2 };
+    const limits = { requestBytes: 4 * REQUEST_BYTES, connections: 3, connectionsPerAddress: 2 };
     const { url } = await startTicker(ticking, { limits });
     for (let streams = 0; streams < 10; streams++) await watchByHand(url, protocol, type);
   });

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { ServerReflection, type ServerReflectionRequest } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
-import { defaultLimits } from "../http/one-port.ts";
+import { defaultLimits } from "../http/limits.ts";
 import { STREAM_LIMIT_MS, serveReflection } from "./reflection.ts";
 
 type Question = ServerReflectionRequest["messageRequest"];

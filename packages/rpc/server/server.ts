@@ -1,13 +1,15 @@
 /** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
-import type { Server } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
 import { origin } from "../http/address.ts";
 import { createHostCheck } from "../http/allowed-hosts.ts";
-import type { ServerTls } from "../http/handshakes.ts";
-import { acceptWaiting, type ListenAdvice, listen } from "../http/listen.ts";
-import { createOnePortServer, defaultLimits, type OnePortLimits } from "../http/one-port.ts";
+import { defaultLimits, type OnePortLimits } from "../http/limits.ts";
+import { type ListenAdvice, listen } from "../http/listen.ts";
+import { closePort, createOnePortServer } from "../http/one-port.ts";
+import { refusing } from "../http/refusals.ts";
+import type { ServerTls } from "../http/secure.ts";
 import { createLinkServer } from "../link/server.ts";
 import { isPeerRequest } from "./authorization.ts";
 import { limitedCompressions } from "./compressions.ts";
@@ -82,10 +84,12 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   serveReflection(router, dispatcher.services, stopping.signal);
 
   const listener = createListener(router.handlers, { gate, compressions, links, log, dispatcher, maxBytesOf });
-  const server = createOnePortServer(listener, limits, {
-    knowsPeer: (request) => isPeerRequest(dispatcher, request),
+  const knowsPeer = (request: IncomingMessage) => isPeerRequest(dispatcher, request);
+  const checkHost = allowedHosts && createHostCheck(allowedHosts);
+  const { headerBytes } = limits;
+  const server = createOnePortServer(refusing(listener, { headerBytes, checkHost, knowsPeer }), limits, {
+    knowsPeer,
     tls,
-    checkHost: allowedHosts && createHostCheck(allowedHosts),
     log,
   });
   const port = await listen(server, { host, port: options.port }, options.listenAdvice);
@@ -95,20 +99,9 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     health.drain();
     links.drain();
     stopping.abort();
-    closed ??= closeServer(server, dispatcher, graceMs);
+    // Streams end only once the server does not listen: their callers come back at once.
+    closed ??= closePort(server, graceMs, dispatcher.drain);
     return closed;
   };
   return { url: origin(host, port, tls && "https"), port, close, [Symbol.asyncDispose]: () => close() };
-}
-
-/** Closes a server once its running requests are done, or after `graceMs` milliseconds. */
-async function closeServer(server: Server, dispatcher: Dispatcher, graceMs: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
-  await acceptWaiting(server);
-  server.close(() => resolve());
-  // Only now: callers of streams come back at once, and must not reach a server that still listens.
-  dispatcher.drain();
-  await promise;
-  clearTimeout(cutOff);
 }

@@ -1,7 +1,7 @@
 /** Opens the certificates that a process presents at its port and to other processes. */
 import type { Runtime } from "@petstore/runtime/clock";
 import type { Watched } from "@petstore/runtime/watched-files";
-import type { ServerTls } from "../http/handshakes.ts";
+import type { ServerTls } from "../http/secure.ts";
 import { type CertificateFiles, type Certificates, openCertificates } from "./certificates.ts";
 
 export interface TlsConfig {

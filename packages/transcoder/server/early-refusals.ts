@@ -1,5 +1,5 @@
 /** Refusals that cost as little as can be: nothing is made of the request but what operation it asks for. */
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { type Operation, operationsOf } from "../contract/operations.ts";
 import { createErrorExit, errorBody } from "../errors/error-exit.ts";
 import type { HttpError } from "../errors/http-error.ts";
@@ -22,9 +22,9 @@ export interface EarlyRefusals extends TranscoderOptions {
 /**
  * Looks at the requests of a server before Fastify does. The answer is the one that `authorize` would bring about by
  * throwing the error; but `Host` and sizes are not judged, no hook is called, and nothing is logged. What asks for no
- * operation in so many words goes on. To be called before others listen to the server's requests.
+ * operation in so many words goes on to `next`. For the `serverFactory` of Fastify.
  */
-export function refuseEarly(server: Server, options: EarlyRefusals): void {
+export function refuseEarly(options: EarlyRefusals, next: RequestListener): RequestListener {
   const { error, refuses, moreHeaders, services } = options;
   const { apiVersion, errors, random } = serverDefaults(options);
   const { basePath, deprecation } = transcoderDefaults(options);
@@ -52,11 +52,9 @@ export function refuseEarly(server: Server, options: EarlyRefusals): void {
     response.end(answer.body);
   }
 
-  const listeners = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
-  server.removeAllListeners("request");
-  server.on("request", (request, response) => {
+  return (request, response) => {
     const operation = find(request.method, request.url);
-    if (operation && refuses(request, operation)) return refuse(request, response, operation);
-    for (const listener of listeners) listener.call(server, request, response);
-  });
+    if (operation && refuses(request, operation)) refuse(request, response, operation);
+    else next(request, response);
+  };
 }

@@ -40,9 +40,10 @@ const targetLength = (packet: unknown): number =>
 
 /**
  * Takes what node's server would drop without an answer, or with one of its own: CONNECT, which asks for a proxy, and an
- * Expect that is not 100-continue, which may be ignored (RFC 9110, 10.1.1).
+ * Expect that is not 100-continue, which may be ignored (RFC 9110, 10.1.1). A server that takes them by itself is left alone.
  */
 export function takeOddRequests(app: FastifyInstance): void {
+  if (app.server.listenerCount("connect") > 0) return;
   // As what can't be read, so that whoever keeps refusals behind the answers to earlier requests does so with this one.
   app.server.on("connect", ({ socket }) => {
     const error = Object.assign(new Error("CONNECT asks for a proxy"), { code: NO_PROXY });

@@ -1,6 +1,6 @@
 /** TLS at a port: which version and protocol, which certificate, and what becomes of those who don't get that far. */
 import { once } from "node:events";
-import { request as http1Request, type IncomingMessage, Server } from "node:http";
+import { request as http1Request, type IncomingMessage } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
@@ -10,9 +10,9 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Authority, Pair } from "../../../scripts/certificates.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
 import { newAuthority, openFiles, PEER_NAME, pairOf, yesterday } from "../fixtures/tls.ts";
-import { isProven } from "./connection.ts";
-import { createHandshakes } from "./handshakes.ts";
-import type { Handler, OnePortLimits } from "./one-port.ts";
+import { isProven } from "./connections.ts";
+import type { OnePortLimits } from "./limits.ts";
+import { closePort, type Handler } from "./one-port.ts";
 
 const never = 2 ** 30;
 
@@ -211,28 +211,6 @@ describe("another certificate", () => {
   });
 });
 
-describe("handshakes", () => {
-  test("wait for their turn, one connection of an address after the other", async () => {
-    const { certificates } = await openFiles(pair);
-    const turns: { caller: unknown; begin: () => unknown }[] = [];
-    const secure = createHandshakes(new Server(), {
-      certificates,
-      limitMs: never,
-      turns: (caller, begin) => void turns.push({ caller, begin }),
-    });
-    const server = createServer((socket) => secure(socket, (secured) => secured.end("secured"))).listen(0, "127.0.0.1");
-    onTestFinished(() => void server.close());
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    const clients = [open(port), open(port)];
-    await expect.poll(() => turns.length).toBe(2);
-    expect(clients.map(({ bytesRead }) => bytesRead)).toEqual([0, 0]);
-    expect(turns.map(({ caller }) => caller)).toEqual(["127.0.0.1", "127.0.0.1"]);
-    for (const { begin } of turns) expect(begin()).toBeGreaterThan(1);
-    expect(await Promise.all(clients.map(text))).toEqual(["secured", "secured"]);
-  });
-});
-
 describe("those who don't get that far", () => {
   test("plain HTTP is told to use https", async () => {
     const { port } = await start();
@@ -255,7 +233,7 @@ describe("those who don't get that far", () => {
     const socket = tcp(port);
     socket.write(hello);
     await closed(socket);
-    expect(logged).toMatchObject([{ msg: "a TLS handshake failed", problem: "it took too long" }]);
+    expect(logged).toMatchObject([{ msg: "a TLS handshake failed", problem: "ERR_TLS_HANDSHAKE_TIMEOUT" }]);
   });
 
   test("what is no handshake is told in a line, however many there are, and harms nobody else", async () => {
@@ -322,7 +300,7 @@ describe("those who don't get that far", () => {
     await accepted;
     halfway.write(await clientHello());
     await once(halfway, "data");
-    await Promise.all([new Promise<void>((done) => server.close(() => done())), closed(silent), closed(halfway)]);
+    await Promise.all([closePort(server, never), closed(silent), closed(halfway)]);
   });
 });
 

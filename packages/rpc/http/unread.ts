@@ -1,0 +1,127 @@
+/** Answers that wait in memory until their client reads them. */
+import type { ServerResponse } from "node:http";
+import type { ServerHttp2Session } from "node:http2";
+import { type Clock, realTime } from "@petstore/runtime/clock";
+import type { Logger } from "@petstore/runtime/log";
+import type { Connection } from "./connections.ts";
+
+export interface UnreadLimits {
+  /** Milliseconds within which a client must take some of the bytes that wait for it. */
+  readonly writeMs: number;
+  /** Bytes that may wait in memory, for the answers of all strangers together. */
+  readonly waitingBytes: number;
+}
+
+/** How often what waits is added up, in milliseconds. */
+const SWEEP_MS = 250;
+
+/** The client of one connection. */
+interface Reader {
+  readonly connection: Connection;
+  readonly session: ServerHttp2Session | undefined;
+  readonly open: Set<ServerResponse>;
+  /** The session's window before these answers, by which it is known how much of them the client has not taken. */
+  readonly windowBefore: number;
+  /** Bytes that may wait in the connection of answers that were reset, until a ping sent behind them is answered. */
+  left: number;
+  isPinged: boolean;
+  /** What was last seen of the bytes that wait and of the session's window, and when that last changed. */
+  bytes: number;
+  window: number | undefined;
+  changedAt: number;
+}
+
+/**
+ * Ends the connections with the most bytes while more than `waitingBytes` wait in all, and one of HTTP/2 that takes nothing
+ * for `writeMs`. Its streams count together: as long as the client takes bytes of one, the others may wait. (On HTTP/1.1 that
+ * is the time limit of the response, by which Node knows how much of one write was taken. On HTTP/2 any other traffic would
+ * renew it.)
+ */
+export function limitUnread(
+  { writeMs, waitingBytes }: UnreadLimits,
+  log?: Pick<Logger, "debug">,
+  clock: Clock = realTime.clock,
+) {
+  const readers = new Map<Connection, Reader>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function sweep(): void {
+    const now = clock();
+    const waiting = [...readers.values()].filter((reader) => measure(reader, now) > 0 && !reader.connection.isPeer);
+    for (const reader of waiting)
+      if (reader.session && now - reader.changedAt > writeMs)
+        end(reader, `nothing was taken of an answer for ${writeMs} ms`);
+    let total = waiting.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (total <= waitingBytes) return;
+    for (const reader of waiting.sort((a, b) => b.bytes - a.bytes)) {
+      end(reader, "too many bytes of answers wait, and most of them here");
+      total -= reader.bytes;
+      if (total <= waitingBytes) return;
+    }
+  }
+
+  function measure(reader: Reader, now: number): number {
+    const { open, session, left } = reader;
+    let bytes = left;
+    for (const { writableLength } of open) bytes += writableLength;
+    const window = bytes === 0 || !session || session.destroyed ? undefined : windowOf(session);
+    if (bytes !== reader.bytes || window !== reader.window) Object.assign(reader, { bytes, window, changedAt: now });
+    return bytes;
+  }
+
+  function end({ connection }: Reader, why: string): void {
+    log?.debug({ address: connection.address }, why);
+    connection.end();
+  }
+
+  /** An answer was reset. What of it was passed on to the connection still waits there. */
+  function leave(reader: Reader, session: ServerHttp2Session): void {
+    reader.left = Math.max(reader.left, reader.windowBefore - windowOf(session));
+    if (reader.left <= 0 || reader.isPinged) return;
+    reader.isPinged = true;
+    session.ping((error) => {
+      reader.isPinged = false;
+      if (error) return;
+      reader.left = 0;
+      drop(reader);
+    });
+  }
+
+  function drop({ connection, open, left }: Reader): void {
+    if (open.size > 0 || (left > 0 && !connection.isClosed)) return;
+    readers.delete(connection);
+    if (readers.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  /** Returns a function to call when the response is closed. */
+  return (response: ServerResponse, connection: Connection, session: ServerHttp2Session | undefined): (() => void) => {
+    const changedAt = clock();
+    const reader: Reader = readers.get(connection) ?? {
+      connection,
+      session,
+      open: new Set(),
+      windowBefore: session ? windowOf(session) : 0,
+      left: 0,
+      isPinged: false,
+      bytes: 0,
+      window: undefined,
+      changedAt,
+    };
+    readers.set(connection, reader);
+    reader.open.add(response);
+    timer ??= setInterval(sweep, SWEEP_MS).unref();
+    return () => {
+      reader.open.delete(response);
+      if (session && !response.writableFinished) {
+        // Nothing more is sent on a session that is over, but Node waits for its client to take what was.
+        if (session.destroyed) connection.end();
+        else leave(reader, session);
+      }
+      drop(reader);
+    };
+  };
+}
+
+const windowOf = ({ state }: ServerHttp2Session): number => state.remoteWindowSize ?? 0;
