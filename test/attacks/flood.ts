@@ -11,6 +11,7 @@ import { connect as connectTls } from "node:tls";
 import { expect } from "vitest";
 import { type ProcessName, processNames } from "../../processes/names.ts";
 import { openShop } from "../api/cases/shop.ts";
+import { inTurn } from "../harness/instances.ts";
 import { type Petstore, type PetstoreOptions, startPetstore } from "../harness/petstore.ts";
 import { listPath } from "./requests.ts";
 
@@ -23,15 +24,20 @@ export const timeout = 180_000;
 /** For as long as this a flood goes on at most when the attacked process is still busy with what was sent. */
 const BUSY_MS = 5_000;
 
+export interface Connecting {
+  readonly reads?: boolean;
+  readonly protocol?: "h2" | "http/1.1";
+}
+
 export interface Flood {
   readonly port: number;
   /** Where the next connection to a port should come from; floods come from several addresses. */
   from(): string;
   /**
    * Opens connections, and `begin` sends over each. What comes back is only read with `reads`. Connections that the other side
-   * closes are opened again, at most `count` in all.
+   * closes are opened again, at most `count` in all. Over TLS they speak HTTP/2, or `protocol`.
    */
-  connect(count: number, begin: (socket: Socket) => void, options?: { readonly reads?: boolean }): Promise<void>;
+  connect(count: number, begin: (socket: Socket) => void, options?: Connecting): Promise<void>;
   /** Calls `send` for every open connection, again and again. */
   repeat(times: number, send: (socket: Socket, round: number) => void, everyMs?: number): Promise<void>;
   /** Calls `end` when the flood is over. */
@@ -170,18 +176,21 @@ async function fill(petstore: Petstore): Promise<void> {
   await Promise.all(pets);
 }
 
-function openFlood(port: number, scheme: "http" | "https") {
+const ADDRESSES = Array.from({ length: 8 }, (_, i) => `127.0.1.${1 + i}`);
+
+/** A flood from these addresses, each in its turn, and how it ends. */
+export function openFlood(port: number, scheme: "http" | "https", addresses: readonly string[] = ADDRESSES) {
   const stack = new DisposableStack();
   const open = new Set<Socket>();
-  let [next, isOver] = [0, false];
-  const from = () => `127.0.1.${1 + (next++ % 8)}`;
+  let isOver = false;
+  const from = inTurn(addresses);
 
-  async function one(begin: (socket: Socket) => void, reads: boolean): Promise<void> {
+  async function one(begin: (socket: Socket) => void, { reads, protocol = "h2" }: Connecting): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const options = { port, host: "127.0.0.1", localAddress: from() };
     const isSecure = scheme === "https";
     const socket = isSecure
-      ? connectTls({ ...options, rejectUnauthorized: false, ALPNProtocols: ["h2"] })
+      ? connectTls({ ...options, rejectUnauthorized: false, ALPNProtocols: [protocol] })
       : connect(options);
     open.add(socket);
     socket
@@ -200,21 +209,21 @@ function openFlood(port: number, scheme: "http" | "https") {
   const flood: Flood = {
     port,
     from,
-    async connect(count, begin, { reads = false } = {}) {
+    async connect(count, begin, connecting = {}) {
       let left = count;
       const again = async () => {
         if (isOver || left-- <= 0) return;
         await one((socket) => {
           socket.once("close", () => void again());
           begin(socket);
-        }, reads);
+        }, connecting);
       };
       await Promise.all(
         Array.from({ length: count }, () =>
           one((socket) => {
             socket.once("close", () => void again());
             begin(socket);
-          }, reads),
+          }, connecting),
         ),
       );
     },
@@ -236,7 +245,7 @@ function openFlood(port: number, scheme: "http" | "https") {
 }
 
 /** Asks again and again, for the report alone. */
-function watchOthers(serve: () => Promise<void>) {
+export function watchOthers(serve: () => Promise<void>) {
   let [isOver, asked, served, slowest] = [false, 0, 0, 0];
   const done = (async () => {
     while (!isOver) {
