@@ -257,6 +257,22 @@ export const protections = {
       trial("all addresses of an IPv6 network", "packages/rpc/http/connections.test.ts", "of IPv6 counts by network"),
     ],
   },
+  proxy: {
+    protection:
+      "For the open internet, [nginx](../examples/proxy/README.md) limits what one address may take before the gateway sees it",
+    trials: [
+      trial(
+        "thousands of connections, slow and endless requests, pipelines, rapid resets and unread answers, from one address",
+        "test/attacks/behind-proxy.test.ts",
+        "from one address",
+      ),
+      trial(
+        "naming another address in X-Forwarded-For or Forwarded",
+        "test/examples/proxy.test.ts",
+        "callers are told apart by their addresses, whatever they say of themselves",
+      ),
+    ],
+  },
   streams: {
     protection:
       "Streams have limits of their own, in all and for each caller, and do not count towards the limits of other requests",

@@ -4,6 +4,7 @@ import { chromiumMissing } from "./chromium-program.ts";
 import { exampleToolsMissing } from "./example-tools.ts";
 import { mongodMissing } from "./mongod.ts";
 import { networkMissing } from "./network.ts";
+import { nginxMissing } from "./nginx.ts";
 import { smallDiskMissing } from "./small-disk.ts";
 
 const MONGOD = `
@@ -23,6 +24,11 @@ const EXAMPLES = `
   To run them, install what they need with .ci/examples (it wants Python 3).
 `;
 
+const NGINX = `
+  NOT RUN: the tests of the proxy in examples/proxy.
+  To run them, be root on Debian, and fetch nginx with .ci/nginx or put the path of Debian's into NGINX.
+`;
+
 const CHROMIUM = `
   NOT RUN: the tests of the console in a browser, for there is no Chromium here.
   To run them, install one (Debian: apt-get install chromium).
@@ -32,6 +38,7 @@ const found = () => [
   ...(mongodMissing ? [MONGOD] : []),
   ...(networkMissing ? [NETWORK] : []),
   ...(smallDiskMissing ? [DISK] : []),
+  ...(nginxMissing ? [NGINX] : []),
   ...(chromiumMissing ? [CHROMIUM] : []),
   ...(exampleToolsMissing ? [EXAMPLES] : []),
 ];

@@ -3,7 +3,9 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 
-const pages = globSync("{.,docs/**,bench,packages/*,services/**}/*.md").filter((page) => page !== "CHANGELOG.md");
+const pages = globSync("{.,docs/**,bench,examples/*,packages/*,services/**}/*.md").filter(
+  (page) => page !== "CHANGELOG.md",
+);
 const NAME = /`([\w.-]+(?:\/[\w.-]+)+\.(?:ts|mjs|js|proto|md|json|ya?ml))`/g;
 const namesIn = (text: string) => [...text.matchAll(NAME)].map(([, name]) => name ?? "");
 
