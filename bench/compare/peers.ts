@@ -10,6 +10,7 @@ const ORDER = [
   "monolith",
   "nest",
   "go",
+  "petstore-one-process",
   "petstore",
   "petstore-embedded",
   "petstore-link-off",

@@ -3,7 +3,7 @@ import { type Cell, cellsOf, type Measure, measures, type Results, samplesOf, sp
 import { escaped } from "./svg.ts";
 
 /** Colours that colour-blind people can tell apart (Okabe and Ito). */
-const COLOURS = ["#0072b2", "#e69f00", "#56b4e9", "#009e73", "#66c2a5", "#cc79a7", "#999999", "#dddddd"];
+const COLOURS = ["#0072b2", "#e69f00", "#56b4e9", "#009e73", "#66c2a5", "#cc79a7", "#f0e442", "#999999", "#dddddd"];
 const PANELS: readonly { readonly measure: Measure; readonly title: string }[] = [
   { measure: "rate", title: "requests per second: more is better" },
   { measure: "cpu", title: "CPU of the servers for one request, µs: less is better" },

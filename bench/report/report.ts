@@ -11,16 +11,11 @@ import {
 } from "../compare/results.ts";
 import { workloads } from "../load/workloads.ts";
 import { conditions, count } from "./conditions.ts";
-import { verdicts } from "./goals.ts";
-
-const OURS = ["petstore", "petstore-embedded"];
-const BASE = "monolith";
+import { BASE, connectionsOf, verdicts } from "./goals.ts";
 
 export function report(results: Results): string {
   return [...about(results), ...goals(results), ...costs(results), ...processes(results)].join("\n").concat("\n");
 }
-
-const titleOf = ({ peers }: Results, name: string) => peers.find((peer) => peer.name === name)?.title ?? name;
 
 /** The machine, the settings and the conditions of the run. */
 function about({ at, machine, settings, samples, leftOut }: Results): string[] {
@@ -36,11 +31,11 @@ function about({ at, machine, settings, samples, leftOut }: Results): string[] {
 }
 
 function goals(results: Results): string[] {
-  return OURS.flatMap((name) => {
+  return results.peers.flatMap(({ name, title }) => {
     const rows = verdicts(results, name);
     if (rows.length === 0) return [];
     return [
-      `### Goals: ${titleOf(results, name)}`,
+      `### Goals: ${title}, against ${BASE}`,
       "",
       "| what | goal | here | |",
       "|---|---|---|---|",
@@ -61,7 +56,7 @@ function costs(results: Results): string[] {
       return samples.length === 0 ? [] : [costRow(peer, samples, rateRatio(results, name, cell))];
     });
     return [
-      `### ${cell.workload}, ${cell.connections} ${cell.connections === 1 ? "connection" : "connections"}: ${title}`,
+      `### ${cell.workload}, ${connectionsOf(cell)}: ${title}`,
       "",
       `| | requests/s | to ${BASE} | p50, ms | p99, ms | CPU µs a request: servers | mongod | generator |`,
       "|---|--:|--:|--:|--:|--:|--:|--:|",

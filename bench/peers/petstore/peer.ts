@@ -12,7 +12,7 @@ export const peer: Peer = petstore({ name: "petstore", title: "petstore, five pr
 
 /**
  * The petstore's processes under its launcher. The launcher only supervises them and is not counted: in production something
- * else does that.
+ * else does that. The only one of a petstore in one process is the launcher's own.
  */
 export function petstore(
   about: Pick<Peer, "name" | "title" | "data">,
@@ -28,7 +28,7 @@ export function petstore(
         LAME_DUCK: "0s",
         ...environment(place),
       });
-      let pids = childrenOf(launcher.pid);
+      let pids = processes === 1 ? [launcher.pid] : [];
       for (; pids.length < processes; pids = childrenOf(launcher.pid)) await sleep(5);
       return { url: `http://127.0.0.1:${place.port}`, pids, stop: launcher.stop };
     },
