@@ -10,13 +10,14 @@ import type { Credentials } from "@petstore/rpc/auth/credentials";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { CallerAddress } from "./caller-address.ts";
 import { refuseBeyond } from "./counting.ts";
+import { createLatest } from "./latest.ts";
 import { createRateLimits } from "./rate-limits.ts";
 
 /** Requests with invalid credentials, of one address. */
 const FAILURES = { requests: 20, windowMs: 60_000, burst: 20 };
 /** Access tokens that are verified for an address that sends invalid credentials, not counting those known to be valid. */
 const CHECKS = { requests: 50, windowMs: 1000, burst: 50 };
-/** How many valid access tokens are remembered, by their hashes. */
+/** How many valid access tokens are remembered at most, by their hashes. */
 const MAX_VALID = 10_000;
 
 export interface FailedCredentials {
@@ -31,15 +32,15 @@ export interface FailedCredentials {
 export function limitFailedCredentials(addressOf: CallerAddress, { clock }: Pick<Runtime, "clock">): FailedCredentials {
   const failures = createRateLimits(FAILURES, { clock });
   const checks = createRateLimits(CHECKS, { clock });
-  /** The one that was last used long ago comes first. They are verified again each time, so that none outlives its end. */
-  const valid = new Set<string | undefined>();
+  /** They are verified again each time, so that none outlives its end. */
+  const valid = createLatest<true>(MAX_VALID);
   const hasFailures = (address: string) => failures.peek(address)?.remaining !== FAILURES.burst - 1;
   return {
     begin(request, credentials) {
       const address = addressOf(request);
       if (!hasFailures(address)) return;
       const name = nameIn(credentials);
-      if (name !== undefined && !valid.has(name))
+      if (name !== undefined && !valid.get(name))
         refuseBeyond(
           checks.count(address),
           "with other access tokens may come from an address that sends invalid ones",
@@ -47,13 +48,11 @@ export function limitFailedCredentials(addressOf: CallerAddress, { clock }: Pick
     },
     succeed(credentials) {
       const name = nameIn(credentials);
-      if (name === undefined) return;
-      valid.delete(name);
-      valid.add(name);
-      if (valid.size > MAX_VALID) valid.delete(valid.values().next().value);
+      if (name !== undefined) valid.set(name, true);
     },
     fail(request, credentials) {
-      valid.delete(nameIn(credentials));
+      const name = nameIn(credentials);
+      if (name !== undefined) valid.delete(name);
       const verdict = failures.count(addressOf(request));
       refuseBeyond(verdict, "with credentials that are not valid may come from an address");
     },

@@ -24,8 +24,8 @@ test("looking counts nothing", () => {
   expect([1, 2, 3].map(() => limits.peek("ann")?.remaining)).toEqual([1, 1, 1]);
 });
 
-test("of too many callers, the one that was silent for longest is forgotten", () => {
-  const limits = createRateLimits(rate, { clock: () => 0, maxCallers: 3 });
+test("of too many callers, those that were silent for longest are forgotten", () => {
+  const limits = createRateLimits(rate, { clock: () => 0, maxCallers: 4 });
   for (const caller of ["ann", "bob", "cid", "ann", "dan"]) limits.count(caller);
   expect(["dan", "cid", "bob", "ann"].map((caller) => limits.peek(caller)?.remaining)).toEqual([0, 0, 1, 0]);
 });

@@ -158,7 +158,7 @@ export const protections = {
       trial(
         "more callers than can be remembered",
         "gateway/rates/rate-limits.test.ts",
-        "of too many callers, the one that was silent for longest is forgotten",
+        "of too many callers, those that were silent for longest are forgotten",
       ),
     ],
   },
