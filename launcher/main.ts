@@ -5,6 +5,7 @@ import { paint, say } from "./screen.ts";
 
 try {
   if (asksForOneProcess(process.argv.slice(2), process.env)) {
+    await import("@petstore/runtime/compile-cache");
     const { runProcess } = await import("@petstore/runtime/lifecycle");
     const { openPetstore } = await import("./single-process.ts");
     await runProcess(openPetstore, process.env);

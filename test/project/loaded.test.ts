@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Environment } from "@petstore/runtime/environment";
 import { type Command, LAUNCHED, type Report } from "@petstore/runtime/lifecycle";
 import { expect, test } from "vitest";
+import { freePorts } from "../harness/instances.ts";
 import { SECRET } from "../harness/processes.ts";
 
 /** When it is told to stop, for the stop itself loads more. */
@@ -60,6 +61,12 @@ test.each([
   expect(builtins).toMatch(/^\["[^"]+\/compile\//);
   // What only fetch needs.
   expect(builtins.includes("undici")).toBe(false);
+});
+
+test("the petstore in one process keeps compiled code for its next start, too", { timeout: 120_000 }, async () => {
+  const ports = { PORT_BASE: `${await freePorts()}` };
+  const { builtins } = await loadedBy(["launcher/main.ts", "--single-process"], "ready", ports);
+  expect(builtins).toMatch(/^\["[^"]+\/compile\//);
 });
 
 test("a service on MongoDB loads no parts of its driver that few need", { timeout: 120_000 }, async () => {
