@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { processNames } from "../../processes/names.ts";
+import { type ProcessName, processNames } from "../../processes/names.ts";
 import { startPetstore } from "../../test/harness/petstore.ts";
 import { type CpuProfile, callsBetween, functionOf, partOf, topCosts } from "./cpu-profile.ts";
 import { flameGraph } from "./flame-graph.ts";
@@ -77,7 +77,8 @@ ${Object.entries(workloads)
   --top N             lines of each table (15)
   --out DIRECTORY     of the flame graphs (SVG) and profiles (.cpuprofile, for a browser's developer tools) (.cache/profile)
 
-The store is the embedded one; with PETSTORE_TEST_STORE=mongodb it is in MongoDB.
+The store is the embedded one; with PETSTORE_TEST_STORE=mongodb it is in MongoDB. With PETSTORE_TEST_SINGLE_PROCESS=1 the
+petstore is one process.
 `;
 
 const [workload = "get"] = positionals;
@@ -162,6 +163,11 @@ function progress(what: string, share: number): void {
   process.stderr.write(what ? `\r\x1b[K${"█".repeat(done)}${"░".repeat(30 - done)} ${what}` : "\r\x1b[K");
 }
 
+/** A file that every process of this kind runs. */
+function fileOf(kind: ProcessName): string {
+  return kind === "gateway" ? "gateway/serve.ts" : `services/${kind}/service.ts`;
+}
+
 async function report(from: number, to: number, requests: number): Promise<void> {
   const project = join(import.meta.dirname, "../..");
   await mkdir(values.out, { recursive: true });
@@ -170,12 +176,19 @@ async function report(from: number, to: number, requests: number): Promise<void>
     files.map(async (name) => {
       const file = join(raw, name);
       const text = await readFile(file, "utf8");
-      return { file, text, profile: JSON.parse(text) as CpuProfile };
+      return {
+        file,
+        kinds: processNames.filter((kind) => text.includes(fileOf(kind))),
+        profile: JSON.parse(text) as CpuProfile,
+      };
     }),
   );
-  for (const name of processNames) {
-    const main = name === "gateway" ? "gateway/serve.ts" : `services/${name}/service.ts`;
-    const { profile, file } = profiles.find(({ text }) => text.includes(main)) as (typeof profiles)[number];
+  for (const kind of processNames) {
+    const found = profiles.find(({ kinds }) => kinds[0] === kind);
+    // One process is of every kind.
+    if (!found) continue;
+    const { profile, file, kinds } = found;
+    const name = kinds.length > 1 ? "petstore" : kind;
     const root = callsBetween(profile, from, to, project);
     const each = requests > 0 ? `, ${Math.round(root.total / requests)} us for each of ${requests} requests` : "";
     const title = `${name}: ${workload}, ${(root.total / 1e6).toFixed(2)} s of work${each}`;
