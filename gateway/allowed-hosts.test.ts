@@ -49,7 +49,6 @@ const requests: readonly [what: string, line: string, more: string, statusWhenAl
   ["the console", "GET /", "accept: text/html\r\n", 200],
   ["a file of the console", `GET /console/${script}`, "", 200],
   ["the document", "GET /openapi.json", "", 200],
-  ["health", "GET /healthz", "", 200],
 ];
 
 describe.each(requests)("%s", (_, line, more, status) => {
@@ -81,6 +80,14 @@ describe.each(requests)("%s", (_, line, more, status) => {
     expect(head).toMatch(/^x-content-type-options: nosniff$/m);
     expect(head).not.toContain("set-cookie");
   });
+});
+
+test.each(["/healthz", "/readyz"])("%s answers probes, which ask by whatever address they know", async (path) => {
+  const ask = (host: string) =>
+    sendRaw(gateway.port, `GET ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+  for (const host of ["10.244.1.7:8080", "pod.example", "localhost"])
+    expect([host, await ask(host)]).toEqual([host, expect.stringMatching(/^HTTP\/1\.1 (200|503) /)]);
+  expect(await ask("a b")).toMatch(/^HTTP\/1\.1 400 /);
 });
 
 test("what is no HTTP is answered so, too", async () => {

@@ -37,6 +37,13 @@ export const API_VERSION = "1.0.0";
 /** The status in the log of a request that got no answer because its caller left, as nginx has it. */
 const CALLER_LEFT = 499;
 
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Of a route that is served whatever host is named: probes ask by whatever address they know. */
+    answersAnyHost?: boolean;
+  }
+}
+
 /** Adds further routes to the gateway, in a Fastify scope of their own. */
 export type GatewayPlugin = (app: FastifyInstance) => Promise<void>;
 
@@ -55,7 +62,7 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly random: () => number;
   readonly limits: Limits;
   readonly connections?: Partial<OnePortLimits>;
-  /** Checks the `Host` of a request. By default every name is accepted. */
+  /** Checks the `Host` of a request to a route that does not answer any host. By default every name is accepted. */
   readonly checkHost?: HostCheck | undefined;
   /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
@@ -134,8 +141,8 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
 
 /** Runs before CORS: not even a preflight is answered to a page that reaches this machine by a host name of its own. */
 function judgeHosts(app: FastifyInstance, checkHost: HostCheck): void {
-  app.addHook("onRequest", ({ raw }, _reply, done) => {
-    const refusal = checkHost(raw);
+  app.addHook("onRequest", ({ raw, routeOptions }, _reply, done) => {
+    const refusal = routeOptions.config.answersAnyHost ? undefined : checkHost(raw);
     done(refusal === undefined ? undefined : new HttpError("MISDIRECTED_REQUEST", `Host: ${refusal}`));
   });
 }

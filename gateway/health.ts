@@ -6,6 +6,7 @@ import type { FastifyInstance } from "fastify";
 
 /** Services are probed at most once in this time, in milliseconds: anybody may request `/readyz`, as often as they like. */
 const MAX_AGE_MS = 250;
+const probe = { config: { answersAnyHost: true } };
 
 export interface HealthOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
@@ -28,11 +29,11 @@ export const health =
 
     const state = atMostEvery(MAX_AGE_MS, () => Promise.all(services.map(look)), clock);
 
-    app.get(`${basePath}/healthz`, async (_, reply) =>
+    app.get(`${basePath}/healthz`, probe, async (_, reply) =>
       reply.header("cache-control", "no-store").send({ status: "ok" }),
     );
 
-    app.get(`${basePath}/readyz`, async (_, reply) => {
+    app.get(`${basePath}/readyz`, probe, async (_, reply) => {
       const found = isAccepting() ? await state() : [];
       const seen = isAccepting() ? found : [{ failing: ["gateway"], degraded: [] }];
       const failing = seen.flatMap((service) => service.failing);

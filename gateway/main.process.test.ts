@@ -133,7 +133,7 @@ test.each([
     using socket = new BoundSocket({ host });
     const told = { LISTEN_FDS: "1", LAME_DUCK: "0s", HOST, ALLOW_UNAUTHENTICATED: "beyond-loopback" };
     const { child } = await run(told, "ready at", socket.fd());
-    const asked = request({ port: socket.address().port, path: "/healthz", headers: { host: "shop.example" } }).end();
+    const asked = request({ port: socket.address().port, path: "/docs", headers: { host: "shop.example" } }).end();
     const [answer] = await once(asked, "response");
     answer.resume();
     child.kill("SIGTERM");

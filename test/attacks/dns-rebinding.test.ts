@@ -22,39 +22,52 @@ const lists = {
 /** What every process serves to Connect by GET, and the gateway to browsers. */
 const targets = (name: ProcessName) =>
   name === "gateway"
-    ? ["/pets", "/docs", "/readyz", "/petstore.pet.v1.PetService/ListPets?connect=v1&encoding=json&message=%7B%7D"]
-    : [
-        `/petstore.${name}.v1.${lists[name]}?connect=v1&encoding=json&message=%7B%7D`,
-        "/grpc.health.v1.Health/Check?connect=v1&encoding=json&message=%7B%7D",
-      ];
+    ? ["/pets", "/docs", "/petstore.pet.v1.PetService/ListPets?connect=v1&encoding=json&message=%7B%7D"]
+    : [`/petstore.${name}.v1.${lists[name]}?connect=v1&encoding=json&message=%7B%7D`];
 
+/** By GET, or by POST with an empty message. */
 const statusOver = {
-  async "HTTP/1.1"(port: number, host: string, target: string) {
-    const head = `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
-    const answer = await sendRaw(port, head, { end: false });
+  async "HTTP/1.1"(port: number, host: string, target: string, method = "GET") {
+    const message = method === "POST" ? "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}" : "\r\n";
+    const request = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${message}`;
+    const answer = await sendRaw(port, request, { end: false });
     return Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
   },
-  async "HTTP/2"(port: number, host: string, target: string) {
+  async "HTTP/2"(port: number, host: string, target: string, method = "GET") {
     const session = connectHttp2(`http://127.0.0.1:${port}`);
-    const [headers] = await once(session.request({ ":authority": host, ":path": target }).resume(), "response");
+    const isPost = method === "POST";
+    const head = { ":method": method, ":authority": host, ":path": target };
+    const stream = session.request(isPost ? { ...head, "content-type": "application/json" } : head);
+    if (isPost) stream.end("{}");
+    const [headers] = await once(stream.resume(), "response");
     session.destroy();
     return Number(headers[":status"]);
   },
 };
 
+// The gateway speaks HTTP/2 only over TLS.
+const protocolsOf = (name: ProcessName) =>
+  name === "gateway" ? (["HTTP/1.1"] as const) : (["HTTP/1.1", "HTTP/2"] as const);
+
 test.each(processNames)("%s answers to the names of loopback alone", async (name) => {
   const port = Number(new URL(petstore.url(name)).port);
-  // The gateway speaks HTTP/2 only over TLS.
-  const protocols = name === "gateway" ? (["HTTP/1.1"] as const) : (["HTTP/1.1", "HTTP/2"] as const);
-  for (const protocol of protocols) {
+  for (const protocol of protocolsOf(name)) {
     for (const target of targets(name)) {
       const status = (host: string) => statusOver[protocol](port, host, target);
       expect(await status(`evil.example:${port}`)).toBe(421);
       expect(await status("localhost.evil.example")).toBe(421);
-      // Health is asked for by POST alone, and says so.
-      const answered = target.startsWith("/grpc.health") ? 405 : 200;
-      expect([target, await status(`localhost:${port}`)]).toEqual([target, answered]);
-      expect([target, await status("127.0.0.1")]).toEqual([target, answered]);
+      expect([target, await status(`localhost:${port}`)]).toEqual([target, 200]);
+      expect([target, await status("127.0.0.1")]).toEqual([target, 200]);
     }
   }
+});
+
+test.each(processNames)("%s answers probes, which ask by whatever address they know", async (name) => {
+  const port = Number(new URL(petstore.url(name)).port);
+  const [method, ...probes] =
+    name === "gateway" ? ["GET", "/healthz", "/readyz"] : ["POST", "/grpc.health.v1.Health/Check"];
+  for (const protocol of protocolsOf(name))
+    for (const probe of probes)
+      for (const host of [`10.244.1.7:${port}`, "pod.example"])
+        expect([probe, host, await statusOver[protocol](port, host, probe, method)]).toEqual([probe, host, 200]);
 });

@@ -27,6 +27,8 @@ const BUSY_MS = 5_000;
 export interface Connecting {
   readonly reads?: boolean;
   readonly protocol?: "h2" | "http/1.1";
+  /** The address that they come from. */
+  readonly from?: string;
 }
 
 export interface Flood {
@@ -35,7 +37,8 @@ export interface Flood {
   from(): string;
   /**
    * Opens connections, and `begin` sends over each. What comes back is only read with `reads`. Connections that the other side
-   * closes are opened again, at most `count` in all. Over TLS they speak HTTP/2, or `protocol`.
+   * closes are opened again, at most `count` in all. Over TLS they speak HTTP/2, or `protocol`. They come from several
+   * addresses unless `from` names one.
    */
   connect(count: number, begin: (socket: Socket) => void, options?: Connecting): Promise<void>;
   /** Calls `send` for every open connection, again and again. */
@@ -122,7 +125,7 @@ export async function startAttacked(options: PetstoreOptions = {}): Promise<Atta
       await others.stop();
     }
     for (const name of ["gateway", "pet"] as const) await served(name);
-    await expect.poll(readiness, { timeout: timeout / 2 }).toContain('"ready"');
+    await expect.poll(readiness, { timeout: timeout / 2 }).toContain('"failing":[]');
     for (const run of before) checkRuns(run);
     const peaks = before.map(({ name, pid }) => ({ name, bytes: peakOf(pid) }));
     const shown = peaks.map(({ name, bytes }) => `${name} ${Math.round(bytes / 2 ** 20)} MiB`).join(", ");
@@ -155,7 +158,7 @@ export async function startAttacked(options: PetstoreOptions = {}): Promise<Atta
       if (petstore.pid(name) === 0 || (isRunning && residentOf(petstore.pid(name)) < MOST_BYTES / 2)) continue;
       if (isRunning) await petstore.kill(name);
       await petstore.start(name);
-      await expect.poll(() => readiness(), { timeout: timeout / 2 }).toContain('"ready"');
+      await expect.poll(readiness, { timeout: timeout / 2 }).toContain('"failing":[]');
     }
   }
 
@@ -185,9 +188,12 @@ export function openFlood(port: number, scheme: "http" | "https", addresses: rea
   let isOver = false;
   const from = inTurn(addresses);
 
-  async function one(begin: (socket: Socket) => void, { reads, protocol = "h2" }: Connecting): Promise<void> {
+  async function one(
+    begin: (socket: Socket) => void,
+    { reads, protocol = "h2", from: localAddress = from() }: Connecting,
+  ): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const options = { port, host: "127.0.0.1", localAddress: from() };
+    const options = { port, host: "127.0.0.1", localAddress };
     const isSecure = scheme === "https";
     const socket = isSecure
       ? connectTls({ ...options, rejectUnauthorized: false, ALPNProtocols: [protocol] })
@@ -211,21 +217,14 @@ export function openFlood(port: number, scheme: "http" | "https", addresses: rea
     from,
     async connect(count, begin, connecting = {}) {
       let left = count;
-      const again = async () => {
-        if (isOver || left-- <= 0) return;
-        await one((socket) => {
-          socket.once("close", () => void again());
+      const openOne = () =>
+        one((socket) => {
+          socket.once("close", () => {
+            if (!isOver && left-- > 0) void openOne();
+          });
           begin(socket);
         }, connecting);
-      };
-      await Promise.all(
-        Array.from({ length: count }, () =>
-          one((socket) => {
-            socket.once("close", () => void again());
-            begin(socket);
-          }, connecting),
-        ),
-      );
+      await Promise.all(Array.from({ length: count }, openOne));
     },
     async repeat(times, send, everyMs = 50) {
       for (let round = 0; round < times; round++) {

@@ -17,6 +17,8 @@ afterAll(() => attacked?.[Symbol.asyncDispose]());
 const SMALL: Record<Target, string> = { gateway: "/pets?limit=1", pet: listPath(1) };
 /** MAX_CONNECTIONS is 1,000. */
 const TOO_MANY = 1300;
+/** MAX_CONNECTIONS_PER_ADDRESS is 500. */
+const TOO_MANY_OF_ONE = 700;
 
 async function healthz(port: number): Promise<void> {
   const [response] = await once(get({ port, path: "/healthz", agent: false, timeout: 20_000 }), "response");
@@ -51,10 +53,19 @@ const idle = (which: Target): [string, Buffer, number][] => [
 ];
 
 describe.each<Target>(["gateway", "pet"])("more idle connections than allowed, at %s", (which) => {
+  const probe = which === "gateway" ? healthz : grpcHealth;
+
+  test("silent, from the address of the probe", { timeout }, async ({ annotate }) => {
+    const seen = await attacked.survives(which, async (flood) => {
+      await flood.connect(TOO_MANY_OF_ONE, () => {}, { reads: true, from: "127.0.0.1" });
+      for (let i = 0; i < 10; i++) await getsThrough(() => probe(flood.port));
+    });
+    await annotate(seen);
+  });
+
   test.for(idle(which))("%s", { timeout }, async ([, bytes], { annotate }) => {
     const seen = await attacked.survives(which, async (flood) => {
       await flood.connect(TOO_MANY, (socket) => bytes.length > 0 && socket.write(bytes), { reads: true });
-      const probe = which === "gateway" ? healthz : grpcHealth;
       for (let i = 0; i < 10; i++) await getsThrough(() => probe(flood.port));
     });
     await annotate(seen);

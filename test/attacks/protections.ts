@@ -464,7 +464,7 @@ export const protections = {
     ],
   },
   rebinding: {
-    protection: "On loopback, processes accept only loopback names as Host",
+    protection: "On loopback, processes accept only loopback names as Host; health, which tells little, answers any",
     trials: [
       trial(
         "a page that points its own name at 127.0.0.1 (DNS rebinding), at every port",

@@ -8,7 +8,7 @@ import { excerpt } from "connect-transcoder/validation/excerpt";
 import { hostInUrl, hostOfUrl } from "./address.ts";
 
 /** Returns why a request is refused, as words that follow "Host: "; undefined if it is allowed. */
-export type HostCheck = (request: Pick<IncomingMessage, "headers">) => string | undefined;
+export type HostCheck = (request: Pick<IncomingMessage, "headers" | "url">) => string | undefined;
 
 /**
  * Allows requests whose host is localhost, a name below it, a loopback address or one of these names and addresses, with

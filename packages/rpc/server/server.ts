@@ -3,8 +3,10 @@ import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
+import { splitTarget } from "connect-transcoder/request/target";
+import { Health } from "../gen/health/v1/health_pb.ts";
 import { origin } from "../http/address.ts";
-import { createHostCheck } from "../http/allowed-hosts.ts";
+import { createHostCheck, type HostCheck } from "../http/allowed-hosts.ts";
 import { defaultLimits, type OnePortLimits } from "../http/limits.ts";
 import { type ListenAdvice, listen } from "../http/listen.ts";
 import { closePort, createOnePortServer } from "../http/one-port.ts";
@@ -85,7 +87,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
 
   const listener = createListener(router.handlers, { gate, compressions, links, log, dispatcher, maxBytesOf });
   const knowsPeer = (request: IncomingMessage) => isPeerRequest(dispatcher, request);
-  const checkHost = allowedHosts && createHostCheck(allowedHosts);
+  const checkHost = allowedHosts && exceptProbes(createHostCheck(allowedHosts));
   const { headerBytes } = limits;
   const server = createOnePortServer(refusing(listener, { headerBytes, checkHost, knowsPeer }), limits, {
     knowsPeer,
@@ -105,3 +107,9 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   };
   return { url: origin(host, port, tls && "https"), port, close, [Symbol.asyncDispose]: () => close() };
 }
+
+/** Health answers whatever host is named: probes ask by whatever address they know. */
+const exceptProbes =
+  (check: HostCheck): HostCheck =>
+  (request) =>
+    splitTarget(request.url ?? "").path.startsWith(`/${Health.typeName}/`) ? undefined : check(request);
