@@ -1,4 +1,4 @@
-/** `/healthz`: this process is alive. `/readyz`: every service that it needs has a replica that takes calls. */
+/** `/healthz`: this process is alive. `/readyz`: it can serve, as long as any service does; it names those that don't. */
 
 import type { Replica } from "@petstore/rpc/client/replica";
 import type { Runtime } from "@petstore/runtime/clock";
@@ -6,6 +6,8 @@ import type { FastifyInstance } from "fastify";
 
 /** Services are probed at most once in this time, in milliseconds: anybody may request `/readyz`, as often as they like. */
 const MAX_AGE_MS = 250;
+/** How long a replica may take to answer, in milliseconds: a probe of Kubernetes gives up after a second. */
+const PATIENCE_MS = 900;
 const probe = { config: { answersAnyHost: true } };
 
 export interface HealthOptions extends Pick<Runtime, "clock"> {
@@ -22,7 +24,7 @@ export const health =
      * Names replicas by their position in the list of addresses (pet-1, pet-2): the addresses themselves are not public.
      */
     async function look({ name, replicas }: HealthOptions["services"][number]) {
-      const serving = await Promise.all(replicas.map((replica) => replica.isServing()));
+      const serving = await Promise.all(replicas.map((replica) => replica.isServing(PATIENCE_MS)));
       if (!serving.includes(true)) return { failing: [name], degraded: [] };
       return { failing: [], degraded: serving.flatMap((serves, i) => (serves ? [] : [`${name}-${i + 1}`])) };
     }
@@ -38,7 +40,7 @@ export const health =
       const seen = isAccepting() ? found : [{ failing: ["gateway"], degraded: [] }];
       const failing = seen.flatMap((service) => service.failing);
       const degraded = seen.flatMap((service) => service.degraded);
-      const ready = failing.length === 0;
+      const ready = failing.length < seen.length;
       return reply
         .code(ready ? 200 : 503)
         .header("cache-control", "no-store")

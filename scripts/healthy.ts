@@ -33,7 +33,7 @@ async function ask(
   return { status: answer.statusCode, said: await text(answer) };
 }
 
-/** The gateway is ready when all services are. A service, which has no such path, is asked by grpc.health.v1. */
+/** A service, which has no such path, is asked by grpc.health.v1. */
 async function readiness(port: string): Promise<string> {
   const gateway = await ask(port, "GET", `${basePath}/readyz`);
   if (gateway.status !== 404) return gateway.said;

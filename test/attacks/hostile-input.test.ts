@@ -40,7 +40,8 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   expect(await everything(shop)).toEqual(before);
-  expect(await (await fetch(`${petstore.http}/readyz`)).text()).toContain('"failing":[]');
+  const readiness = async () => (await fetch(`${petstore.http}/readyz`)).text();
+  await expect.poll(readiness, { timeout: 20_000 }).toContain('"failing":[]');
 });
 
 const portOf = (url: string) => Number(new URL(url).port);

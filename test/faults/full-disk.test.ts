@@ -42,7 +42,7 @@ test.skipIf(smallDiskMissing)(
       }
       for (const id of created) expect((await send("GET", `/categories/${id}`)).status).toBe(200);
       expect((await send("GET", "/categories?limit=100")).status).toBe(200);
-      expect((await send("GET", "/readyz")).status).toBe(200);
+      expect((await send("GET", "/readyz")).text).toContain('"failing":[]');
       // Once for each time that it was full: a small write may still have found room in between.
       const times = (what: RegExp) => petstore.logs("category").match(what)?.length ?? 0;
       expect(times(/the disk is full/g) - times(/there is room again/g)).toBe(1);

@@ -73,7 +73,8 @@ export async function launch(mongodbUri: string, replicas: number, env: Record<s
   /** Whether a gateway finds all replicas. Any of the gateways may answer. */
   async function isWhole(): Promise<boolean> {
     const answer = await fetch(`${http}/readyz`, { headers: { connection: "close" } });
-    return answer.ok && !(await answer.text()).includes("degraded");
+    const said = await answer.text();
+    return said.includes('"failing":[]') && !said.includes("degraded");
   }
 
   const instances = processNames.flatMap((kind) =>

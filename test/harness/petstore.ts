@@ -142,7 +142,7 @@ async function allReady(gateway: string): Promise<void> {
   const limit = Date.now() + PATIENCE_MS;
   for (;;) {
     const said = await readiness(gateway);
-    if (said.includes('"ready"') && !said.includes("degraded")) return;
+    if (said.includes('"failing":[]') && !said.includes("degraded")) return;
     if (Date.now() > limit) throw new Error(`The petstore is not ready: ${said}`);
     await sleep(50);
   }

@@ -23,8 +23,8 @@ export interface Replica {
   /** Its address, such as "http://127.0.0.1:8081". */
   readonly url: string;
   readonly transport: Transport;
-  /** Whether it reports SERVING; also false if it does not answer within a second. Never rejects. */
-  isServing(): Promise<boolean>;
+  /** Whether it reports SERVING; also false if it does not answer in time, by default within a second. Never rejects. */
+  isServing(timeoutMs?: number): Promise<boolean>;
   /** Whether it leaves a health check unanswered for a second; false if the connection is broken. Never rejects. */
   isSilent(): Promise<boolean>;
   close(): void;
@@ -104,8 +104,8 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
   return {
     url,
     transport: link ? withLink(transport, { connect, clock, limit }) : withCallLimit(transport, limit),
-    isServing: () =>
-      health.check({}, { timeoutMs: CHECK_MS }).then(
+    isServing: (timeoutMs = CHECK_MS) =>
+      health.check({}, { timeoutMs }).then(
         ({ status }) => status === Status.SERVING,
         () => false,
       ),
