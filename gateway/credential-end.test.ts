@@ -98,7 +98,11 @@ describe("over HTTP", () => {
     const { text } = await begin(credentials, credentials.key, { accept: NDJSON });
     await endings[0]?.end(credentials);
     const last = (await text).trimEnd().split("\n").at(-1) ?? "";
-    expect(JSON.parse(last)).toMatchObject({ event: "error", data: { code: "UNAUTHENTICATED", status: 401 } });
+    expect(JSON.parse(last)).toMatchObject({
+      id: expect.any(String),
+      event: "error",
+      data: { code: "UNAUTHENTICATED", status: 401 },
+    });
   });
 
   test("who may not watch one of the types any more watches none", async () => {

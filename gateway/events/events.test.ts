@@ -92,7 +92,6 @@ describe("an event", () => {
     pet.end();
     const lines = (await answer).text.trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line))).toEqual([
-      {},
       { id: expect.any(String) },
       {
         id: expect.any(String),

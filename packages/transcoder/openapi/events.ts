@@ -31,7 +31,7 @@ export function eventContent({ id, data }: Stream, schemas: Schemas): JsonObject
       "block without `data` brings only an `id`.",
     "application/x-ndjson":
       "The same as lines of JSON: each is an object as in `x-itemSchema`. One without `data` shows that the connection " +
-      "lives, and may bring an `id`.",
+      "lives. Once there is an `id`, each line has the last one.",
   };
   return Object.fromEntries(
     eventFormats.map(({ type }) => [

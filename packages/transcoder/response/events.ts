@@ -13,16 +13,16 @@ export interface StreamEvent {
   readonly data: string | undefined;
 }
 
-/** How events are written. */
+/** How events are written. `place` is the last id that there was, from which a reader goes on; empty if there was none. */
 export interface EventFormat {
   readonly type: string;
   /** What a stream begins with. */
   readonly head: string;
-  readonly event: (event: StreamEvent) => string;
+  readonly event: (event: StreamEvent, place: string) => string;
   /** Shows that the connection lives. */
-  readonly heartbeat: string;
+  readonly heartbeat: (place: string) => string;
   /** The last of a stream that failed. */
-  readonly error: (record: ErrorRecord) => string;
+  readonly error: (record: ErrorRecord, place: string) => string;
 }
 
 /** How long a reader waits before it reconnects, in milliseconds. */
@@ -39,26 +39,26 @@ const serverSentEvents: EventFormat = {
     data === undefined
       ? `${HEARTBEAT}${field("id", id)}\n`
       : `${field("id", id)}${field("event", name)}data: ${data}\n\n`,
-  heartbeat: `${HEARTBEAT}\n`,
+  heartbeat: () => `${HEARTBEAT}\n`,
   error: (record) => `event: error\ndata: ${oneLine(JSON.stringify(record))}\n\n`,
 };
 
-const line = (id: string, name: string, data: string | undefined): string => {
+const line = (place: string, name: string, data: string | undefined): string => {
   const members = [
-    ...(id === "" ? [] : [`"id":${oneLine(JSON.stringify(id))}`]),
+    ...(place === "" ? [] : [`"id":${oneLine(JSON.stringify(place))}`]),
     ...(name === "" ? [] : [`"event":${oneLine(JSON.stringify(name))}`]),
     ...(data === undefined ? [] : [`"data":${data}`]),
   ];
   return `{${members.join(",")}}\n`;
 };
 
-/** The same in objects, each in a line. */
+/** The same in objects, each in a line with its place: a reader who takes the id of each line never loses it. */
 const linesOfJson: EventFormat = {
   type: "application/x-ndjson",
-  head: line("", "", undefined),
-  event: ({ id, name, data }) => line(id, name, data),
-  heartbeat: line("", "", undefined),
-  error: (record) => line("", "error", oneLine(JSON.stringify(record))),
+  head: "",
+  event: ({ name, data }, place) => line(place, name, data),
+  heartbeat: (place) => line(place, "", undefined),
+  error: (record, place) => line(place, "error", oneLine(JSON.stringify(record))),
 };
 
 /** The one that is taken where the header Accept has no preference goes first. */

@@ -10,7 +10,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { EventSource } from "eventsource";
 import { afterEach, describe, expect, test } from "vitest";
 import { HttpError, type TranscoderOptions } from "../index.ts";
-import { eventFormats } from "../response/events.ts";
+import { eventFormats, type StreamEvent } from "../response/events.ts";
 import { compileNews, serviceOf } from "../testdata/compile.ts";
 import { serve } from "../testdata/server.ts";
 import { writeEvents } from "./streams.ts";
@@ -93,7 +93,6 @@ describe("an answer", () => {
     });
     const { text } = await call("/shelves/1/news", { headers: { accept: "application/x-ndjson" } });
     expect(text.split("\n")).toEqual([
-      "{}",
       '{"id":"p1","event":"books.lent","data":{"type":"books.lent","isbn":1,"to":"Ann"}}',
       '{"id":"p2"}',
       "",
@@ -134,6 +133,25 @@ describe("an answer", () => {
     expect(response.status).toBe(200);
     const chunks = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     expect((await chunks?.read())?.value).toBe(HEAD);
+    await chunks?.cancel();
+  });
+
+  test.each([
+    ["/shelves/1/news?after=p7", {}, '{"id":"p7"}\n'],
+    ["/shelves/1/news?after=p7", { "last-event-id": "p8" }, '{"id":"p8"}\n'],
+    ["/shelves/1/news", {}, "{}\n"],
+  ])("as lines of JSON begins then with where it goes on: %s %j", async (path, headers, begins) => {
+    await start(
+      async function* (_, context) {
+        yield* [];
+        await endless(context);
+      },
+      { limits: { requestMs: 50 } },
+    );
+    const accept = "application/x-ndjson";
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`, { headers: { ...headers, accept } });
+    const chunks = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await chunks?.read())?.value).toBe(begins);
     await chunks?.cancel();
   });
 
@@ -246,8 +264,8 @@ describe("what fails", () => {
     ["text/event-stream", HEAD + lentText(1), (record: string) => `event: error\ndata: ${record}\n\n`],
     [
       "application/x-ndjson",
-      '{}\n{"id":"p1","event":"books.lent","data":{"type":"books.lent","isbn":1,"to":"Ann"}}\n',
-      (record: string) => `{"event":"error","data":${record}}\n`,
+      '{"id":"p1","event":"books.lent","data":{"type":"books.lent","isbn":1,"to":"Ann"}}\n',
+      (record: string) => `{"id":"p1","event":"error","data":${record}}\n`,
     ],
   ])("after it is the last event of %s", async (accept, before, last) => {
     const call = await start(async function* () {
@@ -422,10 +440,10 @@ test("the document tells of both media types, of what events are made of, and of
 });
 
 describe("writing", () => {
-  const [format] = eventFormats as [(typeof eventFormats)[0]];
+  const [inBlocks, inLines] = eventFormats as [(typeof eventFormats)[0], (typeof eventFormats)[0]];
 
   /** A source of endless events that counts how many were asked for; time passes when it is told to. */
-  function writing(highWaterMark: number) {
+  function writing(highWaterMark: number, format = inBlocks) {
     const output = new PassThrough({ highWaterMark });
     const over = new AbortController();
     let asked = 0;
@@ -436,11 +454,16 @@ describe("writing", () => {
     const silent = () =>
       new Promise<never>((_, reject) => over.signal.addEventListener("abort", () => reject(new Error())));
     const tell = () => expect.fail("told");
-    const write = (first = events.next()) =>
-      writeEvents(output, format, { first, events, signal: over.signal, tell }, (_ms, work) => {
-        alarms.add(work);
-        return () => alarms.delete(work);
-      });
+    const write = (first = events.next(), rest: AsyncIterator<StreamEvent> = events) =>
+      writeEvents(
+        output,
+        format,
+        { first, events: rest, isLate: false, place: "", signal: over.signal, tell },
+        (_ms, work) => {
+          alarms.add(work);
+          return () => alarms.delete(work);
+        },
+      );
     return {
       output,
       taken() {
@@ -492,5 +515,18 @@ describe("writing", () => {
     over.abort();
     await written;
     expect(alarms.size).toBe(0);
+  });
+
+  test("in lines of JSON shows that it lives by where to go on, which no later line without an id takes back", async () => {
+    const { taken, write, silent, over, pass } = writing(1000, inLines);
+    const told = ["p1", ""].map((id) => ({ done: false as const, value: { id, name: "", data: "1" } }));
+    const next = () => Promise.resolve(told.shift()).then((event) => event ?? silent());
+    const written = write(next(), { next });
+    for (let i = 0; i < 10; i++) await turn();
+    pass();
+    await turn();
+    expect(taken()).toBe('{"id":"p1","data":1}\n{"id":"p1","data":1}\n{"id":"p1"}\n');
+    over.abort();
+    await written;
   });
 });

@@ -13,6 +13,7 @@ import { preferredType } from "../policy/media.ts";
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { operationFor } from "../request/resume.ts";
+import { contentOf } from "../response/encode.ts";
 import { type EventFormat, eventFormats, eventReader, type StreamEvent } from "../response/events.ts";
 import { type After, after } from "./after.ts";
 import { arrivedTooLate } from "./arrival.ts";
@@ -115,7 +116,7 @@ export function streamHandler(operation: Operation, stream: Stream, options: Str
     });
     const events = call(request, message, signal);
     const first = events.next();
-    await Promise.race([first, passed(deadline - clock(), signal)]).catch((error) => {
+    const begun = await Promise.race([first, passed(deadline - clock(), signal)]).catch((error) => {
       throw lastWord(signal) ?? (streams.isOver() ? CLOSING : error);
     });
     reply.code(200).headers(HEADERS).type(`${format.type}; charset=utf-8`);
@@ -128,7 +129,9 @@ export function streamHandler(operation: Operation, stream: Stream, options: Str
     // Piping adds listeners to those of others; beyond its limit Node would warn of a leak.
     reply.raw.setMaxListeners(reply.raw.getMaxListeners() + PIPE_LISTENERS);
     reply.send(output);
-    void writeEvents(output, format, { first, events, signal, tell: (error) => tell(error, request, reply) });
+    const place = stream.id && stream.resume ? (contentOf(message, stream.resume) as string) : "";
+    const ways = { signal, tell: (error: unknown) => tell(error, request, reply) };
+    void writeEvents(output, format, { first, events, isLate: begun === undefined, place, ...ways });
     return reply;
   };
 }
@@ -153,6 +156,10 @@ export interface Source {
   /** The first of the events, which was asked for already. */
   readonly first: Promise<IteratorResult<StreamEvent>>;
   readonly events: AsyncIterator<StreamEvent>;
+  /** Whether the answer begins without waiting for the first event any longer. */
+  readonly isLate: boolean;
+  /** Where the stream goes on; empty if it begins now. */
+  readonly place: string;
   /** Aborts when nobody reads any more, or is to. An HttpError as its reason is told to who reads. */
   readonly signal: AbortSignal;
   readonly tell: (error: unknown) => Failure;
@@ -162,14 +169,15 @@ export interface Source {
 export async function writeEvents(
   output: Writable,
   format: EventFormat,
-  { first, events, signal, tell }: Source,
+  { first, events, isLate, place: begin, signal, tell }: Source,
   runAfter: After = after,
 ): Promise<void> {
+  let place = begin;
   let stopClock = () => {};
   const restartClock = () => {
     stopClock();
     stopClock = runAfter(HEARTBEAT_MS, () => {
-      if (!output.writableNeedDrain) output.write(format.heartbeat);
+      if (!output.writableNeedDrain) output.write(format.heartbeat(place));
       restartClock();
     });
   };
@@ -179,14 +187,17 @@ export async function writeEvents(
   };
   let failure: unknown;
   try {
-    await write(format.head);
-    for (let next = await first; !next.done; next = await events.next()) await write(format.event(next.value));
+    await write(format.head || (isLate ? format.heartbeat(place) : ""));
+    for (let next = await first; !next.done; next = await events.next()) {
+      place = next.value.id || place;
+      await write(format.event(next.value, place));
+    }
   } catch (error) {
     failure = error;
   }
   stopClock();
   const last = signal.aborted ? lastWord(signal) : failure;
-  if (last !== undefined) output.write(format.error(tell(last).record));
+  if (last !== undefined) output.write(format.error(tell(last).record, place));
   output.end();
 }
 
