@@ -1,17 +1,17 @@
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { createHealth, healthService } from "./health.ts";
 
-function served({ maxStreams, ...limits }: { maxStreams?: number; watchLimitMs?: number } = {}) {
+function served({ maxStreams }: { maxStreams?: number } = {}) {
   const health = createHealth(["a.A", "b.B"]);
   const deps = { ...realTime, log: pino({ level: "silent" }) };
   const bounds = maxStreams === undefined ? {} : { streamLimits: { streams: maxStreams, streamsPerCaller: 1 } };
-  const dispatcher = createDispatcher([healthService(health, limits)], { deps, secret: "", errors, ...bounds });
+  const dispatcher = createDispatcher([healthService(health)], { deps, secret: "", errors, ...bounds });
   return { health, client: createClient(Health, createRouterTransport(dispatcher.routes)) };
 }
 
@@ -65,11 +65,21 @@ describe("a watch", () => {
     await watch.return?.();
   });
 
-  test("ends after a while, as UNAVAILABLE, so that its client asks again", async () => {
-    const { client } = served({ watchLimitMs: 50 });
+  test("lasts for as long as its client wants", async () => {
+    vi.useFakeTimers();
+    const limit = vi.spyOn(AbortSignal, "timeout").mockReturnValue(AbortSignal.abort());
+    onTestFinished(() => {
+      limit.mockRestore();
+      vi.useRealTimers();
+    });
+    const { health, client } = served();
     const watch = client.watch({})[Symbol.asyncIterator]();
     await watch.next();
-    await expect(watch.next()).rejects.toMatchObject({ code: Code.Unavailable });
+    const next = watch.next();
+    await vi.advanceTimersByTimeAsync(24 * 3_600_000);
+    health.set(true);
+    expect((await next).value?.status).toBe(Status.SERVING);
+    await watch.return?.();
   });
 
   test("is refused while as many as allowed are served, and possible again when one has ended", async () => {

@@ -6,9 +6,6 @@ import { RpcError } from "../errors/catalogue.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { type Implementation, implement } from "./handlers.ts";
 
-/** How long one Watch is served. Its client then calls again, so that streams of lost clients don't pile up. */
-const WATCH_LIMIT_MS = 300_000;
-
 export interface HealthState {
   /** The status of a service, by its full name; "" is the process. Undefined if there is no such service. */
   get(service: string): Status | undefined;
@@ -29,7 +26,7 @@ export function createHealth(services: readonly string[]): HealthState {
   const changes = new EventEmitter().setMaxListeners(0);
   let drained = false;
   const set = (serving: boolean) => {
-    if (drained) return;
+    if (drained || serving === (statuses.get("") === Status.SERVING)) return;
     for (const name of statuses.keys()) statuses.set(name, serving ? Status.SERVING : Status.NOT_SERVING);
     changes.emit("change");
   };
@@ -56,7 +53,7 @@ export function createHealth(services: readonly string[]): HealthState {
 }
 
 /** The service with its three RPCs. Unary ones are served however many other calls are running. */
-export const healthService = (health: HealthState, { watchLimitMs = WATCH_LIMIT_MS } = {}): Implementation =>
+export const healthService = (health: HealthState): Implementation =>
   implement(
     Health,
     {
@@ -66,11 +63,9 @@ export const healthService = (health: HealthState, { watchLimitMs = WATCH_LIMIT_
         return { status };
       },
       async *watch({ service }, { signal, draining }) {
-        const limit = AbortSignal.timeout(watchLimitMs);
         try {
-          for await (const status of health.watch(service, AbortSignal.any([signal, limit]))) yield { status };
+          for await (const status of health.watch(service, signal)) yield { status };
         } catch (error) {
-          if (limit.aborted) throw new RpcError("watched long enough: ask again", Code.Unavailable);
           if (draining.aborted) throw new RpcError("the process stops", Code.Unavailable);
           throw error;
         }

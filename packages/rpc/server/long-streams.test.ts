@@ -174,7 +174,20 @@ test("a client of HTTP/2 that does not say any more that it is there is given up
     },
     { limits: { keepAliveMs: 100 } },
   );
-  // It answers no PING, as one that was cut off. What is sent to it goes to the system all the same.
+  const client = watchAsOneCutOff(port, WATCH_PATH);
+  await freed.promise;
+  await client.closed;
+});
+
+test("a watch of health, which lasts, ends with a client that does not say any more that it is there", async () => {
+  const { port } = await startTicker(async function* () {}, { limits: { keepAliveMs: 100 } });
+  const client = watchAsOneCutOff(port, "/grpc.health.v1.Health/Watch");
+  await client.received(({ type, stream }) => type === FrameType.DATA && stream === 1);
+  await client.closed;
+});
+
+/** Answers no PING, as one that was cut off. What is sent to it goes to the system all the same. */
+function watchAsOneCutOff(port: number, path: string) {
   const client = rawHttp2(port);
   client.send(
     headers(
@@ -182,7 +195,7 @@ test("a client of HTTP/2 that does not say any more that it is there is given up
       [
         [":method", "POST"],
         [":scheme", "http"],
-        [":path", WATCH_PATH],
+        [":path", path],
         [":authority", "a"],
         ["content-type", "application/connect+proto"],
       ],
@@ -190,6 +203,5 @@ test("a client of HTTP/2 that does not say any more that it is there is given up
     ),
     frame({ type: FrameType.DATA, flags: END_STREAM, stream: 1, payload: Buffer.alloc(5) }),
   );
-  await freed.promise;
-  await client.closed;
-});
+  return client;
+}
