@@ -7,8 +7,10 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { type Run, run } from "../packages/runtime/fixtures/run.ts";
+import { clientsAt } from "../packages/store/fixtures/mongo.ts";
 import { portOf } from "../processes/names.ts";
 import { freePorts } from "../test/harness/instances.ts";
+import { mongodMissing, startReplicaSet } from "../test/harness/mongod.ts";
 
 const timeout = 120_000;
 const script = join(import.meta.dirname, "main.ts");
@@ -56,6 +58,19 @@ test("what one mode has stored the other goes on with, and back", { timeout }, a
   expect(pets.map(({ name }) => name)).toEqual(["Tom", "Rex"]);
   third.it.process.kill("SIGTERM");
   expect(await third.it.ended).toBe(0);
+});
+
+test.skipIf(mongodMissing)("all services have one client at MongoDB, and stop with it", { timeout }, async () => {
+  await using set = await startReplicaSet();
+  const { it, port } = await start(["--single-process"], { MONGODB_URI: set.uri });
+  await it.printed(/Ctrl-C stops everything/);
+  await ask(port, "/categories", { name: "dogs" });
+  await ask(port, "/pets", { name: "Rex", categoryId: 1 });
+  expect(await ask(port, "/store/orders", { petId: 1 })).toMatchObject({ id: 1, quantity: 1 });
+  expect(await clientsAt(set.uri)).toBe(1);
+  it.process.kill("SIGTERM");
+  expect(await it.ended).toBe(0);
+  await expect.poll(() => clientsAt(set.uri), { timeout: 20_000 }).toBe(0);
 });
 
 test("a port that is taken, several of a process, and an unknown argument are refused in one line", {

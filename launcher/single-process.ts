@@ -13,7 +13,7 @@ import { openCommon, type PathTo } from "../processes/common.ts";
 import { errors } from "../processes/errors.ts";
 import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
 import { serviceConfig } from "../services/config.ts";
-import { type OpenService, openService } from "../services/open.ts";
+import { type OpenService, servicesOfOneProcess } from "../services/open.ts";
 import { prepare } from "./prepare.ts";
 import { say, welcome } from "./screen.ts";
 
@@ -30,14 +30,15 @@ export async function openPetstore(stack: AsyncDisposableStack, waitsFor: WaitsF
   const common = await openCommon({ ...config, instance: "petstore" }, stack);
   const names = processNames.filter(isServiceName);
   const services = new Map<ServiceName, OpenService>();
-  const pathTo = pathsInMemory(services);
+  const parts = { ...common, pathTo: pathsInMemory(services), waitsFor };
+  const openService = servicesOfOneProcess();
   const open = async (name: ServiceName) =>
-    services.set(name, await openService(serviceConfig(environment, name), { ...common, pathTo, waitsFor }, stack));
+    services.set(name, await openService(serviceConfig(environment, name), parts, stack));
   await Promise.all(names.map(open));
   // Only now: each calls the others as soon as it listens.
   const listen = async (name: ServiceName) => ({ name, kind: name, url: await pick(services, name).listen() });
   const places = await Promise.all(names.map(listen));
-  const url = await openGateway(config, { ...common, pathTo }, stack);
+  const url = await openGateway(config, parts, stack);
   const all = [{ name: "gateway", kind: "gateway", url }, ...places];
   say(welcome(all, (performance.now() - startedAt) / 1000, launcher));
   return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };

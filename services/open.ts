@@ -7,7 +7,7 @@ import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { NO_RESTART, onCommand, type Report, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { every } from "@petstore/runtime/workers";
-import { openStore } from "@petstore/store/open";
+import { openStore, storesOfOneProcess } from "@petstore/store/open";
 import { NotWritable, type Store, UnusableServer } from "@petstore/store/port";
 import { errors } from "#errors";
 import type { Common, PathTo } from "../processes/common.ts";
@@ -36,12 +36,14 @@ export interface OpenService {
 export interface ServiceOptions extends Pick<Common, "log" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
   readonly waitsFor: WaitsFor;
+  /** By default a store of its own. */
+  readonly openStore?: typeof openStore;
 }
 
 /** Opens a service that does not listen yet; the stack closes it. */
 export async function openService(
   config: ServiceConfig,
-  { log, authentication, tls, pathTo, waitsFor }: ServiceOptions,
+  { log, authentication, tls, pathTo, waitsFor, openStore: open = openStore }: ServiceOptions,
   stack: AsyncDisposableStack,
 ): Promise<OpenService> {
   const { name, host, port } = config;
@@ -51,7 +53,7 @@ export async function openService(
     log.fatal({ err }, isDisplaced ? err.message : "the store can't be trusted any more, the process ends");
     process.exit(isDisplaced ? NO_RESTART : 1);
   };
-  const store = await openStore({ ...config, service: name }, { ...realTime, log, onFatal, waitsFor }).catch(refuse);
+  const store = await open({ ...config, service: name }, { ...realTime, log, onFatal, waitsFor }).catch(refuse);
   stack.defer(() => store.close());
   const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };
   const deps: Deps = { store, log, ...realTime, retention, failpoint: failpointOf(config) };
@@ -96,6 +98,12 @@ export async function openService(
     return server.url;
   }
   return { dispatcher, health, listen };
+}
+
+/** Returns `openService` for several services of one process, whose stores share what they can. */
+export function servicesOfOneProcess(): typeof openService {
+  const openStore = storesOfOneProcess();
+  return (config, options, stack) => openService(config, { ...options, openStore }, stack);
 }
 
 /** Reports a problem of the connection string as one of the variable that holds it. */

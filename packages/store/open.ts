@@ -1,6 +1,7 @@
 /** The one place that chooses an engine. Each is loaded only when it is used. */
 import { resolve } from "node:path";
 import type { EngineContext } from "./engine/context.ts";
+import type { MongoOptions } from "./mongo/mongo.ts";
 import type { Store } from "./port.ts";
 
 /** A text that must not be printed. */
@@ -26,12 +27,20 @@ export interface StoreOptions extends Pick<EngineContext, "clock" | "random" | "
  * `dataDir`. Rejects with `UnusableServer`, `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`, whose
  * messages are for the operator.
  */
-export async function openStore(config: StoreConfig, options: StoreOptions): Promise<Store> {
-  if (config.mongodbUri !== undefined) {
-    const { openMongo } = await import("./mongo/mongo.ts");
-    return openMongo(config.mongodbUri.reveal(), config.service, options);
-  }
-  // SQLite may take a relative path for a URI: https://sqlite.org/uri.html
-  const { openEmbedded } = await import("./sqlite/sqlite.ts");
-  return openEmbedded(resolve(config.dataDir, `${config.service}.db`), options);
+export const openStore = (config: StoreConfig, options: StoreOptions): Promise<Store> =>
+  storesOfOneProcess()(config, options);
+
+/** Returns `openStore` for several services of one process: in MongoDB they share one client, closed with the last store. */
+export function storesOfOneProcess(): typeof openStore {
+  let openClients: MongoOptions["openClients"];
+  return async (config, options) => {
+    if (config.mongodbUri !== undefined) {
+      const { openMongo, sharedClients } = await import("./mongo/mongo.ts");
+      openClients ??= sharedClients();
+      return openMongo(config.mongodbUri.reveal(), config.service, { ...options, openClients });
+    }
+    // SQLite may take a relative path for a URI: https://sqlite.org/uri.html
+    const { openEmbedded } = await import("./sqlite/sqlite.ts");
+    return openEmbedded(resolve(config.dataDir, `${config.service}.db`), options);
+  };
 }

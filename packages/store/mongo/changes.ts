@@ -29,6 +29,7 @@ import {
   type Position,
   Unavailable,
 } from "../port.ts";
+import type { Clients } from "./clients.ts";
 import type { Run } from "./collection.ts";
 import { UNAUTHORIZED } from "./connect.ts";
 import { type Database, find } from "./database.ts";
@@ -80,11 +81,7 @@ interface Parts {
   readonly database: Database;
   /** The database on the client for change streams. */
   readonly streams: () => Db;
-  /**
-   * Limits the reads of the past, each of which takes a connection: `near` for the last minute, `far` for reads that may
-   * take as long as the oplog is.
-   */
-  readonly turns: { readonly near: Turns; readonly far: Turns };
+  readonly turns: Clients["turns"];
   readonly timing: Timing;
   readonly run: Run;
   readonly report: Report;

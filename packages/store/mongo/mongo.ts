@@ -4,7 +4,6 @@
  */
 import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
-import type { MongoClient } from "mongodb";
 import { checkId } from "../document/codec.ts";
 import { reporting } from "../document/corrupt.ts";
 import { createAdmission } from "../engine/admission.ts";
@@ -13,17 +12,20 @@ import type { EngineContext } from "../engine/context.ts";
 import { checkDeclaration, type Declaration } from "../engine/indexes.ts";
 import { type Store, Unavailable, UnsupportedFormat } from "../port.ts";
 import { type MongoChanges, mongoChanges } from "./changes.ts";
+import { openClients } from "./clients.ts";
 import { mongoCollection, type Run } from "./collection.ts";
-import { connect, createClient } from "./connect.ts";
+import { connect } from "./connect.ts";
 import { byMajority, openDatabase } from "./database.ts";
 import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
 import { indexBuilds } from "./index-builds.ts";
-import { followMembers } from "./members.ts";
 import { createSequences } from "./sequences.ts";
-import { createTurns } from "./turns.ts";
+
+export { sharedClients } from "./clients.ts";
 
 export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
   readonly waitsFor?: (what: string) => void;
+  /** By default each store has clients of its own. */
+  readonly openClients?: typeof openClients | undefined;
 }
 
 /**
@@ -33,29 +35,16 @@ export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "
 const FORMAT = 2;
 
 /**
- * Most reads of the past at a time, of each kind. They share the driver's 100 connections with the streams of the latest
- * changes.
- */
-const MAX_LOOKS = 16;
-
-/**
  * Opens the database of one service, and waits for MongoDB if need be.
  * Throws `UnusableServer` or `UnsupportedFormat`, with a message for the operator.
  */
 export async function openMongo(uri: string, service: string, options: MongoOptions): Promise<Store> {
   const { clock, log } = options;
   const report = reporting(log, clock);
-  const client = createClient(uri);
-  const database = openDatabase(client, databaseName(uri, service), followMembers(client));
-  /**
-   * The client for change streams, opened on first use. It has no socket timeout: the server answers when there is
-   * something new.
-   */
-  let streaming: MongoClient | undefined;
-  const streams = () => {
-    streaming ??= createClient(uri, { socketTimeoutMS: 0 });
-    return streaming.db(database.db.databaseName, byMajority);
-  };
+  const clients = (options.openClients ?? openClients)(uri);
+  const { calls, hasSeveralMembers, turns } = clients;
+  const database = openDatabase(calls, databaseName(uri, service), hasSeveralMembers);
+  const streams = () => clients.streams().db(database.db.databaseName, byMajority);
   const about = database.db.collection<{ _id: string; format: number }>("_petstore");
 
   /** Also checks whether the user may write. */
@@ -74,9 +63,9 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     );
   };
   try {
-    await connect(client, checkFormat, options);
+    await connect(calls, checkFormat, options);
   } catch (error) {
-    await client.close();
+    await clients.close();
     throw error;
   }
 
@@ -106,7 +95,6 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   let changes = 0;
   const nextId = createSequences(database, options, log);
   const all: MongoChanges[] = [];
-  const turns = { near: createTurns(MAX_LOOKS), far: createTurns(MAX_LOOKS) };
 
   async function openCollection(declaration: Declaration): Promise<unknown> {
     checkDeclaration(declaration);
@@ -152,8 +140,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       closed = true;
       for (const told of all) told.end();
       if (underWay > 0) await last.promise;
-      await streaming?.close();
-      await client.close();
+      await clients.close();
     },
   };
 }
