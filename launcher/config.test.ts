@@ -64,6 +64,9 @@ describe("what has no effect", () => {
     const names = Object.keys(launcherConfig(given, false).environment);
     expect(names).toEqual(expect.arrayContaining(["MONGODB_URI", "PATH"]));
     expect(names.filter((name) => ["AUTHMODE", "EVENTS_RETENTION"].includes(name))).toEqual([]);
+    const warnings = launcherWarnings({ AUTHMODE: "keys" });
+    const others = Object.keys(launcherConfig(given, false, { warnings }).environment);
+    expect(others.filter((name) => ["AUTHMODE", "EVENTS_RETENTION"].includes(name))).toEqual(["EVENTS_RETENTION"]);
     expect(() => launcherConfig({ ...given, EVENTS_RETENTION: "long" }, false)).toThrow(
       "EVENTS_RETENTION=long is wrong",
     );

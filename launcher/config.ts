@@ -36,7 +36,7 @@ const settings = { ...processSettings, ...storeSettings, ...lameDuckSettings };
 /** What is for processes that are started individually. */
 const ALONE = ["PORT", "REPLICA", "LISTEN_FDS", ...Object.keys(addressSettings)];
 
-/** What has no effect in an environment, though it looks as if it should. The processes don't get it, and don't repeat it. */
+/** What has no effect in an environment, though it looks as if it should. */
 export function launcherWarnings(given: Environment = process.env): readonly Warning[] {
   const alone = ALONE.filter((name) => given[name]?.trim());
   const advice = (name: string) =>
@@ -56,13 +56,14 @@ const portBase = (port = "") =>
 /**
  * Reads the configuration, and makes the environment of the processes: the given one, with a secret that they share
  * unless they have one in a file or know each other by certificates. On a terminal they log warnings and worse unless
- * LOG_LEVEL says otherwise, so that the addresses do not scroll away. What has no effect is left out. `ports`: how many ports
- * share the open files of one process. Throws `ConfigError`.
+ * LOG_LEVEL says otherwise, so that the addresses do not scroll away. What `warnings` name has no effect and is left out, so
+ * that the processes don't warn of it again. `ports`: how many ports share the open files of one process. Throws
+ * `ConfigError`.
  */
 export function launcherConfig(
   given: Environment = process.env,
   terminal = process.stdout.isTTY === true,
-  ports = 1,
+  { ports = 1, warnings = launcherWarnings(given) } = {},
 ): LauncherConfig {
   const hasOwnProof = [given.INTERNAL_SECRET_FILE, given.INTERNAL_TLS_CA].some((value) => value?.trim());
   const environment: Record<string, string | undefined> = {
@@ -75,7 +76,7 @@ export function launcherConfig(
   };
   for (const name of ALONE) delete environment[name];
   const values = readEnvironment(environment, settings);
-  for (const { name } of launcherWarnings(given)) delete environment[name];
+  for (const { name } of warnings) delete environment[name];
   // Reports what is wrong for all processes once, before any is started.
   const { auth, connections, streams, fewFiles } = processConfig(
     values,

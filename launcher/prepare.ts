@@ -10,8 +10,9 @@ const PARENT_MS = 500;
  * which started this process, is gone. `ports`: how many ports one process serves. Throws `ConfigError`.
  */
 export async function prepare(orphaned: () => unknown, ports = 1): Promise<LauncherConfig> {
-  for (const { text } of launcherWarnings()) say(paint("yellow", text));
-  const config = launcherConfig(undefined, undefined, ports);
+  const warnings = launcherWarnings();
+  for (const { text } of warnings) say(paint("yellow", text));
+  const config = launcherConfig(undefined, undefined, { ports, warnings });
   const { fewFiles, port, dataDir, endsWithParent } = config;
   if (fewFiles !== undefined) say(paint("yellow", fewFiles));
   if (endsWithParent) whenOrphaned(orphaned);
