@@ -11,7 +11,7 @@ import { RpcError } from "../errors/catalogue.ts";
 import { DomainError } from "../errors/domain-error.ts";
 import { clientOf, failureOf, type Handle } from "../fixtures/linked.ts";
 import { TickerService, type Watch } from "../fixtures/ticker.ts";
-import { createDispatcher } from "../server/dispatcher.ts";
+import { createDispatcher, type Dispatcher } from "../server/dispatcher.ts";
 import { type Implementation, implement } from "../server/handlers.ts";
 import { onAbort } from "../server/until.ts";
 import { inProcessTransport } from "./transport.ts";
@@ -52,6 +52,27 @@ describe("a unary call", () => {
     ]);
     expect(error).not.toBeInstanceOf(RpcError);
     expect(error.cause).toBeUndefined();
+  });
+
+  test("is not admitted again: services that call each other never wait for each other's room", async () => {
+    const CHAINS = 50;
+    let waiting = 0;
+    const all = Promise.withResolvers<void>();
+    const serviceThatCalls = (other: () => Dispatcher) => {
+      const next = clientOf(inProcessTransport(other));
+      const getCategoryState: Handle = async ({ categoryId }) => {
+        if (categoryId > 0n) return next.getCategoryState({ categoryId: categoryId - 1n });
+        if (++waiting === CHAINS) all.resolve();
+        await all.promise;
+        return {};
+      };
+      const service = implement(CategoryInternalService, { getCategoryState });
+      return createDispatcher([service], { deps: { ...realTime, log }, errors, maxCalls: 1 });
+    };
+    const pet: Dispatcher = serviceThatCalls(() => inventory);
+    const inventory: Dispatcher = serviceThatCalls(() => pet);
+    const client = clientOf(inProcessTransport(() => pet));
+    await Promise.all(Array.from({ length: CHAINS }, () => client.getCategoryState({ categoryId: 5n })));
   });
 
   test("is over with its time", async () => {

@@ -18,6 +18,7 @@ import { SECRET_HEADER } from "../call.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 
+import { inProcessTransport } from "../in-process/transport.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import type { Implementation, UnaryHandler } from "./handlers.ts";
 import { createHealth, healthService } from "./health.ts";
@@ -113,11 +114,13 @@ describe("a full service", () => {
   test.each([
     ["links", true],
     ["plain RPCs", false],
+    ["no network, in one process", undefined],
   ])("lets in what the gateway has let in, and what other services ask, over %s", async (_, link) => {
-    const { calls, fill, start } = serve();
+    const { calls, dispatcher, fill, start } = serve();
     const { url } = await start();
-    const transport = createServiceTransport({ urls: [url], secret, link, errors, ...realTime });
-    onTestFinished(() => transport.close());
+    const overNetwork = createServiceTransport({ urls: [url], secret, link, errors, ...realTime });
+    onTestFinished(() => overNetwork.close());
+    const transport = link === undefined ? inProcessTransport(() => dispatcher) : overNetwork;
     const end = fill(4 * START_LIMIT);
     const [gateway, pets] = [CategoryService, CategoryInternalService].map((desc) => createClient(desc, transport)) as [
       ReturnType<typeof createClient<typeof CategoryService>>,
