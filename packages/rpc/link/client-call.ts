@@ -1,7 +1,6 @@
 /** One call at the client's end of a link, from its start until it is settled. */
 import { type DescMethodUnary, fromBinary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
-import type { ReadAnswer } from "connect-transcoder/response/answer-reader";
 import { markRunning } from "../client/still-running.ts";
 import type { Deadline } from "../deadline.ts";
 import type { Answer, Header } from "../gen/link/internal/v1/link_service_pb.ts";
@@ -16,8 +15,6 @@ export interface NewCall {
   readonly headers: CallHeaders;
   readonly deadline: Deadline;
   readonly signal: AbortSignal | undefined;
-  /** Reads the answer's bytes into what the caller takes in place of the message, or returns undefined if it can't. */
-  readonly read: ReadAnswer | undefined;
 }
 
 /** A class, because there are thousands of calls, and closures would cost more than the call itself. */
@@ -83,11 +80,10 @@ export class ClientCall {
       return;
     }
     try {
-      const { method, read } = this.made;
+      const { method } = this.made;
       if (outcome.case === "failure") throw toError(outcome.value, headers);
       if (outcome.case === undefined) throw new ConnectError("an answer without an outcome", Code.Internal);
-      const { value } = outcome;
-      this.succeed(new LinkResponse(method, read?.(value) ?? fromBinary(method.output, value), headers));
+      this.succeed(new LinkResponse(method, fromBinary(method.output, outcome.value), headers));
     } catch (error) {
       this.fail(ConnectError.from(error));
     }
@@ -112,7 +108,7 @@ class LinkResponse implements UnaryResponse {
   #header: Headers | undefined;
   #trailer: Headers | undefined;
 
-  constructor(method: DescMethodUnary, message: object, fields: readonly Header[]) {
+  constructor(method: DescMethodUnary, message: Message, fields: readonly Header[]) {
     this.service = method.parent;
     this.method = method;
     this.message = message as never;

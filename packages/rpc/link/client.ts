@@ -2,7 +2,6 @@
 import type { ClientHttp2Stream } from "node:http2";
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import type { Clock } from "@petstore/runtime/clock";
-import { answerReader } from "connect-transcoder/response/answer-reader";
 import { type CallLimit, enterCall } from "../client/call-limit.ts";
 import { deadlineAfter } from "../deadline.ts";
 import { ClientCall } from "./client-call.ts";
@@ -122,7 +121,6 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
         headers: toCallHeaders(init),
         signal,
         deadline: deadlineAfter(clock, timeoutMs),
-        read: contextValues?.get(answerReader),
       };
       const call = new ClientCall(made, () => {
         leave();

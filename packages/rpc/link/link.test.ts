@@ -1,11 +1,9 @@
 /** What a link carries, between a client and a service as they are in life. */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { Code, createClient, createContextValues } from "@connectrpc/connect";
-import { answerReader, type ReadAnswer } from "connect-transcoder/response/answer-reader";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { reasonOf } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
-import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
 import { DomainError } from "../errors/domain-error.ts";
 import { ask, askAll, failures, openTo, startLinked, startService, watchRequests } from "../fixtures/linked.ts";
 import { implement } from "../server/handlers.ts";
@@ -48,15 +46,6 @@ describe("calls", () => {
       }),
     );
     expect(seen).toEqual(["one user-one one", "two user-two two"]);
-  });
-
-  test("give a caller that reads answers by itself what it makes of the bytes, or else the message", async () => {
-    const { client } = await startLinked();
-    const asked = (read: ReadAnswer) =>
-      ask(client, 7, { contextValues: createContextValues().set(answerReader, read) });
-    const { output } = CategoryInternalService.method.getCategoryState;
-    expect(await asked((bytes) => ({ read: fromBinary(output, bytes).op }))).toEqual({ read: 7n });
-    expect(await asked(() => undefined)).toMatchObject({ $typeName: output.typeName, op: 7n });
   });
 
   test("may say any time", async () => {

@@ -8,7 +8,6 @@ import { formatQuery, parseQuery } from "../request/query.ts";
 import { scalarFromText } from "../request/scalars.ts";
 import { splitTarget } from "../request/target.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
-import { Shown } from "./shown.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 
 export interface Answer {
@@ -48,32 +47,26 @@ export function answerer(
   const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
   const write = response ? fieldWriter(response, tellUnknown) : messageWriter(method.output, tellUnknown);
   const recordOf = (message: Message): Message | undefined => {
-    const shown = response ? field(message, response.localName) : message;
-    return response?.fieldKind === "list" ? (shown as Message[])[0] : (shown as Message);
+    const body = response ? field(message, response.localName) : message;
+    return response?.fieldKind === "list" ? (body as Message[])[0] : (body as Message);
   };
 
-  return (
-    message: Message | Shown,
-    metadata: Headers,
-    target: string,
-    isOne = operation.record !== undefined,
-  ): Answer => {
+  return (message: Message, metadata: Headers, target: string, isOne = operation.record !== undefined): Answer => {
     const headers: Record<string, string> = { "cache-control": cacheControl };
-    const isShown = message instanceof Shown;
-    const record = !isOne ? undefined : isShown ? message.beside : recordOf(message);
+    const record = isOne ? recordOf(message) : undefined;
     if (record) {
       for (const { name, field: desc } of responseHeaders) {
-        const value = isShown ? (message.beside[desc.localName] ?? "") : headerValue(record as Message, desc);
+        const value = headerValue(record, desc);
         if (NOT_IN_A_HEADER.test(value)) throw new Error(`${name}: ${JSON.stringify(value)} can't be a header's value`);
         if (value !== "") headers[name.toLowerCase()] = value;
       }
       if (location) headers.location = addressOf(basePath + location(record));
     }
     if (mayBeReplay && metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
-    const next = paging && field(isShown ? message.beside : message, paging.nextPageToken.localName);
+    const next = paging && field(message, paging.nextPageToken.localName);
     const token = next ? addressText(next) : "";
     if (token) headers.link = `<${nextTarget?.(target, token)}>; rel="next"`;
-    const body = isShown ? message.body : successStatus === 204 ? undefined : write(message);
+    const body = successStatus === 204 ? undefined : write(message);
     return { status: successStatus, headers, body };
   };
 }

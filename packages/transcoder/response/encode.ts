@@ -33,7 +33,7 @@ export const fieldWriter = (field: DescField, tellUnknown?: TellUnknown): ((mess
 };
 
 /** What is answered where the field of `response_body` was not sent. */
-export const emptyOf = ({ message }: DescField): string =>
+const emptyOf = ({ message }: DescField): string =>
   message && message.typeName !== TimestampSchema.typeName ? "{}" : "null";
 
 /** Whether the answer of `response_body` can be null, when it was not sent or is an enum that is unspecified. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
-import { createContextValues, type Transport } from "@connectrpc/connect";
+import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { asksForOne } from "../contract/one-record.ts";
 import type { Operation } from "../contract/operations.ts";
@@ -14,8 +14,6 @@ import { checkAccept, checkContentType, checkUntyped, JSON_TYPE, varyByAccept } 
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { type Answer, answerer } from "../response/answer.ts";
-import { answerReader } from "../response/answer-reader.ts";
-import { shownReader } from "../response/shown.ts";
 import type { TellUnknown } from "../response/unknown-values.ts";
 import { prepareValidation } from "../validation/validate.ts";
 import { arrivedTooLate } from "./arrival.ts";
@@ -99,8 +97,6 @@ function handlerOf(operation: Operation, options: RouteOptions) {
   const addressOf = operation.location && recordAddress(options.operations, options);
   const answerOf = answerer(operation, { ...options, addressOf });
   const isOne = asksForOne(operation);
-  const read = shownReader(operation);
-  const contextValues = read && createContextValues().set(answerReader, read);
   const conditional = isConditional(operation);
   const { idFilter } = operation;
   const join = isRead(operation) ? shareReads<Answer>() : undefined;
@@ -120,7 +116,7 @@ function handlerOf(operation: Operation, options: RouteOptions) {
       return async (until, signal) => {
         // Connect reads 0 as "no limit", and takes whole milliseconds.
         const remainingMs = Math.max(1, Math.ceil(until - clock()));
-        const response = await transport.unary(method, signal, remainingMs, ownHeaders, message, contextValues);
+        const response = await transport.unary(method, signal, remainingMs, ownHeaders, message);
         return answerOf(response.message, response.header, target, isOne(message));
       };
     };
