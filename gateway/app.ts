@@ -1,5 +1,5 @@
-/** Builds the gateway: the hooks that every request passes, the operations of the services, and additional plugins. */
-import type { IncomingMessage } from "node:http";
+/** Builds the gateway: the layers that every request passes, the operations of the services, and additional plugins. */
+import type { IncomingMessage, RequestListener } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
@@ -7,7 +7,6 @@ import { callHeaders } from "@petstore/rpc/call";
 import type { HostCheck } from "@petstore/rpc/http/allowed-hosts";
 import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
 import { behindAnswers, createOnePortServer } from "@petstore/rpc/http/one-port";
-import { isRefused } from "@petstore/rpc/http/request-budget";
 import type { ServerTls } from "@petstore/rpc/http/secure";
 import {
   type DeprecationPolicy,
@@ -22,12 +21,13 @@ import {
 } from "connect-transcoder";
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
-import { type Auth, addAuth } from "./auth.ts";
+import { type Auth, addAdmission } from "./auth.ts";
+import type { Closing } from "./closing.ts";
 import type { Cors } from "./cors.ts";
 import { neededMethods } from "./events/needed-methods.ts";
-import { createShedding, OVERLOADED } from "./overload.ts";
-import { countRefused, countRequests, type RatesOptions } from "./rates/counting.ts";
-import { boundStreams, type StreamsOptions } from "./streams.ts";
+import { createShedding, keepResponses, refuseWithoutMemory } from "./overload.ts";
+import { createRates, type RatesOptions } from "./rates/counting.ts";
+import { countStreams, type StreamsOptions } from "./streams.ts";
 import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
 export const TITLE = "Petstore";
@@ -70,6 +70,8 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
   readonly auth: Auth;
+  /** How it stops. By default it has nothing to announce. */
+  readonly closing?: Pick<Closing, "announcing"> | undefined;
   /** Aborts when streams have to end, because the gateway stops. */
   readonly draining?: AbortSignal | undefined;
   /** By default answers carry no CORS headers. */
@@ -78,9 +80,14 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly plugins?: readonly GatewayPlugin[];
 }
 
+/** Takes a request before Fastify does, and hands on what it does not answer itself. */
+type Around = (next: RequestListener) => RequestListener;
+/** Adds its hooks to Fastify, which calls hooks in the order in which they were added. */
+type Layer = (app: FastifyInstance) => PromiseLike<unknown> | unknown;
+
 /** Returns the gateway ready, but not listening. @throws Error when an annotation of a service can't be served */
 export async function buildGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const { log, plugins = [] } = options;
+  const { log, auth, closing, checkHost, cors, connections, tls, limits, plugins = [] } = options;
   const served: TranscoderOptions = {
     ...options,
     apiVersion: API_VERSION,
@@ -90,10 +97,29 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     callHeaders,
     answerDependsOn: ({ caller }) => caller,
   };
-  const { connections, tls, limits } = options;
-  const count = countRefused(options);
-  const moreHeaders = (request: IncomingMessage) => ({ ...options.cors?.headers(request), ...count(request) });
-  const shedding = createShedding({ ...options, ...served, moreHeaders });
+  const rates = createRates(options);
+  const moreHeaders = (request: IncomingMessage) => ({ ...cors?.headers(request), ...rates.refused(request) });
+  const { early, letIn } = createShedding({ ...options, ...served, moreHeaders });
+
+  // What a request passes on its way from the port (`packages/rpc/http`) to its operation or RPC, as one list from top to
+  // bottom. A request that is wrong in several ways is refused by the first layer that looks at one of them.
+  const around: readonly Around[] = [
+    closing?.announcing ?? ((next) => next), // refuses nothing
+    early, // 503: no room, by verb and path alone
+  ];
+  const hooks: readonly Layer[] = [
+    keepResponses, // refuses nothing
+    logRequests(log), // refuses nothing
+    (app) => markArrivals(app, served), // refuses nothing; makes a record of what is thrown below
+    checkHosts(checkHost), // 421; not even a preflight is answered to a page that comes by a host name of its own
+    (app) => cors?.register(app), // 204: preflights; what is refused below can be read by pages
+    refuseWithoutMemory, // 503
+    rates.limit, // 429 for what asks for no operation; the others are counted when their caller is known
+    answerUnknownRpcs, // 404, as its RPC protocol has it
+    (app) => app.register(transcoder, served), // 404, 405; 414, 431; 400 for `Host`; then `admit`, and what an operation asks
+    ...plugins.map(inScope), // the RPC endpoint: 415 for gRPC, then `admit`
+  ];
+
   const { clientErrorHandler: refuse, ...server } = serverOptions(served);
   const app: FastifyInstance = fastify({
     ...server,
@@ -102,50 +128,55 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     },
     serverFactory: (listener) =>
       createOnePortServer(
-        shedding.early(listener),
+        around.reduceRight<RequestListener>((next, layer) => layer(next), listener),
         { ...defaultLimits, ...connections, ...portLimits(limits) },
         { tls, log },
       ),
     // Otherwise Fastify loads its JSON schema compilers, which no route needs.
     schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
     loggerInstance: log as FastifyBaseLogger,
-    // The hook below logs one line per request, after its answer was sent.
+    // A layer logs one line per request, after its answer was sent.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
   });
-  shedding.add(app);
-  boundStreams(app, options);
-  addAuth(app, options.auth);
-  app.addHook(
-    "onResponse",
-    ({ id: requestId, calledAs, method, originalUrl, caller: who, isShed }, { raw, statusCode, elapsedTime }, done) => {
-      if (isShed) return done();
-      const path = splitTarget(originalUrl).path;
-      const caller = who || undefined;
-      // The services log the call under this id.
-      const sharedWith = calledAs === requestId ? undefined : calledAs || undefined;
-      const status = raw.headersSent ? statusCode : CALLER_LEFT;
-      log.info({ requestId, sharedWith, caller, method, path, status, ms: Math.round(elapsedTime) });
-      done();
-    },
-  );
-  markArrivals(app, served);
-  if (options.checkHost) judgeHosts(app, options.checkHost);
-  await options.cors?.register(app);
-  app.addHook("onRequest", ({ raw }, _reply, done) => done(isRefused(raw) ? OVERLOADED : undefined));
-  countRequests(app, options);
-  answerUnknownRpcs(app);
-  await app.register(transcoder, served);
-  for (const plugin of plugins) await app.register(plugin);
+  addAdmission(app, auth, { letIn, count: rates.count, countStream: countStreams(options) });
+  for (const add of hooks) await add(app);
   return app;
 }
 
-/** Runs before CORS: not even a preflight is answered to a page that reaches this machine by a host name of its own. */
-function judgeHosts(app: FastifyInstance, checkHost: HostCheck): void {
-  app.addHook("onRequest", ({ raw, routeOptions }, _reply, done) => {
-    const refusal = routeOptions.config.answersAnyHost ? undefined : checkHost(raw);
-    done(refusal === undefined ? undefined : new HttpError("MISDIRECTED_REQUEST", `Host: ${refusal}`));
-  });
-}
+const inScope =
+  (plugin: GatewayPlugin): Layer =>
+  (app) =>
+    app.register(plugin);
+
+const logRequests =
+  (log: Logger): Layer =>
+  (app) =>
+    app.addHook(
+      "onResponse",
+      (
+        { id: requestId, calledAs, method, originalUrl, caller: who, isShed },
+        { raw, statusCode, elapsedTime },
+        done,
+      ) => {
+        if (isShed) return done();
+        const path = splitTarget(originalUrl).path;
+        const caller = who || undefined;
+        // The services log the call under this id.
+        const sharedWith = calledAs === requestId ? undefined : calledAs || undefined;
+        const status = raw.headersSent ? statusCode : CALLER_LEFT;
+        log.info({ requestId, sharedWith, caller, method, path, status, ms: Math.round(elapsedTime) });
+        done();
+      },
+    );
+
+const checkHosts =
+  (checkHost: HostCheck | undefined): Layer =>
+  (app) =>
+    checkHost &&
+    app.addHook("onRequest", ({ raw, routeOptions }, _reply, done) => {
+      const refusal = routeOptions.config.answersAnyHost ? undefined : checkHost(raw);
+      done(refusal === undefined ? undefined : new HttpError("MISDIRECTED_REQUEST", `Host: ${refusal}`));
+    });
 
 /** The port accepts larger requests than the API, so that one that is too large gets the API's own error. */
 const portLimits = ({ requestMs, urlBytes, headerBytes }: Limits) => ({

@@ -10,9 +10,10 @@ import type { Authentication } from "@petstore/rpc/auth/authentication";
 import { credentialsOf } from "@petstore/rpc/auth/credentials";
 import { ANONYMOUS, type Principal } from "@petstore/rpc/call";
 import { HttpError } from "connect-transcoder";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { reasonOf } from "#errors";
 import type { FailedCredentials } from "./rates/failed-credentials.ts";
+import type { CountStream } from "./streams.ts";
 
 export interface Auth {
   /**
@@ -94,16 +95,31 @@ declare module "fastify" {
   }
 }
 
-/** Adds `admit`, for every endpoint that calls RPCs. The cheapest check comes first: is there room for one more call? */
-export function addAuth(app: FastifyInstance, { admit, recheck }: Auth): void {
+/** What a call passes besides authentication. Each throws an HttpError for a call that it refuses. */
+export interface Admission {
+  readonly letIn: (request: FastifyRequest, method: DescMethod) => void;
+  readonly count: (request: FastifyRequest, caller: Principal) => void;
+  readonly countStream: CountStream;
+}
+
+/**
+ * Adds `admit`, for every endpoint that calls RPCs. In this order: is there room, who calls, at what rate, may it call that,
+ * and are there too many streams?
+ */
+export function addAdmission(
+  app: FastifyInstance,
+  { admit, recheck }: Auth,
+  { letIn, count, countStream }: Admission,
+): void {
   app.decorateRequest("caller", "");
+  app.decorateRequest("ended", undefined);
   app.decorate("admit", (request, method, ...also) => {
     const set = (principal: Principal) => {
       request.caller = principal.id;
-      app.countStream(request, method, principal, (end) => recheck?.(request.raw, method, also, end));
+      countStream(request, method, principal, (end) => recheck?.(request.raw, method, also, end));
     };
-    app.shed(request, method);
-    const admitted = admit(request.raw, method, (caller) => app.countRequest(request, caller), also);
+    letIn(request, method);
+    const admitted = admit(request.raw, method, (caller) => count(request, caller), also);
     return admitted instanceof Promise ? admitted.then(set) : set(admitted);
   });
 }

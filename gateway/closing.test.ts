@@ -47,7 +47,7 @@ function open(port: number): Connection {
 async function start() {
   const lameDuck = Promise.withResolvers<void>();
   const gate = { wait: Promise.resolve() };
-  let closing: ReturnType<typeof createClosing> | undefined;
+  const closing = createClosing({ lameDuckMs: 1, sleep: () => lameDuck.promise });
   const gateway = await startGateway(
     PetService,
     {
@@ -57,17 +57,15 @@ async function start() {
       },
     },
     {
-      plugins: [
-        health({ basePath: "", services: [], isAccepting: () => closing?.isAccepting() ?? true, clock: Date.now }),
-      ],
+      closing,
+      plugins: [health({ basePath: "", services: [], isAccepting: closing.isAccepting, clock: Date.now })],
     },
   );
-  closing = createClosing(gateway.app, { lameDuckMs: 1, sleep: () => lameDuck.promise });
-  return { ...gateway, gate, closing, endLameDuck: lameDuck.resolve };
+  return { ...gateway, gate, close: () => closing.close(gateway.app), endLameDuck: lameDuck.resolve };
 }
 
 test("clients that ask without a pause lose nothing, and go when they are told", async () => {
-  const { port, closing, endLameDuck } = await start();
+  const { port, close, endLameDuck } = await start();
   const counts = { asked: 0, answered: 0, told: 0 };
   const rounds = Array.from({ length: 24 }, () => Promise.withResolvers<void>());
   const clients = rounds.map(async ({ resolve }) => {
@@ -84,7 +82,7 @@ test("clients that ask without a pause lose nothing, and go when they are told",
     counts.told++;
   });
   await Promise.all(rounds.map(({ promise }) => promise));
-  const closed = closing.close();
+  const closed = close();
   await Promise.all(clients);
   endLameDuck();
   await closed;
@@ -92,12 +90,12 @@ test("clients that ask without a pause lose nothing, and go when they are told",
 });
 
 test("a stop is told at once, new and idle connections are served all the while, and idle ones are closed last", async () => {
-  const { port, call, closing, endLameDuck } = await start();
+  const { port, call, close, endLameDuck } = await start();
   const [idle, silent] = [open(port), open(port)];
   for (const { socket } of [idle, silent]) socket.write(GET);
   expect((await idle.answers(1))[0]).not.toMatch(CLOSE);
   await silent.answers(1);
-  const closed = closing.close();
+  const closed = close();
   expect((await call("/readyz")).status).toBe(503);
   expect((await call("/pets/1")).headers.get("connection")).toBe("close");
   idle.socket.write(GET);
@@ -109,12 +107,23 @@ test("a stop is told at once, new and idle connections are served all the while,
   expect([silent.socket.closed, silent.text().match(/HTTP/g)?.length]).toEqual([true, 1]);
 });
 
+test("a request that waits for 100 is told, too", async () => {
+  const { port, close, endLameDuck } = await start();
+  const closed = close();
+  const { socket, text } = open(port);
+  socket.write(GET.replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n"));
+  await expect.poll(text, { timeout: 10_000 }).toContain("Rex");
+  expect(text()).toMatch(CLOSE);
+  endLameDuck();
+  await closed;
+});
+
 test("connections that wait to be accepted when the server stops to listen are served, once", async () => {
-  const { port, closing, endLameDuck } = await start();
+  const { port, close, endLameDuck } = await start();
   endLameDuck();
   const connections = Array.from({ length: 50 }, () => open(port));
   await Promise.all(connections.map(({ socket }) => once(socket, "connect")));
-  const closed = closing.close();
+  const closed = close();
   for (const { socket } of connections) socket.write(GET);
   const answers = await Promise.all(connections.map(({ answers }) => answers(1)));
   expect(answers.map(([answer = ""]) => CLOSE.test(answer))).toEqual(connections.map(() => true));
@@ -122,7 +131,7 @@ test("connections that wait to be accepted when the server stops to listen are s
 });
 
 test("requests that have arrived on idle connections, and are not read when they are to be closed, are answered", async () => {
-  const { app, port, gate, closing, endLameDuck } = await start();
+  const { app, port, gate, close, endLameDuck } = await start();
   const slow = Promise.withResolvers<void>();
   const last = open(port);
   const idle = Array.from({ length: 20 }, () => open(port));
@@ -134,7 +143,7 @@ test("requests that have arrived on idle connections, and are not read when they
   const running = once(app.server, "request");
   last.socket.write(GET);
   const [, response] = await running;
-  const closed = closing.close();
+  const closed = close();
   endLameDuck();
   while (app.server.listening) await nextTurn();
   gate.wait = Promise.resolve();
@@ -149,7 +158,7 @@ test("requests that have arrived on idle connections, and are not read when they
 });
 
 test("requests that run at the stop, and those that came behind them, are answered before their connection ends", async () => {
-  const { app, port, gate, closing, endLameDuck } = await start();
+  const { app, port, gate, close, endLameDuck } = await start();
   const slow = Promise.withResolvers<void>();
   gate.wait = slow.promise;
   const arrived = (count: number) =>
@@ -159,7 +168,7 @@ test("requests that run at the stop, and those that came behind them, are answer
   const running = arrived(2);
   for (const { socket } of connections) socket.write(GET);
   await running;
-  const closed = closing.close();
+  const closed = close();
   const behind = arrived(2);
   pipelined.socket.write(GET + GET);
   await behind;
@@ -171,14 +180,14 @@ test("requests that run at the stop, and those that came behind them, are answer
 });
 
 test("of many pipelined requests that arrived before the stop each is answered, and the last one ends the connection", async () => {
-  const { app, port, gate, closing, endLameDuck } = await start();
+  const { app, port, gate, close, endLameDuck } = await start();
   const slow = Promise.withResolvers<void>();
   gate.wait = slow.promise;
   const { socket, answers } = open(port);
   const running = once(app.server, "request");
   socket.write(GET.repeat(60));
   await running;
-  const closed = closing.close();
+  const closed = close();
   endLameDuck();
   slow.resolve();
   await closed;

@@ -1,5 +1,5 @@
 /** Stops the gateway without losing a request that is on its way. */
-import type { ServerResponse } from "node:http";
+import type { RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { announceClose, closePort } from "@petstore/rpc/http/one-port";
 import type { Runtime } from "@petstore/runtime/clock";
@@ -19,10 +19,12 @@ export interface ClosingOptions extends Pick<Runtime, "sleep"> {
 }
 
 export interface Closing {
+  /** A layer around all others: while the gateway stops, each answer announces the end of its connection. */
+  readonly announcing: (next: RequestListener) => RequestListener;
   /** False from the moment the gateway is told to stop: no more requests are to be sent to it. */
   isAccepting(): boolean;
   /** Resolves when the last request is answered and the last connection closed. */
-  close(): Promise<void>;
+  close(app: FastifyInstance): Promise<void>;
 }
 
 /**
@@ -30,13 +32,11 @@ export interface Closing {
  * first goes on serving for the lame-duck time, and closes each connection after its next answer, which announces that
  * (`Connection: close`). What is idle after that time has been idle throughout, and is closed last.
  */
-export function createClosing(app: FastifyInstance, { lameDuckMs, endStreams, sleep }: ClosingOptions): Closing {
-  const { server } = app;
+export function createClosing({ lameDuckMs, endStreams, sleep }: ClosingOptions): Closing {
   /** The last answer on each HTTP/1.1 connection, until it is finished. */
   const newest = new Map<Socket, ServerResponse>();
   let accepting = true;
-  server.prependListener("request", ({ httpVersionMajor, socket }, response) => {
-    if (httpVersionMajor !== 1) return;
+  function follow(socket: Socket, response: ServerResponse): void {
     const before = newest.get(socket);
     newest.set(socket, response);
     response.once("close", () => newest.get(socket) === response && newest.delete(socket));
@@ -44,8 +44,13 @@ export function createClosing(app: FastifyInstance, { lameDuckMs, endStreams, sl
     // A pipelined request: the connection has to outlive the answer before.
     if (before && !before.headersSent) before.removeHeader("connection");
     announceEnd(response);
-  });
-  const close = async () => {
+  }
+  const announcing: Closing["announcing"] = (next) => (request, response) => {
+    if (request.httpVersionMajor === 1) follow(request.socket, response);
+    return next(request, response);
+  };
+  const close = async (app: FastifyInstance) => {
+    const { server } = app;
     accepting = false;
     announceClose(server);
     newest.forEach(announceEnd);
@@ -54,7 +59,7 @@ export function createClosing(app: FastifyInstance, { lameDuckMs, endStreams, sl
     // While closing, Fastify ends a connection after its next answer, even if more requests wait. By now none is open.
     await app.close();
   };
-  return { isAccepting: () => accepting, close };
+  return { announcing, isAccepting: () => accepting, close };
 }
 
 function announceEnd(response: ServerResponse): void {

@@ -89,7 +89,7 @@ test.each([
   const letIn = vi.spyOn(admission, "letIn");
   const raw = { headers: {}, socket: { remoteAddress: "127.0.0.1" } };
   const response = { closed, once() {} };
-  gateway.app.shed({ raw, response } as never, getPet);
+  gateway.app.admit({ raw, response } as never, getPet);
   expect(letIn).toHaveBeenCalledWith(getPet, expect.any(String), closed ? undefined : response);
 });
 

@@ -1,22 +1,18 @@
-/** Load shedding: refuses calls that a service has no room for, before it looks at more of a request than its route. */
+/** Load shedding: refuses calls that a service has no room for. */
 import type { RequestListener, ServerResponse } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { createShedLog } from "@petstore/rpc/admission/shed-log";
-import { TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/request-budget";
+import { isRefused, TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/request-budget";
 import type { Runtime } from "@petstore/runtime/clock";
 import { type EarlyRefusals, HttpError, isGone, refuseEarly, type TranscoderOptions } from "connect-transcoder";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RatesOptions } from "./rates/counting.ts";
 
 /** One instance for all refusals: creating an error captures a stack trace, which would cost more than the rest. */
 export const OVERLOADED = new HttpError("OVERLOADED", TOO_MANY_UNDER_WAY);
 
 declare module "fastify" {
-  interface FastifyInstance {
-    /** Throws OVERLOADED if there is no room for one more call of the method by this caller. */
-    shed(request: FastifyRequest, method: DescMethod): void;
-  }
   interface FastifyRequest {
     /** Whether it was refused for lack of room. Such requests are logged together, not one by one. */
     isShed: boolean;
@@ -31,15 +27,12 @@ export interface SheddingOptions extends TranscoderOptions, RatesOptions, Pick<R
   readonly moreHeaders: EarlyRefusals["moreHeaders"];
 }
 
-/**
- * `early` refuses a request for an HTTP operation without room before Fastify sees it, which most refusals are. `add` adds
- * `shed`, for every endpoint that calls RPCs.
- */
 export function createShedding(options: SheddingOptions) {
   const { services, addressOf } = options;
   const admissions = new Map(services.map(({ desc, admission }) => [desc.typeName, admission]));
   const logShed = createShedLog(options);
   const admissionOf = ({ parent }: DescMethod) => admissions.get(parent.typeName);
+  /** Refuses most requests for HTTP operations without room, by verb and path alone. */
   const early = (next: RequestListener) =>
     refuseEarly(
       {
@@ -54,22 +47,30 @@ export function createShedding(options: SheddingOptions) {
       next,
     );
 
-  function add(app: FastifyInstance): void {
-    app.decorateRequest("isShed", false);
-    app.decorateRequest("response");
-    app.addHook("onRequest", (request, { raw }, done) => {
-      request.response = raw;
-      done();
-    });
-    app.decorate("shed", (request, method) => {
-      const { response } = request;
-      // A response that is gone already would never emit `close`, and so would count forever.
-      const counted = response && !isGone(response) ? response : undefined;
-      if (admissionOf(method)?.letIn(method, addressOf(request.raw), counted) !== false) return;
-      request.isShed = true;
-      logShed(method);
-      throw OVERLOADED;
-    });
+  /** Counts a request to call the method until its answer is over. Throws OVERLOADED if there is no room for it. */
+  function letIn(request: FastifyRequest, method: DescMethod): void {
+    const { response } = request;
+    // A response that is gone already would never emit `close`, and so would count forever.
+    const counted = response && !isGone(response) ? response : undefined;
+    if (admissionOf(method)?.letIn(method, addressOf(request.raw), counted) !== false) return;
+    request.isShed = true;
+    logShed(method);
+    throw OVERLOADED;
   }
-  return { early, add };
+  return { early, letIn };
+}
+
+/** Keeps the response of each request, which counts until that is over. */
+export function keepResponses(app: FastifyInstance): void {
+  app.decorateRequest("isShed", false);
+  app.decorateRequest("response");
+  app.addHook("onRequest", (request, { raw }, done) => {
+    request.response = raw;
+    done();
+  });
+}
+
+/** Refuses requests for whose work the port has no memory. */
+export function refuseWithoutMemory(app: FastifyInstance): void {
+  app.addHook("onRequest", ({ raw }, _reply, done) => done(isRefused(raw) ? OVERLOADED : undefined));
 }

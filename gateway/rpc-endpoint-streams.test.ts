@@ -195,8 +195,8 @@ test("when the gateway stops it ends between two messages, its service is told, 
   });
   const { app, begin, draining } = await start({ transport });
   const { stream } = await begin();
-  const closing = createClosing(app, { lameDuckMs: 0, endStreams: () => draining.abort(), ...realTime });
-  const closed = closing.close();
+  const closing = createClosing({ lameDuckMs: 0, endStreams: () => draining.abort(), ...realTime });
+  const closed = closing.close(app);
   await expect(stream.next().catch(reasonIn)).resolves.toEqual(["Unavailable", "UNAVAILABLE"]);
   await left.promise;
   await closed;

@@ -63,9 +63,11 @@ export async function openGateway(
   const watching = { transports, basePath, tellUnknown: logUnknownValues(log), ...realTime };
   const events = { desc: EventService, transport: eventTransport(watching) };
   const draining = new AbortController();
+  const closing = createClosing({ lameDuckMs, endStreams: () => draining.abort(), ...realTime });
   let checkHost = config.allowedHosts && createHostCheck(config.allowedHosts);
   const app = await buildGateway({
     services: [...services, events],
+    closing,
     draining: draining.signal,
     errors: errorOptions,
     log,
@@ -90,12 +92,11 @@ export async function openGateway(
         url: () => publicUrl + basePath,
         document: () => documentOf({ ...config, publicUrl }),
       }),
-      health({ basePath, services, isAccepting: () => closing.isAccepting(), ...realTime }),
+      health({ basePath, services, isAccepting: closing.isAccepting, ...realTime }),
       rpcEndpoint({ basePath, services, limits, draining: draining.signal, ...realTime }),
     ],
   });
-  const closing = createClosing(app, { lameDuckMs, endStreams: () => draining.abort(), ...realTime });
-  stack.defer(() => closing.close());
+  stack.defer(() => closing.close(app));
   await app.ready();
   const port = await listen(app.server, config, listenAdvice);
   const localUrl = origin(config.host, port, tls && "https");

@@ -6,7 +6,7 @@ import { callerName, type Principal } from "@petstore/rpc/call";
 import { countAsStream } from "@petstore/rpc/http/one-port";
 import { createOpenStreams, defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import { HttpError, isGone } from "connect-transcoder";
-import type { FastifyInstance } from "fastify";
+import type { FastifyRequest } from "fastify";
 import type { CallerAddress } from "./rates/caller-address.ts";
 
 export interface StreamsOptions {
@@ -16,18 +16,6 @@ export interface StreamsOptions {
 }
 
 declare module "fastify" {
-  interface FastifyInstance {
-    /**
-     * Counts a request that is answered by a stream, until its answer is over. Throws TOO_MANY_STREAMS. `recheck` gets a
-     * function that ends the stream with an error for its caller. It returns a function to call when the stream is over.
-     */
-    countStream(
-      request: FastifyRequest,
-      method: DescMethod,
-      principal: Principal,
-      recheck: (end: (error: unknown) => void) => (() => void) | undefined,
-    ): void;
-  }
   interface FastifyRequest {
     /**
      * Set for a request that is answered by a stream. Aborts when the stream has to end; the reason is the caller's error.
@@ -36,11 +24,20 @@ declare module "fastify" {
   }
 }
 
-/** Adds `countStream`. */
-export function boundStreams(app: FastifyInstance, { streams = defaultStreamLimits, addressOf }: StreamsOptions): void {
+/**
+ * Counts a request that is answered by a stream, until its answer is over. Throws TOO_MANY_STREAMS. `recheck` gets a function
+ * that ends the stream with an error for its caller. It returns a function to call when the stream is over.
+ */
+export type CountStream = (
+  request: FastifyRequest,
+  method: DescMethod,
+  principal: Principal,
+  recheck: (end: (error: unknown) => void) => (() => void) | undefined,
+) => void;
+
+export function countStreams({ streams = defaultStreamLimits, addressOf }: StreamsOptions): CountStream {
   const places = createOpenStreams(streams);
-  app.decorateRequest("ended", undefined);
-  app.decorate("countStream", (request, { methodKind }, principal, recheck) => {
+  return (request, { methodKind }, principal, recheck) => {
     const { raw, response } = request;
     if (methodKind === "unary" || !response || isGone(response)) return;
     const place = places.enter(callerName(principal, () => addressOf(request)));
@@ -53,5 +50,5 @@ export function boundStreams(app: FastifyInstance, { streams = defaultStreamLimi
       leave?.();
     });
     countAsStream(raw, response);
-  });
+  };
 }

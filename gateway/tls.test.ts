@@ -6,7 +6,6 @@ import { text } from "node:stream/consumers";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { createHostCheck } from "@petstore/rpc/http/allowed-hosts";
-import { realTime } from "@petstore/runtime/clock";
 import type { FastifyRequest } from "fastify";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
@@ -298,7 +297,7 @@ describe("a stop", () => {
     const slow = Promise.withResolvers<void>();
     const lameDuck = Promise.withResolvers<void>();
     const { app, url } = await start();
-    const closing = createClosing(app, { ...realTime, lameDuckMs: 1, sleep: () => lameDuck.promise });
+    const closing = createClosing({ lameDuckMs: 1, sleep: () => lameDuck.promise });
     const session = http2({ url });
     expect((await askHttp2(session, { path: "/pets/7" })).status).toBe(200);
     gate.wait = slow.promise;
@@ -306,7 +305,7 @@ describe("a stop", () => {
     const running = askHttp2(session, { path: "/pets/7" });
     const goaway = once(session, "goaway");
     await entered;
-    const closed = closing.close();
+    const closed = closing.close(app);
     expect((await goaway)[0]).toBe(constants.NGHTTP2_NO_ERROR);
     slow.resolve();
     expect((await running).status).toBe(200);
@@ -319,7 +318,7 @@ describe("a stop", () => {
   test("costs no request of HTTP/2 clients that ask without a pause, and again on a new connection where they are refused", async () => {
     const lameDuck = Promise.withResolvers<void>();
     const { app, url } = await start();
-    const closing = createClosing(app, { ...realTime, lameDuckMs: 1, sleep: () => lameDuck.promise });
+    const closing = createClosing({ lameDuckMs: 1, sleep: () => lameDuck.promise });
     const counts = { asked: 0, answered: 0, again: 0 };
     const sessions = Array.from({ length: 4 }, () => http2({ url }));
     const clients = sessions.flatMap((session) =>
@@ -337,7 +336,7 @@ describe("a stop", () => {
       }),
     );
     await expect.poll(() => counts.answered, { timeout: 30_000 }).toBeGreaterThan(200);
-    const closed = closing.close();
+    const closed = closing.close(app);
     await Promise.all(clients);
     lameDuck.resolve();
     await closed;
@@ -346,10 +345,11 @@ describe("a stop", () => {
 
   test("on HTTP/1.1 each connection ends with its next answer", async () => {
     const lameDuck = Promise.withResolvers<void>();
-    const started = await start();
-    const closing = createClosing(started.app, { lameDuckMs: 1, sleep: () => lameDuck.promise });
+    const closing = createClosing({ lameDuckMs: 1, sleep: () => lameDuck.promise });
+    const started = await start({ closing });
+    const { app } = started;
     expect((await askHttp1(started, { headers: { connection: "keep-alive" } })).headers.connection).toBe("keep-alive");
-    const closed = closing.close();
+    const closed = closing.close(app);
     const { headers } = await askHttp1(started, { headers: { connection: "keep-alive" } });
     expect(headers.connection).toBe("close");
     lameDuck.resolve();

@@ -8,7 +8,6 @@ import { errors } from "#errors";
 /** An RPC's path has the service's full name, with its package; no path of the HTTP API looks like that. */
 const RPC_PATH = /\/\w+(\.\w+)+\/\w+$/;
 
-/** Call this before adding the hook that refuses requests without a route. */
 export function answerUnknownRpcs(app: FastifyInstance): void {
   app.addHook("onRequest", (request, reply, done) => {
     if (!request.is404) return done();

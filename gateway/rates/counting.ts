@@ -20,8 +20,6 @@ export interface RatesOptions {
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Counts a request, once its caller is known. Throws an HttpError beyond the rate. */
-    countRequest(request: FastifyRequest, principal: Principal): void;
     /** The rate headers of the answer. Counts a request that is answered before its caller is known. */
     rateHeaders(request: FastifyRequest): Record<string, string>;
   }
@@ -31,45 +29,49 @@ declare module "fastify" {
   }
 }
 
-/** Call this after adding what answers browsers' preflights, and before adding what refuses requests without a route. */
-export function countRequests(app: FastifyInstance, { rates, addressOf }: RatesOptions): void {
-  app.decorateRequest("verdict", undefined);
-  if (!rates) return void app.decorate("countRequest", () => {}).decorate("rateHeaders", () => ({}));
-  const callerOf = (request: FastifyRequest, principal: Principal) => callerName(principal, () => addressOf(request));
-  const peek = (request: FastifyRequest, principal: Principal): Verdict | undefined =>
-    rates.peek(callerOf(request, principal), principal.rate);
-  const count = (request: FastifyRequest, principal: Principal): Verdict | undefined => {
-    request.verdict = rates.count(callerOf(request, principal), principal.rate);
+export function createRates({ rates, addressOf }: RatesOptions) {
+  const nameOf = (request: FastifyRequest | IncomingMessage, principal: Principal) =>
+    callerName(principal, () => addressOf(request));
+  const judge = (request: FastifyRequest, principal: Principal): Verdict | undefined => {
+    request.verdict = rates?.count(nameOf(request, principal), principal.rate);
     return request.verdict;
   };
-  app.decorate("countRequest", (request, principal) => refuseBeyond(count(request, principal), "are allowed"));
-  app.decorate("rateHeaders", (request) => {
-    // A browser's preflight does not count as a request.
-    const judge = request.method === "OPTIONS" ? peek : count;
-    const verdict = request.verdict ?? judge(request, ANONYMOUS);
+  /** Counts a request, once its caller is known. Throws an HttpError beyond the rate. */
+  const count = (request: FastifyRequest, principal: Principal) =>
+    refuseBeyond(judge(request, principal), "are allowed");
+
+  /** Counts and refuses requests without an operation, and adds the rate headers to all answers. */
+  function limit(app: FastifyInstance): void {
+    app.decorateRequest("verdict", undefined);
+    if (!rates) return void app.decorate("rateHeaders", () => ({}));
+    app.decorate("rateHeaders", (request) => {
+      // A browser's preflight does not count as a request.
+      const verdict =
+        request.verdict ??
+        (request.method === "OPTIONS" ? rates.peek(nameOf(request, ANONYMOUS)) : judge(request, ANONYMOUS));
+      return verdict ? rateHeaders(verdict) : {};
+    });
+    app.addHook("onRequest", (request, _reply, done) => {
+      if (hasNoOperation(request)) count(request, ANONYMOUS);
+      done();
+    });
+    app.addHook("onSend", (request, reply, _payload, done) => {
+      reply.headers(app.rateHeaders(request));
+      done();
+    });
+  }
+
+  /** Counts a request that Fastify does not see. Returns the rate headers of its answer. */
+  function refused(request: IncomingMessage): Record<string, string> {
+    const verdict = rates?.count(nameOf(request, ANONYMOUS));
     return verdict ? rateHeaders(verdict) : {};
-  });
-  app.addHook("onRequest", (request, _reply, done) => {
-    if (hasNoOperation(request)) app.countRequest(request, ANONYMOUS);
-    done();
-  });
-  app.addHook("onSend", (request, reply, _payload, done) => {
-    reply.headers(app.rateHeaders(request));
-    done();
-  });
+  }
+  return { count, limit, refused };
 }
 
 /** The router also finds a route for "/pets/", with an empty parameter, and, with CORS, one for every OPTIONS. */
 const hasNoOperation = ({ is404, method, params }: FastifyRequest): boolean =>
   is404 || method === "OPTIONS" || Object.values(params as object).includes("");
-
-/** Counts a request that is refused before its caller is known. Returns the rate headers of its answer. */
-export const countRefused =
-  ({ rates, addressOf }: RatesOptions) =>
-  (request: IncomingMessage): Record<string, string> => {
-    const verdict = rates?.count(callerName(ANONYMOUS, () => addressOf(request)));
-    return verdict ? rateHeaders(verdict) : {};
-  };
 
 /** Throws an HttpError beyond the rate. */
 export function refuseBeyond(verdict: Verdict | undefined, what: string): void {
