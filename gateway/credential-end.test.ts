@@ -1,6 +1,8 @@
 /** At both endpoints: a stream lasts no longer than the credential that it was opened with. */
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { realTime } from "@petstore/runtime/clock";
+import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { reasonOf } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
@@ -24,7 +26,7 @@ async function start({ authentication }: EndingCredentials) {
   const services = [{ desc: PetService, transport }];
   const limits = { ...testLimits, rpcBytes: 1024 };
   const draining = new AbortController();
-  const events = eventTransport({ transports, basePath: "", clock, sleep: async () => {} });
+  const events = eventTransport({ transports, basePath: "", ...realTime, log: pino({ level: "silent" }) });
   const { app, base } = await startGateway(
     PetService,
     {},

@@ -60,7 +60,7 @@ export async function openGateway(
     return { name, desc, transport, replicas, admission };
   });
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
-  const watching = { transports, basePath, tellUnknown: logUnknownValues(log), ...realTime };
+  const watching = { transports, basePath, tellUnknown: logUnknownValues(log), log, ...realTime };
   const events = { desc: EventService, transport: eventTransport(watching) };
   const draining = new AbortController();
   const closing = createClosing({ lameDuckMs, endStreams: () => draining.abort(), ...realTime });

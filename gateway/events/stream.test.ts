@@ -184,12 +184,7 @@ describe("a service that is away", () => {
 
 test("a service that ends takes the others with it, whether or not the reader has noticed", async () => {
   await start();
-  const transport = eventTransport({
-    transports: played.services.transports,
-    basePath: "",
-    clock: () => played.now,
-    sleep: async () => {},
-  });
+  const transport = eventTransport({ transports: played.services.transports, basePath: "", ...played.deps });
   const input = createAsyncIterable([create(WatchEventsRequestSchema)]);
   const answer = await transport.stream(EventService.method.watchEvents, undefined, undefined, {}, input);
   const messages = answer.message[Symbol.asyncIterator]();

@@ -2,9 +2,14 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { callHeaders } from "@petstore/rpc/call";
+import { inProcessTransport } from "@petstore/rpc/in-process/transport";
+import { createDispatcher } from "@petstore/rpc/server/dispatcher";
+import { implement, type StreamingCall } from "@petstore/rpc/server/handlers";
 import type { Runtime } from "@petstore/runtime/clock";
-import { reasonOf, rpcError } from "#errors";
+import { errors, type Reason, reasonOf, rpcError } from "#errors";
 import {
+  EventService,
   SyncedCloudEventSchema,
   type WatchEventsRequest,
   type WatchEventsResponse,
@@ -14,16 +19,9 @@ import { merge } from "./merge.ts";
 import { type Place, readId, writeId, wrongId } from "./place.ts";
 import { type Around, type Source, type SourceName, sourcesFor, type Told } from "./sources.ts";
 
-export interface EventOptions extends Around, Pick<Runtime, "clock" | "sleep"> {
+export interface EventOptions extends Around, Pick<Runtime, "clock" | "random" | "sleep" | "log"> {
   /** The transports to the services, by the services' type names. */
   readonly transports: ReadonlyMap<string, Transport>;
-}
-
-export interface EventCall {
-  /** Headers of the calls to the services. */
-  readonly headers: HeadersInit | undefined;
-  /** Aborts when the caller no longer reads. */
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -46,7 +44,7 @@ interface Opened {
  */
 async function* watchEvents(
   { types, petId, snapshot, lastEventId }: WatchEventsRequest,
-  { headers, signal }: EventCall,
+  { requestId: id, caller, signal }: StreamingCall,
   { transports, basePath, tellUnknown, clock, sleep }: EventOptions,
 ): AsyncGenerator<WatchEventsResponse, void> {
   const known = readId(lastEventId);
@@ -65,7 +63,7 @@ async function* watchEvents(
     for (const { source, first } of opened) if (first.kind !== "heartbeat") yield* pass(source, first);
     for await (const { source, told } of merge(opened.map(named))) yield* pass(source, told);
   } catch (error) {
-    if (!hasBegun || !isAway(error)) throw error;
+    if (!hasBegun || !isAway(error)) throw inOurName(error);
   } finally {
     over.abort();
   }
@@ -76,7 +74,7 @@ async function* watchEvents(
       try {
         return await open(source);
       } catch (error) {
-        if (all.aborted || !isAway(error) || clock() >= giveUpAt) throw inOurWords(error);
+        if (all.aborted || !isAway(error) || clock() >= giveUpAt) throw error;
         await sleep(RETRY_MS, all);
       }
     }
@@ -89,7 +87,7 @@ async function* watchEvents(
     const { token, inSnapshot } = places.get(name) as Place;
     const request = source.request({ petId, resumeToken: token, snapshot: inSnapshot && token === "" });
     const input = createAsyncIterable([request as never]);
-    const { message } = await transport.stream(method, all, undefined, headers, input);
+    const { message } = await transport.stream(method, all, undefined, callHeaders({ id, caller }), input);
     const rest = reading(source, message);
     const first = await rest.next();
     if (first.done) throw rpcError("UNAVAILABLE", `The ${name} service stops. Try again.`);
@@ -135,25 +133,22 @@ function isAway(error: unknown): boolean {
   return reason === undefined || reason === "UNAVAILABLE";
 }
 
-/** Replaces a service's error about its field `resume_token` by one about the caller's field, `lastEventId`. */
-function inOurWords(error: unknown): unknown {
-  const [, problem] = (error instanceof ConnectError && /^resume_token: (.*)/s.exec(error.rawMessage)) || [];
-  return problem === undefined ? error : wrongId(problem);
+/** The reason of a service, as one of this service. Its field `resume_token` is the caller's field `lastEventId`. */
+function inOurName(error: unknown): unknown {
+  const said = reasonOf(error);
+  if (!(error instanceof ConnectError) || !said) return error;
+  const [, problem] = /^resume_token: (.*)/s.exec(error.rawMessage) ?? [];
+  return problem === undefined
+    ? rpcError(said.reason as Reason, error.rawMessage, error, said.metadata)
+    : wrongId(problem);
 }
 
+/** The gateway counts streams itself. */
+const streamLimits = { streams: Number.POSITIVE_INFINITY, streamsPerCaller: Number.POSITIVE_INFINITY };
+
 /** EventService as a service in this process. */
-export const eventTransport = (options: EventOptions): Transport => ({
-  unary: () => Promise.reject(new Error("EventService has no unary RPC")),
-  async stream(method, signal = new AbortController().signal, _timeoutMs, headers, input) {
-    const { value: request } = await input[Symbol.asyncIterator]().next();
-    const responses = watchEvents(request as WatchEventsRequest, { headers, signal }, options);
-    return {
-      stream: true,
-      service: method.parent,
-      method,
-      header: new Headers(),
-      trailer: new Headers(),
-      message: responses as AsyncIterable<never>,
-    };
-  },
-});
+export function eventTransport(options: EventOptions): Transport {
+  const handlers = implement(EventService, { watchEvents: (request, call) => watchEvents(request, call, options) });
+  const dispatcher = createDispatcher([handlers], { deps: options, errors, streamLimits });
+  return inProcessTransport(() => dispatcher);
+}
