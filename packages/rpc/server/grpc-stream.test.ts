@@ -17,6 +17,7 @@ import { envelope } from "../fixtures/envelope.ts";
 import { startTicker, TickerService, WATCH_PATH, type Watch } from "../fixtures/ticker.ts";
 import { limitedCompressions } from "./compressions.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { envelopeOf } from "./grpc-stream.ts";
 import { limitCall, MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { maxRequestBytes } from "./request-limit.ts";
@@ -300,6 +301,15 @@ function unwritable(): ConnectError {
   const error = new ConnectError("odd", Code.Aborted);
   return Object.assign(error, { metadata: new Map([["\n", "\n"]]) });
 }
+
+test("a message that many are told is encoded once", () => {
+  const serialize = vi.fn(encoded);
+  const message = create(input, { text: "a" });
+  const [one, other] = [1, 2].map(() => envelopeOf(message, ({ text }) => serialize(text)));
+  expect(one).toBe(other);
+  expect(Buffer.from(one as Uint8Array)).toEqual(ONE);
+  expect(serialize).toHaveBeenCalledOnce();
+});
 
 test("it is Connect's in every protocol but that one", async () => {
   const { dispatcher } = await startTicker(echo);

@@ -29,7 +29,6 @@ import {
 import { isGone } from "connect-transcoder/server/gone";
 import type { Dispatcher } from "./dispatcher.ts";
 import { limitMessages, MAX_MESSAGE_BYTES, PREFIX_BYTES } from "./message-limit.ts";
-import { COMPRESSED_BYTES, envelopeOf, taken } from "./messages-past-connect.ts";
 import { shortHeadersOf } from "./protocol-fields.ts";
 import type { Caller } from "./routes.ts";
 
@@ -52,6 +51,21 @@ export type ServeStream = (request: IncomingMessage, response: ServerResponse, c
 /** Whether a request is a call in binary gRPC. Connect serves all others. */
 export const isBinaryGrpc = ({ method, headers }: IncomingMessage): boolean =>
   method === "POST" && parseContentType(headers["content-type"] ?? null)?.binary === true;
+
+/** The size in bytes from which on a message is compressed for clients that accept it, as in Connect. */
+const COMPRESSED_BYTES = 1024;
+
+/** By message, so that clients that get the same one share its encoding. */
+const envelopes = new WeakMap<Message, Uint8Array>();
+
+/** A message as gRPC frames it, uncompressed whatever was negotiated: its flags are 0. */
+export function envelopeOf<M extends Message>(message: M, serialize: (message: M) => Uint8Array): Uint8Array {
+  const known = envelopes.get(message);
+  if (known) return known;
+  const envelope = encodeEnvelope(0, serialize(message) as Uint8Array<ArrayBuffer>);
+  envelopes.set(message, envelope);
+  return envelope;
+}
 
 type Encode = (message: Message) => Uint8Array | Promise<Uint8Array>;
 
@@ -148,6 +162,19 @@ async function pack(envelope: Uint8Array, compression: Compression): Promise<Uin
   const plain = { flags: 0, data: envelope.subarray(PREFIX_BYTES) as Uint8Array<ArrayBuffer> };
   const { flags, data } = await envelopeCompress(plain, compression, COMPRESSED_BYTES);
   return encodeEnvelope(flags, data);
+}
+
+/** Resolves when more may be written, or when the response is closed. */
+function taken(response: ServerResponse): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const events = ["drain", "close"] as const;
+  const done = () => {
+    for (const event of events) response.off(event, done);
+    resolve();
+  };
+  for (const event of events) response.once(event, done);
+  if (isGone(response)) done();
+  return promise;
 }
 
 function begin(response: ServerResponse, headers: Headers): void {

@@ -15,7 +15,6 @@ import type { LinkServer } from "../link/server.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { type Gate, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
 import { limitCall } from "./message-limit.ts";
-import { answerKey } from "./messages-past-connect.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { type Caller, callerKey, isServerStreaming } from "./routes.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
@@ -55,7 +54,7 @@ export function createListener(
     response: ServerResponse,
   ) => {
     try {
-      const values = createContextValues().set(callerKey, caller).set(answerKey, response);
+      const values = createContextValues().set(callerKey, caller);
       const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, values));
       const { promise: ended, resolve } = Promise.withResolvers<void>();
       handler(limitCall(call, request, maxBytesOf(handler.method), errors))

@@ -4,7 +4,6 @@ import { type ConnectRouter, createContextKey, type HandlerContext } from "@conn
 import type { Closing } from "../admission/admission.ts";
 import type { Principal } from "../call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { pastConnect } from "./messages-past-connect.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 import { onAbort } from "./until.ts";
 
@@ -47,16 +46,14 @@ export function addRoutes(
     answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
     return answer.message;
   };
-  const streaming = (method: DescMethodServerStreaming) => (request: Message, context: HandlerContext) => {
-    const messages = stream(method, request, {
+  const streaming = (method: DescMethodServerStreaming) => (request: Message, context: HandlerContext) =>
+    stream(method, request, {
       ...context.values.get(callerKey),
       headers: context.requestHeader,
       timeoutMs: context.timeoutMs(),
       whenGone: (end) => onAbort(context.signal, end),
       responseHeaders: context.responseHeader,
     });
-    return pastConnect(messages, method.output, context);
-  };
   for (const { method } of methods) {
     const handle = isUnary(method) ? unary(method) : streaming(method);
     router.rpc(method, handle as never, { readMaxBytes: maxRequestBytes(method) });
