@@ -2,9 +2,8 @@
 export { filesBelow } from "./contract/files.ts";
 export { type Operation, operationsOf } from "./contract/operations.ts";
 export { createErrorExit, type ErrorOptions, type ErrorRecord, errorBody, unexplained } from "./errors/error-exit.ts";
-export { HttpError } from "./errors/http-error.ts";
+export { HttpError, UpstreamFailure } from "./errors/http-error.ts";
 export type { Catalogue } from "./errors/reasons.ts";
-export { UpstreamFailure } from "./errors/upstream.ts";
 export { type About, openApiDocument } from "./openapi/document.ts";
 export { type Json, type JsonObject, jsonText } from "./openapi/json.ts";
 export type { Sources } from "./openapi/sources.ts";

@@ -2,7 +2,7 @@ import { type Code, Code as Codes, ConnectError, createClient, type Transport } 
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
-import { markRunning } from "../client/still-running.ts";
+import { markRunning } from "../client/failed-call.ts";
 import { type Admission, createAdmission, type Tells } from "./admission.ts";
 import { CALM, MEMORY, START_LIMIT } from "./limit.ts";
 import { withAdmission } from "./transport.ts";

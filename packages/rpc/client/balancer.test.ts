@@ -6,8 +6,8 @@ import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { createBalancer } from "./balancer.ts";
+import { markNeverRan } from "./failed-call.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
-import { markNeverRan } from "./never-ran.ts";
 import type { Replica } from "./replica.ts";
 
 const unsent = () => markNeverRan(new ConnectError("connection refused", Code.Unavailable));

@@ -1,8 +1,7 @@
 /** Limits the calls that wait for one service. */
-import { type DescMessage, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMessage, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { messageOf } from "../message.ts";
 import { notMade } from "./ambiguous-failure.ts";
 
 /** Most unanswered calls to one service. */
@@ -35,7 +34,7 @@ export function limitCalls(errors: ErrorCatalogue, maxCalls = MAX_CALLS, maxByte
 
 /** Counts a call by the size of its request. Returns the encoded request, and `leave` to call when the call ends. */
 export function enterCall(limit: CallLimit, { input }: DescMethod, init: MessageInitShape<DescMessage>) {
-  const message = messageOf(input, init);
+  const message = create(input, init);
   const bytes = toBinary(input, message);
   return { message, bytes, leave: limit.enter(bytes.length) };
 }

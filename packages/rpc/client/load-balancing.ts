@@ -7,7 +7,7 @@ import { deadlineAfter } from "../deadline.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { notMade, translating, wayBroke } from "./ambiguous-failure.ts";
 import type { Balancer } from "./balancer.ts";
-import { neverRan } from "./never-ran.ts";
+import { neverRan } from "./failed-call.ts";
 import type { Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
 

@@ -15,7 +15,7 @@ import { errors } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { hasIpv6 } from "../fixtures/ipv6.ts";
 import { limitCalls } from "./call-limit.ts";
-import { neverRan } from "./never-ran.ts";
+import { neverRan } from "./failed-call.ts";
 import { createServiceTransport } from "./pipeline.ts";
 import { openReplica } from "./replica.ts";
 

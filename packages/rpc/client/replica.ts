@@ -8,13 +8,13 @@ import type { Watched } from "@petstore/runtime/watched-files";
 import { SECRET_HEADER } from "../call.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { withLink } from "../link/client.ts";
-import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_PATH, STREAM_WINDOW_BYTES } from "../link/version.ts";
+import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_PATH, STREAM_WINDOW_BYTES } from "../link/frames.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { type Certificates, MIN_VERSION } from "../tls/certificates.ts";
 import { type CallLimit, withCallLimit } from "./call-limit.ts";
 import { connectInTime } from "./connect-in-time.ts";
+import { markNeverRan } from "./failed-call.ts";
 import { sayTimeout } from "./grpc-timeout.ts";
-import { markNeverRan } from "./never-ran.ts";
 
 /** Time limit of a health check. */
 const CHECK_MS = 1000;

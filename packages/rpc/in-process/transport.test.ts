@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
-import { stillRunning } from "../client/still-running.ts";
+import { stillRunning } from "../client/failed-call.ts";
 import { RpcError } from "../errors/catalogue.ts";
 import { DomainError } from "../errors/domain-error.ts";
 import { clientOf, failureOf, type Handle } from "../fixtures/linked.ts";

@@ -1,10 +1,9 @@
 /** Calls of a Connect client to services in the same process: nothing is encoded, and no socket is passed. */
-import type { DescMethodServerStreaming, DescMethodUnary } from "@bufbuild/protobuf";
+import { create, type DescMethodServerStreaming, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type StreamResponse, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import { translating } from "../client/ambiguous-failure.ts";
-import { markRunning } from "../client/still-running.ts";
+import { markRunning } from "../client/failed-call.ts";
 import { fromAny, toAny } from "../errors/details.ts";
-import { messageOf } from "../message.ts";
 import type { Answer, Dispatcher } from "../server/dispatcher.ts";
 import { onAbort } from "../server/until.ts";
 
@@ -18,15 +17,15 @@ export const inProcessTransport = (dispatcherOf: () => Dispatcher): Transport =>
   async unary(method, signal, timeoutMs, init, input) {
     if (signal?.aborted) throw givenUp(signal);
     const incoming = { headers: new Headers(init), timeoutMs, signal, isPeer: true };
-    const call = dispatcherOf().invoke(method as DescMethodUnary, messageOf(method.input, input), incoming);
+    const call = dispatcherOf().invoke(method as DescMethodUnary, create(method.input, input), incoming);
     const { message, headers } = await unlessGivenUp(call, signal);
     const answer = { stream: false, service: method.parent, method, header: headers, trailer: new Headers(), message };
     return answer as unknown as UnaryResponse<typeof method.input, typeof method.output>;
   },
   async stream(method, signal, timeoutMs, init, input) {
-    const [request = {}] = await Array.fromAsync(input);
+    const [request] = await Array.fromAsync(input);
     const header = new Headers();
-    const messages = dispatcherOf().stream(method as DescMethodServerStreaming, messageOf(method.input, request), {
+    const messages = dispatcherOf().stream(method as DescMethodServerStreaming, create(method.input, request), {
       headers: new Headers(init),
       timeoutMs,
       isPeer: true,

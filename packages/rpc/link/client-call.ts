@@ -1,7 +1,7 @@
 /** One call at the client's end of a link, from its start until it is settled. */
 import { type DescMethodUnary, fromBinary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
-import { markRunning } from "../client/still-running.ts";
+import { markRunning } from "../client/failed-call.ts";
 import type { Deadline } from "../deadline.ts";
 import type { Answer, Header } from "../gen/link/internal/v1/link_service_pb.ts";
 import { toError } from "./failure.ts";

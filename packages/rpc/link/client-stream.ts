@@ -3,7 +3,7 @@ import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "nod
 import querystring from "node:querystring";
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { markNeverRan } from "../client/never-ran.ts";
+import { markNeverRan } from "../client/failed-call.ts";
 import type { Deadline } from "../deadline.ts";
 import {
   type CallSchema,
@@ -13,10 +13,7 @@ import {
 } from "../gen/link/internal/v1/link_service_pb.ts";
 import { InFlight } from "../in-flight.ts";
 import type { ClientCall } from "./client-call.ts";
-import { LinkViolation, readFrames, toFrame } from "./frames.ts";
-import { onceATurn } from "./once-a-turn.ts";
-import { bytesOfCall, parts } from "./parts.ts";
-import { LINK_VERSION } from "./version.ts";
+import { bytesOfCall, LINK_VERSION, LinkViolation, onceATurn, parts, readFrames, toFrame } from "./frames.ts";
 
 type CallInit = MessageInitShape<typeof CallSchema>;
 

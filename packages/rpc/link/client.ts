@@ -6,8 +6,8 @@ import { type CallLimit, enterCall } from "../client/call-limit.ts";
 import { deadlineAfter } from "../deadline.ts";
 import { ClientCall } from "./client-call.ts";
 import { type ClientStream, openStream } from "./client-stream.ts";
+import { onceATurn } from "./frames.ts";
 import { fromCallHeaders, toCallHeaders } from "./headers.ts";
-import { onceATurn } from "./once-a-turn.ts";
 
 /** Calls of one turn that are sent together without waiting for more. */
 const SENT_AT_ONCE = 32;

@@ -1,4 +1,7 @@
-/** The messages of a link as bytes: gRPC's frames, each one byte of flags, four bytes of length, and a message. */
+/**
+ * What both ends of a link share: the messages as bytes (gRPC's frames, each one byte of flags, four bytes of length, and a
+ * message), how much goes into one, and when it is sent.
+ */
 import {
   create,
   type DescMessage,
@@ -8,7 +11,21 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { type AnswerSchema, type CallSchema, LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
 import { MAX_MESSAGE_BYTES, PREFIX_BYTES } from "../server/message-limit.ts";
+
+/** The version of the protocol on a link. */
+export const LINK_VERSION = 1;
+
+export const LINK_PATH = `/${LinkService.typeName}/${LinkService.method.link.name}`;
+export const LINK_CONTENT_TYPE = "application/grpc+proto";
+
+/**
+ * Flow-control windows of a link and of its connection: bytes that may be sent before the other side has read any of them
+ * (RFC 9113 section 5.2). With HTTP/2's default of 64 KiB a burst of calls would wait for a round trip.
+ */
+export const STREAM_WINDOW_BYTES = 1024 * 1024;
+export const CONNECTION_WINDOW_BYTES = 4 * STREAM_WINDOW_BYTES;
 
 /** Largest message of a link: one call or answer of the largest size that an RPC may have, and 64 KiB for what surrounds it. */
 export const MAX_FRAME_BYTES = MAX_MESSAGE_BYTES + 64 * 1024;
@@ -71,4 +88,60 @@ function decode<D extends DescMessage>(desc: D, bytes: Uint8Array): MessageShape
   } catch (cause) {
     throw new LinkViolation(`a frame holds no ${desc.name}`, { cause });
   }
+}
+
+/** Most bytes of a message; one that holds a single call or answer may have more. */
+const FULL_BYTES = 256 * 1024;
+
+/** Tags and lengths around one field or detail, at most. */
+const TAG_BYTES = 32;
+// A character of a header takes two bytes at most in UTF-8, one of any other text three.
+const bytesOfFields = (fields: readonly { readonly name?: string; readonly value?: string }[] = []): number =>
+  fields.reduce((sum, { name = "", value = "" }) => sum + TAG_BYTES + 2 * (name.length + value.length), TAG_BYTES);
+const bytesOfText = (text = ""): number => TAG_BYTES + 3 * text.length;
+
+export const bytesOfCall = ({ message, requestId, caller, headers }: MessageInitShape<typeof CallSchema>): number =>
+  bytesOfFields(headers) + bytesOfText(requestId) + bytesOfText(caller) + (message?.length ?? 0);
+
+export function bytesOfAnswer({ outcome, headers }: MessageInitShape<typeof AnswerSchema>): number {
+  const bytes = bytesOfFields(headers);
+  if (outcome?.case !== "failure") return bytes + (outcome?.value?.length ?? 0);
+  const { message, details = [] } = outcome.value;
+  return details.reduce((sum, detail) => sum + TAG_BYTES + detail.length, bytes + bytesOfText(message));
+}
+
+/** Splits calls or answers into messages. `bytesOf` may overestimate a size, but not underestimate it. */
+export function* parts<T>(all: readonly T[], bytesOf: (one: T) => number): Generator<T[]> {
+  let part: T[] = [];
+  let bytes = 0;
+  for (const one of all) {
+    const size = bytesOf(one);
+    if (part.length > 0 && bytes + size > FULL_BYTES) {
+      yield part;
+      part = [];
+      bytes = 0;
+    }
+    part.push(one);
+    bytes += size;
+  }
+  if (part.length > 0) yield part;
+}
+
+/**
+ * Returns a function that does `work` once at the end of a turn of the event loop, however often it is called in it, so that
+ * everything that becomes ready in one turn is sent together. If `isAlone` returns true, nothing else is to be expected, and
+ * `work` runs on the next tick: HTTP/2 also sends at the end of a turn, so waiting for that would cost another turn.
+ */
+export function onceATurn(work: () => void, isAlone: () => boolean = () => false): () => void {
+  let isDue = false;
+  const run = () => {
+    isDue = false;
+    work();
+  };
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    if (isAlone()) process.nextTick(run);
+    else setImmediate(run);
+  };
 }

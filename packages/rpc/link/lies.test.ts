@@ -16,8 +16,7 @@ import {
   startService,
 } from "../fixtures/linked.ts";
 import { LinkRequestSchema } from "../gen/link/internal/v1/link_service_pb.ts";
-import { MAX_FRAME_BYTES, toFrame } from "./frames.ts";
-import { LINK_CONTENT_TYPE } from "./version.ts";
+import { LINK_CONTENT_TYPE, MAX_FRAME_BYTES, toFrame } from "./frames.ts";
 
 const frame = (init: Parameters<typeof toFrame<typeof LinkRequestSchema>>[1]) => toFrame(LinkRequestSchema, init);
 const methods = [{ number: 1, name: METHOD }];

@@ -1,7 +1,7 @@
 /** Links that are lost: of what was sent nobody knows, what was not sent never ran. */
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { neverRan } from "../client/never-ran.ts";
+import { neverRan } from "../client/failed-call.ts";
 import { ask, askAll, clientOf, failureOf, failures, hello, openTo, startRawService } from "../fixtures/linked.ts";
 
 const answerTo = (id: number) => ({ id, outcome: { case: "message" as const, value: new Uint8Array() } });

@@ -7,9 +7,8 @@ import { MAX_MESSAGE_BYTES, tooLarge } from "../server/message-limit.ts";
 import { maxRequestBytes } from "../server/request-limit.ts";
 import { noSuchRpc } from "../server/unknown-rpc.ts";
 import { failedAnswer } from "./failure.ts";
-import { LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";
+import { bytesOfAnswer, LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";
 import { fromCallHeaders, toFields } from "./headers.ts";
-import { bytesOfAnswer } from "./parts.ts";
 
 export type AnswerInit = MessageInitShape<typeof AnswerSchema> & { readonly id: number };
 

@@ -5,11 +5,19 @@ import type { Logger } from "@petstore/runtime/log";
 import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
 import { keepOpen } from "../http/sessions.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
-import { LinkViolation, readFrames, toFrame } from "./frames.ts";
-import { onceATurn } from "./once-a-turn.ts";
-import { bytesOfAnswer, parts } from "./parts.ts";
+import {
+  bytesOfAnswer,
+  CONNECTION_WINDOW_BYTES,
+  LINK_CONTENT_TYPE,
+  LINK_VERSION,
+  LinkViolation,
+  onceATurn,
+  parts,
+  readFrames,
+  STREAM_WINDOW_BYTES,
+  toFrame,
+} from "./frames.ts";
 import { type AnswerInit, createServerCalls } from "./server-calls.ts";
-import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_VERSION, STREAM_WINDOW_BYTES } from "./version.ts";
 
 /** While more than this is under way on a link, nothing is read from it, until half is left. */
 export interface LinkLimits {

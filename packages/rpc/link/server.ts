@@ -6,8 +6,8 @@ import type { Logger } from "@petstore/runtime/log";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
 import { isPeerRequest } from "../server/authorization.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
+import { LINK_PATH } from "./frames.ts";
 import { type LinkLimits, type ServerStream, serveStream } from "./server-stream.ts";
-import { LINK_PATH } from "./version.ts";
 
 /** As many calls as a dispatcher runs, and as many bytes as a client may have waiting (`limitCalls`). */
 const defaultLimits: LinkLimits = { calls: 10_000, bytes: 64 * 1024 * 1024 };

@@ -23,7 +23,7 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from "../gen/health/v1/health_pb.ts";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
-import { LINK_VERSION } from "../link/version.ts";
+import { LINK_VERSION } from "../link/frames.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import type { Implementation, UnaryHandler } from "./handlers.ts";
 import { createHealth, healthService } from "./health.ts";

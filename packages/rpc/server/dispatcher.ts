@@ -2,7 +2,14 @@
  * Every RPC of a service passes through the dispatcher, unary or server-streaming, whether it came by itself, over a link, or
  * from a simulation. Each goes through the same admission, authorization, validation, logging and mapping of errors.
  */
-import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  type Message,
+} from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { Clock, Runtime } from "@petstore/runtime/clock";
 import { prepareValidation } from "connect-transcoder/validation/validate";
@@ -14,7 +21,6 @@ import type { Authentication } from "../auth/authentication.ts";
 import { type Call, type Principal, requestIdOf, SEEN_HEADER } from "../call.ts";
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, type StoreFailureOf } from "../errors/translate.ts";
-import { messageOf } from "../message.ts";
 import { createAuthorization } from "./authorization.ts";
 import type { Implementation, UnaryHandler } from "./handlers.ts";
 import { defaultStreamLimits, type StreamLimits } from "./open-streams.ts";
@@ -165,7 +171,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     try {
       if (preparing) await preparing;
       runs.validated(run, request);
-      const answer = messageOf(method.output, await (handler as UnaryHandler)(request, call));
+      const answer = create(method.output, await (handler as UnaryHandler)(request, call));
       isAnswered = true;
       return answer;
     } finally {

@@ -14,7 +14,7 @@ import { refusing } from "../http/refusals.ts";
 import type { ServerTls } from "../http/secure.ts";
 import { createLinkServer } from "../link/server.ts";
 import { isPeerRequest } from "./authorization.ts";
-import { limitedCompressions } from "./compressions.ts";
+import { limitedCompressions, strictJson } from "./connect-options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Gate } from "./grpc-stream.ts";
 import type { HealthState } from "./health.ts";
@@ -23,7 +23,6 @@ import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { serveReflection } from "./reflection.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 import { callerKey } from "./routes.ts";
-import { strictJson } from "./strict-json.ts";
 import { explainUnreadable } from "./unreadable-message.ts";
 
 /** How long running requests may go on once the server closes, in milliseconds. */

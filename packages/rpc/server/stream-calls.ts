@@ -1,10 +1,9 @@
 /** Server-streaming calls: how many there may be, and all the ways in which one ends. */
-import type { DescMessage, Message } from "@bufbuild/protobuf";
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { callerName, type Principal } from "../call.ts";
 import { LONGEST_TIMER_MS } from "../deadline.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
-import { messageOf } from "../message.ts";
 import type { createAuthorization } from "./authorization.ts";
 import type { Init, StreamHandler } from "./handlers.ts";
 import { createOpenStreams, type StreamLimits } from "./open-streams.ts";
@@ -154,7 +153,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     let isTaken = true;
     try {
       for (let item = await next(open); !item.done; item = await next(open)) {
-        const answer = messageOf(output, item.value);
+        const answer = create(output, item.value);
         isTaken = false;
         yield answer;
         isTaken = true;

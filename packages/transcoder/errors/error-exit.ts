@@ -5,9 +5,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
 import { excerpt, MAX_ERROR_BYTES } from "../validation/excerpt.ts";
-import { HttpError } from "./http-error.ts";
+import { HttpError, UpstreamFailure } from "./http-error.ts";
 import { type Catalogue, nameOf, reasonsOf, statusOf } from "./reasons.ts";
-import { UpstreamFailure } from "./upstream.ts";
 import { violationError } from "./violations.ts";
 
 /** What callers see of a failure. */

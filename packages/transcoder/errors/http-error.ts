@@ -1,3 +1,5 @@
+import type { Operation } from "../contract/operations.ts";
+
 /**
  * A request that can't be served as it was sent. The code is one of the catalogue of errors; the message is public and
  * says what is wrong and where.
@@ -15,5 +17,19 @@ export class HttpError extends Error {
     this.code = code;
     this.headers = headers;
     this.status = status;
+  }
+}
+
+/**
+ * A call to a service that did not end with an answer that can be passed on: it failed, or its answer makes no sense.
+ * The cause tells more, and is not public.
+ */
+export class UpstreamFailure extends Error {
+  override readonly name = "UpstreamFailure";
+  readonly operation: Operation;
+
+  constructor(operation: Operation, cause: unknown) {
+    super(`${operation.method} failed`, { cause });
+    this.operation = operation;
   }
 }

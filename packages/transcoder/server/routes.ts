@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { asksForOne } from "../contract/one-record.ts";
 import type { Operation } from "../contract/operations.ts";
 import type { Segment } from "../contract/template.ts";
-import { UpstreamFailure } from "../errors/upstream.ts";
+import { UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { checkAccept, checkContentType, checkUntyped, JSON_TYPE, varyByAccept } from "../policy/media.ts";

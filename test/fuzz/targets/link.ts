@@ -11,8 +11,7 @@ import {
   type LinkResponse,
   LinkResponseSchema,
 } from "../../../packages/rpc/gen/link/internal/v1/link_service_pb.ts";
-import { readFrames, toFrame } from "../../../packages/rpc/link/frames.ts";
-import { LINK_CONTENT_TYPE, LINK_PATH } from "../../../packages/rpc/link/version.ts";
+import { LINK_CONTENT_TYPE, LINK_PATH, readFrames, toFrame } from "../../../packages/rpc/link/frames.ts";
 import { codeName } from "../../api/cases/case.ts";
 import { cutInto } from "../connection.ts";
 import { expectThat, Find } from "../find.ts";
