@@ -52,10 +52,10 @@ const requests: readonly [what: string, line: string, more: string, statusWhenAl
 ];
 
 describe.each(requests)("%s", (_, line, more, status) => {
-  const ask = (host: string) =>
+  const ask = (host: string, inTarget = "") =>
     sendRaw(
       gateway.port,
-      `${line} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n${more.includes("\r\n\r\n") ? more : `${more}\r\n`}`,
+      `${line.replace(" ", ` ${inTarget}`)} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n${more.includes("\r\n\r\n") ? more : `${more}\r\n`}`,
     );
 
   test("is refused by another name, before anything is done", async () => {
@@ -69,6 +69,11 @@ describe.each(requests)("%s", (_, line, more, status) => {
       status: 421,
     });
     expect(calls).toBe(0);
+  });
+
+  test("goes by the host in its target, if there is one", async () => {
+    expect(await ask("localhost", "http://evil.example:8080")).toMatch(/^HTTP\/1\.1 421 /);
+    expect(await ask("evil.example", "http://localhost:8080")).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 
   test.each(["localhost:8080", "127.0.0.1", "[::1]:1", "shop.example"])("is answered by %s", async (host) => {

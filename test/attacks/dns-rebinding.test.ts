@@ -71,3 +71,11 @@ test.each(processNames)("%s answers probes, which ask by whatever address they k
       for (const host of [`10.244.1.7:${port}`, "pod.example"])
         expect([probe, host, await statusOver[protocol](port, host, probe, method)]).toEqual([probe, host, 200]);
 });
+
+test.each(processNames)("%s goes by the host in the target, whatever Host says", async (name) => {
+  const port = Number(new URL(petstore.url(name)).port);
+  const status = (inTarget: string, host: string) =>
+    statusOver["HTTP/1.1"](port, host, `http://${inTarget}${targets(name)[0]}`);
+  expect(await status("evil.example", `localhost:${port}`)).toBe(421);
+  expect(await status(`localhost:${port}`, "evil.example")).toBe(200);
+});

@@ -477,6 +477,11 @@ export const protections = {
         "is refused by another name, before anything is done",
       ),
       trial(
+        "such a name in the target of the request, beside a Host that is allowed",
+        "test/attacks/dns-rebinding.test.ts",
+        "%s goes by the host in the target, whatever Host says",
+      ),
+      trial(
         "the same where a container's port is published on loopback",
         "test/project/containers.test.ts",
         "%s understands its whole environment",

@@ -94,6 +94,26 @@ describe("a server that answers to loopback alone", () => {
     expect(served).toEqual([`localhost:${port}`, "pet.internal"]);
   });
 
+  test("goes by the target where it names a host, whatever Host says", async () => {
+    const { port, served } = await started();
+    const ask = async (target: string, host: string) => {
+      const [answer] = await once(
+        http1Request({ port, host: "127.0.0.1", path: target, headers: { host } }).end(),
+        "response",
+      );
+      answer.resume();
+      return answer.statusCode;
+    };
+    expect(await ask("http://evil.example/pets", "localhost")).toBe(421);
+    expect(await ask("HTTP://evil.example", "localhost")).toBe(421);
+    expect(await ask("http://localhost@evil.example/", "localhost")).toBe(400);
+    expect(await ask("http:///pets", "localhost")).toBe(400);
+    expect(await ask("http://localhost/pets", "a/b")).toBe(400);
+    expect(await ask("/http://evil.example/", "localhost")).toBe(200);
+    expect(await ask(`http://localhost:${port}/pets`, "evil.example")).toBe(200);
+    expect(served).toEqual(["localhost", `localhost:${port}`]);
+  });
+
   test("refuses other names over HTTP/2", async () => {
     const { url, served } = await started();
     const session = connectHttp2(url);

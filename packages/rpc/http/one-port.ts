@@ -19,7 +19,7 @@ import {
 import { Server as NetServer, type Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
 import { type Connection, connectionOf, connectionOn, createConnections } from "./connections.ts";
-import { mendAuthority } from "./host.ts";
+import { mendHost } from "./host.ts";
 import { defaultLimits, type OnePortLimits } from "./limits.ts";
 import { acceptWaiting } from "./listen.ts";
 import { peek } from "./peek.ts";
@@ -99,7 +99,7 @@ export function createOnePortServer(
   const serve: Serve = (request, response) => {
     request.on("error", ignore);
     response.on("error", ignore);
-    mendAuthority(request);
+    mendHost(request);
     const { stream, headers } = request;
     // Node's parser takes "HTTP/2.0" for a version of HTTP/1; it refuses most others by itself.
     if (!stream && request.httpVersionMajor !== 1)

@@ -47,6 +47,22 @@ test("HTTP/2 names it in :authority or Host, or the same in both", () => {
   expect(problem("2.0")).toBe("must be given once");
 });
 
+test.each([
+  ["http://a/pets", undefined],
+  ["HTTPS://A.example:80?x", undefined],
+  ["/http://u@a/", undefined],
+  ["*", undefined],
+  ["http://u@a/pets", /must be a host name/],
+  ["http:///pets", /must be a host name/],
+  ["http://[::1/pets", /must be a host name/],
+])("a target that names a host itself: %s", (url, expected) => {
+  const named = hostProblem({ httpVersion: "1.1", rawHeaders: ["Host", "b"], url });
+  if (expected) expect(named).toMatch(expected);
+  else expect(named).toBeUndefined();
+  expect(hostProblem({ httpVersion: "1.1", rawHeaders: [], url })).toBe("must be given once");
+  expect(hostProblem({ httpVersion: "1.1", rawHeaders: ["Host", "b/c"], url })).toMatch(/must be a host name/);
+});
+
 test("Node's HTTP/2 client leaves the brackets of an IPv6 address out", () => {
   for (const authority of ["::1:8080", "fd00::2:80", "::ffff:7f00:1:8080", "1:2:3:4:5:6:7:8:443"])
     expect([authority, problem("2.0", ":authority", authority)]).toEqual([authority, undefined]);

@@ -15,11 +15,20 @@ export function withBrackets(authority: string): string {
   return isIPv6(host) ? `[${host}]${authority.slice(colon)}` : authority;
 }
 
+/** The host that a target names by itself, in absolute form (RFC 9112, 3.2.2): it counts instead of `Host`. */
+export const hostInTarget = (target = "/"): string | undefined =>
+  target.startsWith("/") ? undefined : /^https?:\/\/([^/?#]*)/i.exec(target)?.[1];
+
 /**
  * What is wrong with the Host of a request, in words that follow it; undefined when nothing is. HTTP/1.1 names its host in
- * one `Host`, HTTP/2 in `:authority`, in `Host`, or in both if they agree. HTTP/1.0 may leave it out.
+ * one `Host`, also beside a target that names one, HTTP/2 in `:authority`, in `Host`, or in both if they agree. HTTP/1.0 may
+ * leave it out.
  */
-export function hostProblem({ httpVersion, rawHeaders }: Pick<IncomingMessage, "httpVersion" | "rawHeaders">) {
+export function hostProblem({
+  httpVersion,
+  rawHeaders,
+  url,
+}: Pick<IncomingMessage, "httpVersion" | "rawHeaders" | "url">) {
   let authority: string | undefined;
   let host: string | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -33,9 +42,11 @@ export function hostProblem({ httpVersion, rawHeaders }: Pick<IncomingMessage, "
     }
   }
   const named = authority ?? host;
-  if (named === undefined) return httpVersion === "1.0" ? undefined : "must be given once";
+  if (named === undefined && httpVersion !== "1.0") return "must be given once";
   if (host !== undefined && host !== named) return "must not differ from :authority";
-  return isHost(named) ? undefined : "must be a host name or an address, with or without a port";
+  const inTarget = hostInTarget(url);
+  const isWrong = (text: string | undefined) => text !== undefined && !isHost(text);
+  return isWrong(named) || isWrong(inTarget) ? "must be a host name or an address, with or without a port" : undefined;
 }
 
 const isNamed = (name: string, lowerCase: string): boolean =>
