@@ -109,6 +109,23 @@ test("an empty body is MALFORMED_JSON, with a type or without", async () => {
   expect(recordIn(await sendRaw(chunked))).toMatchObject({ code: "MALFORMED_JSON" });
 });
 
+test.each(["gzip, chunked", "identity, chunked", "gzip\r\nTransfer-Encoding: chunked"])(
+  "a body in the transfer coding %s is not read as if it had none",
+  async (coding) => {
+    const ask = (line: string) =>
+      sendRaw(
+        `${line} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: ${coding}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+      );
+    const record = { code: "NOT_IMPLEMENTED", message: expect.stringContaining("only coding is chunked"), status: 501 };
+    for (const line of ["POST /pets", "DELETE /pets/1", "GET /pets/1"]) {
+      const answer = await ask(line);
+      expect(answer).toMatch(/^connection: close\r$/im);
+      expect(recordIn(answer)).toEqual(record);
+    }
+    expect(recordIn(await ask("POST /nowhere"))).toMatchObject({ code: "ROUTE_NOT_FOUND" });
+  },
+);
+
 test("413, 414 and 431", async () => {
   const limit = 64 * 1024;
   const padded = (size: number) => newPet + " ".repeat(size - newPet.length);

@@ -38,6 +38,7 @@ const neverOverRpc: Partial<Record<Reason, string>> = {
   INVALID_HEADER: "RPCs carry these in the message: a violated rule is VALIDATION_FAILED",
   UNKNOWN_FIELD: "protobuf keeps unknown fields",
   MISDIRECTED_REQUEST: "the request is refused before it is known to be an RPC",
+  NOT_IMPLEMENTED: "the request is refused before it is known to be an RPC",
   ENDPOINT_SUNSET: "the RPC is not deprecated",
   UPSTREAM_ERROR: "the gateway says so of a service; callers of the service see what it said",
 };

@@ -455,6 +455,12 @@ export const protections = {
         "test/attacks/hostile-input.test.ts",
         "a second request within the first is not answered",
       ),
+      trial(
+        "a body in a transfer coding that is not read",
+        "gateway/content.test.ts",
+        "a body in the transfer coding %s is not read as if it had none",
+      ),
+      trial("the same at a service", "packages/rpc/http/refusals.test.ts", "a body in the transfer coding %s is %i"),
       trial("two spellings of a path", "gateway/http.test.ts", "404 for %s, whatever the method"),
       trial(
         "members that belong only to answers",

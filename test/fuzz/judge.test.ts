@@ -21,6 +21,7 @@ test.each<[string, Buffer, number[]]>([
   ["a record", answer(400, record(400, "INVALID_QUERY")), [400]],
   ["several answers", Buffer.concat([answer(200, "[]"), answer(404, record(404, "ROUTE_NOT_FOUND"))]), [200, 404]],
   ["an interim answer", Buffer.concat([Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"), answer(200, "[]")]), [200]],
+  ["a transfer coding", answer(501, record(501, "NOT_IMPLEMENTED")), [501]],
   ["an error of Connect", answer(404, '{"code":"not_found","message":"wrong"}'), [404]],
   ["that there is too much to do", answer(503, record(503, "OVERLOADED")), [503]],
 ])("fine: %s", (_, bytes, statuses) => expect(judged(bytes)).toEqual(statuses));

@@ -30,7 +30,7 @@ export function judgeText(text: string, sent: Buffer): void {
 }
 
 /** Whether the request may still be carried out, even after the answer: cancelled, out of time, or unavailable. */
-export const leavesInDoubt = (status: number): boolean => status === 499 || status >= 500;
+export const leavesInDoubt = (status: number): boolean => status === 499 || (status >= 500 && status !== 501);
 
 /** Checks answers of HTTP, and of unary Connect, which uses it. `process` is the process that answered. */
 export function judgeHttp({ status, headers, body }: HttpAnswer, process: string, sent: Buffer): void {
@@ -44,8 +44,8 @@ export function judgeHttp({ status, headers, body }: HttpAnswer, process: string
   const text = unpacked(headers.get("content-encoding"), body).toString("utf8");
   judgeText(text, sent);
   if (!/^application\/(problem\+)?json/.test(headers.get("content-type") ?? "")) {
-    // 505: a bidirectional stream over HTTP/1.1.
-    expectThat([503, 505].includes(status) || status < 500, `an answer ${status}`, text.slice(0, 500));
+    // 501: a transfer coding. 505: a bidirectional stream over HTTP/1.1.
+    expectThat([501, 503, 505].includes(status) || status < 500, `an answer ${status}`, text.slice(0, 500));
     // The services answer what is not an RPC in plain text; the gateway answers every error with a record.
     expectThat(
       process !== "gateway" || body.length === 0,
@@ -77,7 +77,7 @@ function judgeRecord(status: number, text: string, process: string): void {
       text,
     );
     expectThat(typeof message === "string" && message !== "", `the record of ${code} has no message`, text);
-    expectThat(status < 500 || status > 502, `an answer ${status} ${code}`, text);
+    expectThat(status !== 500 && status !== 502, `an answer ${status} ${code}`, text);
     return;
   }
   const rpcCode = `${code}`.toUpperCase();

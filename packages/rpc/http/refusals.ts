@@ -1,6 +1,10 @@
-/** What a service's port refuses by itself: a request without a valid host, with too many header fields, or without memory. */
+/**
+ * What a service's port refuses by itself: a request without a valid host, with too many header fields, with a transfer coding
+ * that it does not know, or without memory.
+ */
 import type { IncomingMessage } from "node:http";
 import { hostProblem } from "connect-transcoder/request/host";
+import { transferProblem } from "connect-transcoder/request/transfer-coding";
 import type { HostCheck } from "./allowed-hosts.ts";
 import type { Handler } from "./one-port.ts";
 import { isRefused, TOO_MANY_UNDER_WAY } from "./request-budget.ts";
@@ -28,6 +32,8 @@ export const refusing =
     if (problem !== undefined) return refuse(400, `Host: ${problem}.`);
     const refusal = checkHost?.(request);
     if (refusal !== undefined && !knowsPeer(request)) return refuse(421, `Host: ${refusal}`);
+    const coding = transferProblem(request);
+    if (coding !== undefined) return refuse(501, coding, { connection: "close" });
     return handler(request, response);
   };
 

@@ -43,6 +43,7 @@ const OWN: readonly Reason[] = [
   ["UNSUPPORTED_MEDIA_TYPE", 415, "The body is not `application/json` in UTF-8, or it is compressed."],
   ["HEADERS_TOO_LARGE", 431, "The header fields together are larger than allowed."],
   ["INTERNAL", 500, "A fault of the service. The message holds the request's identifier and nothing else."],
+  ["NOT_IMPLEMENTED", 501, "The body has a transfer coding other than `chunked`. Nothing of it was read."],
   ["UPSTREAM_ERROR", 502, "A service gave an answer that can't be understood."],
   ["UNAVAILABLE", 503, "A service can't be reached. After a write the outcome is unknown."],
   ["DEADLINE_EXCEEDED", 504, "The time for the request ran out. After a write the outcome is unknown."],

@@ -8,6 +8,7 @@ import { openApiDocument } from "../openapi/document.ts";
 import { jsonText } from "../openapi/json.ts";
 import { hostProblem } from "../request/host.ts";
 import { checkSizes } from "../request/sizes.ts";
+import { transferProblem } from "../request/transfer-coding.ts";
 import { logUnknownValues } from "../response/unknown-values.ts";
 import { markArrivals } from "./arrival.ts";
 import { errorAnswers } from "./error-answers.ts";
@@ -38,6 +39,8 @@ export const transcoder = fastifyPlugin(
       checkSizes(request, limits);
       const problem = hostProblem(request.raw);
       if (problem !== undefined) throw new HttpError("INVALID_HEADER", `Host: ${problem}`);
+      const coding = transferProblem(request.raw);
+      if (coding !== undefined) throw new HttpError("NOT_IMPLEMENTED", coding, { connection: "close" });
       done();
     });
     for (const { desc, transport } of options.services) {

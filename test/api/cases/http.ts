@@ -247,6 +247,13 @@ export const http: readonly Case[] = [
     rpc: ({ categoryId }) => call(CategoryService.method.deleteCategory, { categoryId, etag: '"9"' }),
     fails: { http: "412 ETAG_MISMATCH", rpc: "ABORTED ETAG_MISMATCH" },
   }),
+  refused(
+    "501: a body in a transfer coding beside chunks",
+    { method: "POST", path: "/categories", headers: { "transfer-encoding": "gzip, chunked" }, body: { name: "dog" } },
+    "501 NOT_IMPLEMENTED",
+    "Transfer-Encoding",
+    { connection: "close" },
+  ),
   refused("414: longer than 8 KiB", { method: "GET", path: `/pets?x=${"y".repeat(8192)}` }, "414 URI_TOO_LONG"),
   read("headers of almost 16 KiB", { x: "y".repeat(16_000) }),
   refused(
