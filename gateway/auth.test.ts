@@ -1,12 +1,12 @@
 /** Credentials as they come over the wire, at both endpoints, and what callers are told. */
 import { createAuthentication, type Verify } from "@petstore/rpc/auth/authentication";
 import { InvalidCredential } from "@petstore/rpc/auth/credentials";
+import { callerAddress } from "@petstore/rpc/http/caller-address";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { errors } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { authOf } from "./auth.ts";
 import { recordIn, sendRaw, startGateway, testLimits } from "./fixtures/gateway.ts";
-import { callerAddress } from "./rates/caller-address.ts";
 import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 

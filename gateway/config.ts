@@ -23,7 +23,6 @@ import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import { type Rate, rate } from "@petstore/runtime/rate";
 import type { DeprecationPolicy, Limits } from "connect-transcoder";
 import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../processes/config.ts";
-import { type Network, proxies } from "./rates/caller-address.ts";
 
 export interface GatewayLimits extends Limits {
   /** One message of Connect or gRPC-Web. */
@@ -42,8 +41,6 @@ export interface GatewayConfig extends ProcessConfig {
   readonly corsOrigins: readonly string[];
   /** How many requests each caller may send to this process; undefined means no limit. */
   readonly rate: Rate | undefined;
-  /** Addresses and networks of the proxies whose forwarding headers are trusted. */
-  readonly trustedProxies: readonly Network[];
   readonly limits: GatewayLimits;
   /** How long it goes on serving after it was told to stop, unready. In milliseconds. */
   readonly lameDuckMs: number;
@@ -76,7 +73,6 @@ const settings = {
   HTTP_BASE_PATH: withDefault(basePath, ""),
   CORS_ORIGINS: withDefault(list(corsOrigin), []),
   RATE_LIMIT: optional(rate),
-  TRUST_PROXY: withDefault(proxies, []),
   MAX_BODY_BYTES: withDefault(integer(1, 16 * 1024 * 1024), 64 * 1024),
   MAX_JSON_DEPTH: withDefault(integer(1, 1000), 16),
   MAX_URL_BYTES: withDefault(integer(256, 64 * 1024), 8 * 1024),
@@ -107,18 +103,12 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
     ...common,
     name: "gateway",
     descriptor: values.LISTEN_FDS && FIRST_DESCRIPTOR,
-    // Behind a proxy all callers have one address.
-    ...(values.TRUST_PROXY.length > 0 &&
-      !environment.MAX_CONNECTIONS_PER_ADDRESS && {
-        connections: { ...common.connections, connectionsPerAddress: undefined },
-      }),
     // With LISTEN_FDS, HOST does not say which machines reach the gateway, so it must not restrict the allowed hosts.
     ...(values.LISTEN_FDS && { allowedHosts: values.ALLOWED_HOSTS }),
     publicUrl: values.PUBLIC_URL,
     basePath: values.HTTP_BASE_PATH,
     corsOrigins: values.CORS_ORIGINS,
     rate: values.RATE_LIMIT,
-    trustedProxies: values.TRUST_PROXY,
     limits: {
       bodyBytes: values.MAX_BODY_BYTES,
       jsonDepth: values.MAX_JSON_DEPTH,

@@ -1,6 +1,7 @@
 /** At both endpoints: a stream lasts no longer than the credential that it was opened with. */
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { callerAddress } from "@petstore/rpc/http/caller-address";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -12,7 +13,6 @@ import { authOf } from "./auth.ts";
 import { fakeServices } from "./events/fixtures/watches.ts";
 import { eventTransport } from "./events/watch-events.ts";
 import { startGateway, testLimits } from "./fixtures/gateway.ts";
-import { callerAddress } from "./rates/caller-address.ts";
 import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { openFilesLimit } from "../processes/open-files.ts";
 import { launcherConfig, launcherWarnings } from "./config.ts";
 
 test("the processes share a secret that is new each time, unless one is set", () => {
@@ -38,6 +39,15 @@ test("PORT and the services' addresses, which are for one process alone, are not
   expect(environment).toMatchObject({ PORT_BASE: "9080", PATH: "/bin" });
   expect(Object.keys(environment)).not.toContain("PORT");
   expect(Object.keys(environment)).not.toContain("PET_URL");
+});
+
+test("few files that may be open bound the connections of an address, unless proxies have many callers", () => {
+  const ports = Math.max(1, Math.floor(openFilesLimit() / 256)); // so that each has so few
+  const environment = { MAX_CONNECTIONS: "10000" };
+  const bound = (more: Record<string, string>) =>
+    launcherConfig({ ...environment, ...more }, false, ports).environment.MAX_CONNECTIONS_PER_ADDRESS;
+  expect(bound({})).toMatch(/^\d+$/);
+  expect(bound({ TRUST_PROXY: "10.0.0.1" })).toBeUndefined();
 });
 
 describe("what has no effect", () => {

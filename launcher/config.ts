@@ -97,7 +97,9 @@ export function launcherConfig(
   if (fewFiles !== undefined)
     Object.assign(environment, {
       MAX_CONNECTIONS: `${connections.connections}`,
-      MAX_CONNECTIONS_PER_ADDRESS: `${connections.connectionsPerAddress}`,
+      ...(connections.connectionsPerAddress && {
+        MAX_CONNECTIONS_PER_ADDRESS: `${connections.connectionsPerAddress}`,
+      }),
       MAX_STREAMS: `${streams.streams}`,
     });
   return {

@@ -170,6 +170,16 @@ test("connections have bounds of their own", () => {
   expect(() => config({ MAX_CONNECTIONS: "0" })).toThrow("it must be a whole number from 10 to 100000");
 });
 
+test("behind a proxy one address is many callers, and has no bound unless one is asked for", () => {
+  const proxy = { TRUST_PROXY: "10.0.0.0/8" };
+  expect(config(proxy)).toMatchObject({
+    trustedProxies: [{ address: "10.0.0.0", bits: 8 }],
+    connections: { connections: 1000, connectionsPerAddress: undefined },
+  });
+  const asked = config({ ...proxy, MAX_CONNECTIONS_PER_ADDRESS: "10" });
+  expect(asked.connections.connectionsPerAddress).toBe(10);
+});
+
 test("streams have bounds, of a process and of each caller", () => {
   expect(config({}).streams).toEqual({ streams: 1000, streamsPerCaller: 20 });
   const bounds = { MAX_STREAMS: "50", MAX_STREAMS_PER_CALLER: "5" };

@@ -6,6 +6,7 @@
 import type { AuthConfig } from "@petstore/rpc/auth/open";
 import { origin } from "@petstore/rpc/http/address";
 import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
+import type { Network } from "@petstore/rpc/http/caller-address";
 import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
 import { defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import type { CertificateFiles } from "@petstore/rpc/tls/certificates";
@@ -41,6 +42,7 @@ import {
   type ServiceName,
 } from "./names.ts";
 import { openFilesLimit, withinOpenFiles } from "./open-files.ts";
+import { proxies } from "./proxies.ts";
 import { tlsConfig, tlsSettings } from "./tls.ts";
 
 /** What services and the gateway have in common. */
@@ -75,6 +77,8 @@ export interface ProcessConfig {
   readonly loopbackOnly: boolean;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  /** Addresses and networks of the proxies whose forwarding headers are trusted. */
+  readonly trustedProxies: readonly Network[];
   readonly connections: Pick<OnePortLimits, "connections" | "connectionsPerAddress" | "writeMs">;
   /** How many streams may be open, such as those that watch for changes. */
   readonly streams: StreamLimits;
@@ -137,9 +141,10 @@ export const processSettings = {
   LOG_FORMAT: optional(oneOf("pretty", "json")),
   ALLOW_UNAUTHENTICATED: optional(oneOf("beyond-loopback")),
   MAX_CONNECTIONS: withDefault(integer(10, 100_000), defaultLimits.connections),
-  MAX_CONNECTIONS_PER_ADDRESS: withDefault(integer(1, 100_000), 500),
+  MAX_CONNECTIONS_PER_ADDRESS: optional(integer(1, 100_000)),
   MAX_STREAMS: withDefault(integer(1, 100_000), defaultStreamLimits.streams),
   MAX_STREAMS_PER_CALLER: withDefault(integer(1, 100_000), defaultStreamLimits.streamsPerCaller),
+  TRUST_PROXY: withDefault(proxies, []),
   LINK: withDefault(oneOf("on", "off"), "on"),
   WRITE_TIMEOUT: withDefault(duration("1s", "10m"), defaultLimits.writeMs),
 };
@@ -180,7 +185,10 @@ export function processConfig(
       `REPLICA=${REPLICA} is wrong: it can be ${count} at most, for REPLICAS asks for ${count} of ${name}.`,
     ]);
   const { tls, internalTls } = tlsConfig(values, name);
-  const sockets = withinOpenFiles(values, openFiles);
+  // Behind a proxy all callers have one address.
+  const perAddress = values.TRUST_PROXY.length > 0 ? undefined : defaultLimits.connectionsPerAddress;
+  const { MAX_CONNECTIONS_PER_ADDRESS = perAddress } = values;
+  const sockets = withinOpenFiles({ ...values, MAX_CONNECTIONS_PER_ADDRESS }, openFiles);
   const local = (service: ServiceName) =>
     Array.from({ length: replicasOf(REPLICAS, service) }, (_, i) => {
       const address = origin(values.HOST, portOf(service, PORT_BASE, i + 1), (tls ?? internalTls) && "https");
@@ -210,6 +218,7 @@ export function processConfig(
     loopbackOnly,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (terminal ? "pretty" : "json"),
+    trustedProxies: values.TRUST_PROXY,
     connections: {
       connections: sockets.MAX_CONNECTIONS,
       connectionsPerAddress: sockets.MAX_CONNECTIONS_PER_ADDRESS,

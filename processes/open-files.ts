@@ -18,7 +18,7 @@ const others = (openFiles: number): number => Math.max(64, Math.min(256, Math.fl
 
 export interface SocketLimits {
   readonly MAX_CONNECTIONS: number;
-  readonly MAX_CONNECTIONS_PER_ADDRESS: number;
+  readonly MAX_CONNECTIONS_PER_ADDRESS: number | undefined;
   readonly MAX_STREAMS: number;
 }
 
@@ -51,7 +51,7 @@ export function withinOpenFiles(limits: SocketLimits, openFiles: number): Socket
   const part = (limit: number) => Math.max(1, Math.floor((limit * room) / wanted));
   const lowered = {
     MAX_CONNECTIONS: part(MAX_CONNECTIONS),
-    MAX_CONNECTIONS_PER_ADDRESS: part(MAX_CONNECTIONS_PER_ADDRESS),
+    MAX_CONNECTIONS_PER_ADDRESS: MAX_CONNECTIONS_PER_ADDRESS && part(MAX_CONNECTIONS_PER_ADDRESS),
     MAX_STREAMS: part(MAX_STREAMS),
   };
   const enough = wanted + others(Number.POSITIVE_INFINITY);

@@ -30,6 +30,7 @@ test("everything but the secret has a default", () => {
     peerNames: ["spiffe://petstore/process"],
     logLevel: "info",
     logFormat: "json",
+    trustedProxies: [],
     connections: {
       connections: 1000,
       connectionsPerAddress: 500,

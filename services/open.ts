@@ -1,4 +1,5 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
+import { callerAddress } from "@petstore/rpc/http/caller-address";
 import { defaultLimits } from "@petstore/rpc/http/limits";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import { createHealth, type HealthState, healthService } from "@petstore/rpc/server/health";
@@ -85,6 +86,7 @@ export async function openService(
         peerStreams: 2 * Math.max(defaultLimits.peerStreams, config.streams.streams),
       },
       allowedHosts: config.allowedHosts,
+      addressOf: callerAddress(config.trustedProxies),
       tls,
       listenAdvice,
     });

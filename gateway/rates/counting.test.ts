@@ -1,5 +1,6 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { callerAddress } from "@petstore/rpc/http/caller-address";
 import { HttpError } from "connect-transcoder";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { reasonOf } from "#errors";
@@ -9,7 +10,6 @@ import { docs } from "../docs.ts";
 import { servedInProcess, startGateway, testLimits } from "../fixtures/gateway.ts";
 import { health } from "../health.ts";
 import { rpcEndpoint } from "../rpc-endpoint.ts";
-import { callerAddress } from "./caller-address.ts";
 import { createRateLimits } from "./rate-limits.ts";
 
 const ORIGIN = "https://shop.example";

@@ -5,10 +5,10 @@
  */
 import type { IncomingMessage } from "node:http";
 import { ANONYMOUS, callerName, type Principal } from "@petstore/rpc/call";
+import type { CallerAddress } from "@petstore/rpc/http/caller-address";
 import type { Rate, Verdict } from "@petstore/runtime/rate";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { CallerAddress } from "./caller-address.ts";
 import type { RateLimits } from "./rate-limits.ts";
 
 export interface RatesOptions {

@@ -152,8 +152,13 @@ export const protections = {
       ),
       trial(
         "another address in X-Forwarded-For",
-        "gateway/rates/caller-address.test.ts",
+        "packages/rpc/http/caller-address.test.ts",
         "without proxies it is the peer, whatever the headers say",
+      ),
+      trial(
+        "many callers behind one proxy, at the gateway and at a service",
+        "test/attacks/one-proxy.test.ts",
+        "counts the streams of each of its callers",
       ),
       trial(
         "more callers than can be remembered",

@@ -53,9 +53,6 @@ export const connectionOf = (request: IncomingMessage): Connection | undefined =
 /** The connection of a socket by which a request has come. */
 export const connectionOn = (socket: Socket): Connection | undefined => connectionsByCarrier.get(socket);
 
-/** The network that a request came from, see `callerNetwork`. */
-export const networkOf = (request: IncomingMessage): string => connectionOf(request)?.address ?? "";
-
 /** Whether the connection of a request has proved by its certificate that it is one of the system's own processes. */
 export const isProven = (request: IncomingMessage): boolean => connectionOf(request)?.isProven === true;
 

@@ -8,7 +8,8 @@ import type { Logger } from "@petstore/runtime/log";
 import { splitTarget } from "connect-transcoder/request/target";
 import { keepRepeated } from "../auth/credentials.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { isProven, networkOf } from "../http/connections.ts";
+import type { CallerAddress } from "../http/caller-address.ts";
+import { isProven } from "../http/connections.ts";
 import { ensureHost } from "../http/host.ts";
 import { countAsStream, type Handler } from "../http/one-port.ts";
 import type { LinkServer } from "../link/server.ts";
@@ -28,11 +29,12 @@ export interface ListenerOptions {
   readonly log: Logger;
   readonly dispatcher: Dispatcher;
   readonly maxBytesOf: (method: DescMethod) => number;
+  readonly addressOf: CallerAddress;
 }
 
 export function createListener(
   handlers: readonly UniversalHandler[],
-  { gate, compressions, links, log, dispatcher, maxBytesOf }: ListenerOptions,
+  { gate, compressions, links, log, dispatcher, maxBytesOf, addressOf }: ListenerOptions,
 ): Handler {
   const { errors, asksCallers } = dispatcher;
   const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
@@ -83,7 +85,7 @@ export function createListener(
     if (!handler) return answerUnknown(request, response, query, errors);
     ensureHost(request);
     if (asksCallers) keepRepeated(request);
-    const caller = whoAsks(request, response);
+    const caller = whoAsks(request, response, addressOf);
     const serveStream = isBinaryGrpc(request) ? streams.get(path) : undefined;
     if (serveStream) return serveStream(request, response, caller);
     return serveByConnect(handler, caller, request, response);
@@ -98,12 +100,12 @@ export function createListener(
 }
 
 /** What is known of the caller before its headers are read. */
-const whoAsks = (request: IncomingMessage, response: ServerResponse): Caller =>
+const whoAsks = (request: IncomingMessage, response: ServerResponse, addressOf: CallerAddress): Caller =>
   isProven(request)
     ? { isPeer: true }
     : {
         origin: {
-          network: networkOf(request),
+          network: addressOf(request),
           response,
           countAsStream: () => countAsStream(request, response),
         },

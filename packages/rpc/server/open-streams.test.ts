@@ -9,6 +9,7 @@ import type { Authentication } from "../auth/authentication.ts";
 import { CALLER_HEADER, SECRET_HEADER } from "../call.ts";
 import { secret, startTicker, TickerService, transports, type Watch, watchByHand } from "../fixtures/ticker.ts";
 import { Health } from "../gen/health/v1/health_pb.ts";
+import { callerAddress } from "../http/caller-address.ts";
 import { REQUEST_BYTES } from "../http/request-budget.ts";
 import { createOpenStreams } from "./open-streams.ts";
 
@@ -63,6 +64,19 @@ describe.each(transports)("over %s", (_, transport) => {
     await vi.waitUntil(async () => typeof (await begin(to)) === "function", { timeout: 30_000 });
   });
 });
+
+test.each(transports)(
+  "behind a proxy that is trusted, its callers are counted one by one, over %s",
+  async (_, transport) => {
+    const addressOf = callerAddress([{ address: "127.0.0.1", bits: 32 }]);
+    const { url } = await startTicker(ticking, { addressOf, streamLimits: { streams: 10, streamsPerCaller: 1 } });
+    const to = transport(url);
+    const through = (caller: string) => begin(to, { "x-forwarded-for": caller });
+    expect(await through("192.0.2.1")).toBeTypeOf("function");
+    expect(await through("192.0.2.1")).toBe(REFUSED);
+    expect(await through("192.0.2.2")).toBeTypeOf("function");
+  },
+);
 
 test("the system's own processes have counted for their callers, and are bounded all together", async () => {
   const { url } = await startTicker(ticking, { streamLimits: { streams: 4, streamsPerCaller: 1 } });

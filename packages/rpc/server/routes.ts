@@ -13,7 +13,7 @@ export const isServerStreaming = (method: DescMethod): method is DescMethodServe
   method.methodKind === "server_streaming";
 export const isServed = (method: DescMethod): method is Served => isUnary(method) || isServerStreaming(method);
 
-/** The network that a request came from, see `callerNetwork`, and its response. */
+/** The network that a request came from, see `callerAddress`, and its response. */
 export interface RequestOrigin {
   readonly network: string;
   readonly response: Closing;

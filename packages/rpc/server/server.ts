@@ -7,6 +7,7 @@ import { splitTarget } from "connect-transcoder/request/target";
 import { Health } from "../gen/health/v1/health_pb.ts";
 import { origin } from "../http/address.ts";
 import { createHostCheck, type HostCheck } from "../http/allowed-hosts.ts";
+import { type CallerAddress, callerAddress } from "../http/caller-address.ts";
 import { defaultLimits, type OnePortLimits } from "../http/limits.ts";
 import { type ListenAdvice, listen } from "../http/listen.ts";
 import { closePort, createOnePortServer } from "../http/one-port.ts";
@@ -41,6 +42,8 @@ export interface RpcServerOptions {
   readonly tls?: ServerTls | undefined;
   /** The host names that strangers' requests may use, see `createHostCheck`; by default any. */
   readonly allowedHosts?: readonly string[] | undefined;
+  /** Tells strangers apart that show no credentials; by default their connections do. */
+  readonly addressOf?: CallerAddress | undefined;
   readonly listenAdvice?: ListenAdvice;
   /** Most bytes of a method's request message; by default what its fields can hold. */
   readonly maxBytesOf?: ((method: DescMethod) => number) | undefined;
@@ -56,7 +59,7 @@ export interface RpcServer extends AsyncDisposable {
 /** Resolves when the server takes calls. Rejects with `ListenError` if it can't listen and there is advice. */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
   const { host, log, dispatcher, health, limits = defaultLimits, tls, allowedHosts } = options;
-  const { maxBytesOf = maxRequestBytes } = options;
+  const { maxBytesOf = maxRequestBytes, addressOf = callerAddress([]) } = options;
   const { errors } = dispatcher;
   const unreadable = explainUnreadable(errors);
   /** Runs before a message is read, for every RPC: also for reflection and links, which the dispatcher does not serve. */
@@ -84,7 +87,8 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const stopping = new AbortController();
   serveReflection(router, dispatcher.services, stopping.signal);
 
-  const listener = createListener(router.handlers, { gate, compressions, links, log, dispatcher, maxBytesOf });
+  const calls = { gate, compressions, links, log, dispatcher, maxBytesOf, addressOf };
+  const listener = createListener(router.handlers, calls);
   const knowsPeer = (request: IncomingMessage) => isPeerRequest(dispatcher, request);
   const checkHost = allowedHosts && exceptProbes(createHostCheck(allowedHosts));
   const { headerBytes } = limits;

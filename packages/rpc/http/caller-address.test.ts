@@ -1,6 +1,7 @@
 import { readEnvironment, withDefault } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
-import { callerAddress, proxies } from "./caller-address.ts";
+import { proxies } from "../../../processes/proxies.ts";
+import { callerAddress } from "./caller-address.ts";
 
 const PROXY = "10.0.0.1";
 const read = (text: string) => readEnvironment({ P: text }, { P: withDefault(proxies, []) }).P;
@@ -39,16 +40,3 @@ test.each([
   ["::ffff:192.0.2.1", "192.0.2.1"],
   ["2001:db8::9", "2001:db8:0:0::/64"],
 ])("%s counts as %s", (peer, expected) => expect(of([], peer)).toBe(expected));
-
-describe("as a setting", () => {
-  test("addresses and networks", () => {
-    expect(read("10.0.0.1, 10.0.0.0/8,2001:db8::/32")).toEqual([
-      { address: "10.0.0.1", bits: 32 },
-      { address: "10.0.0.0", bits: 8 },
-      { address: "2001:db8::", bits: 32 },
-    ]);
-  });
-  test.each(["proxy.example", "10.0.0.0/33", "10.0.0.0/8/8", "10.0.0.0/", "::/129", "10.0.0"])("not %s", (text) => {
-    expect(() => read(text)).toThrow(/must be a comma-separated list, each of them an IP address or a network/);
-  });
-});

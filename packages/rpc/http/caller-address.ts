@@ -1,26 +1,14 @@
 /** The address of a request's caller, also behind proxies that the operator trusts. */
 import type { IncomingHttpHeaders } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
-import { callerNetwork, plainAddress } from "@petstore/rpc/http/caller-network";
-import { type Kind, kind, list } from "@petstore/runtime/environment";
 import parseForwarded from "forwarded-parse";
+import { callerNetwork, plainAddress } from "./caller-network.ts";
 
 /** A network, or a single address as a network with all its bits. */
 export interface Network {
   readonly address: string;
   readonly bits: number;
 }
-
-const network: Kind<Network> = kind("an IP address or a network such as 10.0.0.0/8", (text) => {
-  const [address = "", bits, more] = text.split("/");
-  const most = isIPv6(address) ? 128 : 32;
-  const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-  if (isIP(address) === 0 || !isNetwork || more !== undefined) return undefined;
-  return { address, bits: bits === undefined ? most : Number(bits) };
-});
-
-/** Addresses and networks of proxies. */
-export const proxies: Kind<readonly Network[]> = list(network);
 
 /** How many hops are examined: a caller can write as many as fit into the header. */
 const MAX_HOPS = 32;
