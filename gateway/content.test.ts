@@ -67,6 +67,7 @@ test.each<[string, RequestInit & { duplex?: string }]>([
   ["a broken type", post(newPet, { "content-type": "json" })],
   ["gzip", post(newPet, { "content-encoding": "gzip" })],
   ["gzip after identity", post(newPet, { "content-encoding": "identity, gzip" })],
+  ["a charset as an encoding", post(newPet, { "content-encoding": "utf-8" })],
   ["no type, in chunks", { method: "POST", body: new Blob([newPet]).stream(), duplex: "half" }],
 ])("UNSUPPORTED_MEDIA_TYPE: %s", async (_what, init) => {
   expect(await codeOf("/pets", init)).toBe("UNSUPPORTED_MEDIA_TYPE");
@@ -87,6 +88,29 @@ test.each<[string, RequestInit]>([
 ])("content %s means nothing in a DELETE", async (_, init) => {
   expect((await call("/pets/1", { ...init, method: "DELETE" })).status).toBe(204);
   expect((await call("/pets/1")).status).toBe(200); // on the same connection, perhaps
+});
+
+test.each([
+  ["POST", "/pets", { "content-type": "text/plain" }, { "accept-post": "application/json" }],
+  ["PUT", "/pets/1", { "content-type": "text/plain" }, { accept: "application/json" }],
+  ["PATCH", "/pets/1", {}, { "accept-patch": "application/merge-patch+json, application/json" }],
+  ["POST", "/pets", { "content-encoding": "gzip" }, { "accept-encoding": "identity" }],
+  ["PATCH", "/pets/1", { "content-encoding": "utf-8" }, { "accept-encoding": "identity" }],
+])("a 415 of %s %s with %j says what is taken", async (method, path, given, expected) => {
+  const { headers } = await call(path, {
+    method,
+    headers: { ...given } as Record<string, string>,
+    body: new TextEncoder().encode("{}"),
+  });
+  const told = ["accept", "accept-post", "accept-patch", "accept-encoding"].filter((name) => headers.has(name));
+  expect(Object.fromEntries(told.map((name) => [name, headers.get(name)]))).toEqual(expected);
+});
+
+test("a charset that is sent as an encoding is told where it belongs", async () => {
+  const { text } = await call("/pets", post(newPet, { "content-encoding": "utf-8" }));
+  expect(JSON.parse(text).message).toBe(
+    "Content-Encoding: utf-8 is a charset, not a compression. It belongs into Content-Type; send no Content-Encoding.",
+  );
 });
 
 test("content types that are taken, and Accept-Patch on a 415", async () => {

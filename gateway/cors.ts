@@ -33,7 +33,10 @@ const REQUEST_HEADERS = [
 ];
 
 const RESPONSE_HEADERS = [
+  "Accept",
+  "Accept-Encoding",
   "Accept-Patch",
+  "Accept-Post",
   "Allow",
   "API-Version",
   "Deprecation",

@@ -15,7 +15,7 @@ import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { ListPetsRequestSchema, PetService, UpdatePetRequestSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { parseAccept, weightOf } from "../../packages/transcoder/policy/accept.ts";
 import { parseEntityTags } from "../../packages/transcoder/policy/conditional.ts";
-import { checkContentType } from "../../packages/transcoder/policy/media.ts";
+import { bodyTypesOf, checkContentType } from "../../packages/transcoder/policy/media.ts";
 import { prefersStrict, timeoutMs } from "../../packages/transcoder/request/headers.ts";
 import { inputReader } from "../../packages/transcoder/request/input.ts";
 import { toInteger } from "../../packages/transcoder/request/integer.ts";
@@ -178,6 +178,7 @@ const operationOf = (verb: string, path: string): Operation => {
 };
 const compile = (verb: string, path: string) => inputReader(operationOf(verb, path), "", 16);
 const nothing = { headers: {}, body: undefined, strict: true };
+const bodyTypes = bodyTypesOf({ verb: "PATCH", updateMask: undefined });
 const type = { "content-type": "application/json" };
 
 const listPets = compile("GET", "/pets");
@@ -212,8 +213,8 @@ const readers: readonly (readonly [name: string, read: Reader])[] = [
   ["Accept", (text) => weightOf(parseAccept(text), "application/json")],
   ["Prefer", prefersStrict],
   ["X-Server-Timeout", (text) => timeoutMs(text, 10_000)],
-  ["Content-Type", (text) => checkContentType({ "content-type": text }, true)],
-  ["Content-Encoding", (text) => checkContentType({ "content-encoding": text, ...type }, true)],
+  ["Content-Type", (text) => checkContentType({ "content-type": text }, bodyTypes)],
+  ["Content-Encoding", (text) => checkContentType({ "content-encoding": text, ...type }, bodyTypes)],
   ["timestamps", parseTimestamp],
   ["excerpts", (text) => excerpt(text, 1000)],
   ["page tokens at the service", (text) => pageOf(text)],

@@ -104,9 +104,13 @@ export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObj
       schema: { type: "string", pattern: "^Bearer realm=" },
     }),
   }),
-  "Accept-Patch": header("The media types that PATCH takes (RFC 5789).", {
-    required: true,
+  Accept: header("The media types that PUT takes, where another was sent (RFC 9110, 12.5.1).", {
     schema: { type: "string" },
+  }),
+  "Accept-Post": header("The same for POST (Linked Data Platform, 7.1).", { schema: { type: "string" } }),
+  "Accept-Patch": header("The same for PATCH (RFC 5789).", { schema: { type: "string" } }),
+  "Accept-Encoding": header("The codings that a body may have, where another was sent (RFC 9110, 12.5.3).", {
+    schema: { type: "string", const: "identity" },
   }),
 });
 

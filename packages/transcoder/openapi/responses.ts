@@ -111,9 +111,14 @@ const notModified = (operation: Operation, common: Common): JsonObject => ({
 
 /** What only some operations add to an answer of that status: headers, and what its component is called for them. */
 function additionsOf({ updateMask, deprecation }: Operation, status: number): { headers: string[]; suffix: string } {
-  const takesPatch = status === 415 && updateMask !== undefined;
+  const isType = status === 415;
+  const takesPatch = isType && updateMask !== undefined;
+  const accepts = takesPatch ? ["Accept-Patch"] : ["Accept", "Accept-Post"];
   return {
-    headers: [...(takesPatch ? ["Accept-Patch"] : []), ...(deprecation ? ["Link", "Deprecation", "Sunset"] : [])],
+    headers: [
+      ...(isType ? [...accepts, "Accept-Encoding"] : []),
+      ...(deprecation ? ["Link", "Deprecation", "Sunset"] : []),
+    ],
     suffix: (takesPatch ? "OfPatch" : "") + (deprecation ? "WhenDeprecated" : ""),
   };
 }

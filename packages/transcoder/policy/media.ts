@@ -1,9 +1,11 @@
 /** What representations a request brings and what it takes. */
 import type { IncomingHttpHeaders } from "node:http";
-import { MIMEType } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
+import { excerpt } from "../validation/excerpt.ts";
 import { isNamed, parseAccept, weightOf } from "./accept.ts";
+import { codingsIn, isCharset, isUtf8, parseType } from "./content-type.ts";
 
 export const JSON_TYPE = "application/json";
 export const PROBLEM_TYPE = "application/problem+json";
@@ -58,22 +60,30 @@ export function varyByAccept(reply: FastifyReply): void {
   reply.header("vary", [...fields, "Accept"].join(", "));
 }
 
+/** What a body may be, and the header of a 415 that says so (RFC 9110, 15.5.16; RFC 5789, 3.1; Linked Data Platform, 7.1). */
+export interface BodyTypes {
+  readonly types: readonly string[];
+  readonly header: Readonly<Record<string, string>>;
+}
+
+const ACCEPT: Readonly<Record<string, string>> = { POST: "accept-post", PATCH: "accept-patch" };
+
+export function bodyTypesOf({ verb, updateMask }: Pick<Operation, "verb" | "updateMask">): BodyTypes {
+  const types = updateMask === undefined ? [JSON_TYPE] : [MERGE_PATCH_TYPE, JSON_TYPE];
+  return { types, header: { [ACCEPT[verb] ?? "accept"]: types.join(", ") } };
+}
+
 /**
  * Checks that a body is JSON in UTF-8, not compressed. A request that may yet turn out to have no body at all is let
  * through without a type: `checkUntyped` judges it when its body is known.
  *
  * @throws HttpError UNSUPPORTED_MEDIA_TYPE
  */
-export function checkContentType(headers: IncomingHttpHeaders, isPatch: boolean): void {
-  const types = isPatch ? [JSON_TYPE, MERGE_PATCH_TYPE] : [JSON_TYPE];
+export function checkContentType(headers: IncomingHttpHeaders, { types, header }: BodyTypes): void {
+  const coding = codingsIn(headers["content-encoding"]).find((name) => name !== "identity");
+  if (coding !== undefined) throw new HttpError("UNSUPPORTED_MEDIA_TYPE", codingProblem(coding), ACCEPT_ENCODING);
   const refuse = (message: string) =>
-    new HttpError(
-      "UNSUPPORTED_MEDIA_TYPE",
-      `${message}; send ${types.join(" or ")} in UTF-8.`,
-      isPatch ? ACCEPT_PATCH : {},
-    );
-  const codings = (headers["content-encoding"] ?? "").split(",").map((coding) => coding.trim().toLowerCase());
-  if (codings.some((coding) => coding !== "" && coding !== "identity")) throw refuse("The body must not be compressed");
+    new HttpError("UNSUPPORTED_MEDIA_TYPE", `${message}; send ${types.join(" or ")} in UTF-8.`, header);
   const given = headers["content-type"];
   if (given === undefined) {
     if (Number(headers["content-length"] ?? 0) > 0) throw refuse("The body has no Content-Type");
@@ -81,20 +91,19 @@ export function checkContentType(headers: IncomingHttpHeaders, isPatch: boolean)
   }
   const type = parseType(given);
   if (!type || !types.includes(type.essence)) throw refuse("The Content-Type of the body is not supported");
-  const charset = type.params.get("charset") ?? "utf-8";
-  if (charset.toLowerCase() !== "utf-8") throw refuse("The charset of the body is not supported");
+  if (!isUtf8(type)) throw refuse("The charset of the body is not supported");
 }
+
+/** Sent for a content coding alone: without it the client knows that the media type is wrong (RFC 9110, 12.5.3). */
+const ACCEPT_ENCODING = { "accept-encoding": "identity" };
+
+const codingProblem = (coding: string): string =>
+  isCharset(coding)
+    ? `Content-Encoding: ${excerpt(coding)} is a charset, not a compression. It belongs into Content-Type; send no Content-Encoding.`
+    : "The body must not be compressed; send it as it is, without Content-Encoding.";
 
 /** A body that came in chunks and without a type. */
-export function checkUntyped(headers: IncomingHttpHeaders, body: Uint8Array | undefined, isPatch: boolean): void {
+export function checkUntyped(headers: IncomingHttpHeaders, body: Uint8Array | undefined, types: BodyTypes): void {
   if (body && body.length > 0 && headers["content-type"] === undefined)
-    checkContentType({ ...headers, "content-length": String(body.length) }, isPatch);
-}
-
-function parseType(text: string): MIMEType | undefined {
-  try {
-    return new MIMEType(text);
-  } catch {
-    return undefined;
-  }
+    checkContentType({ ...headers, "content-length": String(body.length) }, types);
 }

@@ -10,7 +10,7 @@ import type { Segment } from "../contract/template.ts";
 import { UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
-import { checkAccept, checkContentType, checkUntyped, JSON_TYPE, varyByAccept } from "../policy/media.ts";
+import { bodyTypesOf, checkAccept, checkContentType, checkUntyped, JSON_TYPE, varyByAccept } from "../policy/media.ts";
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { type Answer, answerer } from "../response/answer.ts";
@@ -45,6 +45,7 @@ export async function registerOperations(app: FastifyInstance, options: RouteOpt
 function registerOperation(app: FastifyInstance, operation: Operation, options: RouteOptions): void {
   const { basePath, clock } = options;
   const { stream } = operation;
+  const bodyTypes = bodyTypesOf(operation);
   const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
   app.route({
@@ -71,7 +72,7 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
     checkAccept(request);
     if (operation.body) {
       announceBody(request.raw);
-      checkContentType(request.headers, operation.updateMask !== undefined);
+      checkContentType(request.headers, bodyTypes);
     } else if (operation.verb !== "GET") request.headers = NO_CONTENT;
   }
 }
@@ -100,10 +101,11 @@ function handlerOf(operation: Operation, options: RouteOptions) {
   const conditional = isConditional(operation);
   const { idFilter } = operation;
   const join = isRead(operation) ? shareReads<Answer>() : undefined;
+  const bodyTypes = bodyTypesOf(operation);
   const sentHeaders = operation.requestHeaders.map(({ name }) => name.toLowerCase());
   return (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { headers, originalUrl: target } = request;
-    if (operation.body) checkUntyped(headers, request.body as Buffer | undefined, operation.updateMask !== undefined);
+    if (operation.body) checkUntyped(headers, request.body as Buffer | undefined, bodyTypes);
     const limitMs = timeoutMs(headers["x-server-timeout"], limits.requestMs);
     const deadline = request.arrivedAt + limitMs;
     if (deadline <= clock()) throw arrivedTooLate();

@@ -26,7 +26,20 @@ const unsupported = (name: string, headers: Record<string, string>, body: unknow
   rule(`415: ${name}`, {
     http: post(body, headers),
     oneEndpoint: ONLY_HTTP.media,
-    fails: { http: "415 UNSUPPORTED_MEDIA_TYPE", headers: { "accept-patch": null } },
+    fails: {
+      http: "415 UNSUPPORTED_MEDIA_TYPE",
+      headers: { "accept-post": "application/json", "accept-encoding": null, "accept-patch": null },
+    },
+  });
+const packed = (name: string, coding: string, body: unknown, says: string) =>
+  rule(`415: ${name}`, {
+    http: post(body, { "content-encoding": coding }),
+    oneEndpoint: ONLY_HTTP.media,
+    fails: {
+      http: "415 UNSUPPORTED_MEDIA_TYPE",
+      headers: { "accept-encoding": "identity", "accept-post": null, accept: null },
+      says,
+    },
   });
 const supported = (name: string, headers: Record<string, string>) =>
   rule(`taken: ${name}`, {
@@ -176,8 +189,14 @@ export const bodies: readonly Case[] = [
   unsupported("a merge patch is for PATCH", { "content-type": "application/merge-patch+json" }),
   unsupported("another charset", { "content-type": "application/json; charset=latin1" }),
   unsupported("no type at all", { "content-type": "json" }),
-  unsupported("gzip", { "content-type": "application/json", "content-encoding": "gzip" }, gzipSync('{"name":"dog"}')),
-  unsupported("an unknown encoding", { "content-type": "application/json", "content-encoding": "rot13" }),
+  packed("gzip", "gzip", gzipSync('{"name":"dog"}'), "compressed"),
+  packed("an unknown encoding", "rot13", '{"name":"dog"}', "compressed"),
+  packed("a charset for an encoding", "UTF-8", '{"name":"dog"}', "utf-8 is a charset"),
+  rule("415 of a PUT carries Accept", {
+    http: { method: "PUT", path: "/categories/1", headers: { "content-type": "text/plain" }, body: "{}" },
+    oneEndpoint: ONLY_HTTP.media,
+    fails: { http: "415 UNSUPPORTED_MEDIA_TYPE", headers: { accept: "application/json", "accept-post": null } },
+  }),
   rule("415 of a PATCH carries Accept-Patch", {
     http: { method: "PATCH", path: "/categories/1", headers: { "content-type": "text/plain" }, body: "{}" },
     oneEndpoint: ONLY_HTTP.media,
