@@ -11,6 +11,7 @@ import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_ser
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { Health } from "../packages/rpc/gen/health/v1/health_pb.ts";
 import type { Auth } from "./auth.ts";
+import { type Cors, cors } from "./cors.ts";
 import { sendRaw, servedAt, startGateway, testLimits } from "./fixtures/gateway.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
@@ -34,7 +35,11 @@ const implementation = {
 
 const closing = new AsyncDisposableStack();
 
-function start(url: string, more: Partial<Parameters<typeof rpcEndpoint>[0]> = {}, options: { auth?: Auth } = {}) {
+function start(
+  url: string,
+  more: Partial<Parameters<typeof rpcEndpoint>[0]> = {},
+  options: { auth?: Auth; cors?: Cors } = {},
+) {
   const transport = servedAt(SECRET, url);
   closing.defer(() => transport.close());
   const endpoint = rpcEndpoint({
@@ -123,6 +128,7 @@ describe.each(Object.entries(transports))("%s", (_, transportTo) => {
 });
 
 const GET_PET = "/api/petstore.pet.v1.PetService/GetPet";
+const WATCH = "/api/petstore.pet.v1.PetService/WatchPets";
 const post = (body = '{"petId":"7"}', headers: Record<string, string> = {}): RequestInit => ({
   method: "POST",
   body,
@@ -234,9 +240,106 @@ test("only what has no side effects can be called by GET", async () => {
   expect([read.status, read.headers.get("allow")]).toEqual([405, "GET, OPTIONS, POST"]);
 });
 
-test("plain gRPC is told where to go", async () => {
-  const { status, text } = await gateway.call(GET_PET, post("", { "content-type": "application/grpc+proto" }));
-  expect([status, JSON.parse(text).code]).toEqual([415, "UNSUPPORTED_MEDIA_TYPE"]);
+/** What every answer of the gateway says. */
+const COMMON = ["x-request-id", "api-version", "x-content-type-options"];
+
+test("plain gRPC is told where to go, in its own form", async () => {
+  const { status, headers, text } = await gateway.call(GET_PET, post("", { "content-type": "application/grpc+proto" }));
+  expect([status, headers.get("grpc-status"), text]).toEqual([200, "12", ""]);
+  expect(decodeURIComponent(headers.get("grpc-message") ?? "")).toContain("call the service itself");
+  for (const name of COMMON) expect([name, headers.get(name)]).toEqual([name, expect.any(String)]);
+});
+
+describe("content types", () => {
+  const refused = { code: "unimplemented", details: [{ debug: { reason: "UNSUPPORTED_MEDIA_TYPE" } }] };
+  const TAKEN = "application/json, application/proto, application/grpc-web, application/grpc-web+proto";
+
+  test.each([
+    ['application/json; charset="utf-8"', '{"petId":"7"}'],
+    ["application/json;", '{"petId":"7"}'],
+    ["application/json; foo=bar", '{"petId":"7"}'],
+    ["application/proto; charset=utf-8", "\x08\x07"],
+    ["application/grpc-web+proto; charset=utf-8", "\0\0\0\0\x02\x08\x07"],
+  ])("%s is taken, whatever its parameters", async (type, body) => {
+    const { status, text } = await gateway.call(GET_PET, post(body, { "content-type": type }));
+    expect([status, text]).toEqual([200, expect.stringContaining("Rex")]);
+  });
+
+  test.each([
+    ["application/json; charset=latin1", GET_PET, 415, "charset=utf-8"],
+    ["application/json", WATCH, 415, "application/connect+json"],
+  ])("%s is refused by unary Connect with what is taken", async (type, path, expected, says) => {
+    seen = {};
+    const { status, headers, text } = await gateway.call(path, post("{}", { "content-type": type }));
+    expect([status, JSON.parse(text)]).toMatchObject([expected, refused]);
+    expect(JSON.parse(text).message).toContain(says);
+    expect(headers.get("accept-post")).toContain("application/grpc-web+proto");
+    for (const name of COMMON) expect([name, headers.get(name)]).toEqual([name, expect.any(String)]);
+    expect(seen).toEqual({});
+  });
+
+  test.each([
+    ["text/plain", TAKEN],
+    [undefined, `There is no Content-Type. Send ${TAKEN}`],
+  ])("%s, which is of no RPC, is refused by HTTP's record with what is taken", async (type, says) => {
+    const body = new TextEncoder().encode("{}");
+    const answer = await gateway.call(GET_PET, { method: "POST", body, headers: type ? { "content-type": type } : {} });
+    const record = { code: "UNSUPPORTED_MEDIA_TYPE", message: expect.stringContaining(says), status: 415 };
+    expect(JSON.parse(answer.text)).toEqual(record);
+    expect(answer.headers.get("accept-post")).toContain("application/grpc-web+proto");
+  });
+
+  test("a stream of Connect is refused as one", async () => {
+    const { status, headers, text } = await gateway.call(
+      GET_PET,
+      post("\0\0\0\0\x02{}", { "content-type": "application/connect+json" }),
+    );
+    expect([status, text.charCodeAt(0)]).toEqual([200, 2]);
+    expect(JSON.parse(text.slice(5)).error).toMatchObject({ ...refused, message: expect.stringContaining(TAKEN) });
+    for (const name of COMMON) expect([name, headers.get(name)]).toEqual([name, expect.any(String)]);
+  });
+
+  test.each(["application/grpc-web-text", "application/grpc-web+xml"])("%s is refused by trailers", async (type) => {
+    const { status, headers, text } = await gateway.call(GET_PET, post("\0\0\0\0\0", { "content-type": type }));
+    expect([status, headers.get("grpc-status"), text]).toEqual([200, "12", ""]);
+    expect(decodeURIComponent(headers.get("grpc-message") ?? "")).toContain("application/grpc-web+proto");
+    for (const name of COMMON) expect([name, headers.get(name)]).toEqual([name, expect.any(String)]);
+  });
+
+  test("an encoding in the query that there is not", async () => {
+    const { status, headers, text } = await gateway.call(`${GET_PET}?connect=v1&encoding=xml&message=x`);
+    const expected = { ...refused, message: "encoding: must be json or proto" };
+    expect([status, JSON.parse(text), headers.get("cache-control")]).toMatchObject([415, expected, "no-store"]);
+  });
+
+  test("a compression that there is not, and a charset for one", async () => {
+    for (const [coding, says] of [
+      ["zstd", /^unknown compression "zstd": supported encodings are gzip,br$/],
+      ["utf-8", /utf-8 is a charset: it belongs into Content-Type$/],
+    ] as const) {
+      const { headers, text } = await gateway.call(GET_PET, post("{}", { "content-encoding": coding }));
+      expect([headers.get("accept-encoding"), JSON.parse(text).message]).toEqual([
+        "gzip,br",
+        expect.stringMatching(says),
+      ]);
+    }
+  });
+
+  test("refusals may be read by the pages that may call", async () => {
+    const url = `http://127.0.0.1:${portOf(service)}`;
+    const open = await start(url, {}, { cors: cors(["https://shop.example"]) });
+    try {
+      for (const type of ["text/plain", "application/connect+json", "application/grpc-web-text"]) {
+        const { headers } = await open.call(
+          GET_PET,
+          post("", { "content-type": type, origin: "https://shop.example" }),
+        );
+        expect([type, headers.get("access-control-allow-origin")]).toEqual([type, "https://shop.example"]);
+      }
+    } finally {
+      await open.app.close();
+    }
+  });
 });
 
 test.each([5, 400])(

@@ -8,6 +8,7 @@ import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { ensureHost } from "@petstore/rpc/http/host";
+import { judgeTypes } from "@petstore/rpc/server/call-types";
 import { limitedCompressions, strictJson } from "@petstore/rpc/server/connect-options";
 import { limitCall } from "@petstore/rpc/server/message-limit";
 import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
@@ -16,12 +17,13 @@ import { isServed } from "@petstore/rpc/server/routes";
 import { beforeFailure, ensureQuery, explainDecoding } from "@petstore/rpc/server/unreadable-message";
 import { endedBy } from "@petstore/rpc/server/until";
 import type { Runtime } from "@petstore/runtime/clock";
-import { HttpError } from "connect-transcoder";
-import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from "fastify";
+import { HttpError, splitTarget } from "connect-transcoder";
+import type { FastifyInstance, RouteHandlerMethod } from "fastify";
 import { errors } from "#errors";
 import type { GatewayPlugin } from "./app.ts";
 import type { GatewayLimits } from "./config.ts";
 import { exchangeKey, exchangeOf, forward, isSafe, toRpcError } from "./rpc-proxy.ts";
+import { sendAnswer } from "./unknown-rpcs.ts";
 
 export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
@@ -40,16 +42,6 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
   const { services, limits, clock, draining } = options;
   const maxBytesOf = (method: DescMethod) => Math.min(limits.rpcBytes, maxRequestBytes(method));
   app.removeAllContentTypeParsers();
-  app.addHook("onRequest", async (request, reply) => {
-    // Without this, the answer to a GET may be cached (RFC 9111, 4.2.2) and given to others who send the same request.
-    if (request.method === "GET") reply.header("cache-control", "no-store");
-    if (isGrpc(request))
-      throw new HttpError(
-        "UNSUPPORTED_MEDIA_TYPE",
-        "The gateway does not speak gRPC: call the service itself, or use gRPC-Web or Connect.",
-      );
-    ensureHost(request.raw);
-  });
 
   const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
     grpc: false,
@@ -97,21 +89,32 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
  */
 function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions): FastifyInstance {
   const methods = services.flatMap(({ desc }) => desc.methods.filter(isServed));
-  const safe = new Set(methods.filter(isSafe).map(({ parent, name }) => `/${parent.typeName}/${name}`));
-  const all = (path: string, _options: object, handle: RouteHandlerMethod) =>
+  const byPath = new Map(methods.map((method) => [`/${method.parent.typeName}/${method.name}`, method]));
+  const all = (path: string, _options: object, handle: RouteHandlerMethod) => {
+    const method = byPath.get(path) as DescMethod;
+    const judge = judgeTypes(method, { errors, notGrpc: NOT_GRPC });
     app.route({
-      method: safe.has(path) ? ["GET", "POST"] : ["POST"],
+      method: isSafe(method) ? ["GET", "POST"] : ["POST"],
       url: basePath + path,
       exposeHeadRoute: false,
+      onRequest(request, reply, done) {
+        // Without this, the answer to a GET may be cached (RFC 9111, 4.2.2) and given to others who send the same request.
+        if (request.method === "GET") reply.header("cache-control", "no-store");
+        const refusal = judge(request.raw, splitTarget(request.originalUrl).query);
+        if (refusal?.answer) return sendAnswer(app, reply, refusal.answer);
+        if (refusal) throw new HttpError("UNSUPPORTED_MEDIA_TYPE", refusal.message, refusal.headers);
+        ensureHost(request.raw);
+        done();
+      },
       handler: async (request, reply) => {
         await handle.call(app, request, reply);
         if (!reply.raw.headersSent) throw new Error("Connect's plugin gave no answer.");
         if (!reply.raw.writableEnded) reply.raw.destroy();
       },
     });
+  };
   return Object.create(app, { all: { value: all } });
 }
 
-// gRPC is refused because its trailers would be lost on the way.
-const isGrpc = ({ headers }: FastifyRequest): boolean =>
-  /^application\/grpc($|[+;])/.test(headers["content-type"] ?? "");
+// Its trailers would be lost on the way.
+const NOT_GRPC = "The gateway does not speak gRPC: call the service itself, or use gRPC-Web or Connect.";

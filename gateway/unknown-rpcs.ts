@@ -1,8 +1,9 @@
 /** Answers calls of unknown RPCs in the caller's RPC protocol, not with the 404 error of the HTTP API. */
 
+import type { PlainAnswer } from "@petstore/rpc/server/error-answer";
 import { unknownRpcAnswer } from "@petstore/rpc/server/unknown-rpc";
 import { splitTarget } from "connect-transcoder";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errors } from "#errors";
 
 /** An RPC's path has the service's full name, with its package; no path of the HTTP API looks like that. */
@@ -20,16 +21,20 @@ export function answerUnknownRpcs(app: FastifyInstance): void {
       errors,
     );
     if (!answer) return done();
-    const { status, headers, body } = answer;
-    if (body.length > 0) return reply.code(status).headers(headers).send(Buffer.from(body));
-    // A Trailers-Only response is one frame. Fastify would send an empty second one, and then gRPC's own clients see no
-    // status.
-    reply.hijack();
-    reply.raw.statusCode = status;
-    for (const [name, value] of Object.entries({ ...reply.getHeaders(), ...headers, ...app.rateHeaders(request) }))
-      reply.raw.setHeader(name, value as string);
-    reply.raw.end();
+    sendAnswer(app, reply, answer);
   });
+}
+
+/** Answers a call that is not forwarded, with what the gateway says in every answer. */
+export function sendAnswer(app: FastifyInstance, reply: FastifyReply, { status, headers, body }: PlainAnswer): void {
+  if (body.length > 0) return void reply.code(status).headers(headers).send(Buffer.from(body));
+  // A Trailers-Only response is one frame. Fastify would send an empty second one, and then gRPC's own clients see no
+  // status.
+  reply.hijack();
+  reply.raw.statusCode = status;
+  for (const [name, value] of Object.entries({ ...reply.getHeaders(), ...headers, ...app.rateHeaders(reply.request) }))
+    reply.raw.setHeader(name, value as string);
+  reply.raw.end();
 }
 
 /** Whether it is plain JSON without the header that Connect's clients send. */

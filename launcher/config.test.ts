@@ -45,7 +45,7 @@ test("few files that may be open bound the connections of an address, unless pro
   const ports = Math.max(1, Math.floor(openFilesLimit() / 256)); // so that each has so few
   const environment = { MAX_CONNECTIONS: "10000" };
   const bound = (more: Record<string, string>) =>
-    launcherConfig({ ...environment, ...more }, false, ports).environment.MAX_CONNECTIONS_PER_ADDRESS;
+    launcherConfig({ ...environment, ...more }, false, { ports }).environment.MAX_CONNECTIONS_PER_ADDRESS;
   expect(bound({})).toMatch(/^\d+$/);
   expect(bound({ TRUST_PROXY: "10.0.0.1" })).toBeUndefined();
 });

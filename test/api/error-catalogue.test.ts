@@ -79,6 +79,11 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
   UNAUTHENTICATED: () => asked({}),
   PERMISSION_DENIED: () => asked({ "x-api-key": "psk_of a caller without any scope" }),
 
+  UNSUPPORTED_MEDIA_TYPE: async () => ({
+    http: await http("POST", "/categories", {}, { "content-type": "text/plain" }),
+    rpc: await overConnect("/petstore.pet.v1.PetService/GetPet", {}, { "content-type": "application/json;charset=x" }),
+  }),
+
   async MISDIRECTED_REQUEST() {
     const request = "GET /pets HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
     const answer = await sendRaw(Number(new URL(petstore.http).port), request, { end: false });
@@ -285,10 +290,10 @@ async function refusal(made: Promise<unknown>): Promise<string> {
 }
 
 /** Without a client, which would keep the time itself. */
-async function overConnect(path: string, message: object): Promise<string> {
+async function overConnect(path: string, message: object, more: Record<string, string> = {}): Promise<string> {
   const response = await fetch(petstore.url("pet") + path, {
     method: "POST",
-    headers: { "content-type": "application/json", "connect-timeout-ms": "500" },
+    headers: { "content-type": "application/json", "connect-timeout-ms": "500", ...more },
     body: JSON.stringify(message),
   });
   const { code, details } = (await response.json()) as { code: string; details: { debug?: { reason?: string } }[] };

@@ -17,6 +17,7 @@ const ownReasons = [
   "TOO_MANY_STREAMS",
   "UNAUTHENTICATED",
   "UNAVAILABLE",
+  "UNSUPPORTED_MEDIA_TYPE",
   "VALIDATION_FAILED",
 ] as const;
 export type OwnReason = (typeof ownReasons)[number];

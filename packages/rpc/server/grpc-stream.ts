@@ -103,7 +103,10 @@ export function serveGrpcStream(
     const compression = compressionNegotiate([...compressions], requested, accepted, headerAcceptEncoding);
     if (compression.response) responseHeaders.set(headerEncoding, compression.response.name);
     await gate(method, headers, caller);
-    if (compression.error) throw compression.error;
+    if (compression.error) {
+      responseHeaders.set(headerAcceptEncoding, compressions.map(({ name }) => name).join(","));
+      throw compression.error;
+    }
     if (timeout.error) throw timeout.error;
     const message = await only(
       pipe(

@@ -13,7 +13,9 @@ import { isProven } from "../http/connections.ts";
 import { ensureHost } from "../http/host.ts";
 import { countAsStream, type Handler } from "../http/one-port.ts";
 import type { LinkServer } from "../link/server.ts";
+import { judgeTypes } from "./call-types.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import type { PlainAnswer } from "./error-answer.ts";
 import { type Gate, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
 import { limitCall } from "./message-limit.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
@@ -37,7 +39,9 @@ export function createListener(
   { gate, compressions, links, log, dispatcher, maxBytesOf, addressOf }: ListenerOptions,
 ): Handler {
   const { errors, asksCallers } = dispatcher;
-  const byPath = new Map(handlers.map((handler) => [handler.requestPath, handler]));
+  const byPath = new Map(
+    handlers.map((handler) => [handler.requestPath, { handler, judge: judgeTypes(handler.method, { errors }) }]),
+  );
   /** Errors of a handler are sent as responses. This handles requests that are not valid HTTP, and clients that have gone. */
   const giveUp = ({ url = "" }: IncomingMessage, response: ServerResponse, err: unknown): void => {
     log.debug({ err, path: url.split("?", 1)[0] }, "no answer could be sent");
@@ -60,10 +64,10 @@ export function createListener(
       const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, values));
       const { promise: ended, resolve } = Promise.withResolvers<void>();
       handler(limitCall(call, request, maxBytesOf(handler.method), errors))
-        .then(({ body, ...answer }) => {
+        .then(({ body, ...head }) => {
           if (!body) resolve();
           const whole = body && endedBy(call.signal, noting(body, resolve));
-          return universalResponseToNodeResponse({ ...answer, ...(whole && { body: whole }) }, response);
+          return universalResponseToNodeResponse({ ...head, ...(whole && { body: whole }) }, response);
         })
         .catch((error: unknown) => {
           giveUp(request, response, error);
@@ -81,8 +85,13 @@ export function createListener(
     // Without this, caches may store the response to a GET (RFC 9111, 4.2.2) and serve it to other callers.
     if (request.method === "GET") response.setHeader("cache-control", "no-store");
     const { path, query } = splitTarget(request.url ?? "");
-    const handler = byPath.get(path);
-    if (!handler) return answerUnknown(request, response, query, errors);
+    const found = byPath.get(path);
+    if (!found) return answer(request, response, unknown(request, query, errors));
+    const { handler, judge } = found;
+    const { allowedMethods } = handler;
+    if (!allowedMethods.includes(request.method ?? "")) return answer(request, response, notAllowed(allowedMethods));
+    const refusal = judge(request, query);
+    if (refusal) return answer(request, response, refusal.answer ?? inWords(415, refusal.message, refusal.headers));
     ensureHost(request);
     if (asksCallers) keepRepeated(request);
     const caller = whoAsks(request, response, addressOf);
@@ -111,22 +120,22 @@ const whoAsks = (request: IncomingMessage, response: ServerResponse, addressOf: 
         },
       };
 
-/** Answers a request for an unknown RPC. Drops the rest of the request, so that its client goes on to read the response. */
-function answerUnknown(
-  request: IncomingMessage,
-  response: ServerResponse,
-  query: string,
-  errors: ErrorCatalogue,
-): void {
+const unknown = ({ method, headers }: IncomingMessage, query: string, errors: ErrorCatalogue): PlainAnswer =>
+  unknownRpcAnswer({ method, query, contentType: headers["content-type"] }, errors) ?? inWords(404, NO_SUCH_RPC);
+
+const notAllowed = (allowed: readonly string[]): PlainAnswer =>
+  inWords(405, `This RPC is called by ${allowed.join(" or ")}.`, { allow: allowed.join(", ") });
+
+/** For a request that is in none of the protocols. */
+const inWords = (status: number, words: string, headers: Readonly<Record<string, string>> = {}): PlainAnswer => ({
+  status,
+  headers: { "content-type": "text/plain", ...headers },
+  body: Buffer.from(`${words}\n`),
+});
+
+/** Answers without a handler. Drops the rest of the request, so that its client goes on to read the response. */
+function answer(request: IncomingMessage, response: ServerResponse, { status, headers, body }: PlainAnswer): void {
   request.resume();
-  const { status, headers, body } = unknownRpcAnswer(
-    {
-      method: request.method,
-      query,
-      contentType: request.headers["content-type"],
-    },
-    errors,
-  ) ?? { status: 404, headers: { "content-type": "text/plain" }, body: `${NO_SUCH_RPC}\n` };
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   // Trailers-Only is one frame: gRPC's own clients see no status if an empty frame follows to end the stream.

@@ -11,6 +11,7 @@ import {
   type HandlerContext,
   type Interceptor,
 } from "@connectrpc/connect";
+import { isCharset } from "connect-transcoder/policy/content-type";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { isMessage } from "./protocol-fields.ts";
 
@@ -35,6 +36,22 @@ export function explainDecoding(
   Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
 }
 
+/** By which each protocol says what compressions it takes. */
+const ACCEPTED = ["accept-encoding", "connect-accept-encoding", "grpc-accept-encoding"];
+
+/**
+ * Says with the refusal of a compression which ones are taken: Connect (2.2) notes it with its error, and drops it there. And
+ * that it is none, if it is a charset.
+ */
+function explainCompression({ requestHeader, responseHeader }: HandlerContext, error: ConnectError): void {
+  const name = ACCEPTED.find((one) => error.metadata.has(one));
+  if (name === undefined || error.code !== Code.Unimplemented) return;
+  responseHeader.set(name, error.metadata.get(name) as string);
+  const coding = requestHeader.get("content-encoding") ?? "";
+  if (name === "accept-encoding" && isCharset(coding))
+    Object.assign(error, { rawMessage: `${error.rawMessage}. ${coding} is a charset: it belongs into Content-Type` });
+}
+
 /**
  * Calls `see` with the error of a call before Connect serializes it: Connect aborts the call with that error first. The
  * call's signal would not do, because it aborts only once, and the caller's deadline may have passed before. Afterwards half
@@ -44,6 +61,7 @@ export function beforeFailure(context: HandlerContext, see: (error: unknown) => 
   const call = context as ReturnType<typeof createHandlerContext>;
   const { abort } = call;
   call.abort = (error) => {
+    if (error instanceof ConnectError) explainCompression(context, error);
     see(error);
     if (error instanceof ConnectError) Object.assign(error, { rawMessage: error.rawMessage.toWellFormed() });
     abort(error);
