@@ -1,7 +1,6 @@
 import { createRequire } from "node:module";
 import { type DestinationStream, type Logger, pino } from "pino";
 import type { PrettyOptions } from "pino-pretty";
-import { wallClock } from "./clock.ts";
 import type { LogLevel } from "./log-levels.ts";
 import { type LogOutput, standardOutput } from "./log-output.ts";
 
@@ -45,7 +44,7 @@ export function createLogger({ service, level, format, secrets = [], destination
     {
       level,
       base: { service, pid: process.pid },
-      timestamp: isoTime(),
+      timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: (error) => describeError(error) },
       hooks: {
@@ -59,24 +58,6 @@ export function createLogger({ service, level, format, secrets = [], destination
     Object.assign(lines, { [Symbol.for("pino.metadata")]: true }),
   );
   return log;
-}
-
-/**
- * The time as a member of a record, to the millisecond. All but the milliseconds is made once a second: formatting a date
- * takes a microsecond.
- */
-function isoTime(): () => string {
-  let second = Number.NaN;
-  let head = "";
-  return () => {
-    const now = wallClock();
-    const millis = now % 1000;
-    if (now - millis !== second) {
-      second = now - millis;
-      head = `,"time":"${new Date(second).toISOString().slice(0, -"000Z".length)}`;
-    }
-    return `${head}${String(millis).padStart(3, "0")}Z"`;
-  };
 }
 
 /**
