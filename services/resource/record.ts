@@ -69,7 +69,7 @@ export function succeed<D extends Pick<StoredRecord, "version">>(
   toMessage: (doc: D) => Message,
 ): D {
   const next = { ...doc, ...change, version: doc.version };
-  return isSame(toMessage(doc), toMessage(next)) ? next : Object.assign(next, { version: doc.version + 1 });
+  return isDeepStrictEqual(toMessage(doc), toMessage(next)) ? next : Object.assign(next, { version: doc.version + 1 });
 }
 
 /** The same rule with the document after it as the result, so that the next step of a saga needs no read. */
@@ -79,14 +79,6 @@ export const documentAfter =
     const decision = rule(doc, rev);
     return decision.action === "keep" ? keep(doc) : put(decision.doc, { ...decision.doc, rev } as T);
   };
-
-/** Compares member by member: `isDeepStrictEqual` is slow for a whole message, and few of its members are nested. */
-function isSame(a: object, b: object): boolean {
-  const [before, after] = [a as Record<string, unknown>, b as Record<string, unknown>];
-  const names = Object.keys(before);
-  const isEqual = (name: string) => before[name] === after[name] || isDeepStrictEqual(before[name], after[name]);
-  return names.length === Object.keys(after).length && names.every(isEqual);
-}
 
 /** A strong entity tag (RFC 9110, 8.8.3). */
 export const toEtag = (version: number): string => `"${version}"`;

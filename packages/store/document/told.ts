@@ -22,10 +22,10 @@ export function told<T>({ shown, tracked = [] }: Telling<T>, before: T | undefin
   const is = shown(after);
   if (is === undefined) return was && { type: "deleted", shown: was };
   if (was === undefined) return { type: "created", shown: is };
-  if (isSame(was, is)) return undefined;
+  if (isDeepStrictEqual(was, is)) return undefined;
   const former = part(was, tracked);
   const news = { type: "updated", shown: is } as const;
-  return isSame(former, part(is, tracked)) ? news : { ...news, former };
+  return isDeepStrictEqual(former, part(is, tracked)) ? news : { ...news, former };
 }
 
 /** The members with these names that are present. */
@@ -36,16 +36,4 @@ function part(whole: object, names: readonly string[]): Fields {
     if (value !== undefined) members[name] = value;
   }
   return members;
-}
-
-/** Compares simple members first: most changes show in one of these, and comparing nested values is slow. */
-function isSame(was: object, is: object): boolean {
-  const [before, after] = [was as Fields, is as Fields];
-  const names = Object.keys(before);
-  if (names.length !== Object.keys(after).length) return false;
-  const others = names.filter((name) => before[name] !== after[name]);
-  return (
-    others.every((name) => typeof before[name] === "object") &&
-    others.every((name) => isDeepStrictEqual(before[name], after[name]))
-  );
 }
