@@ -94,11 +94,19 @@ test("an inventory entry is told by what callers see, without its reservations",
     quantity: 5,
     status: "available",
     reserved: 0,
+    sold: 0,
+    received: 5,
+    listing: "available",
+    statusRev: 1,
+    openOrders: 0,
     reservations: "",
+    settled: "",
+    lowWaterMark: 0,
+    lastOp: { op: 0, outcome: "OK" },
   };
   const told = (await tell(inventory.INVENTORY as never, [
     open,
-    { ...open, reserved: 1, reservations: "x" },
+    { ...open, reserved: 1, reservations: ";8=1" },
     { ...open, version: 2, quantity: 4 },
   ])) as Change<inventory.InventoryDoc>[];
   expect(brief(told)).toEqual(["created@1", "updated@3"]);

@@ -5,8 +5,7 @@
 import { checkId, decode, encode, type Fields } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import { type Fold, fold } from "../document/fold.ts";
-import { frozen, handedOut } from "../document/frozen.ts";
-import { recentDocuments } from "../document/recent.ts";
+import { frozen } from "../document/frozen.ts";
 import {
   type CallOptions,
   type Changes,
@@ -40,6 +39,7 @@ export interface Table {
   /** Inserts, or replaces `before`. `doc` is the decoded document, for the indexes. */
   put(id: Id, bytes: Uint8Array, doc: Fields, before: Fields | undefined): void;
   delete(id: Id): void;
+  /** May return the same array again, as long as it is current. */
   list(scan: Scan): readonly Row[];
 }
 
@@ -145,29 +145,35 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
   report,
 }: Parts): Collection<T, I> {
   const keys = indexedFields(declaration);
-  const recent = recentDocuments<T>();
   const queues: Queues = new Map();
   /** The documents that the steps of each batch have used. */
   const batches = new WeakMap<object, Map<Id, Folding<T>>>();
 
-  const decoded = (bytes: Uint8Array) => frozen(decode<T>(bytes, declaration));
-  const stored = ({ _id, doc: bytes }: Row, read: typeof recent.read): T => {
-    const doc = read(_id, bytes, decoded);
+  const docOf = ({ _id, doc: bytes }: Row): T => {
+    const doc = frozen(decode<T>(bytes, declaration));
     if (doc._id === _id) return doc;
     throw new Corrupt(`Document ${_id} of ${declaration.name} has the _id ${doc._id}: restore a backup.`);
   };
-  const docOf = (row: Row): T => handedOut(stored(row, recent.read));
-  const docOfPage = (row: Row): T => handedOut(stored(row, recent.readInPassing));
   const find = (_id: Id): Row[] => {
     checkId(_id);
     const doc = table.get(_id);
     return doc ? [{ _id, doc }] : [];
   };
 
+  /** The documents of a page that the table returns again. Undefined when it has returned it once, as it does with most pages. */
+  const pages = new WeakMap<readonly Row[], readonly T[] | undefined>();
+  function docsOf(rows: readonly Row[]): readonly T[] {
+    const known = pages.get(rows);
+    if (known) return known;
+    const docs = readable(rows, docOf, report);
+    pages.set(rows, pages.has(rows) ? docs : undefined);
+    return docs;
+  }
+
   function page(scan: Scan, strict = false): T[] {
     for (const limit of attemptsAt(scan.limit)) {
       const rows = table.list({ ...scan, limit });
-      const found = strict ? rows.map(docOfPage) : readable(rows, docOfPage, report);
+      const found = strict ? rows.map(docOf) : docsOf(rows);
       if (found.length >= scan.limit || rows.length < limit) return found.slice(0, scan.limit);
     }
     throw tooMany(declaration.name);
@@ -182,7 +188,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     batches.set(batch.key, documents);
     const known = documents.get(id);
     if (known) return known;
-    const [before] = find(id).map((row) => stored(row, recent.read));
+    const [before] = find(id).map(docOf);
     const folded = fold(id, before, keys);
     let tell: (() => void) | undefined;
     const write = () => {
@@ -190,7 +196,6 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
       if (!doc) return table.delete(id);
       const bytes = encode(doc as T & Fields);
       table.put(id, bytes, doc as T & Fields, before as (T & Fields) | undefined);
-      recent.note(id, bytes, doc);
       tell = changes.note(before, doc);
     };
     const opened: Folding<T> = { folded, write, made: () => tell?.() };

@@ -1,5 +1,5 @@
 /** A collection of the port in MongoDB. */
-import { checkId, idOf } from "../document/codec.ts";
+import { checkId } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import { handedOut } from "../document/frozen.ts";
 import { tellingOf } from "../document/told.ts";
@@ -45,7 +45,8 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   const queues: Queues = new Map();
   const read: Run = (options, work) => admission.read(options, () => run(options, work, options?.signal));
   const raw: Raw = database.db.collection(declaration.name);
-  const known = knownDocuments<T>((bytes) => readStored(bytes, declaration));
+  const decoded = (bytes: Uint8Array) => readStored<T>(bytes, declaration);
+  const known = knownDocuments(decoded);
   const reads = pointReads(database, raw, known);
   const list = createLists(database, raw);
   const keys = indexedFields(declaration);
@@ -72,7 +73,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
     if (found instanceof Corrupt) throw found;
     return handedOut(found.doc);
   };
-  const docOf = (bytes: Uint8Array): T => handedOut(known.readInPassing(idOf(bytes) as Id, bytes).doc);
+  const docOf = (bytes: Uint8Array): T => decoded(bytes).doc;
 
   return {
     get: (id, options) =>

@@ -3,19 +3,25 @@
  * the start of a change: the guarded write confirms it, and a decision without a write is made again on a fresh read.
  */
 import { encode, type Fields } from "../document/codec.ts";
-import { type Recent, recentDocuments } from "../document/recent.ts";
 import type { Doc, Id } from "../port.ts";
 import type { Stored } from "./operation-log.ts";
 
-const NOTHING = new Uint8Array();
+/** Bytes of BSON in each of the cache's two generations. */
+const MAX_BYTES = 256 * 1024;
+/** Overhead of one entry, in bytes. */
+const ENTRY_BYTES = 64;
+
+interface Entry<T extends Doc> {
+  readonly bytes: number;
+  /** Undefined when there is no such document. */
+  readonly document: Stored<T> | undefined;
+}
 
 export interface Known<T extends Doc> {
   /** The document, or its absence, if either is known. */
-  base(id: Id): { readonly document: Stored<T> | undefined } | undefined;
+  base(id: Id): Pick<Entry<T>, "document"> | undefined;
   /** Decodes bytes that were just read. Throws `Corrupt`. */
   read(id: Id, bytes: Uint8Array): Stored<T>;
-  /** The same for a document of a page. */
-  readInPassing(id: Id, bytes: Uint8Array): Stored<T>;
   /** Remembers that there is no such document. */
   noteAbsent(id: Id): void;
   noteWritten(id: Id, fields: Fields, document: Stored<T>): void;
@@ -24,27 +30,41 @@ export interface Known<T extends Doc> {
 }
 
 export function knownDocuments<T extends Doc>(decode: (bytes: Uint8Array) => Stored<T>): Known<T> {
-  const recent: Recent<Stored<T>> = recentDocuments();
+  // When the young generation is full it becomes the old one, and the old one before it is dropped.
+  let young = new Map<Id, Entry<T>>();
+  let old = new Map<Id, Entry<T>>();
+  let size = 0;
   /** Ids are assigned in ascending order, so an id above all that were seen is most likely new. */
   let highest = Number.POSITIVE_INFINITY;
-  const see = (id: Id) => {
-    if (typeof id === "number" && (id > highest || highest === Number.POSITIVE_INFINITY)) highest = id;
-  };
+
+  function forget(id: Id): void {
+    size -= young.get(id)?.bytes ?? 0;
+    young.delete(id);
+    old.delete(id);
+  }
+
+  function note(id: Id, length: number, document: Stored<T> | undefined): void {
+    forget(id);
+    const bytes = ENTRY_BYTES + length;
+    size += bytes;
+    young.set(id, { bytes, document });
+    if (document && typeof id === "number" && (id > highest || highest === Number.POSITIVE_INFINITY)) highest = id;
+    if (size < MAX_BYTES) return;
+    old = young;
+    young = new Map();
+    size = 0;
+  }
+
   return {
-    base: (id) => recent.last(id) ?? (typeof id === "number" && id > highest ? { document: undefined } : undefined),
+    base: (id) =>
+      young.get(id) ?? old.get(id) ?? (typeof id === "number" && id > highest ? { document: undefined } : undefined),
     read(id, bytes) {
-      see(id);
-      return recent.read(id, bytes, decode);
+      const document = decode(bytes);
+      note(id, bytes.length, document);
+      return document;
     },
-    readInPassing(id, bytes) {
-      see(id);
-      return recent.readInPassing(id, bytes, decode);
-    },
-    noteAbsent: (id) => recent.note(id, NOTHING, undefined),
-    noteWritten(id, fields, document) {
-      see(id);
-      recent.note(id, encode(fields), document);
-    },
-    forget: recent.forget,
+    noteAbsent: (id) => note(id, 0, undefined),
+    noteWritten: (id, fields, document) => note(id, encode(fields).length, document),
+    forget,
   };
 }
