@@ -1,13 +1,7 @@
 /** Which writes travel together, in which session, and what is known of each afterwards. */
 
 import { setImmediate as tick } from "node:timers/promises";
-import {
-  type ClientSession,
-  MongoBulkWriteError,
-  MongoNetworkError,
-  MongoServerError,
-  MongoWriteConcernError,
-} from "mongodb";
+import { type ClientSession, MongoBulkWriteError, MongoNetworkError } from "mongodb";
 import { afterEach, expect, test, vi } from "vitest";
 import type { Database, Raw } from "./database.ts";
 import type { Stored } from "./operation-log.ts";
@@ -30,11 +24,6 @@ function bench(...answers: Answer[]) {
   const log: string[] = [];
   let sessions = 0;
   const raw = {
-    /** One document has commands of its own, and errors of its own. */
-    insertOne: (document: { _id: number }, { session }: { session: object }) =>
-      raw.bulkWrite([{ insertOne: { document } }], { session, ordered: false }),
-    replaceOne: (filter: object, replacement: { _id: number }, { session }: { session: object }) =>
-      raw.bulkWrite([{ replaceOne: { filter, replacement } }], { session, ordered: false }),
     async bulkWrite(operations: readonly Operation[], { session, ordered }: { session: object; ordered: boolean }) {
       expect(ordered).toBe(false);
       const ids = operations.map(({ insertOne, replaceOne }) =>
@@ -170,18 +159,6 @@ test.each<[string, Answer]>([
 ])("of a command that failed nothing is known (%s)", async (why, answer) => {
   expect(await three(bench(answer).openWriter)).toEqual([why, why, why]);
 });
-
-test.each<[string, Answer, string]>([
-  ["comes second was not made", () => Promise.reject(duplicateKey), "not made"],
-  ["is refused is so", () => Promise.reject(new MongoServerError({ message: "invalid", code: 121 })), "invalid"],
-  ["is not by a majority may have been made", () => Promise.reject(notByMajority), "not by a majority"],
-])("an insert by itself that %s", async (_, answer, known) => {
-  expect(await writeOnce(bench(answer).openWriter, 1, "insert")).toBe(known);
-});
-const duplicateKey = new MongoServerError({ message: "duplicate", code: 11000 });
-const notByMajority = new MongoWriteConcernError({
-  writeConcernError: { code: 11000, errmsg: "not by a majority" },
-} as never);
 
 test("further attempts go through the session of the first, one after the other, and it ends with the last", async () => {
   const { promise: slow, resolve } = Promise.withResolvers<{ matchedCount: number }>();

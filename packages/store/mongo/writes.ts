@@ -11,7 +11,6 @@ import {
   type ClientSession,
   MongoBulkWriteError,
   MongoServerError,
-  MongoWriteConcernError,
   type WriteError,
 } from "mongodb";
 import type { Fields } from "../document/codec.ts";
@@ -71,30 +70,10 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
     return [];
   });
 
-  const many = (attempts: readonly Attempt[], session: ClientSession): Promise<Counted> =>
-    counted(withTimeout("write", raw.bulkWrite(attempts.map(toOperation), { session, ordered: false })));
-
-  /** The same for one write, with calls that cost the driver less. */
-  async function one({ base, doc }: Attempt, session: ClientSession): Promise<Counted> {
-    const next = doc as Replacement;
-    try {
-      if (base) {
-        const { matchedCount } = await withTimeout("write", raw.replaceOne(unchanged(base), next, { session }));
-        return { matched: matchedCount, failed: new Map() };
-      }
-      await withTimeout("write", raw.insertOne(next, { session }));
-      return { matched: 0, failed: new Map() };
-    } catch (error) {
-      const isRefused = error instanceof MongoServerError && !(error instanceof MongoWriteConcernError);
-      if (!isRefused || error.code !== DUPLICATE_KEY) throw error;
-      return { matched: 0, failed: new Map([[0, { code: DUPLICATE_KEY, errmsg: error.message }]]) };
-    }
-  }
-
   async function send(session: ClientSession, attempts: readonly Attempt[]): Promise<void> {
     try {
-      const [only] = attempts;
-      const { matched, failed } = await (only && attempts.length === 1 ? one(only, session) : many(attempts, session));
+      const writes = raw.bulkWrite(attempts.map(toOperation), { session, ordered: false });
+      const { matched, failed } = await counted(withTimeout("write", writes));
       const replaced = attempts.filter(({ base }, i) => base && !failed.has(i)).length;
       for (const [i, { base, resolve, reject }] of attempts.entries()) {
         const error = failed.get(i);
