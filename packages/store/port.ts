@@ -6,8 +6,8 @@
  *   `GetOptions.latest`.
  * - `update` happens exactly once or not at all; when that can't be known it says so (`Unavailable.inDoubt`).
  * - A call that can't be served soon is refused at once (`Overloaded`), and certainly without effect.
- * - Documents go in as copies and come out frozen, with copies of the dates in them: no caller can change a stored document,
- *   or one that other callers have, through an object that it holds.
+ * - Documents go in as copies and come out frozen: no caller can change a stored document, or one that other callers have,
+ *   through an object that it holds.
  * - A document that can't be read affects only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany`
  *   and `list` leave it out, and it is logged.
  * - `changes` delivers the changes of what a schema shows of its documents: every state that a `get` could have shown, at
@@ -23,7 +23,7 @@ export type Id = number | string;
 /** What an indexed field may hold. Every value of one field has the same type. */
 export type Key = string | number | boolean;
 
-/** A stored document. Values are what BSON and JSON have in common, dates in milliseconds, and integers up to 2^53-1. */
+/** A stored document. Values are what BSON and JSON have in common, integers up to 2^53-1. */
 export interface Doc {
   readonly _id: Id;
   /** Set by the store: 1 at first, one more with every change. */
@@ -70,8 +70,8 @@ export interface Schema<T extends Doc, I extends Indexes<T>, V = unknown> {
   /** Validates what is read. Without one, every document is valid. */
   readonly document?: DocumentSchema<T> | undefined;
   /**
-   * What `changes` shows of a document; undefined while it is hidden. Pure, and its result has no dates in it. Without
-   * one there are no changes to read, and none are kept.
+   * What `changes` shows of a document; undefined while it is hidden. Pure. Without one there are
+   * no changes to read, and none are kept.
    */
   readonly shown?: ((doc: T) => V | undefined) | undefined;
   /** Members of what is shown that readers of changes filter by: see `Change.former`. */

@@ -8,7 +8,7 @@ const MOST = 16 * 1024 * 1024 - 16 * 1024;
 const everything: Record<string, unknown> & { simple: unknown[]; nested: { items: number[]; gone: undefined } } = {
   _id: 1,
   numbers: [0, -0, 1, -1, 1.5, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), -(2 ** 31) - 1, 2 ** 53 - 1],
-  simple: [true, false, null, undefined, "", "\u{1F600}é", new Date(5)],
+  simple: [true, false, null, undefined, "", "\u{1F600}é"],
   nested: { "": {}, é: [[], [[{}]]], 12: 1, gone: undefined, items: Array.from({ length: 120 }, (_, i) => i) },
   ...JSON.parse('{"extra": {"__proto__": {"a": 1}}}'),
 };
@@ -23,9 +23,7 @@ test("a copy equals what it was made from, and shares nothing with it", () => {
     simple: everything.simple.map((value: unknown) => value ?? null),
   });
   copy.nested.items.push(7);
-  (copy.simple[6] as Date).setTime(7);
   expect(everything.nested.items).toHaveLength(120);
-  expect(everything.simple[6]).toEqual(new Date(5));
 });
 
 test("its bytes are counted exactly", () => {

@@ -68,15 +68,10 @@ function checkNumber(value: number, walk: Walk): void {
 
 function copyNested(value: object | null, walk: Walk): unknown {
   if (value === null) return null;
-  if (value instanceof Date) {
-    if (Number.isNaN(value.getTime())) throw new TypeError(`${place(walk)} is not a valid date.`);
-    walk.bytes += 8;
-    return new Date(value);
-  }
   if (Array.isArray(value)) return copyArray(value, walk);
   const prototype = Object.getPrototypeOf(value);
   if (prototype !== null && prototype !== Object.prototype) {
-    throw new TypeError(`${place(walk)} is neither a plain object nor an array, a date or a simple value.`);
+    throw new TypeError(`${place(walk)} is neither a plain object nor an array or a simple value.`);
   }
   return copyObject(value as Fields, walk);
 }

@@ -4,7 +4,7 @@ import { checkKeys } from "../engine/indexes.ts";
 import type { Decide, Doc, Id } from "../port.ts";
 import type { Fields } from "./codec.ts";
 import { copyOf } from "./copy.ts";
-import { frozen, handedOut } from "./frozen.ts";
+import { frozen } from "./frozen.ts";
 
 /** How long deciding may go on before other work gets its turn, in milliseconds. */
 export const MAX_FOLD_MS = 10;
@@ -24,7 +24,6 @@ export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonl
   let doc = stored;
   let isChanged = false;
 
-  const lend = () => doc && handedOut(doc);
   function become(next: T | undefined): void {
     doc = next;
     isChanged = true;
@@ -39,7 +38,7 @@ export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonl
     },
     update(decide) {
       const rev = (doc?.rev ?? 0) + 1;
-      const decision = decide(lend(), rev);
+      const decision = decide(doc, rev);
       if (decision.action === "keep") return decision.result;
       if (decision.action !== "put") throw new TypeError("A decision is made by keep(...) or put(...), at once.");
       const next: Fields & { readonly _id: Id } = { ...decision.doc, rev };
@@ -49,8 +48,7 @@ export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonl
       return decision.result;
     },
     remove(isOver) {
-      const seen = lend();
-      if (seen && isOver(seen)) become(undefined);
+      if (doc && isOver(doc)) become(undefined);
     },
   };
 }

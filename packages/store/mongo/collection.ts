@@ -1,7 +1,6 @@
 /** A collection of the port in MongoDB. */
 import { checkId } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
-import { handedOut } from "../document/frozen.ts";
 import { tellingOf } from "../document/told.ts";
 import type { Admission, Queues } from "../engine/admission.ts";
 import { checkQuery, type Declaration, indexedFields } from "../engine/indexes.ts";
@@ -71,7 +70,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
     });
   const docOrThrow = (found: Stored<T> | Corrupt): T => {
     if (found instanceof Corrupt) throw found;
-    return handedOut(found.doc);
+    return found.doc;
   };
   const docOf = (bytes: Uint8Array): T => decoded(bytes).doc;
 
@@ -80,7 +79,7 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
       read(options, async (call) => {
         checkId(id);
         const found = await retryUntilDeadline(call, timing, () => reads.read(id, [call], options?.latest));
-        return found && handedOut(found.doc);
+        return found?.doc;
       }),
     getMany: (ids, options) =>
       read(options, async (call) => {
