@@ -1,11 +1,14 @@
-/** The filters of a list. Their values are kept in the address of the page. */
+/** The filters of a list, and its order. Their values are kept in the address of the page. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { route, setQuery } from "../route.ts";
 import { InvalidInput, integer } from "./field-errors.ts";
 
 export const Filters = ({ children }: { readonly children: ComponentChildren }) => (
-  <search class="filters">{children}</search>
+  <search class="filters">
+    {children}
+    <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
+  </search>
 );
 
 interface ChoiceProps {

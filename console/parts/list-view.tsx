@@ -4,13 +4,39 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { liveState } from "../live/state.ts";
 import type { Kind, Kinds } from "../records/changes.ts";
-import { createPagedList, type Mark, type PagedList, type PagedListOptions } from "../records/paged-list.ts";
+import { createPagedList, type Mark, type Page, type PagedList, type PagedListOptions } from "../records/paged-list.ts";
+import { route } from "../route.ts";
 import { signOut } from "../session.ts";
 import { Problem, type ProblemProps } from "./problem.tsx";
 
-/** A list that lives as long as the view is shown, or until `filter` changes. */
-export function usePagedList<K extends Kind>(filter: string, options: () => PagedListOptions<K>): PagedList<Kinds[K]> {
-  const list = useMemo(() => createPagedList(options()), [filter]);
+/** Records on a page. */
+const PAGE_SIZE = 25;
+
+interface PageRequest {
+  readonly limit: number;
+  readonly pageToken: string;
+  readonly orderBy?: string;
+}
+
+interface Source<K extends Kind> extends Omit<PagedListOptions<K>, "isAscending" | "read"> {
+  /** The field by which the records are in order. */
+  readonly key: string;
+  readonly read: (page: PageRequest, options: { readonly signal: AbortSignal }) => Promise<Page<Kinds[K]>>;
+}
+
+/** A list that lives as long as the view is shown, or until the filters in the page's address change. */
+export function usePagedList<K extends Kind>(sourceOf: (query: URLSearchParams) => Source<K>): PagedList<Kinds[K]> {
+  const { query } = route.value;
+  const list = useMemo(() => {
+    const { key, read, ...rules } = sourceOf(query);
+    const isAscending = query.get("sort") === "oldest";
+    const page = { limit: PAGE_SIZE, ...(isAscending && { orderBy: key }) };
+    return createPagedList<K>({
+      ...rules,
+      isAscending,
+      read: (pageToken, signal) => read({ ...page, pageToken }, { signal }),
+    });
+  }, [`${query}`]);
   useEffect(() => () => list.close(), [list]);
   return list;
 }
@@ -27,7 +53,6 @@ interface ListViewProps<T> {
   readonly title: string;
   readonly intro: ComponentChildren;
   readonly list: PagedList<T>;
-  readonly idOf: (record: T) => bigint;
   readonly columns: readonly Column<T>[];
   readonly actions: (record: T) => ComponentChildren;
   readonly filters: ComponentChildren;
@@ -35,7 +60,8 @@ interface ListViewProps<T> {
   readonly empty: ComponentChildren;
 }
 
-export function ListView<T>({ title, intro, list, idOf, columns, actions, filters, create, empty }: ListViewProps<T>) {
+export function ListView<T>({ title, intro, list, columns, actions, filters, create, empty }: ListViewProps<T>) {
+  const { idOf } = list;
   const listing = list.listing.value;
   const { items = [] } = listing ?? {};
   const isWhole = listing !== undefined && listing.end === undefined;

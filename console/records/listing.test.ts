@@ -10,7 +10,6 @@ interface Thing {
 
 const rules = (isAscending: boolean): ListRules<Thing> => ({
   idOf: ({ id }) => id,
-  etagOf: ({ etag }) => etag,
   matches: ({ colour }) => colour === "red",
   isAscending,
 });

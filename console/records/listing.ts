@@ -19,8 +19,6 @@ export interface Change<T> {
 /** Which records a list has, and in which order. */
 export interface ListRules<T> {
   readonly idOf: (record: T) => bigint;
-  /** The entity tag. */
-  readonly etagOf: (record: T) => string;
   readonly matches: (record: T) => boolean;
   readonly isAscending: boolean;
 }
@@ -30,12 +28,15 @@ export interface ListRules<T> {
  * out. A record that is not newer than the shown one changes nothing: the answer to a write may overtake the event of an
  * earlier one.
  */
-export function applyChange<T>(listing: Listing<T>, { record, isDeleted }: Change<T>, rules: ListRules<T>): Listing<T> {
-  const { idOf, etagOf, matches, isAscending } = rules;
+export function applyChange<T extends { readonly etag: string }>(
+  listing: Listing<T>,
+  { record, isDeleted }: Change<T>,
+  { idOf, matches, isAscending }: ListRules<T>,
+): Listing<T> {
   const id = idOf(record);
   const { items, end } = listing;
   const shown = items.find((item) => idOf(item) === id);
-  if (shown && !isDeleted && revision(etagOf(shown)) >= revision(etagOf(record))) return listing;
+  if (shown && !isDeleted && revision(shown.etag) >= revision(record.etag)) return listing;
   if (isDeleted || !matches(record)) {
     return shown ? { items: items.filter((item) => item !== shown), end } : listing;
   }

@@ -13,7 +13,6 @@ const listOf = (read: () => Promise<{ items: Category[]; nextPageToken: string }
     kind: "category",
     read,
     idOf: ({ id }: Category) => id,
-    etagOf: ({ etag }: Category) => etag,
     matches: () => true,
     isAscending: false,
   });

@@ -7,7 +7,7 @@ import { announce } from "../notices.ts";
 import { type Kind, type Kinds, listen, type News, whenMissed } from "./changes.ts";
 import { applyChange, type Listing, type ListRules } from "./listing.ts";
 
-interface Page<T> {
+export interface Page<T> {
   readonly items: readonly T[];
   readonly nextPageToken: string;
 }
@@ -23,7 +23,7 @@ export interface Mark {
   readonly times: number;
 }
 
-export interface PagedList<T> {
+export interface PagedList<T> extends Pick<ListRules<T>, "idOf"> {
   readonly listing: ReadonlySignal<Listing<T> | undefined>;
   readonly marks: ReadonlySignal<ReadonlyMap<bigint, Mark>>;
   readonly isLoading: ReadonlySignal<boolean>;
@@ -114,6 +114,7 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
   ];
   void refresh();
   return {
+    idOf,
     listing,
     marks,
     isLoading,

@@ -1,56 +1,40 @@
 import { type Category, isPetstoreError } from "@petstore/client";
-import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
-import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
+import { Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
 import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { petstore } from "../petstore.ts";
 import { written } from "../records/written.ts";
 import { hrefOf, route } from "../route.ts";
-import { PAGE_SIZE } from "./page-size.ts";
 
 type Open = { readonly what: "create" } | { readonly what: "edit" | "delete"; readonly category: Category };
 
 export function Categories() {
-  const open = useSignal<Open | undefined>(undefined);
-  const show = (next: Open | undefined) => {
-    open.value = next;
-  };
+  const [open, show] = useState<Open>();
   const { query } = route.value;
-  const list = usePagedList<"category">(`${query}`, () => {
+  const list = usePagedList<"category">((query) => {
     const id = idIn(query, "id");
-    const isAscending = query.get("sort") === "oldest";
     return {
       kind: "category",
       idOf: (category) => category.id,
-      etagOf: (category) => category.etag,
       matches: (category) => id === undefined || category.id === id,
-      isAscending,
-      read: async (pageToken, signal) => {
-        const page = await petstore.categories.listCategories(
-          {
-            limit: PAGE_SIZE,
-            pageToken,
-            ...(id !== undefined && { id: [id] }),
-            ...(isAscending && { orderBy: "id" }),
-          },
-          { signal },
-        );
-        return { items: page.categories, nextPageToken: page.nextPageToken };
+      key: "id",
+      read: async (page, options) => {
+        const filter = { ...(id !== undefined && { id: [id] }) };
+        const answer = await petstore.categories.listCategories({ ...page, ...filter }, options);
+        return { items: answer.categories, nextPageToken: answer.nextPageToken };
       },
     };
   });
-  const { value } = open;
   return (
     <>
       <ListView
         title="Categories"
         intro="Kinds of animals. A category that any pet belongs to can't be deleted."
         list={list}
-        idOf={({ id }) => id}
         create={{ label: "New category", onClick: () => show({ what: "create" }) }}
         columns={[
           { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
@@ -73,14 +57,13 @@ export function Categories() {
         filters={
           <Filters>
             <IdFilter name="id" label="ID" />
-            <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
           </Filters>
         }
         empty={<p>{`${query}` === "" ? "There are no categories yet. Make the first one." : "No category matches."}</p>}
       />
-      {value?.what === "create" && <CreateCategory onClose={() => show(undefined)} />}
-      {value?.what === "edit" && <EditCategory category={value.category} onClose={() => show(undefined)} />}
-      {value?.what === "delete" && <DeleteCategory category={value.category} onClose={() => show(undefined)} />}
+      {open?.what === "create" && <CreateCategory onClose={() => show(undefined)} />}
+      {open?.what === "edit" && <EditCategory category={open.category} onClose={() => show(undefined)} />}
+      {open?.what === "delete" && <DeleteCategory category={open.category} onClose={() => show(undefined)} />}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import type { InventoryItem } from "@petstore/client";
-import { useSignal } from "@preact/signals";
+import { useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { integer32 } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
@@ -10,37 +10,25 @@ import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
 import { written } from "../records/written.ts";
 import { hrefOf, route } from "../route.ts";
-import { PAGE_SIZE } from "./page-size.ts";
 
 export function Inventory() {
-  const open = useSignal<InventoryItem | undefined>(undefined);
-  const show = (next: InventoryItem | undefined) => {
-    open.value = next;
-  };
+  const [open, show] = useState<InventoryItem>();
   const { query } = route.value;
-  const list = usePagedList<"inventory">(`${query}`, () => {
+  const list = usePagedList<"inventory">((query) => {
     const petId = idIn(query, "pet");
     const status = statusOf(query.get("status"));
-    const isAscending = query.get("sort") === "oldest";
     return {
       kind: "inventory",
       idOf: (item) => item.petId,
-      etagOf: (item) => item.etag,
       matches: (item) =>
         (petId === undefined || item.petId === petId) && (status === undefined || item.status === status),
-      isAscending,
-      read: async (pageToken, signal) => {
-        const page = await petstore.inventory.listInventory(
-          {
-            limit: PAGE_SIZE,
-            pageToken,
-            ...(petId !== undefined && { petId: [petId] }),
-            ...(status !== undefined && { status: [status] }),
-            ...(isAscending && { orderBy: "petId" }),
-          },
-          { signal },
-        );
-        return { items: page.items, nextPageToken: page.nextPageToken };
+      key: "petId",
+      read: async (page, options) => {
+        const filter = {
+          ...(petId !== undefined && { petId: [petId] }),
+          ...(status !== undefined && { status: [status] }),
+        };
+        return petstore.inventory.listInventory({ ...page, ...filter }, options);
       },
     };
   });
@@ -50,7 +38,6 @@ export function Inventory() {
         title="Inventory"
         intro="Units that can still be sold. Those in open orders are not among them."
         list={list}
-        idOf={({ petId }) => petId}
         columns={[
           {
             label: "Pet",
@@ -72,12 +59,11 @@ export function Inventory() {
           <Filters>
             <Choice name="status" label="Status" all="any" options={statusOptions} />
             <IdFilter name="pet" label="Pet" />
-            <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
           </Filters>
         }
         empty={<p>{`${query}` === "" ? "Nothing is in stock. Each pet brings its own entry." : "No entry matches."}</p>}
       />
-      {open.value && <SetStock item={open.value} onClose={() => show(undefined)} />}
+      {open && <SetStock item={open} onClose={() => show(undefined)} />}
     </>
   );
 }

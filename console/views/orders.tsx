@@ -1,6 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { isPetstoreError, type Order } from "@petstore/client";
-import { useSignal } from "@preact/signals";
+import { useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
@@ -11,53 +11,37 @@ import { nameOf } from "../records/names.ts";
 import { written } from "../records/written.ts";
 import { hrefOf, route } from "../route.ts";
 import { OrderForm } from "./order-form.tsx";
-import { PAGE_SIZE } from "./page-size.ts";
 
 type Open = { readonly what: "place" } | { readonly what: "complete" | "cancel"; readonly order: Order };
 
 const idOf = ({ id }: Order): bigint => id ?? 0n;
 
 export function Orders() {
-  const open = useSignal<Open | undefined>(undefined);
-  const show = (next: Open | undefined) => {
-    open.value = next;
-  };
+  const [open, show] = useState<Open>();
   const { query } = route.value;
-  const list = usePagedList<"order">(`${query}`, () => {
+  const list = usePagedList<"order">((query) => {
     const petId = idIn(query, "pet");
     const complete = { open: false, complete: true }[query.get("state") ?? ""];
-    const isAscending = query.get("sort") === "oldest";
     return {
       kind: "order",
       idOf,
-      etagOf: (order) => order.etag,
       matches: (order) =>
         (petId === undefined || order.petId === petId) &&
         (complete === undefined || (order.complete ?? false) === complete),
-      isAscending,
-      read: async (pageToken, signal) => {
-        const page = await petstore.orders.listOrders(
-          {
-            limit: PAGE_SIZE,
-            pageToken,
-            ...(petId !== undefined && { petId }),
-            ...(complete !== undefined && { complete }),
-            ...(isAscending && { orderBy: "id" }),
-          },
-          { signal },
-        );
-        return { items: page.orders, nextPageToken: page.nextPageToken };
+      key: "id",
+      read: async (page, options) => {
+        const filter = { ...(petId !== undefined && { petId }), ...(complete !== undefined && { complete }) };
+        const { orders: items, nextPageToken } = await petstore.orders.listOrders({ ...page, ...filter }, options);
+        return { items, nextPageToken };
       },
     };
   });
-  const { value } = open;
   return (
     <>
       <ListView
         title="Orders"
         intro="An order takes its units from the stock when it is placed, and gives them back when it is cancelled."
         list={list}
-        idOf={idOf}
         create={{ label: "Place an order", onClick: () => show({ what: "place" }) }}
         columns={[
           { label: "ID", cell: (order) => `${idOf(order)}`, isNumber: true, isHead: true },
@@ -106,14 +90,13 @@ export function Orders() {
               ]}
             />
             <IdFilter name="pet" label="Pet" />
-            <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
           </Filters>
         }
         empty={<p>{`${query}` === "" ? "There are no orders yet. Place the first one." : "No order matches."}</p>}
       />
-      {value?.what === "place" && <OrderForm onClose={() => show(undefined)} />}
-      {value?.what === "complete" && <CompleteOrder order={value.order} onClose={() => show(undefined)} />}
-      {value?.what === "cancel" && <CancelOrder order={value.order} onClose={() => show(undefined)} />}
+      {open?.what === "place" && <OrderForm onClose={() => show(undefined)} />}
+      {open?.what === "complete" && <CompleteOrder order={open.order} onClose={() => show(undefined)} />}
+      {open?.what === "cancel" && <CancelOrder order={open.order} onClose={() => show(undefined)} />}
     </>
   );
 }

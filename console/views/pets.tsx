@@ -1,6 +1,6 @@
 import { isPetstoreError, type NewPet, type Pet, PetStatus } from "@petstore/client";
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Avatar } from "../parts/avatar.tsx";
 import { Confirm } from "../parts/confirm.tsx";
@@ -15,59 +15,41 @@ import { nameOf } from "../records/names.ts";
 import { written } from "../records/written.ts";
 import { hrefOf, route } from "../route.ts";
 import { OrderForm } from "./order-form.tsx";
-import { PAGE_SIZE } from "./page-size.ts";
 
 type Open = { readonly what: "create" } | { readonly what: "edit" | "delete" | "order"; readonly pet: Pet };
 
-/** The filters in the page's address. */
-function filterOf(query: URLSearchParams) {
-  const status = statusOf(query.get("status"));
-  const categoryId = idIn(query, "category");
-  const id = idIn(query, "id");
-  return { status, categoryId, id, isAscending: query.get("sort") === "oldest" };
-}
-
 export function Pets() {
-  const open = useSignal<Open | undefined>(undefined);
-  const show = (next: Open | undefined) => {
-    open.value = next;
-  };
+  const [open, show] = useState<Open>();
   const { query } = route.value;
-  const list = usePagedList<"pet">(`${query}`, () => {
-    const { status, categoryId, id, isAscending } = filterOf(query);
+  const list = usePagedList<"pet">((query) => {
+    const status = statusOf(query.get("status"));
+    const categoryId = idIn(query, "category");
+    const id = idIn(query, "id");
     return {
       kind: "pet",
       idOf: (pet) => pet.id,
-      etagOf: (pet) => pet.etag,
       matches: (pet) =>
         (status === undefined || pet.status === status) &&
         (categoryId === undefined || pet.categoryId === categoryId) &&
         (id === undefined || pet.id === id),
-      isAscending,
-      read: async (pageToken, signal) => {
-        const page = await petstore.pets.listPets(
-          {
-            limit: PAGE_SIZE,
-            pageToken,
-            ...(status !== undefined && { status: [status] }),
-            ...(categoryId !== undefined && { categoryId }),
-            ...(id !== undefined && { id: [id] }),
-            ...(isAscending && { orderBy: "id" }),
-          },
-          { signal },
-        );
-        return { items: page.pets, nextPageToken: page.nextPageToken };
+      key: "id",
+      read: async (page, options) => {
+        const filter = {
+          ...(status !== undefined && { status: [status] }),
+          ...(categoryId !== undefined && { categoryId }),
+          ...(id !== undefined && { id: [id] }),
+        };
+        const { pets: items, nextPageToken } = await petstore.pets.listPets({ ...page, ...filter }, options);
+        return { items, nextPageToken };
       },
     };
   });
-  const { value } = open;
   return (
     <>
       <ListView
         title="Pets"
         intro="Each animal is one of a kind. Its status follows its stock and the orders for it."
         list={list}
-        idOf={({ id }) => id}
         create={{ label: "New pet", onClick: () => show({ what: "create" }) }}
         columns={[
           { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
@@ -109,7 +91,6 @@ export function Pets() {
             <Choice name="status" label="Status" all="any" options={statusOptions} />
             <IdFilter name="category" label="Category" />
             <IdFilter name="id" label="ID" />
-            <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
           </Filters>
         }
         empty={
@@ -122,10 +103,10 @@ export function Pets() {
           )
         }
       />
-      {value?.what === "create" && <CreatePet onClose={() => show(undefined)} />}
-      {value?.what === "edit" && <EditPet pet={value.pet} onClose={() => show(undefined)} />}
-      {value?.what === "delete" && <DeletePet pet={value.pet} onClose={() => show(undefined)} />}
-      {value?.what === "order" && <OrderForm pet={value.pet} onClose={() => show(undefined)} />}
+      {open?.what === "create" && <CreatePet onClose={() => show(undefined)} />}
+      {open?.what === "edit" && <EditPet pet={open.pet} onClose={() => show(undefined)} />}
+      {open?.what === "delete" && <DeletePet pet={open.pet} onClose={() => show(undefined)} />}
+      {open?.what === "order" && <OrderForm pet={open.pet} onClose={() => show(undefined)} />}
     </>
   );
 }

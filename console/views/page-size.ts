@@ -1,2 +1,0 @@
-/** Records on a page. */
-export const PAGE_SIZE = 25;
