@@ -1,7 +1,7 @@
 /** A list as a table that highlights new and changed rows. */
 import type { PetstoreError } from "@petstore/client";
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { liveState } from "../live/state.ts";
 import type { Kind, Kinds } from "../records/changes.ts";
 import { createPagedList, type Mark, type Page, type PagedList, type PagedListOptions } from "../records/paged-list.ts";
@@ -148,11 +148,17 @@ interface RowProps<T> {
   readonly mark: Mark | undefined;
 }
 
+/** A row lights up when its record has just come or changed. */
+const TINTS = { new: "var(--green-tint)", changed: "var(--accent-tint)" } as const;
+
 function Row<T>({ id, record, columns, actions, mark }: RowProps<T>) {
-  // The name changes each time, so that the animation starts again.
-  const flash = mark && `${mark.what}-${mark.times % 2}`;
+  const row = useRef<HTMLTableRowElement>(null);
+  useEffect(() => {
+    const tint = mark && { offset: 0, background: TINTS[mark.what] };
+    if (tint) row.current?.animate([tint], { duration: 2_600, easing: "ease-out" });
+  }, [mark]);
   return (
-    <tr data-id={`${id}`} data-flash={flash}>
+    <tr ref={row} data-id={`${id}`}>
       {columns.map(({ label, cell, isHead, isNumber }) =>
         isHead ? (
           <th key={label} scope="row" data-label={label} class={isNumber ? "number" : undefined}>

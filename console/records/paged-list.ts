@@ -17,10 +17,9 @@ export interface PagedListOptions<K extends Kind> extends ListRules<Kinds[K]> {
   readonly read: (pageToken: string, signal: AbortSignal) => Promise<Page<Kinds[K]>>;
 }
 
-/** Shows that a record has just come or changed, and how many times it has. */
+/** Shows that a record has just come or changed: another object each time. */
 export interface Mark {
   readonly what: "new" | "changed";
-  readonly times: number;
 }
 
 export interface PagedList<T> extends Pick<ListRules<T>, "idOf"> {
@@ -92,8 +91,7 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
       listing.value = after;
       const id = idOf(own.record);
       const isNew = !before.items.some((item) => idOf(item) === id);
-      const times = (marks.value.get(id)?.times ?? 0) + 1;
-      const all = new Map(marks.value).set(id, { what: isNew ? "new" : "changed", times });
+      const all = new Map(marks.value).set(id, { what: isNew ? "new" : "changed" });
       if (!after.items.some((item) => idOf(item) === id)) all.delete(id);
       marks.value = all;
     });

@@ -110,7 +110,7 @@ const phrases: Readonly<Record<number, string>> = {
   504: "Gateway Timeout",
 };
 
-export const phraseOf = (status: number): string => `${status} ${phrases[status] ?? ""}`.trim();
+const phraseOf = (status: number): string => `${status} ${phrases[status] ?? ""}`.trim();
 
 export function answerText({ status, headers, body }: HttpAnswer): string {
   const lines = [`HTTP/1.1 ${phraseOf(status)}`, ...headers.map(([name, value]) => `${name}: ${value}`)];

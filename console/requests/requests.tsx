@@ -1,12 +1,12 @@
 /** The page's calls, and how to make the same ones with other tools: for people who learn the API. */
-import { isMessage, toJson } from "@bufbuild/protobuf";
+import { toJson } from "@bufbuild/protobuf";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Chip } from "../parts/status.tsx";
 import { baseUrl } from "../petstore.ts";
 import { credential } from "../session.ts";
 import { type Form, formsOf } from "./forms.ts";
-import { answerText, httpAnswer, httpError, operationOf, phraseOf } from "./http.ts";
+import { answerText, httpAnswer, httpError, operationOf } from "./http.ts";
 import type { Exact } from "./json.ts";
 import { type Call, calls } from "./log.ts";
 import { reasonOf } from "./reason.ts";
@@ -83,7 +83,6 @@ function answerOf({ method, request, end }: Call): string {
   if (!end) return "…";
   if ("error" in end) return answerText(httpError(reasonOf(end.error), end.error.rawMessage));
   const operation = operationOf(method, request);
-  if (!isMessage(end.answer)) return phraseOf(200);
   if (operation) return answerText(httpAnswer(operation, method, end.answer));
   return answerText({ status: 200, headers: [], body: toJson(method.output, end.answer) as Exact });
 }

@@ -2,7 +2,6 @@ import { isPetstoreError, type NewPet, type Pet, PetStatus } from "@petstore/cli
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
-import { Avatar } from "../parts/avatar.tsx";
 import { Confirm } from "../parts/confirm.tsx";
 import { integer } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
@@ -110,6 +109,13 @@ export function Pets() {
     </>
   );
 }
+
+/** A coloured tile with the first letter of a name, the same for the same record. */
+const Avatar = ({ name, id }: Pick<Pet, "name" | "id">) => (
+  <span class="avatar" style={{ "--hue": `${(id % 6n) * 60n}` }} aria-hidden="true">
+    {[...name][0]?.toUpperCase()}
+  </span>
+);
 
 /** The most categories that are offered by name. */
 const OFFERED = 100;
