@@ -9,28 +9,8 @@ export function bearsName(
   { subjectAltName }: Pick<X509Certificate, "subjectAltName">,
   names: readonly string[],
 ): boolean {
-  const own = namesIn(subjectAltName ?? "");
-  return names.some((name) => own.includes(name));
-}
-
-/**
- * Parses names in Node's notation: `URI:spiffe://a/b, DNS:c, DNS:"d, DNS:e"`. Node quotes a name with a character that could
- * look like its end; such a name is left out, for it is none of ours.
- */
-function namesIn(text: string): string[] {
-  const names: string[] = [];
-  let isQuoted = false;
-  let start = 0;
-  const end = (at: number) => {
-    const name = /^(?:URI|DNS):([^"]+)$/.exec(text.slice(start, at))?.[1];
-    if (name !== undefined) names.push(name);
-    start = at + ", ".length;
-  };
-  for (let at = 0; at < text.length; at++) {
-    if (text[at] === '"') isQuoted = !isQuoted;
-    else if (text[at] === "\\" && isQuoted) at++;
-    else if (text[at] === "," && !isQuoted) end(at);
-  }
-  end(text.length);
-  return names;
+  // In Node's notation, `URI:spiffe://a/b, DNS:c, DNS:"d, DNS:e"`, a name is quoted that could look like the end of one. Such a
+  // name is none of ours.
+  const own = (subjectAltName ?? "").replaceAll(/"(?:[^"\\]|\\.)*(?:"|$)/g, '""').split(", ");
+  return names.some((name) => own.includes(`URI:${name}`) || own.includes(`DNS:${name}`));
 }
