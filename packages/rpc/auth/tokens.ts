@@ -7,7 +7,6 @@ import type { Identity, Verify } from "./authentication.ts";
 import { InvalidCredential } from "./credentials.ts";
 import { fetchKeys, isAddress } from "./fetch-keys.ts";
 import { createKeySet, type KeySet, NoKeys } from "./key-set.ts";
-import { createRefusalLog } from "./refusal-log.ts";
 
 /** How far the issuer's clock may be from ours. */
 const LEEWAY_S = 60;
@@ -70,6 +69,23 @@ function verifier(
       if (refusal instanceof InvalidCredential)
         countRefusal(REASONS.get((error as joseErrors.JOSEError).code) ?? refusal.message);
       throw refusal;
+    }
+  };
+}
+
+/** The least time between two lines of the log for the same reason, in milliseconds: who sends tokens decides how many there are. */
+const TOLD_MS = 60_000;
+
+/** Returns a function that counts a refusal, and logs the first for a reason at once and later ones together. */
+function createRefusalLog({ wallClock, log }: Pick<TokenDeps, "wallClock" | "log">): (reason: string) => void {
+  const reasons = new Map<string, { readonly toldAt: number; refused: number }>();
+  return (reason) => {
+    const now = wallClock();
+    const known = reasons.get(reason);
+    if (known && Math.abs(now - known.toldAt) < TOLD_MS) known.refused++;
+    else {
+      log.warn({ reason, refused: (known?.refused ?? 0) + 1 }, "access tokens were refused");
+      reasons.set(reason, { toldAt: now, refused: 0 });
     }
   };
 }
