@@ -1,4 +1,3 @@
-import "./theme.ts";
 import { render } from "preact";
 import { watch } from "./live/watch.ts";
 import { Shell } from "./shell.tsx";

@@ -1,8 +1,23 @@
 /** The caller's API key or token. It lives as long as the tab, and is sent in a header and shown nowhere. */
 import { batch, type Signal, signal } from "@preact/signals";
-import { store, stored } from "./stored.ts";
 
 const STORED = "petstore.credential";
+
+/** If the browser denies storage to the page, nothing is kept beyond the open page; in some, reading the property throws already. */
+function stored(): string {
+  try {
+    return sessionStorage.getItem(STORED) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function store(text: string): void {
+  try {
+    if (text === "") sessionStorage.removeItem(STORED);
+    else sessionStorage.setItem(STORED, text);
+  } catch {}
+}
 
 const forgetting: (() => void)[] = [];
 
@@ -15,7 +30,7 @@ export function ofCaller<T>(initial: T): Signal<T> {
   return known;
 }
 
-export const credential = signal(stored("sessionStorage", STORED));
+export const credential = signal(stored());
 /** Whether the server requires a credential that nobody has entered yet. */
 export const isAsked = signal(false);
 /** Whether the sign-in dialog was dismissed. Then the page has a button to open it again. */
@@ -24,7 +39,7 @@ export const isUnknown = ofCaller(false);
 export const sessions = signal(0);
 
 export function signIn(text: string): void {
-  store("sessionStorage", STORED, text);
+  store(text);
   batch(() => {
     for (const forget of forgetting) forget();
     credential.value = text;

@@ -8,7 +8,6 @@ import { Requests } from "./requests/requests.tsx";
 import { hrefOf, route, type View, views } from "./route.ts";
 import { credential, isAsked, isUnknown, sessions, signOut } from "./session.ts";
 import { SignIn } from "./sign-in.tsx";
-import { chooseTheme, type Theme, theme } from "./theme.ts";
 import { Categories } from "./views/categories.tsx";
 import { Inventory } from "./views/inventory.tsx";
 import { Orders } from "./views/orders.tsx";
@@ -75,18 +74,6 @@ export function Shell() {
         </ul>
         <footer class="standing">
           <Live />
-          <label>
-            <span>Theme</span>
-            <select
-              aria-label="Theme"
-              value={theme.value}
-              onChange={(event) => chooseTheme(event.currentTarget.value as Theme)}
-            >
-              <option value="system">system</option>
-              <option value="light">light</option>
-              <option value="dark">dark</option>
-            </select>
-          </label>
           {isUnknown.value && !credential.value && (
             <button
               key="in"
