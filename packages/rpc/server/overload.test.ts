@@ -17,7 +17,6 @@ import type { Authentication } from "../auth/authentication.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
-
 import { inProcessTransport } from "../in-process/transport.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import type { Implementation, UnaryHandler } from "./handlers.ts";

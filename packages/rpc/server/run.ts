@@ -89,10 +89,10 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
   function begin({ method, limited }: Entry, incoming: Incoming, admitted: Admitted, maxTimeoutMs: number): Run {
     if (limited && isUnary(method) && admission.underWay() >= maxCalls)
       throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
-    const started = deps.clock();
     const { headers, timeoutMs } = incoming;
     const signal = writes({ method }) ? undefined : incoming.signal;
     const call = openCall({ headers, timeoutMs, signal }, { ...deps, ...admitted, maxTimeoutMs });
+    const started = deps.clock(); // not before its deadline is known, or a call without time left could seem to have some
     if (admission.isHopeless(method, call.deadline - started)) throw rpcError("DEADLINE_EXCEEDED", NOT_BEGUN);
     return { call, started, method };
   }
