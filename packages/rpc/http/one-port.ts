@@ -19,6 +19,7 @@ import {
 import { Server as NetServer, type Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
 import { type Connection, connectionOf, connectionOn, createConnections } from "./connections.ts";
+import { continueWhenRead } from "./continue.ts";
 import { mendHost } from "./host.ts";
 import { defaultLimits, type OnePortLimits } from "./limits.ts";
 import { acceptWaiting } from "./listen.ts";
@@ -210,8 +211,7 @@ type Serve = (request: IncomingMessage & { readonly stream?: ServerHttp2Stream }
 function takeRequests(server: Server, serve: Serve): void {
   server.on("request", serve);
   server.on("checkContinue", (request: Parameters<Serve>[0], response) => {
-    // For a stream that was reset together with its request, Node's answer throws, and nothing would catch that.
-    if (!request.stream?.destroyed && !request.stream?.closed) response.writeContinue();
+    continueWhenRead(request, response);
     serve(request, response);
   });
   // An expectation other than 100-continue may be ignored (RFC 9110, 10.1.1).
