@@ -2,13 +2,7 @@
  * HTTP/1.1 and HTTP/2 on one port, with or without TLS. Without TLS, clients use HTTP/2 by prior knowledge ("h2c", RFC 9113
  * section 3.3); with TLS, ALPN (RFC 7301) has agreed on one of the two before.
  */
-import {
-  createServer as createHttp1,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from "node:http";
+import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import {
   createServer as createHttp2,
   createSecureServer,
@@ -18,10 +12,12 @@ import {
 } from "node:http2";
 import { Server as NetServer, type Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
+import { NO_PROXY, writeResponse } from "connect-transcoder/server/wire";
 import { type Connection, connectionOf, connectionOn, createConnections } from "./connections.ts";
 import { continueWhenRead } from "./continue.ts";
 import { mendHost } from "./host.ts";
 import { defaultLimits, type OnePortLimits } from "./limits.ts";
+import { DroppingResponse, isAnswered, LingeringResponse } from "./lingering.ts";
 import { acceptWaiting } from "./listen.ts";
 import { peek } from "./peek.ts";
 import { createRequestBudget, holdRequest, releaseRequest, whileWorking } from "./request-budget.ts";
@@ -146,16 +142,17 @@ export function createOnePortServer(
     requireHostHeader: false, // the handler checks it, so that the answer is its own
   };
   const settings = { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes };
-  const http2Options = { settings, ...floodLimits };
+  const http2Options = { settings, ...floodLimits, Http2ServerResponse: DroppingResponse };
   const server = secured
     ? createSecureServer({
         ...http1Options,
         ...http2Options,
         ...secured.options,
         allowHTTP1: true,
+        http1Options: { ServerResponse: LingeringResponse },
         handshakeTimeout: limits.sniffMs,
       })
-    : createHttp1(http1Options);
+    : createHttp1({ ...http1Options, ServerResponse: LingeringResponse });
   const http2 = secured ? server : createHttp2(http2Options);
   secured?.follow(server as Http2SecureServer);
   for (const each of new Set([server, http2])) takeRequests(each as Server, serve);
@@ -196,13 +193,19 @@ const ignore = () => {};
 /** Somebody speaks plain HTTP to a port with TLS. Named as Node names it. */
 const plainHttp = () => Object.assign(new Error("plain HTTP on a port with TLS"), { code: "ERR_SSL_HTTP_REQUEST" });
 
-/** Answers as Node does when there is no listener. */
+const unreadable: Readonly<Record<string, readonly [status: number, why: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, "The header fields are too long."],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "The chunk extensions are too long."],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "The request did not arrive in time. Nothing was done."],
+  ERR_SSL_HTTP_REQUEST: [400, "This port takes https alone."],
+  [NO_PROXY]: [400, "This is not a proxy."],
+};
+
+/** The answer where no other listener gives one. */
 function refusePlainly({ code = "" }: NodeJS.ErrnoException, socket: Socket): void {
-  const status =
-    { HPE_HEADER_OVERFLOW: 431, HPE_CHUNK_EXTENSIONS_OVERFLOW: 413, ERR_HTTP_REQUEST_TIMEOUT: 408 }[code] ?? 400;
-  const words = code === "ERR_SSL_HTTP_REQUEST" ? "This port takes https alone.\n" : "";
-  if (socket.writable) socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n${words}`);
-  socket.destroy();
+  const [status, why] = unreadable[code] ?? [400, "The request is not well-formed HTTP/1.1."];
+  const headers = { "content-type": "text/plain", "x-content-type-options": "nosniff" };
+  writeResponse(socket, { status, headers, body: `${why}\n` });
 }
 
 type Serve = (request: IncomingMessage & { readonly stream?: ServerHttp2Stream }, response: ServerResponse) => void;
@@ -219,12 +222,7 @@ function takeRequests(server: Server, serve: Serve): void {
   server.on("connect", (request: Parameters<Serve>[0], socket) => {
     if (request.stream) serve(request, socket as unknown as ServerResponse);
     // Answered like unreadable input. Node would close the connection and drop the requests that came before the CONNECT.
-    else
-      server.emit(
-        "clientError",
-        Object.assign(new Error("CONNECT asks for a proxy"), { code: "ERR_NO_PROXY" }),
-        socket,
-      );
+    else server.emit("clientError", Object.assign(new Error("CONNECT asks for a proxy"), { code: NO_PROXY }), socket);
   });
 }
 
@@ -249,8 +247,12 @@ export const announceClose = (server: Server): void => ports.get(server)?.goAway
  */
 export function behindAnswers(socket: Socket, refuse: () => void): void {
   const connection = connectionOn(socket);
-  if (!connection || connection.open === 0 || (connection.open === 1 && !connection.newest?.complete)) refuse();
-  else connection.whenAnswered ??= refuse;
+  const refuseOnce = () => {
+    if (connection?.newest && isAnswered(connection.newest)) connection.end();
+    else refuse();
+  };
+  if (!connection || connection.open === 0 || (connection.open === 1 && !connection.newest?.complete)) refuseOnce();
+  else connection.whenAnswered ??= refuseOnce;
 }
 
 /** Ends all connections at once. */

@@ -23,7 +23,9 @@ export const refusing =
     response.setHeader("x-content-type-options", "nosniff");
     const refuse = (status: number, why: string, headers: Record<string, string> = {}) => {
       request.resume();
-      response.writeHead(status, { "content-type": "text/plain", ...headers }).end(`${why}\n`);
+      const body = `${why}\n`;
+      const about = { "content-type": "text/plain", "content-length": Buffer.byteLength(body) };
+      response.writeHead(status, { ...about, ...headers }).end(body);
     };
     // gRPC-Web and Connect clients take a 503 for UNAVAILABLE.
     if (isRefused(request)) return refuse(503, TOO_MANY_UNDER_WAY, { "retry-after": "1" });

@@ -36,7 +36,7 @@ export function serverOptions(options: Partial<TranscoderOptions> = {}): Fastify
     },
     frameworkErrors: (error, request, reply) => send(error, request, reply as never),
     clientErrorHandler(this: FastifyInstance, error, socket) {
-      this.log.debug({ err: error }, "not an HTTP request");
+      if (socket.writable) this.log.debug({ err: error }, "not an HTTP request");
       refuse(parserError(error, limits), socket);
     },
   };

@@ -6,7 +6,7 @@ import { HttpError } from "../errors/http-error.ts";
 import type { SizeLimits } from "../request/sizes.ts";
 
 /** The code of an error that is not of the parser. */
-const NO_PROXY = "ERR_NO_PROXY";
+export const NO_PROXY = "ERR_NO_PROXY";
 
 /** Why the parser gave up. Timeouts end requests that arrive too slowly. */
 export function parserError(
@@ -63,13 +63,21 @@ interface Message {
   readonly body: string;
 }
 
-/** Writes a response to a bare socket and closes it. */
+/** How long a client may take to read a response and close its side, in milliseconds. */
+const LINGER_MS = 5000;
+
+/**
+ * Writes a response to a bare socket and closes it. What the client still sends is read and dropped first, for a connection
+ * that is closed before is reset, and then the client may lose the response (RFC 9112, 9.6). Node reports each part of that
+ * as an error of its own: only the first one is answered.
+ */
 export function writeResponse(socket: Duplex, { status, headers, body }: Message): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
+  if (socket.writableEnded) return;
+  if (!socket.writable) return void socket.destroy();
   const fields = { ...headers, "content-length": String(Buffer.byteLength(body)), connection: "close" };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`, () => socket.destroy());
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`);
+  socket.resume();
+  const close = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once("close", () => clearTimeout(close));
 }

@@ -1,0 +1,176 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
+import { text } from "node:stream/consumers";
+import { connect as connectTls } from "node:tls";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startOnePort } from "../fixtures/one-port.ts";
+import { newAuthority, openFiles, pairOf } from "../fixtures/tls.ts";
+import { headOf, tcp, upload } from "../fixtures/upload.ts";
+import type { Handler } from "./one-port.ts";
+
+const MEGABYTES = 5_000_000;
+const large = `${headOf("POST /", { "content-length": MEGABYTES })}\r\n`;
+const inChunks = `${headOf("POST /", { "transfer-encoding": "chunked" })}\r\n`;
+const chunk = (length: number) => Buffer.from(`${length.toString(16)}\r\n${"x".repeat(length)}\r\n`);
+
+/** Answers without a look at the body. Notes what it is asked. */
+function refusing() {
+  const asked: string[] = [];
+  const refuse: Handler = ({ method }, response) => {
+    asked.push(`${method}`);
+    response.writeHead(404, { "content-length": 2 }).end("no");
+  };
+  return { refuse, asked };
+}
+
+function http2(url: string): ClientHttp2Session {
+  const session = connectHttp2(url);
+  onTestFinished(() => session.destroy());
+  return session;
+}
+
+/** What has come when the stream is closed. An iterator would close it with the end of the answer. */
+async function whole(stream: ClientHttp2Stream): Promise<string> {
+  let answer = "";
+  stream.on("data", (part) => (answer += part));
+  await once(stream, "close");
+  return answer;
+}
+
+const statusesOf = (answers: string) => answers.match(/(?<=HTTP\/1\.1 )\d+/g);
+
+describe("an answer that is there before its request", () => {
+  test("says that the connection ends, and is read by a client that first sends everything", async () => {
+    const { port } = await startOnePort(refusing().refuse);
+    const answer = await upload(tcp(port), large, Buffer.alloc(MEGABYTES));
+    expect(answer).toMatch(/^HTTP\/1\.1 404 [\s\S]*\r\nconnection: close\r\n[\s\S]*\r\n\r\nno$/i);
+  });
+
+  test("also over TLS", async () => {
+    const authority = await newAuthority();
+    const { certificates } = await openFiles(await pairOf(authority));
+    const { port } = await startOnePort(refusing().refuse, {}, { tls: { certificates } });
+    const socket = connectTls({ port, host: "127.0.0.1", ca: authority.cert });
+    onTestFinished(() => void socket.destroy());
+    expect(await upload(socket, large, Buffer.alloc(MEGABYTES))).toMatch(/^HTTP\/1\.1 404 [\s\S]*\r\n\r\nno$/);
+  });
+
+  test("is whole before the body is there", async () => {
+    const { port } = await startOnePort(refusing().refuse);
+    const socket = tcp(port);
+    socket.write(large);
+    let answer = "";
+    for await (const part of socket) {
+      answer += part;
+      if (answer.endsWith("\r\n\r\nno")) break;
+    }
+    expect(statusesOf(answer)).toEqual(["404"]);
+  });
+
+  test("counts as ended for whoever has ended it", async () => {
+    const ended = Promise.withResolvers<boolean>();
+    const { port } = await startOnePort((_, response) => ended.resolve(response.end("no").writableEnded));
+    tcp(port).write(large);
+    expect(await ended.promise).toBe(true);
+  });
+
+  test("keeps the connection where little is to come", async () => {
+    const { refuse, asked } = refusing();
+    const { port } = await startOnePort(refuse);
+    const socket = tcp(port);
+    socket.write(`${headOf("POST /", { "content-length": 3 })}\r\n`);
+    const [first] = await once(socket, "data");
+    expect(String(first)).toMatch(/\r\nconnection: keep-alive\r\n/i);
+    socket.write(`abc${headOf("GET /", { connection: "close" })}\r\n`);
+    expect(statusesOf(await text(socket))).toEqual(["404"]);
+    expect(asked).toEqual(["POST", "GET"]);
+  });
+
+  test("is the last one where it says so", async () => {
+    const { refuse, asked } = refusing();
+    const { port } = await startOnePort(refuse);
+    const socket = tcp(port);
+    const answers = text(socket);
+    socket.write(inChunks);
+    socket.write(chunk(10));
+    socket.write(`0\r\n\r\n${headOf("DELETE /")}\r\n`);
+    expect(statusesOf(await answers)).toEqual(["404"]);
+    expect(asked).toEqual(["POST"]);
+  });
+
+  test("ends the connection of a client that sends without end", async () => {
+    const { port } = await startOnePort(refusing().refuse, { requestMs: 2 ** 30 });
+    const socket = tcp(port).on("error", () => {});
+    const closed = new Promise((resolve) => socket.resume().once("close", resolve));
+    socket.write(inChunks);
+    const more = () => {
+      while (socket.writable && socket.write(chunk(1024 * 1024)));
+    };
+    socket.on("drain", more);
+    more();
+    await closed;
+  });
+
+  test("ends the connection of a client that sends nothing more, without a second answer", async () => {
+    const { port } = await startOnePort(refusing().refuse, { requestMs: 100 });
+    const socket = tcp(port).on("error", () => {});
+    socket.write(large);
+    expect(statusesOf(await text(socket))).toEqual(["404"]);
+  });
+
+  test("is not followed by a second one where its request breaks", async () => {
+    const begun = Promise.withResolvers<ServerResponse>();
+    const { port } = await startOnePort((_, response) => {
+      response.write("a");
+      begun.resolve(response);
+    });
+    const socket = tcp(port).on("error", () => {});
+    const answers = text(socket);
+    socket.write(inChunks);
+    await begun.promise;
+    socket.write("zz\r\n");
+    expect(statusesOf(await answers)).toEqual(["200"]);
+  });
+
+  test("resets no stream of HTTP/2: its client may send the rest", async () => {
+    const { url } = await startOnePort(refusing().refuse);
+    const session = http2(url);
+    const stream = session.request({ ":method": "POST" });
+    stream.end(Buffer.alloc(MEGABYTES));
+    expect(await whole(stream)).toBe("no");
+    expect(session.socket.bytesWritten).toBeGreaterThan(MEGABYTES);
+  });
+
+  test("also where the handler has begun to read", async () => {
+    const { url } = await startOnePort((request, response) => {
+      request.once("readable", () => {
+        request.on("readable", () => {}).read();
+        response.end("enough");
+      });
+    });
+    const session = http2(url);
+    const stream = session.request({ ":method": "POST" });
+    stream.end(Buffer.alloc(MEGABYTES));
+    expect(await whole(stream)).toBe("enough");
+    expect(session.socket.bytesWritten).toBeGreaterThan(MEGABYTES);
+  });
+
+  test("ends the stream of HTTP/2 of a client that sends without end, and no other", async () => {
+    const { url } = await startOnePort(refusing().refuse, { requestMs: 2 ** 30 });
+    const session = http2(url);
+    const stream = session.request({ ":method": "POST" }).on("error", () => {});
+    const more = () => {
+      while (!stream.destroyed && stream.write(Buffer.alloc(1024 * 1024)));
+    };
+    stream.on("drain", more).resume();
+    more();
+    await new Promise((resolve) => stream.once("close", resolve));
+    expect(await text(session.request({ ":path": "/" }))).toBe("no");
+  });
+});
+
+test("what is refused without a request is read by a client that first sends everything", async () => {
+  const { port } = await startOnePort(refusing().refuse);
+  expect(await upload(tcp(port), "no HTTP\r\n\r\n", Buffer.alloc(MEGABYTES))).toMatch(/^HTTP\/1\.1 400 /);
+});

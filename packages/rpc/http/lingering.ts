@@ -1,0 +1,106 @@
+/**
+ * Answers that are there before all of their request is, as most refusals are. A connection that is closed while bytes still
+ * come is reset, and its client loses what it has not read yet. So the rest of the request is read and dropped first
+ * (RFC 9112, 9.6).
+ */
+import { type IncomingMessage, ServerResponse } from "node:http";
+import { constants, Http2ServerResponse } from "node:http2";
+import type { Readable } from "node:stream";
+import { connectionOf } from "./connections.ts";
+
+/** Most bytes that are dropped. The time for them is that for the arrival of any request. */
+const DROPPED_BYTES = 64 * 1024 * 1024;
+
+/** Up to this length the connection is kept: reading the rest costs less than a new connection. */
+const KEPT_BYTES = 64 * 1024;
+
+const answered = new WeakSet<IncomingMessage>();
+
+/** Whether the answer to a request has begun although its body still comes. */
+export const isAnswered = (request: IncomingMessage): boolean => answered.has(request) && !request.complete;
+
+/** A response of HTTP/1.1. When it is ended it is written whole, but it ends no sooner than its request. */
+export class LingeringResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
+  #isContinued = false;
+  #isEnded = false;
+
+  static {
+    // In Node's types it is a property, which can't be overridden by an accessor.
+    Object.defineProperty(LingeringResponse.prototype, "writableEnded", {
+      get(this: LingeringResponse) {
+        return this.#isEnded || Reflect.get(ServerResponse.prototype, "writableEnded", this);
+      },
+    });
+  }
+
+  override writeContinue(...callback: (() => void)[]): void {
+    this.#isContinued = true;
+    super.writeContinue(...callback);
+  }
+
+  override writeHead(...head: unknown[]): this {
+    if (this.#isEarly()) {
+      answered.add(this.req);
+      if (lengthOf(this.req) > KEPT_BYTES) this.#announceClose();
+    }
+    return super.writeHead(...(head as [number]));
+  }
+
+  override end(...last: unknown[]): this {
+    if (this.#isEnded || !this.#isEarly()) return super.end(...(last as [unknown]));
+    this.#isEnded = true;
+    const [chunk, encoding = "utf8"] = last.filter((one) => typeof one !== "function") as [
+      Uint8Array?,
+      BufferEncoding?,
+    ];
+    const whenEnded = last.find((one) => typeof one === "function") as (() => void) | undefined;
+    if (chunk && !this.headersSent) this.setHeader("content-length", Buffer.byteLength(chunk, encoding));
+    if (chunk) this.write(chunk, encoding);
+    else this.flushHeaders();
+    dropRest(this.req, () => super.end(whenEnded));
+    return this;
+  }
+
+  /** Whether bytes of the request are on their way. A client that waits for "100 Continue" sends none. */
+  #isEarly(): boolean {
+    const { complete, destroyed, headers } = this.req;
+    return !complete && !destroyed && lengthOf(this.req) > 0 && (this.#isContinued || headers.expect === undefined);
+  }
+
+  #announceClose(): void {
+    this.setHeader("connection", "close");
+    const connection = connectionOf(this.req);
+    if (connection) connection.isLast = true;
+  }
+}
+
+/**
+ * A response of HTTP/2. By itself Node would reset its stream without an error (RFC 9113, 8.1), and clients such as curl 7.88
+ * then lose the answer.
+ */
+export class DroppingResponse extends Http2ServerResponse {
+  override end(...last: unknown[]): this {
+    super.end(...(last as [string]));
+    const { req: request, stream } = this;
+    if (!request.complete && !stream.endAfterHeaders) dropRest(request, () => stream.close(constants.NGHTTP2_NO_ERROR));
+    return this;
+  }
+}
+
+/** The length of a body; infinite if it is not announced. */
+const lengthOf = ({ headers }: IncomingMessage): number =>
+  headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : Number.POSITIVE_INFINITY;
+
+/** In place of whoever has read it so far: a reader may have stopped without a word. */
+function dropRest(request: Readable, done: () => void): void {
+  let bytes = 0;
+  const count = (piece: Uint8Array) => {
+    bytes += piece.length;
+    if (bytes > DROPPED_BYTES) stop();
+  };
+  const stop = () => {
+    request.off("data", count).off("close", stop);
+    done();
+  };
+  request.removeAllListeners("readable").on("data", count).once("close", stop).resume();
+}
