@@ -37,6 +37,7 @@ const neverOverRpc: Partial<Record<Reason, string>> = {
   INVALID_QUERY: "RPCs have no query: a violated rule is VALIDATION_FAILED",
   INVALID_HEADER: "RPCs carry these in the message: a violated rule is VALIDATION_FAILED",
   UNKNOWN_FIELD: "protobuf keeps unknown fields",
+  REQUEST_TIMEOUT: "a message that comes too late has passed its caller's own deadline, or its connection is closed",
   MISDIRECTED_REQUEST: "the request is refused before it is known to be an RPC",
   NOT_IMPLEMENTED: "the request is refused before it is known to be an RPC",
   ENDPOINT_SUNSET: "the RPC is not deprecated",
@@ -84,11 +85,8 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
     rpc: await overConnect("/petstore.pet.v1.PetService/GetPet", {}, { "content-type": "application/json;charset=x" }),
   }),
 
-  async MISDIRECTED_REQUEST() {
-    const request = "GET /pets HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
-    const answer = await sendRaw(Number(new URL(petstore.http).port), request, { end: false });
-    return { http: told(Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]), JSON.stringify(recordIn(answer))) };
-  },
+  MISDIRECTED_REQUEST: () => askedRaw("GET /pets HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"),
+  REQUEST_TIMEOUT: () => askedRaw("GET /pets HTTP/1.1\r\nHost: localhost\r\n"),
 
   async TOO_MANY_OPEN_ORDERS() {
     const { id } = await shop.stocked(2000);
@@ -247,6 +245,11 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
     return { http: told(status, text), rpc: await rpc(transport, call(PetService.method.getPet, { petId: 1n })) };
   },
 };
+
+async function askedRaw(request: string): Promise<Seen> {
+  const answer = await sendRaw(Number(new URL(petstore.http).port), request, { end: false });
+  return { http: told(Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]), JSON.stringify(recordIn(answer))) };
+}
 
 /** What a service says, as it arrives at either endpoint. */
 async function said(reason: Reason): Promise<Seen> {

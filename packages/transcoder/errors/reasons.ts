@@ -36,6 +36,7 @@ const OWN: readonly Reason[] = [
   ["ROUTE_NOT_FOUND", 404, "The path is none of this API's."],
   ["METHOD_NOT_ALLOWED", 405, "The path exists, but not with this method; the header Allow lists those it has."],
   ["NOT_ACCEPTABLE", 406, "The header Accept leaves no media type that this operation can answer with."],
+  ["REQUEST_TIMEOUT", 408, "The request did not arrive in time. Nothing was done."],
   ["ENDPOINT_SUNSET", 410, "The operation has passed its sunset date."],
   ["ETAG_MISMATCH", 412, "The record is not at a revision that the preconditions allow. Read it again."],
   ["PAYLOAD_TOO_LARGE", 413, "The body is larger than allowed."],

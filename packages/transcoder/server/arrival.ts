@@ -16,7 +16,7 @@ declare module "fastify" {
 
 /** For a request whose time was over before all of it was there. */
 export const arrivedTooLate = (): HttpError =>
-  new HttpError("DEADLINE_EXCEEDED", "The time for the request was over when it had arrived. Nothing was done.");
+  new HttpError("REQUEST_TIMEOUT", "The time for the request was over when it had arrived. Nothing was done.");
 
 /**
  * Notes when a request arrives, names request and version in its answer, and makes a record of what is thrown. The

@@ -19,7 +19,7 @@ export function parserError(
         ? new HttpError("URI_TOO_LONG", "The request target is too long.")
         : new HttpError("HEADERS_TOO_LARGE", "The header fields are too large.");
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new HttpError("DEADLINE_EXCEEDED", "The request did not arrive in time.");
+      return new HttpError("REQUEST_TIMEOUT", "The request did not arrive in time. Nothing was done.");
     case NO_PROXY:
       return new HttpError("ROUTE_NOT_FOUND", "This is not a proxy.");
     case "ERR_SSL_HTTP_REQUEST":
@@ -77,7 +77,9 @@ export function writeResponse(socket: Duplex, { status, headers, body }: Message
   const fields = { ...headers, "content-length": String(Buffer.byteLength(body)), connection: "close" };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`);
-  socket.resume();
+  // Of a request that was too slow nothing more is read: what has been refused must not be carried out after all.
+  if (status === 408) socket.pause();
+  else socket.resume();
   const close = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once("close", () => clearTimeout(close));
 }
