@@ -28,7 +28,7 @@ export interface Connection {
   restedAt: number;
   /** Nothing that follows on it is served. */
   isLast: boolean;
-  /** Called once when all requests are answered. */
+  /** Called once when all requests that have arrived are answered. */
   whenAnswered: (() => void) | undefined;
   /** It carries HTTP/2, which has a graceful end of its own. */
   isSession: boolean;
@@ -52,6 +52,9 @@ export const connectionOf = (request: IncomingMessage): Connection | undefined =
 
 /** The connection of a socket by which a request has come. */
 export const connectionOn = (socket: Socket): Connection | undefined => connectionsByCarrier.get(socket);
+
+/** Whether a request that has arrived waits for its answer. One whose body still comes may wait for more than its answer. */
+export const owesAnswers = ({ open, newest }: Connection): boolean => open > (newest && !newest.complete ? 1 : 0);
 
 /** Whether the connection of a request has proved by its certificate that it is one of the system's own processes. */
 export const isProven = (request: IncomingMessage): boolean => connectionOf(request)?.isProven === true;
@@ -164,8 +167,8 @@ export function createConnections(limits: ConnectionLimits, proves: (socket: TLS
 
   function answered(connection: Connection): void {
     connection.restedAt = ++moments;
-    if (--connection.open > 0) return;
-    connection.newest = undefined;
+    if (--connection.open === 0) connection.newest = undefined;
+    if (owesAnswers(connection)) return;
     connection.whenAnswered?.();
     connection.whenAnswered = undefined;
   }

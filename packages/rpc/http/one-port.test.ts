@@ -188,8 +188,27 @@ describe("limits", () => {
     const { port } = await started(echo, { requestMs: 100 });
     const socket = tcp(port);
     socket.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nhalf");
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 /);
+    const answer = await text(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
   });
+
+  test.each(["", "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nhalf"])(
+    "one behind a request whose answer takes longer is answered behind it: %j",
+    async (begun) => {
+      const { port } = await started(
+        async ({ method }, response) => {
+          if (method !== "GET") return;
+          await sleep(400);
+          response.end();
+        },
+        { requestMs: 100, sniffMs: 100 },
+      );
+      const socket = tcp(port);
+      socket.write(`GET / HTTP/1.1\r\nhost: a\r\n\r\n${begun || "GET / HT"}`);
+      expect((await text(socket)).match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(["200", "408"]);
+    },
+  );
 
   test("an HTTP/2 request that never ends is reset, its neighbours live", async () => {
     const { url } = await started(echo, { requestMs: 300 });

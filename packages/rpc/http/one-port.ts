@@ -13,7 +13,7 @@ import {
 import { Server as NetServer, type Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
 import { NO_PROXY, writeResponse } from "connect-transcoder/server/wire";
-import { type Connection, connectionOf, connectionOn, createConnections } from "./connections.ts";
+import { type Connection, connectionOf, connectionOn, createConnections, owesAnswers } from "./connections.ts";
 import { continueWhenRead } from "./continue.ts";
 import { mendHost } from "./host.ts";
 import { defaultLimits, type OnePortLimits } from "./limits.ts";
@@ -251,8 +251,10 @@ export function behindAnswers(socket: Socket, refuse: () => void): void {
     if (connection?.newest && isAnswered(connection.newest)) connection.end();
     else refuse();
   };
-  if (!connection || connection.open === 0 || (connection.open === 1 && !connection.newest?.complete)) refuseOnce();
-  else connection.whenAnswered ??= refuseOnce;
+  if (connection && owesAnswers(connection)) {
+    socket.pause(); // else what comes meanwhile would renew the time limit of the answers
+    connection.whenAnswered ??= refuseOnce;
+  } else refuseOnce();
 }
 
 /** Ends all connections at once. */
