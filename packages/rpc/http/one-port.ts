@@ -23,6 +23,7 @@ import { peek } from "./peek.ts";
 import { createRequestBudget, holdRequest, releaseRequest, whileWorking } from "./request-budget.ts";
 import { type ServerTls, secureOptions } from "./secure.ts";
 import { createSessions } from "./sessions.ts";
+import { whenStalled } from "./stalled.ts";
 import { limitUnread } from "./unread.ts";
 
 export interface OnePortOptions {
@@ -111,7 +112,7 @@ export function createOnePortServer(
     if (connection.isPeer) allowPeer(stream?.session);
     const hold = connection.isPeer ? undefined : holdRequest(budget, request, limits.bodyBytes);
     const taken = follow(response, connection, stream?.session as ServerHttp2Session | undefined);
-    if (!stream) response.setTimeout(limits.writeMs, () => response.writableLength > 0 && giveUp(connection));
+    if (!stream) whenStalled(response, limits.writeMs, () => giveUp(connection));
     // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
     (stream ?? response).once("close", () => {
       connections.answered(connection);
