@@ -1,6 +1,7 @@
 /** What is hardly HTTP, over raw sockets: every answer is a record all the same. */
 import { once } from "node:events";
 import { connect } from "node:net";
+import { text as streamText } from "node:stream/consumers";
 import fc from "fast-check";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -116,6 +117,29 @@ test("CONNECT, Upgrade and Expect", async () => {
   expect(await raw(upgrade)).toMatch(/^HTTP\/1.1 200 /);
   expect(await raw(`GET /pets HTTP/1.1\r\n${head}Expect: tea\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
 });
+
+test.each(["Connection: Upgrade\r\nUpgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"])(
+  "nothing behind a request with %j is served, be it in the same packet or later",
+  async (fields) => {
+    const before = creations;
+    const body = '{"name":"Rex","categoryId":1}';
+    const create = (length: number, more = "") =>
+      `POST /pets HTTP/1.1\r\nHost: x\r\n${more}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+    const hidden = create(body.length) + body;
+    for (const first of [
+      `GET /pets HTTP/1.1\r\nHost: x\r\n${fields}\r\n\r\n`,
+      create(body.length, `${fields}\r\n`) + body,
+    ]) {
+      const socket = connect(gateway.port, "127.0.0.1").on("error", () => {});
+      await new Promise<void>((sent) => socket.write(first + create(hidden.length), () => sent()));
+      socket.write(hidden);
+      const answers = await streamText(socket);
+      expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual([first.startsWith("GET") ? "200" : "201"]);
+      expect(answers).toMatch(/\r\nconnection: close\r\n/i);
+    }
+    expect(creations).toBe(before + 1);
+  },
+);
 
 test.each([
   ["CONNECT", `CONNECT other.example:443 HTTP/1.1\r\n${head}\r\n`, "404"],

@@ -22,6 +22,39 @@ test("an unknown path is a short 404", async () => {
   expect([answer.status, await answer.text()]).toEqual([404, "There is no such RPC here.\n"]);
 });
 
+test("a connection of HTTP/1.1 is kept for 72 seconds without a request, longer than load balancers keep theirs", async () => {
+  const { url } = await started();
+  const answer = await fetch(`${url}/petstore.category.v1.CategoryService/Nope`, { method: "POST", body: "{}" });
+  expect(answer.headers.get("keep-alive")).toBe("timeout=72");
+});
+
+test.each([
+  "Connection: Upgrade\r\nUpgrade: h2c",
+  "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__",
+  "HTTP2-Settings: AAMAAABkAAQAAP__",
+])("nothing behind a request with %j is served, be it in the same packet or later", async (fields) => {
+  const created: string[] = [];
+  const { port } = await startCategories(async (name) => {
+    created.push(name);
+    return name;
+  });
+  const create = (name: string) => {
+    const body = JSON.stringify({ category: { name } });
+    const head = `POST /petstore.category.v1.CategoryService/CreateCategory HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+    return { head, body };
+  };
+  const [first, second, hidden] = [create("first"), create("second"), create("hidden")];
+  const last = `${hidden.head}\r\n\r\n${hidden.body}`;
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  const packet = `${first.head}\r\n${fields}\r\n\r\n${first.body}${second.head.replace(/\d+$/, `${last.length}`)}\r\n\r\n`;
+  await new Promise<void>((sent) => socket.write(packet, () => sent()));
+  socket.write(last);
+  const answers = await text(socket);
+  expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(["200"]);
+  expect(answers).toMatch(/\r\nconnection: close\r\n/i);
+  expect(created).toEqual(["first"]);
+});
+
 describe("to a client that asks for an unknown RPC", () => {
   const path = "/petstore.pet.v1.PetService/Nope";
   const ask = async (type: string) => {
