@@ -117,7 +117,7 @@ test("a message that comes when its caller's time is over is told so", async () 
   socket.write(body.slice(-1));
   const answer = await new Promise((done) => socket.once("data", (chunk) => done(String(chunk))));
   expect(answer).toMatch(/^HTTP\/1\.1 504 /);
-  expect(answer).toContain('"reason":"DEADLINE_EXCEEDED"');
+  expect(answer).toContain('"reason":"REQUEST_TIMEOUT"');
 });
 
 test("a request without a host that can be one is refused", async () => {

@@ -1,4 +1,8 @@
 /** Every reason of the catalogue is provoked, at the HTTP status and with the gRPC code that the catalogue gives it. */
+import { once } from "node:events";
+import { request as httpRequest } from "node:http";
+import { text as textOf } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { getOption } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { createAuthentication } from "@petstore/rpc/auth/authentication";
@@ -30,6 +34,8 @@ interface Seen {
   readonly rpc?: string;
 }
 
+const GET_PET = "/petstore.pet.v1.PetService/GetPet";
+
 /** Has a gRPC code for completeness, but no RPC can fail so. */
 const neverOverRpc: Partial<Record<Reason, string>> = {
   MALFORMED_JSON: "protobuf messages are not JSON, and Connect's JSON has its own errors",
@@ -37,7 +43,6 @@ const neverOverRpc: Partial<Record<Reason, string>> = {
   INVALID_QUERY: "RPCs have no query: a violated rule is VALIDATION_FAILED",
   INVALID_HEADER: "RPCs carry these in the message: a violated rule is VALIDATION_FAILED",
   UNKNOWN_FIELD: "protobuf keeps unknown fields",
-  REQUEST_TIMEOUT: "a message that comes too late has passed its caller's own deadline, or its connection is closed",
   MISDIRECTED_REQUEST: "the request is refused before it is known to be an RPC",
   NOT_IMPLEMENTED: "the request is refused before it is known to be an RPC",
   ENDPOINT_SUNSET: "the RPC is not deprecated",
@@ -82,11 +87,14 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
 
   UNSUPPORTED_MEDIA_TYPE: async () => ({
     http: await http("POST", "/categories", {}, { "content-type": "text/plain" }),
-    rpc: await overConnect("/petstore.pet.v1.PetService/GetPet", {}, { "content-type": "application/json;charset=x" }),
+    rpc: await overConnect(petstore.url("pet") + GET_PET, "{}", 0, "application/json;charset=x"),
   }),
 
   MISDIRECTED_REQUEST: () => askedRaw("GET /pets HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"),
-  REQUEST_TIMEOUT: () => askedRaw("GET /pets HTTP/1.1\r\nHost: localhost\r\n"),
+  REQUEST_TIMEOUT: async () => ({
+    ...(await askedRaw("GET /pets HTTP/1.1\r\nHost: localhost\r\n")),
+    rpc: await overConnect(petstore.http + GET_PET, "{}", 1000),
+  }),
 
   async TOO_MANY_OPEN_ORDERS() {
     const { id } = await shop.stocked(2000);
@@ -108,7 +116,10 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
       // At once, for a service that says nothing for long is found out.
       const [seen, rpc] = await Promise.all([
         http("POST", "/pets", { name: "Rex", categoryId: Number(id) }, { "x-server-timeout": "0.5" }),
-        overConnect("/petstore.pet.v1.PetService/CreatePet", { pet: { name: "Rex", categoryId: `${id}` } }),
+        overConnect(
+          `${petstore.url("pet")}/petstore.pet.v1.PetService/CreatePet`,
+          JSON.stringify({ pet: { name: "Rex", categoryId: `${id}` } }),
+        ),
       ]);
       return { http: seen, rpc };
     } finally {
@@ -293,13 +304,17 @@ async function refusal(made: Promise<unknown>): Promise<string> {
 }
 
 /** Without a client, which would keep the time itself. */
-async function overConnect(path: string, message: object, more: Record<string, string> = {}): Promise<string> {
-  const response = await fetch(petstore.url("pet") + path, {
-    method: "POST",
-    headers: { "content-type": "application/json", "connect-timeout-ms": "500", ...more },
-    body: JSON.stringify(message),
-  });
-  const { code, details } = (await response.json()) as { code: string; details: { debug?: { reason?: string } }[] };
+/** The body follows its head after `pauseMs`. */
+async function overConnect(url: string, body: string, pauseMs = 0, type = "application/json"): Promise<string> {
+  const headers = { "content-type": type, "connect-timeout-ms": "500", "content-length": body.length };
+  const request = httpRequest(url, { method: "POST", headers });
+  request.flushHeaders();
+  await sleep(pauseMs);
+  const [response] = await once(request.end(body), "response");
+  const { code, details } = JSON.parse(await textOf(response)) as {
+    code: string;
+    details: { debug?: { reason?: string } }[];
+  };
   return `${code.toUpperCase()} ${details.map(({ debug }) => debug?.reason).join()}`;
 }
 
