@@ -39,7 +39,8 @@ export function createShedding(options: SheddingOptions) {
         ...options,
         error: OVERLOADED,
         refuses(request, { method }) {
-          if (admissionOf(method)?.hasRoom(method, addressOf(request)) !== false) return false;
+          const hasRoom = !isRefused(request) && admissionOf(method)?.hasRoom(method, addressOf(request)) !== false;
+          if (hasRoom) return false;
           logShed(method);
           return true;
         },

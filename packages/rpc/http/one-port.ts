@@ -20,10 +20,11 @@ import { defaultLimits, type OnePortLimits } from "./limits.ts";
 import { DroppingResponse, isAnswered, LingeringResponse } from "./lingering.ts";
 import { acceptWaiting } from "./listen.ts";
 import { peek } from "./peek.ts";
-import { createRequestBudget, holdRequest, releaseRequest, whileWorking } from "./request-budget.ts";
+import { createRequestBudget, holdRequest, isRefused, releaseRequest, whileWorking } from "./request-budget.ts";
 import { type ServerTls, secureOptions } from "./secure.ts";
 import { createSessions } from "./sessions.ts";
 import { whenStalled } from "./stalled.ts";
+import { createTurns } from "./turns.ts";
 import { limitUnread } from "./unread.ts";
 
 export interface OnePortOptions {
@@ -41,7 +42,10 @@ export interface OnePortOptions {
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 /** Requests of one HTTP/1.1 connection that may wait for their answers. A client that sends more is cut off. */
-const PIPELINED_REQUESTS = 100;
+const PIPELINED_REQUESTS = 10;
+
+/** Requests that read, by GET or HEAD, which begin in one turn of the event loop: those that are reset meanwhile never begin. */
+const REQUESTS_A_TURN = 64;
 
 /** What one HTTP/2 connection may do before Node closes it. */
 const floodLimits = {
@@ -93,6 +97,7 @@ export function createOnePortServer(
   const port: Port = { isClosing: false, goAway: sessions.goAway, endIdle, endAll };
   const follow = limitUnread(limits, log);
   const budget = createRequestBudget(limits.requestBytes);
+  const inTurn = createTurns(REQUESTS_A_TURN);
 
   const serve: Serve = (request, response) => {
     request.on("error", ignore);
@@ -107,7 +112,7 @@ export function createOnePortServer(
     // Node drops bytes behind a request that asks for an upgrade: what comes then would be read as if it began a request.
     connection.isLast = !stream && (headers.upgrade ?? headers["http2-settings"]) !== undefined;
     if (connection.isLast || (!stream && port.isClosing)) response.setHeader("connection", "close");
-    if (!stream && connection.open > PIPELINED_REQUESTS) return connection.end();
+    if (!stream && connection.open > PIPELINED_REQUESTS) return void request.destroy();
     if (!connection.isPeer && knowsPeer(request)) connections.trust(connection);
     if (connection.isPeer) allowPeer(stream?.session);
     const hold = connection.isPeer ? undefined : holdRequest(budget, request, limits.bodyBytes);
@@ -119,7 +124,12 @@ export function createOnePortServer(
       taken();
       hold?.release();
     });
-    void whileWorking(request, () => handler(request, response));
+    const begin = () => void whileWorking(request, () => handler(request, response));
+    const isSafe = request.method === "GET" || request.method === "HEAD";
+    if (isSafe) request.resume(); // a body has no meaning there (RFC 9110, 9.3.1)
+    // Another body has to be read at once: each piece of it that waits takes some 400 bytes, however small it is.
+    if (connection.isPeer || isRefused(request) || !isSafe) begin();
+    else inTurn({ isGone: () => (stream ? stream.closed : response.destroyed), begin });
   };
 
   function giveUp({ address, end }: Connection): void {
