@@ -6,7 +6,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { envelope } from "../fixtures/envelope.ts";
-import { limitMessages, limitUnpacked, UNPACKED_AT_A_TIME } from "./message-limit.ts";
+import { limitMessages, limitUnpacked, PREFIX_BYTES, UNPACKED_AT_A_TIME } from "./message-limit.ts";
 
 const LIMIT = 300;
 const message = (bytes: number): Buffer => envelope(Buffer.alloc(bytes, "x"));
@@ -57,6 +57,17 @@ test.each(["application/proto", "application/grpc"])(
         ({ code }: ConnectError) => code,
       ),
     ).toBe(Code.Canceled);
+  },
+);
+
+test.each(["application/json", "application/grpc"])(
+  "%s: a message that comes byte by byte is few pieces",
+  async (type) => {
+    const body = message(LIMIT - PREFIX_BYTES);
+    const source = Readable.from(pieces(body, 1), { objectMode: false });
+    const found = await Array.fromAsync(limitMessages(source, type, LIMIT, errors));
+    expect(Buffer.concat(found)).toEqual(body);
+    expect(found.length).toBeLessThanOrEqual(5);
   },
 );
 

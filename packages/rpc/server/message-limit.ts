@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { readBody } from "connect-transcoder/request/body";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { growRequest, TOO_MANY_UNDER_WAY } from "../http/request-budget.ts";
 
@@ -27,11 +28,14 @@ export function limitCall<C extends UniversalServerRequest>(
   return { ...call, body: limitMessages(body, call.header.get("content-type") ?? "", maxBytes, errors, announced) };
 }
 
+/** Pieces of a message that are kept one by one. Each takes some 400 bytes, and may be a chunk or a frame of one byte. */
+const FEW_PIECES = 64;
+
 /**
- * Yields the body of a request; `announced` is its Content-Length. Fails with PAYLOAD_TOO_LARGE as soon as a message is known
- * to exceed the limit, or the whole body if by its content type it is one bare message. The rest is then read and dropped,
- * for some clients look for the response only after sending everything. Fails with CANCELLED if the caller has gone: over
- * HTTP/2 its cut message would look complete.
+ * Yields the body of a request in few pieces; `announced` is its Content-Length. Fails with PAYLOAD_TOO_LARGE as soon as a
+ * message is known to exceed the limit, or the whole body if by its content type it is one bare message. The rest is then read
+ * and dropped, for some clients look for the response only after sending everything. Fails with CANCELLED if the caller has
+ * gone: over HTTP/2 its cut message would look complete.
  */
 export async function* limitMessages(
   body: Readable,
@@ -40,21 +44,37 @@ export async function* limitMessages(
   errors: ErrorCatalogue,
   announced = 0,
 ): AsyncIterable<Uint8Array> {
-  const isEnveloped = /^application\/(grpc|connect\+)/i.test(contentType);
-  const measure = isEnveloped ? largestMessage() : total();
+  const grow = (bytes: number) => {
+    if (!growRequest(body, bytes)) throw errors.rpcError("OVERLOADED", TOO_MANY_UNDER_WAY);
+  };
   try {
-    if (!isEnveloped && announced > maxBytes) throw tooLarge(errors, maxBytes);
-    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
-      const bytes = measure(chunk);
-      if (bytes > maxBytes) throw tooLarge(errors, maxBytes);
-      // Connect makes room for a message as soon as it is announced.
-      if (!growRequest(body, isEnveloped ? bytes : chunk.length))
-        throw errors.rpcError("OVERLOADED", TOO_MANY_UNDER_WAY);
-      yield chunk;
-    }
+    if (isEnveloped(contentType)) yield* envelopes();
+    else yield await readBody(body, bareMessage());
     if ((body as Partial<IncomingMessage>).aborted) throw new ConnectError("the caller has gone", Code.Canceled);
   } finally {
     body.resume();
+  }
+
+  function bareMessage() {
+    if (announced > maxBytes) throw tooLarge(errors, maxBytes);
+    return (piece: Buffer, length: number) => {
+      if (length > maxBytes) throw tooLarge(errors, maxBytes);
+      grow(piece.length);
+    };
+  }
+
+  async function* envelopes() {
+    const measure = measureEnvelopes();
+    let pieces: Buffer[] = [];
+    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+      const { largest, isWhole } = measure(chunk);
+      if (largest > maxBytes) throw tooLarge(errors, maxBytes);
+      grow(largest); // Connect makes room for a message as soon as it is announced.
+      if (pieces.push(chunk) < FEW_PIECES && !isWhole) continue;
+      yield Buffer.concat(pieces);
+      pieces = [];
+    }
+    if (pieces.length > 0) yield Buffer.concat(pieces);
   }
 }
 
@@ -98,21 +118,14 @@ export const limitUnpacked =
 export const tooLarge = ({ rpcError }: ErrorCatalogue, maxBytes: number) =>
   rpcError("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
 
-/** Returns the bytes seen so far, of all chunks. */
-function total() {
-  let bytes = 0;
-  return (chunk: Uint8Array): number => {
-    bytes += chunk.length;
-    return bytes;
-  };
-}
+const isEnveloped = (contentType: string): boolean => /^application\/(grpc|connect\+)/i.test(contentType);
 
-/** Returns the largest message length announced in a chunk. */
-function largestMessage() {
+/** Returns the largest message length announced in a chunk, and whether the last message is all there. */
+function measureEnvelopes() {
   const prefix = Buffer.alloc(PREFIX_BYTES);
   let prefixBytes = 0;
   let messageBytesLeft = 0;
-  return (chunk: Uint8Array): number => {
+  return (chunk: Uint8Array) => {
     let largest = 0;
     for (let at = 0; at < chunk.length; ) {
       if (messageBytesLeft > 0) {
@@ -127,6 +140,6 @@ function largestMessage() {
       messageBytesLeft = prefix.readUInt32BE(1);
       largest = Math.max(largest, messageBytesLeft);
     }
-    return largest;
+    return { largest, isWhole: prefixBytes === 0 && messageBytesLeft === 0 };
   };
 }

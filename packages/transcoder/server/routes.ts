@@ -7,10 +7,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { asksForOne } from "../contract/one-record.ts";
 import type { Operation } from "../contract/operations.ts";
 import type { Segment } from "../contract/template.ts";
-import { UpstreamFailure } from "../errors/http-error.ts";
+import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { bodyTypesOf, checkAccept, checkContentType, checkUntyped, JSON_TYPE, varyByAccept } from "../policy/media.ts";
+import { readBody } from "../request/body.ts";
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { type Answer, answerer } from "../response/answer.ts";
@@ -34,10 +35,19 @@ export interface RouteOptions extends StreamOptions {
   readonly operations: readonly Operation[];
 }
 
+const TOO_LARGE = new HttpError("PAYLOAD_TOO_LARGE", "The body is too large.");
+
 /** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then headers, path, query and body. */
 export async function registerOperations(app: FastifyInstance, options: RouteOptions): Promise<void> {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  const { bodyBytes } = options.limits;
+  app.addContentTypeParser("*", async ({ headers }: FastifyRequest, payload: IncomingMessage) => {
+    const refuse = (_piece: unknown, length: number) => {
+      if (length > bodyBytes) throw TOO_LARGE;
+    };
+    refuse(undefined, Number(headers["content-length"]));
+    return readBody(payload, refuse);
+  });
   await prepareValidation(options.operations.map(({ method }) => method.input));
   for (const operation of options.operations) registerOperation(app, operation, options);
 }
@@ -51,7 +61,6 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
   app.route({
     method: operation.verb,
     url: basePath + operation.segments.map(routePart).join(""),
-    bodyLimit: options.limits.bodyBytes,
     config: { endingHeaders },
     // Returns a promise only if `authorize` does: one costs as much as all these checks.
     onRequest: (request, reply, done): Promise<void> | void => {
