@@ -1,5 +1,5 @@
 /** Builds the gateway: the layers that every request passes, the operations of the services, and additional plugins. */
-import type { IncomingMessage, RequestListener } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
@@ -22,7 +22,6 @@ import {
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import { type Auth, addAdmission } from "./auth.ts";
-import type { Closing } from "./closing.ts";
 import type { Cors } from "./cors.ts";
 import { neededMethods } from "./events/needed-methods.ts";
 import { createShedding, keepResponses, refuseWithoutMemory } from "./overload.ts";
@@ -70,8 +69,6 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
   readonly auth: Auth;
-  /** How it stops. By default it has nothing to announce. */
-  readonly closing?: Pick<Closing, "announcing"> | undefined;
   /** Aborts when streams have to end, because the gateway stops. */
   readonly draining?: AbortSignal | undefined;
   /** By default answers carry no CORS headers. */
@@ -80,14 +77,12 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly plugins?: readonly GatewayPlugin[];
 }
 
-/** Takes a request before Fastify does, and hands on what it does not answer itself. */
-type Around = (next: RequestListener) => RequestListener;
 /** Adds its hooks to Fastify, which calls hooks in the order in which they were added. */
 type Layer = (app: FastifyInstance) => PromiseLike<unknown> | unknown;
 
 /** Returns the gateway ready, but not listening. @throws Error when an annotation of a service can't be served */
 export async function buildGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const { log, auth, closing, checkHost, cors, connections, tls, limits, plugins = [] } = options;
+  const { log, auth, checkHost, cors, connections, tls, limits, plugins = [] } = options;
   const served: TranscoderOptions = {
     ...options,
     apiVersion: API_VERSION,
@@ -103,10 +98,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
 
   // What a request passes on its way from the port (`packages/rpc/http`) to its operation or RPC, as one list from top to
   // bottom. A request that is wrong in several ways is refused by the first layer that looks at one of them.
-  const around: readonly Around[] = [
-    closing?.announcing ?? ((next) => next), // refuses nothing
-    early, // 503: no room, by verb and path alone
-  ];
+  // Before Fastify there is `early` alone: 503, no room, by verb and path alone.
   const hooks: readonly Layer[] = [
     keepResponses, // refuses nothing
     logRequests(log), // refuses nothing
@@ -127,11 +119,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
       behindAnswers(socket, () => refuse?.call(this, error, socket));
     },
     serverFactory: (listener) =>
-      createOnePortServer(
-        around.reduceRight<RequestListener>((next, layer) => layer(next), listener),
-        { ...defaultLimits, ...connections, ...portLimits(limits) },
-        { tls, log },
-      ),
+      createOnePortServer(early(listener), { ...defaultLimits, ...connections, ...portLimits(limits) }, { tls, log }),
     // Otherwise Fastify loads its JSON schema compilers, which no route needs.
     schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
     loggerInstance: log as FastifyBaseLogger,

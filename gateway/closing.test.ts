@@ -57,7 +57,6 @@ async function start() {
       },
     },
     {
-      closing,
       plugins: [health({ basePath: "", services: [], isAccepting: closing.isAccepting, clock: Date.now })],
     },
   );

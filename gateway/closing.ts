@@ -1,6 +1,4 @@
 /** Stops the gateway without losing a request that is on its way. */
-import type { RequestListener, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import { announceClose, closePort } from "@petstore/rpc/http/one-port";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { FastifyInstance } from "fastify";
@@ -19,8 +17,6 @@ export interface ClosingOptions extends Pick<Runtime, "sleep"> {
 }
 
 export interface Closing {
-  /** A layer around all others: while the gateway stops, each answer announces the end of its connection. */
-  readonly announcing: (next: RequestListener) => RequestListener;
   /** False from the moment the gateway is told to stop: no more requests are to be sent to it. */
   isAccepting(): boolean;
   /** Resolves when the last request is answered and the last connection closed. */
@@ -33,35 +29,15 @@ export interface Closing {
  * (`Connection: close`). What is idle after that time has been idle throughout, and is closed last.
  */
 export function createClosing({ lameDuckMs, endStreams, sleep }: ClosingOptions): Closing {
-  /** The last answer on each HTTP/1.1 connection, until it is finished. */
-  const newest = new Map<Socket, ServerResponse>();
   let accepting = true;
-  function follow(socket: Socket, response: ServerResponse): void {
-    const before = newest.get(socket);
-    newest.set(socket, response);
-    response.once("close", () => newest.get(socket) === response && newest.delete(socket));
-    if (accepting) return;
-    // A pipelined request: the connection has to outlive the answer before.
-    if (before && !before.headersSent) before.removeHeader("connection");
-    announceEnd(response);
-  }
-  const announcing: Closing["announcing"] = (next) => (request, response) => {
-    if (request.httpVersionMajor === 1) follow(request.socket, response);
-    return next(request, response);
-  };
   const close = async (app: FastifyInstance) => {
     const { server } = app;
     accepting = false;
     announceClose(server);
-    newest.forEach(announceEnd);
     if (server.listening) await sleep(lameDuckMs);
     await closePort(server, GRACE_MS, endStreams);
     // While closing, Fastify ends a connection after its next answer, even if more requests wait. By now none is open.
     await app.close();
   };
-  return { announcing, isAccepting: () => accepting, close };
-}
-
-function announceEnd(response: ServerResponse): void {
-  if (!response.headersSent) response.setHeader("connection", "close");
+  return { isAccepting: () => accepting, close };
 }

@@ -44,7 +44,7 @@ describe.each<[status: number, what: string, line: string, fields: Record<string
   [401, "no valid key, by RPC", GET_PET, { ...json, "x-api-key": "wrong" }],
   [404, "no such RPC", "POST /petstore.pet.v1.PetService/Nope", { ...json, "connect-protocol-version": "1" }],
   [405, "another method, by RPC", "PUT /petstore.pet.v1.PetService/GetPet", json],
-  [415, "gRPC", GET_PET, { "content-type": "application/grpc" }],
+  [415, "a type of no RPC", GET_PET, { "content-type": "text/plain" }],
   [421, "another host, by RPC", GET_PET, { ...json, host: "evil.example" }],
   [429, "a message that is too large", GET_PET, json],
 ])("%i: %s", (status, _, line, fields) => {

@@ -67,7 +67,6 @@ export async function openGateway(
   let checkHost = config.allowedHosts && createHostCheck(config.allowedHosts);
   const app = await buildGateway({
     services: [...services, events],
-    closing,
     draining: draining.signal,
     errors: errorOptions,
     log,

@@ -352,7 +352,7 @@ describe("a stop", () => {
   test("on HTTP/1.1 each connection ends with its next answer", async () => {
     const lameDuck = Promise.withResolvers<void>();
     const closing = createClosing({ lameDuckMs: 1, sleep: () => lameDuck.promise });
-    const started = await start({ closing });
+    const started = await start();
     const { app } = started;
     expect((await askHttp1(started, { headers: { connection: "keep-alive" } })).headers.connection).toBe("keep-alive");
     const closed = closing.close(app);

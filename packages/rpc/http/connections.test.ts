@@ -1,6 +1,6 @@
 /** How many connections there may be, and which one gives way. */
 import { EventEmitter } from "node:events";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
 import { type Connection, createConnections } from "./connections.ts";
@@ -23,7 +23,7 @@ function guarded(limits: { connections?: number; connectionsPerAddress?: number 
     return socket;
   }
   const begin = (socket: ReturnType<typeof connect>) =>
-    connections.begin({ socket } as unknown as IncomingMessage) as Connection;
+    connections.begin({ socket } as unknown as IncomingMessage, {} as ServerResponse) as Connection;
   return { ...connections, connect, begin };
 }
 const open = (sockets: readonly { readonly isOpen: boolean }[]) => sockets.map(({ isOpen }) => isOpen);

@@ -1,5 +1,5 @@
 /** The connections of a port: how many there may be, and which one gives way to a new one. */
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -20,8 +20,8 @@ export interface Connection {
   isProven: boolean;
   /** Requests that are not answered yet. */
   open: number;
-  /** The last request that was read. */
-  newest: IncomingMessage | undefined;
+  /** The response to the last request that was read. */
+  newest: ServerResponse | undefined;
   /** Open streams, which have a limit of their own: a stranger's connection that has one does not count. */
   streams: number;
   /** When the server last had work for it, as the value of a counter. */
@@ -54,7 +54,7 @@ export const connectionOf = (request: IncomingMessage): Connection | undefined =
 export const connectionOn = (socket: Socket): Connection | undefined => connectionsByCarrier.get(socket);
 
 /** Whether a request that has arrived waits for its answer. One whose body still comes may wait for more than its answer. */
-export const owesAnswers = ({ open, newest }: Connection): boolean => open > (newest && !newest.complete ? 1 : 0);
+export const owesAnswers = ({ open, newest }: Connection): boolean => open > (newest && !newest.req.complete ? 1 : 0);
 
 /** Whether the connection of a request has proved by its certificate that it is one of the system's own processes. */
 export const isProven = (request: IncomingMessage): boolean => connectionOf(request)?.isProven === true;
@@ -79,6 +79,7 @@ export function createConnections(limits: ConnectionLimits, proves: (socket: TLS
   /** Strangers' connections that carry streams. */
   let streaming = 0;
   let moments = 0;
+  let areEnding = false;
 
   /** Takes a connection that was accepted. Returns false if there is no room for it. */
   function admit(socket: Socket): boolean {
@@ -146,8 +147,8 @@ export function createConnections(limits: ConnectionLimits, proves: (socket: TLS
     connection.isPeer = true;
   }
 
-  /** The connection of a request, which counts as busy until `answered` is called. Undefined if it is closed. */
-  function begin(request: Request): Connection | undefined {
+  /** The connection of a request, which counts as busy until `answered` is called. Undefined if it is closed or serves no more. */
+  function begin(request: Request, response: ServerResponse): Connection | undefined {
     const carrier = carrierOf(request);
     let connection = connectionsByCarrier.get(carrier);
     if (!connection) {
@@ -160,9 +161,18 @@ export function createConnections(limits: ConnectionLimits, proves: (socket: TLS
         trust(connection);
       }
     }
+    if (connection.isLast) return undefined;
+    // The connection has to outlive the answer before.
+    if (areEnding && connection.newest && !connection.newest.headersSent) connection.newest.removeHeader("connection");
     connection.open++;
-    connection.newest = request;
+    connection.newest = response;
+    if (areEnding) tellEnd(connection);
     return connection;
+  }
+
+  /** Tells an HTTP/1.1 client that its connection ends with the answer to the last request that was read. */
+  function tellEnd({ isSession, newest }: Connection): void {
+    if (!isSession && newest && !newest.headersSent) newest.setHeader("connection", "close");
   }
 
   function answered(connection: Connection): void {
@@ -191,6 +201,11 @@ export function createConnections(limits: ConnectionLimits, proves: (socket: TLS
     answered,
     trust,
     find: (socket: Pick<Socket, "remoteAddress" | "remotePort">) => all.get(endOf(socket)),
+    /** From now on HTTP/1.1 clients are told that their connection ends with its last answer (RFC 9112, 9.6). */
+    announceEnd(): void {
+      areEnding = true;
+      for (const connection of all.values()) tellEnd(connection);
+    },
     /** Ends the HTTP/1.1 connections without a request. */
     endIdle(): void {
       for (const { open, isSession, end } of all.values()) if (open === 0 && !isSession) end();

@@ -73,6 +73,7 @@ const IDLE_CHECK_MS = 50;
 interface Port {
   isClosing: boolean;
   readonly goAway: () => void;
+  readonly announceEnd: () => void;
   readonly endIdle: () => void;
   readonly endAll: () => void;
 }
@@ -93,8 +94,8 @@ export function createOnePortServer(
   const secured = tls && secureOptions(tls, log);
   const connections = createConnections(limits, secured?.proves);
   const sessions = createSessions(limits);
-  const { endIdle, endAll } = connections;
-  const port: Port = { isClosing: false, goAway: sessions.goAway, endIdle, endAll };
+  const { announceEnd, endIdle, endAll } = connections;
+  const port: Port = { isClosing: false, goAway: sessions.goAway, announceEnd, endIdle, endAll };
   const follow = limitUnread(limits, log);
   const budget = createRequestBudget(limits.requestBytes);
   const inTurn = createTurns(REQUESTS_A_TURN);
@@ -107,11 +108,11 @@ export function createOnePortServer(
     // Node's parser takes "HTTP/2.0" for a version of HTTP/1; it refuses most others by itself.
     if (!stream && request.httpVersionMajor !== 1)
       return void server.emit("clientError", new Error("Parse Error: Invalid HTTP version"), request.socket);
-    const connection = connections.begin(request);
-    if (!connection || connection.isLast) return;
+    const connection = connections.begin(request, response);
+    if (!connection) return;
     // Node drops bytes behind a request that asks for an upgrade: what comes then would be read as if it began a request.
     connection.isLast = !stream && (headers.upgrade ?? headers["http2-settings"]) !== undefined;
-    if (connection.isLast || (!stream && port.isClosing)) response.setHeader("connection", "close");
+    if (connection.isLast) response.setHeader("connection", "close");
     if (!stream && connection.open > PIPELINED_REQUESTS) return void request.destroy();
     if (!connection.isPeer && knowsPeer(request)) connections.trust(connection);
     if (connection.isPeer) allowPeer(stream?.session);
@@ -247,10 +248,14 @@ export function countAsStream(request: IncomingMessage, response: ServerResponse
 }
 
 /**
- * Tells the connected HTTP/2 clients to go elsewhere (GOAWAY), while the server goes on: requests that have begun are
- * finished. A client that connects again is served until the server closes; otherwise it would connect again and again.
+ * Tells clients to go elsewhere while the server goes on: those of HTTP/2 at once (GOAWAY), those of HTTP/1.1 with the last
+ * answer on their connection. Requests that have begun are finished. A client that connects again is served until the server
+ * closes; otherwise it would connect again and again.
  */
-export const announceClose = (server: Server): void => ports.get(server)?.goAway();
+export function announceClose(server: Server): void {
+  ports.get(server)?.announceEnd();
+  ports.get(server)?.goAway();
+}
 
 /**
  * Calls `refuse` when the requests that were read before on a connection are answered. The first answer is for the first
@@ -259,7 +264,7 @@ export const announceClose = (server: Server): void => ports.get(server)?.goAway
 export function behindAnswers(socket: Socket, refuse: () => void): void {
   const connection = connectionOn(socket);
   const refuseOnce = () => {
-    if (connection?.newest && isAnswered(connection.newest)) connection.end();
+    if (connection?.newest && isAnswered(connection.newest.req)) connection.end();
     else refuse();
   };
   if (connection && owesAnswers(connection)) {
@@ -278,6 +283,7 @@ export const cutOff = (server: Server): void => ports.get(server)?.endAll();
 export async function closePort(server: Server, graceMs: number, onClosing: () => void = () => {}): Promise<void> {
   const port = ports.get(server);
   if (port) port.isClosing = true;
+  port?.announceEnd();
   const { promise, resolve } = Promise.withResolvers<void>();
   const late = setTimeout(cutOff, graceMs, server);
   await acceptWaiting(server);
