@@ -10,7 +10,7 @@ import {
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { hasIpv6 } from "../fixtures/ipv6.ts";
@@ -104,6 +104,26 @@ test("one that takes calls and answers nothing is silent: it is found out once, 
     expect(failure).toMatchObject({ code: Code.Unavailable });
   expect(await call()).toMatchObject({ rawMessage: "CategoryService does not answer now. Try again in a second." });
   expect(await transport.replicas[0]?.isSilent()).toBe(true);
+});
+
+test("no call is forgotten while a connection is lost that was being verified", { timeout: 60_000 }, async () => {
+  const sessions: ServerHttp2Session[] = [];
+  const replica = await before((stream, session) => {
+    sessions.push(session);
+    stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": "12" }, { endStream: true });
+  });
+  expect(await replica.isSilent()).toBe(false);
+  const now = Date.now;
+  vi.spyOn(Date, "now").mockImplementation(() => now() + 60_000);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const silent = [replica.isSilent()];
+  sessions[0]?.destroy();
+  // Some of them find the connection destroyed, and not yet closed.
+  for (let turn = 0; turn < 200; turn++) {
+    silent.push(replica.isSilent());
+    await new Promise((done) => (turn % 2 === 0 ? process.nextTick(done, undefined) : setImmediate(done)));
+  }
+  expect(await Promise.all(silent)).not.toContain(true);
 });
 
 test.skipIf(!hasIpv6)("a call names an IPv6 address in brackets, with a link and without", async () => {

@@ -143,12 +143,30 @@ const guarded = new WeakSet<Http2Session>();
  */
 const LAST_STREAMS = 2 ** 31 - 2 ** 16;
 
+/** How often it is checked whether a request that waits for a connection still has to, in milliseconds. */
+const FORGOTTEN_MS = 100;
+
 /**
- * Adds three things to the sessions that connect-node 2.2 lacks. It marks the errors of requests that no server worked on,
- * which otherwise look like those of a lost reply. It listens to the last error of a connection, which would end the
- * process if a GOAWAY had closed the connection and a request came before that error (connect-es issue 1768). And it leaves
- * a connection before its stream numbers run out. `leave` makes the next request open a new connection; requests under way
- * end on the old one.
+ * Asks again when there is a connection and the request does not get it. Connect-node 2.2 forgets the requests that wait for
+ * a connection if it puts another one in its place, as it does when one is lost while it is being verified.
+ */
+async function remembered<T>(sessions: Http2SessionManager, ask: () => Promise<T>): Promise<T> {
+  const { promise: forgotten, resolve } = Promise.withResolvers<undefined>();
+  const check = () => /open|idle/.test(sessions.state()) && resolve(undefined);
+  const timer = setInterval(check, FORGOTTEN_MS);
+  try {
+    return (await Promise.race([ask(), forgotten])) ?? (await remembered(sessions, ask));
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/**
+ * Adds four things to the sessions that connect-node 2.2 lacks. It remembers the requests that wait for a connection. It marks
+ * the errors of requests that no server worked on, which otherwise look like those of a lost reply. It listens to the last
+ * error of a connection, which would end the process if a GOAWAY had closed the connection and a request came before that
+ * error (connect-es issue 1768). And it leaves a connection before its stream numbers run out. `leave` makes the next request
+ * open a new connection; requests under way end on the old one.
  */
 function watched(
   sessions: Http2SessionManager,
@@ -162,7 +180,8 @@ function watched(
     leave: () => newest?.close(),
     async request(method, path, headers, options) {
       try {
-        const stream = await sessions.request(method, path, { ...headers, ":authority": host }, options);
+        const ask = () => sessions.request(method, path, { ...headers, ":authority": host }, options);
+        const stream = await remembered(sessions, ask);
         stream.once("error", (error) => stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && markNeverRan(error));
         if (stream.session && !guarded.has(stream.session)) {
           guarded.add(stream.session);
