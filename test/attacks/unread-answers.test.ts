@@ -1,9 +1,18 @@
 /** Clients that ask for much and read nothing: memory stays bounded, and others are served afterwards. */
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { FrameType, frame, headers, ping, reset, streams } from "../../packages/rpc/fixtures/frames.ts";
+import {
+  END_HEADERS,
+  END_STREAM,
+  FrameType,
+  frame,
+  headers,
+  ping,
+  reset,
+  streams,
+} from "../../packages/rpc/fixtures/frames.ts";
 import { type Attack, type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
-import { BUNDLE, closedWindow, fields, http1, hugeWindow, LARGE } from "./requests.ts";
+import { BUNDLE, closedWindow, data, fields, http1, hugeWindow, LARGE, LIST } from "./requests.ts";
 
 let attacked: Attacked;
 beforeAll(async () => {
@@ -14,6 +23,13 @@ afterAll(() => attacked?.[Symbol.asyncDispose]());
 const asked = (path: string, count = 100, from = 0, method = "GET") =>
   streams(count, from).map((stream) => headers(stream, fields(method, path)));
 
+/** By POST, with a body. */
+const posted = (path: string, count = 100, from = 0) =>
+  streams(count, from).flatMap((stream) => [
+    headers(stream, fields("POST", path, "application/json"), END_HEADERS),
+    data(stream, '{"limit":100}', END_STREAM),
+  ]);
+
 /** Asks on every stream that a connection may have. */
 const all = (begin: Buffer, path: string, sessions: number) => {
   const bytes = Buffer.concat([begin, ...asked(path)]);
@@ -21,11 +37,12 @@ const all = (begin: Buffer, path: string, sessions: number) => {
 };
 /** The same, and each time `leave` ends the requests, others follow. */
 const leaving =
-  (begin: Buffer, path: string, leave: (stream: number) => Buffer, rounds: number) => async (flood: Flood) => {
+  (begin: Buffer, path: string, leave: (stream: number) => Buffer, rounds: number, ask = asked) =>
+  async (flood: Flood) => {
     await flood.connect(100, (socket) => socket.write(begin));
     const parts = Array.from({ length: rounds }, (_, i) => {
       const own = streams(50, 50 * i);
-      return { ask: Buffer.concat(asked(path, 50, 50 * i)), leave: Buffer.concat(own.map(leave)) };
+      return { ask: Buffer.concat(ask(path, 50, 50 * i)), leave: Buffer.concat(own.map(leave)) };
     });
     await flood.repeat(
       2 * rounds,
@@ -54,6 +71,7 @@ const attacks = (which: Target): Attack[] => [
 ];
 const other: Attack[] = [
   ["whose requests are reset behind closed windows", leaving(closedWindow, LARGE.pet, (stream) => reset(stream), 6)],
+  ["asked for by POST, whose requests are reset", leaving(hugeWindow, LIST, (stream) => reset(stream), 6, posted)],
   ["whose client says goodbye", leaving(hugeWindow, LARGE.pet, () => goodbye, 2)],
   ["whose client breaks the protocol", leaving(hugeWindow, LARGE.pet, () => nonsense, 2)],
   [

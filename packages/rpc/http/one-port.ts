@@ -44,9 +44,6 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 /** Requests of one HTTP/1.1 connection that may wait for their answers. A client that sends more is cut off. */
 const PIPELINED_REQUESTS = 10;
 
-/** Requests that read, by GET or HEAD, which begin in one turn of the event loop: those that are reset meanwhile never begin. */
-const REQUESTS_A_TURN = 64;
-
 /** What one HTTP/2 connection may do before Node closes it. */
 const floodLimits = {
   /** Frames that break the protocol but don't end the connection by themselves. */
@@ -98,7 +95,7 @@ export function createOnePortServer(
   const port: Port = { isClosing: false, goAway: sessions.goAway, announceEnd, endIdle, endAll };
   const follow = limitUnread(limits, log);
   const budget = createRequestBudget(limits.requestBytes);
-  const inTurn = createTurns(REQUESTS_A_TURN);
+  const inTurn = createTurns();
 
   const serve: Serve = (request, response) => {
     request.on("error", ignore);
@@ -125,12 +122,17 @@ export function createOnePortServer(
       taken();
       hold?.release();
     });
-    const begin = () => void whileWorking(request, () => handler(request, response));
-    const isSafe = request.method === "GET" || request.method === "HEAD";
-    if (isSafe) request.resume(); // a body has no meaning there (RFC 9110, 9.3.1)
-    // Another body has to be read at once: each piece of it that waits takes some 400 bytes, however small it is.
-    if (connection.isPeer || isRefused(request) || !isSafe) begin();
-    else inTurn({ isGone: () => (stream ? stream.closed : response.destroyed), begin });
+    const begin = () => {
+      if (stream ? stream.closed : response.destroyed) return false;
+      void whileWorking(request, () => handler(request, response));
+      return true;
+    };
+    // Each piece of a body that waits takes some 400 bytes, however small it is.
+    const inPieces = stream ? !stream.endAfterHeaders : "transfer-encoding" in headers;
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    if (inPieces && isRead) request.resume(); // it has no meaning there (RFC 9110, 9.3.1)
+    if (connection.isPeer || isRefused(request) || (inPieces && !isRead)) begin();
+    else inTurn(begin);
   };
 
   function giveUp({ address, end }: Connection): void {

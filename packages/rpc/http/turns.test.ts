@@ -7,7 +7,7 @@ function started(atOnce: number) {
   const begun: number[] = [];
   const gone = new Set<number>();
   const come = (...numbers: number[]) => {
-    for (const i of numbers) inTurn({ isGone: () => gone.has(i), begin: () => void begun.push(i) });
+    for (const i of numbers) inTurn(() => !gone.has(i) && begun.push(i) > 0);
   };
   return { begun, gone, come };
 }

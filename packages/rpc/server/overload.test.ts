@@ -16,6 +16,16 @@ import { CALM, MEMORY, START_LIMIT } from "../admission/limit.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
+import {
+  END_HEADERS,
+  END_STREAM,
+  type Field,
+  FrameType,
+  frame,
+  headers,
+  rawHttp2,
+  streams,
+} from "../fixtures/frames.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { inProcessTransport } from "../in-process/transport.ts";
 import { createDispatcher } from "./dispatcher.ts";
@@ -237,4 +247,31 @@ describe("a call is not begun", () => {
     await end();
     expect(await enough).toBe("answered");
   });
+});
+
+test("of calls that come together one begins at once, and the others when the event loop has read on", async () => {
+  const { calls, start, list } = serve();
+  const { port } = await start();
+  await list(); // behind the first one requests can be validated
+  calls.length = 0;
+  const inFirstTurn = Promise.withResolvers<number>();
+  const note = (name: string) => {
+    if (calls.length === 0) setImmediate(() => inFirstTurn.resolve(calls.length));
+    return Array.prototype.push.call(calls, name);
+  };
+  calls.push = note;
+  const fields: readonly Field[] = [
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", "/petstore.category.v1.CategoryService/ListCategories"],
+    [":authority", "a"],
+    ["content-type", "application/json"],
+  ];
+  const all = streams(50);
+  const together = rawHttp2(port);
+  const data = { type: FrameType.DATA, flags: END_STREAM, payload: Buffer.from("{}") };
+  together.send(...all.flatMap((stream) => [headers(stream, fields, END_HEADERS), frame({ ...data, stream })]));
+  expect(await inFirstTurn.promise).toBe(1);
+  await together.received(({ type, stream }) => type === FrameType.HEADERS && stream === all.at(-1));
+  expect(calls.length).toBe(50);
 });
