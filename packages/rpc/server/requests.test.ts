@@ -181,7 +181,7 @@ describe("a request that is addressed to nobody", () => {
     const { port } = await started();
     const socket = connect(port, "127.0.0.1");
     const post = (given: string) => `POST ${path} HTTP/1.1\r\n${given}${json}\r\n{}`;
-    socket.end(post(host) + post("Host: a\r\n"));
+    socket.write(post(host) + post("Host: a\r\nConnection: close\r\n"));
     expect((await text(socket)).match(/^HTTP.*/gm)).toEqual(["HTTP/1.1 400 Bad Request", "HTTP/1.1 200 OK"]);
   });
 
