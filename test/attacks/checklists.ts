@@ -88,7 +88,7 @@ export const envoy: readonly Risk[] = [
     name: "Listener buffer limits of 32 KiB",
     by: ["memory"],
     answer:
-      "A connection is read in pieces of 1 KiB (HTTP/1.1) and 16 KiB (HTTP/2), in its turn; nothing is read for a client that does not read.",
+      "Node reads up to 64 KiB at a time, and of a body no more than 64 KiB before it is wanted. Bodies are put together as they come, and answers that nobody reads are bounded in all.",
   },
   {
     name: "Cluster buffer limits of 32 KiB",

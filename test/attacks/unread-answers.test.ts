@@ -66,6 +66,7 @@ const attacks = (which: Target): Attack[] => [
     },
   ],
   ["over HTTP/2, behind windows that are never opened", all(closedWindow, LARGE[which], 150)],
+  ["over HTTP/2, on all streams of all connections", all(closedWindow, LARGE[which], 1000)],
   ["over HTTP/2, behind huge windows", all(hugeWindow, LARGE[which], 150)],
   ["whose requests are reset", leaving(hugeWindow, LARGE[which], (stream) => reset(stream), 6)],
 ];

@@ -1,6 +1,7 @@
 import { once } from "node:events";
+import { constants } from "node:http2";
 import { connect } from "node:net";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { other, started } from "../fixtures/flooded.ts";
 import {
   ACK,
@@ -19,6 +20,7 @@ import {
   settings,
   streams,
 } from "../fixtures/frames.ts";
+import { OPEN_REQUESTS } from "./request-budget.ts";
 
 const PAGE = Buffer.alloc(86 * 1024);
 
@@ -82,6 +84,22 @@ test("more requests at a time than allowed are refused", async () => {
   await hostile.received(({ type, stream }) => type === FrameType.RST_STREAM && stream === last);
   await othersAreServed();
   expect(begun).toBe(100);
+});
+
+test("more open requests than there may be are refused, however much memory is left, and may be sent again", async () => {
+  const limits = { connectionsPerAddress: undefined, requestBytes: Number.POSITIVE_INFINITY };
+  const { port, othersAreServed } = await started((request, response) => void other(request, response), limits);
+  const sessions = Array.from({ length: OPEN_REQUESTS / 100 }, () => rawHttp2(port));
+  for (const { send, received } of sessions) {
+    send(...streams(100).map((stream) => headers(stream)), ping());
+    await received(({ type, flags }) => type === FrameType.PING && flags === ACK);
+  }
+  const late = rawHttp2(port);
+  late.send(headers(1));
+  const refused = await late.received(({ type }) => type === FrameType.RST_STREAM);
+  expect(refused.payload.readUInt32BE()).toBe(constants.NGHTTP2_REFUSED_STREAM);
+  sessions[0]?.socket.destroy();
+  await vi.waitFor(() => othersAreServed(), { timeout: 30_000 });
 });
 
 test("more pipelined HTTP/1.1 requests than may wait end the connection", async () => {

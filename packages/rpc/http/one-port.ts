@@ -4,6 +4,7 @@
  */
 import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import {
+  constants,
   createServer as createHttp2,
   createSecureServer,
   type Http2SecureServer,
@@ -20,7 +21,14 @@ import { defaultLimits, type OnePortLimits } from "./limits.ts";
 import { DroppingResponse, isAnswered, LingeringResponse } from "./lingering.ts";
 import { acceptWaiting } from "./listen.ts";
 import { peek } from "./peek.ts";
-import { createRequestBudget, holdRequest, isRefused, releaseRequest, whileWorking } from "./request-budget.ts";
+import {
+  createRequestBudget,
+  holdRequest,
+  isRefused,
+  OPEN_REQUESTS,
+  releaseRequest,
+  whileWorking,
+} from "./request-budget.ts";
 import { type ServerTls, secureOptions } from "./secure.ts";
 import { createSessions } from "./sessions.ts";
 import { whenStalled } from "./stalled.ts";
@@ -127,6 +135,8 @@ export function createOnePortServer(
       void whileWorking(request, () => handler(request, response));
       return true;
     };
+    if (hold && budget.open > OPEN_REQUESTS)
+      return void (stream ? stream.close(constants.NGHTTP2_REFUSED_STREAM) : request.destroy());
     // Each piece of a body that waits takes some 400 bytes, however small it is.
     const inPieces = stream ? !stream.endAfterHeaders : "transfer-encoding" in headers;
     const isRead = request.method === "GET" || request.method === "HEAD";

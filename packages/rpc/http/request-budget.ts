@@ -6,6 +6,8 @@ export const TOO_MANY_UNDER_WAY = "There are too many requests under way. Nothin
 
 /** What a request takes, with its header fields and the work for it. Measured with Node 26, on the heap and outside it. */
 export const REQUEST_BYTES = 64 * 1024;
+/** Requests that may be open. Each takes some 12 KiB, even if it is refused, and its client may not read that. */
+export const OPEN_REQUESTS = 10_000;
 /** Bytes of a body exist twice, as received and as used. */
 const COPIES = 2;
 
@@ -21,19 +23,22 @@ interface Hold {
 interface Budget {
   readonly maxBytes: number;
   bytes: number;
+  /** Requests that are open, also those that were refused and whose client does not read that. */
+  open: number;
 }
 
 // Stored on the request itself: a WeakMap cost a tenth of the time of a refusal, most of it in garbage collection.
 const HOLD: unique symbol = Symbol("hold");
 type Held = object & { [HOLD]?: Hold };
 
-export const createRequestBudget = (maxBytes: number): Budget => ({ maxBytes, bytes: 0 });
+export const createRequestBudget = (maxBytes: number): Budget => ({ maxBytes, bytes: 0, open: 0 });
 
 /**
  * Counts a request with the body that it announces, until `release` is called and the work for it is done. Beyond the budget
  * it is refused (`isRefused`), and counts nothing. A body that announces no length counts as it is read (`growRequest`).
  */
 export function holdRequest(budget: Budget, request: IncomingMessage, bodyBytes: number): { release(): void } {
+  budget.open++;
   const announced = Number(request.headers["content-length"] ?? 0);
   const bytes = REQUEST_BYTES + COPIES * Math.min(announced, bodyBytes);
   const isRefused = budget.bytes + bytes > budget.maxBytes;
@@ -42,6 +47,7 @@ export function holdRequest(budget: Budget, request: IncomingMessage, bodyBytes:
   (request as Held)[HOLD] = hold;
   return {
     release() {
+      budget.open--;
       hold.isOpen = false;
       settle(hold);
     },
