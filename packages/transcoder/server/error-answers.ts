@@ -26,9 +26,9 @@ export const commonHeaders = (requestId: string, apiVersion: string): Record<str
 /** An error says what was so at one moment. */
 export const NOT_STORED = { "cache-control": "no-store" };
 
-/** A line for each request that an overloaded server refuses would cost more than the refusal. */
+/** A line for each request that an overloaded server refuses would cost more than the refusal. What it lacks (501) was asked for. */
 const levelOf = ({ status, code }: ErrorRecord) =>
-  status < 500 || code === "OVERLOADED" ? "debug" : status <= 502 ? "error" : "warn";
+  status < 500 || status === 501 || code === "OVERLOADED" ? "debug" : status <= 502 ? "error" : "warn";
 
 export function errorAnswers(options: ServerOptions) {
   const { apiVersion, errors, random } = serverDefaults(options);
