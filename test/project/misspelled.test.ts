@@ -5,7 +5,7 @@ import { gatewayWarnings } from "../../gateway/config.ts";
 import { launcherWarnings } from "../../launcher/config.ts";
 import { serviceWarnings } from "../../services/config.ts";
 
-const rows = readFileSync("README.md", "utf8")
+const rows = readFileSync("docs/configuration.md", "utf8")
   .split("\n")
   .filter((line) => /^\| `[A-Z_]+`/.test(line));
 const settings = rows.flatMap((row) => row.split("|")[1]?.match(/[A-Z_]+/g) ?? []);
@@ -34,7 +34,7 @@ MANPATH WINDOWID GPG_TTY DOCKER_HOST COMPOSE_PROJECT_NAME CONTAINER_ID container
 describe.each(Object.entries({ launcherWarnings, gatewayWarnings, serviceWarnings }))("%s", (_, warnings) => {
   const misspelled = (name: string) => warnings({ [name]: "1" }).filter(({ text }) => text.includes("perhaps"));
 
-  test("of what README lists", () => {
+  test("of what docs/configuration.md lists", () => {
     expect(settings.length).toBeGreaterThan(30);
     expect(settings.flatMap(misspelled)).toEqual([]);
   });

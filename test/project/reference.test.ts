@@ -166,7 +166,7 @@ function errorsTable(): string {
 
 const made = `# Reference
 
-Made of the contract by \`test/project/reference.test.ts\`, which keeps it true: change the [\`.proto\` files](../proto/petstore). A petstore that runs tells the same, with headers and examples, at <http://127.0.0.1:8080/docs>. Variables are in the [README](../README.md#configuration).
+Made of the contract by \`test/project/reference.test.ts\`, which keeps it true: change the [\`.proto\` files](../proto/petstore). A petstore that runs tells the same, with headers and examples, at <http://127.0.0.1:8080/docs>. Variables are on a [page of their own](configuration.md).
 
 ## Operations
 
