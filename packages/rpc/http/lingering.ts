@@ -91,16 +91,17 @@ export class DroppingResponse extends Http2ServerResponse {
 const lengthOf = ({ headers }: IncomingMessage): number =>
   headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : Number.POSITIVE_INFINITY;
 
-/** In place of whoever has read it so far: a reader may have stopped without a word. */
+/** By `read`, for a reader that stopped without a word may have left its listener, and then nothing flows. */
 function dropRest(request: Readable, done: () => void): void {
   let bytes = 0;
-  const count = (piece: Uint8Array) => {
-    bytes += piece.length;
+  const drop = () => {
+    for (let chunk = request.read(); chunk !== null; chunk = request.read()) bytes += chunk.length;
     if (bytes > DROPPED_BYTES) stop();
   };
   const stop = () => {
-    request.off("data", count).off("close", stop);
+    request.off("readable", drop).off("close", stop);
     done();
   };
-  request.removeAllListeners("readable").on("data", count).once("close", stop).resume();
+  request.on("readable", drop).once("close", stop);
+  drop();
 }
