@@ -7,6 +7,7 @@ import { hostProblem } from "connect-transcoder/request/host";
 import { transferProblem } from "connect-transcoder/request/transfer-coding";
 import type { HostCheck } from "./allowed-hosts.ts";
 import type { Handler } from "./one-port.ts";
+import { answerPlainly, inWords } from "./plain-answer.ts";
 import { isRefused, TOO_MANY_UNDER_WAY } from "./request-budget.ts";
 
 export interface Refusals {
@@ -21,12 +22,7 @@ export const refusing =
   (handler: Handler, { headerBytes, checkHost, knowsPeer }: Refusals): Handler =>
   (request, response) => {
     response.setHeader("x-content-type-options", "nosniff");
-    const refuse = (status: number, why: string, headers: Record<string, string> = {}) => {
-      request.resume();
-      const body = `${why}\n`;
-      const about = { "content-type": "text/plain", "content-length": Buffer.byteLength(body) };
-      response.writeHead(status, { ...about, ...headers }).end(body);
-    };
+    const refuse = (...words: Parameters<typeof inWords>) => answerPlainly(request, response, inWords(...words));
     // gRPC-Web and Connect clients take a 503 for UNAVAILABLE.
     if (isRefused(request)) return refuse(503, TOO_MANY_UNDER_WAY, { "retry-after": "1" });
     if (isTooLong(request, headerBytes)) return refuse(431, `The header fields are longer than ${headerBytes} bytes.`);

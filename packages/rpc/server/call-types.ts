@@ -8,7 +8,8 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { isUtf8, parseType } from "connect-transcoder/policy/content-type";
 import { excerpt } from "connect-transcoder/validation/excerpt";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { errorAnswer, type PlainAnswer, unaryErrorAnswer } from "./error-answer.ts";
+import type { PlainAnswer } from "../http/plain-answer.ts";
+import { errorAnswer, unaryErrorAnswer } from "./error-answer.ts";
 
 const CONNECT = ["application/json", "application/proto"];
 const CONNECT_STREAMS = ["application/connect+json", "application/connect+proto"];

@@ -3,6 +3,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { createEndStreamSerialization, endStreamFlag, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import type { PlainAnswer } from "../http/plain-answer.ts";
 
 /** The parts of a request that tell its protocol. */
 export interface CallForm {
@@ -10,12 +11,6 @@ export interface CallForm {
   /** The query of the target, without the question mark. */
   readonly query: string;
   readonly contentType: string | undefined;
-}
-
-export interface PlainAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
 }
 
 const endStream = createEndStreamSerialization(undefined);

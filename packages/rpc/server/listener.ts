@@ -12,10 +12,10 @@ import type { CallerAddress } from "../http/caller-address.ts";
 import { isProven } from "../http/connections.ts";
 import { ensureHost } from "../http/host.ts";
 import { countAsStream, type Handler } from "../http/one-port.ts";
+import { answerPlainly, inWords, type PlainAnswer } from "../http/plain-answer.ts";
 import type { LinkServer } from "../link/server.ts";
 import { judgeTypes } from "./call-types.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import type { PlainAnswer } from "./error-answer.ts";
 import { type Gate, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
 import { limitCall } from "./message-limit.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
@@ -86,12 +86,14 @@ export function createListener(
     if (request.method === "GET") response.setHeader("cache-control", "no-store");
     const { path, query } = splitTarget(request.url ?? "");
     const found = byPath.get(path);
-    if (!found) return answer(request, response, unknown(request, query, errors));
+    if (!found) return answerPlainly(request, response, unknown(request, query, errors));
     const { handler, judge } = found;
     const { allowedMethods } = handler;
-    if (!allowedMethods.includes(request.method ?? "")) return answer(request, response, notAllowed(allowedMethods));
+    if (!allowedMethods.includes(request.method ?? ""))
+      return answerPlainly(request, response, notAllowed(allowedMethods));
     const refusal = judge(request, query);
-    if (refusal) return answer(request, response, refusal.answer ?? inWords(415, refusal.message, refusal.headers));
+    if (refusal)
+      return answerPlainly(request, response, refusal.answer ?? inWords(415, refusal.message, refusal.headers));
     ensureHost(request);
     if (asksCallers) keepRepeated(request);
     const caller = whoAsks(request, response, addressOf);
@@ -125,25 +127,6 @@ const unknown = ({ method, headers }: IncomingMessage, query: string, errors: Er
 
 const notAllowed = (allowed: readonly string[]): PlainAnswer =>
   inWords(405, `This RPC is called by ${allowed.join(" or ")}.`, { allow: allowed.join(", ") });
-
-/** For a request that is in none of the protocols. */
-const inWords = (status: number, words: string, headers: Readonly<Record<string, string>> = {}): PlainAnswer => ({
-  status,
-  headers: { "content-type": "text/plain", ...headers },
-  body: Buffer.from(`${words}\n`),
-});
-
-/** Answers without a handler. Drops the rest of the request, so that its client goes on to read the response. */
-function answer(request: IncomingMessage, response: ServerResponse, { status, headers, body }: PlainAnswer): void {
-  request.resume();
-  response.statusCode = status;
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  // Trailers-Only is one frame: gRPC's own clients see no status if an empty frame follows to end the stream.
-  if (body.length === 0) return void response.end();
-  // Over HTTP/2 Node does not add it, and curl 7.88 fails where it has sent a part of its request and must wait for the end.
-  response.setHeader("content-length", Buffer.byteLength(body));
-  response.end(body);
-}
 
 async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncGenerator<T, void> {
   try {

@@ -1,7 +1,8 @@
 /** The response to a call of an RPC that is not served, in the caller's protocol. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { type CallForm, errorAnswer, type PlainAnswer } from "./error-answer.ts";
+import type { PlainAnswer } from "../http/plain-answer.ts";
+import { type CallForm, errorAnswer } from "./error-answer.ts";
 
 export const NO_SUCH_RPC = "There is no such RPC here.";
 
