@@ -6,8 +6,9 @@ import type { Admission } from "@petstore/rpc/admission/admission";
 import { callHeaders } from "@petstore/rpc/call";
 import type { HostCheck } from "@petstore/rpc/http/allowed-hosts";
 import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
-import { behindAnswers, createOnePortServer } from "@petstore/rpc/http/one-port";
+import { createOnePortServer } from "@petstore/rpc/http/one-port";
 import type { ServerTls } from "@petstore/rpc/http/secure";
+import { behindAnswers } from "@petstore/rpc/http/unreadable";
 import {
   type DeprecationPolicy,
   type ErrorOptions,
@@ -98,7 +99,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
 
   // What a request passes on its way from the port (`packages/rpc/http`) to its operation or RPC, as one list from top to
   // bottom. A request that is wrong in several ways is refused by the first layer that looks at one of them.
-  // Before Fastify there is `early` alone: 503, no room, by verb and path alone.
+  // Before Fastify there is `early` alone: 503, no room or no memory for an operation, by verb and path alone.
   const hooks: readonly Layer[] = [
     keepResponses, // refuses nothing
     logRequests(log), // refuses nothing

@@ -96,7 +96,7 @@ declare module "fastify" {
 }
 
 /** What a call passes besides authentication. Each throws an HttpError for a call that it refuses. */
-export interface Admission {
+export interface CallChecks {
   readonly letIn: (request: FastifyRequest, method: DescMethod) => void;
   readonly count: (request: FastifyRequest, caller: Principal) => void;
   readonly countStream: CountStream;
@@ -109,7 +109,7 @@ export interface Admission {
 export function addAdmission(
   app: FastifyInstance,
   { admit, recheck }: Auth,
-  { letIn, count, countStream }: Admission,
+  { letIn, count, countStream }: CallChecks,
 ): void {
   app.decorateRequest("caller", "");
   app.decorateRequest("ended", undefined);

@@ -21,8 +21,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startOnePort } from "../fixtures/one-port.ts";
+import { announceClose, closePort, cutOff } from "./closing.ts";
 import type { OnePortLimits } from "./limits.ts";
-import { announceClose, closePort, cutOff, type Handler } from "./one-port.ts";
+import type { Handler } from "./one-port.ts";
 
 const echo: RequestListener = async (request, response) => {
   const body = await text(request).catch(() => undefined);

@@ -11,15 +11,15 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import { Server as NetServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
-import { NO_PROXY, writeResponse } from "connect-transcoder/server/wire";
-import { type Connection, connectionOf, connectionOn, createConnections, owesAnswers } from "./connections.ts";
+import { NO_PROXY } from "connect-transcoder/server/wire";
+import { type Port, ports } from "./closing.ts";
+import { type Connection, connectionOf, createConnections } from "./connections.ts";
 import { continueWhenRead } from "./continue.ts";
 import { mendHost } from "./host.ts";
 import { defaultLimits, type OnePortLimits } from "./limits.ts";
-import { DroppingResponse, isAnswered, LingeringResponse } from "./lingering.ts";
-import { acceptWaiting } from "./listen.ts";
+import { DroppingResponse, LingeringResponse } from "./lingering.ts";
 import { peek } from "./peek.ts";
 import {
   createRequestBudget,
@@ -34,6 +34,7 @@ import { createSessions } from "./sessions.ts";
 import { whenStalled } from "./stalled.ts";
 import { createTurns } from "./turns.ts";
 import { limitUnread } from "./unread.ts";
+import { behindAnswers, plainHttp, refusePlainly } from "./unreadable.ts";
 
 export interface OnePortOptions {
   /** By default there is no TLS. */
@@ -71,18 +72,6 @@ const isHttp2 = (head: Buffer): boolean | undefined =>
 /** The first byte of a TLS handshake (RFC 8446, 5.1). */
 const HANDSHAKE = 22;
 const isHandshake = (head: Buffer): boolean => head[0] === HANDSHAKE;
-
-/** While a server closes, how often connections that have become idle are closed, in milliseconds. */
-const IDLE_CHECK_MS = 50;
-
-interface Port {
-  isClosing: boolean;
-  readonly goAway: () => void;
-  readonly announceEnd: () => void;
-  readonly endIdle: () => void;
-  readonly endAll: () => void;
-}
-const ports = new WeakMap<Server, Port>();
 
 /**
  * A server that hands each connection to HTTP/1.1 or HTTP/2. Both call the same handler, HTTP/2 by the compatibility API. It is
@@ -130,13 +119,13 @@ export function createOnePortServer(
       taken();
       hold?.release();
     });
+    if (hold && budget.open > OPEN_REQUESTS)
+      return void (stream ? stream.close(constants.NGHTTP2_REFUSED_STREAM) : request.destroy());
     const begin = () => {
       if (stream ? stream.closed : response.destroyed) return false;
       void whileWorking(request, () => handler(request, response));
       return true;
     };
-    if (hold && budget.open > OPEN_REQUESTS)
-      return void (stream ? stream.close(constants.NGHTTP2_REFUSED_STREAM) : request.destroy());
     // Each piece of a body that waits takes some 400 bytes, however small it is.
     const inPieces = stream ? !stream.endAfterHeaders : "transfer-encoding" in headers;
     const isRead = request.method === "GET" || request.method === "HEAD";
@@ -214,24 +203,6 @@ export function createOnePortServer(
 
 const ignore = () => {};
 
-/** Somebody speaks plain HTTP to a port with TLS. Named as Node names it. */
-const plainHttp = () => Object.assign(new Error("plain HTTP on a port with TLS"), { code: "ERR_SSL_HTTP_REQUEST" });
-
-const unreadable: Readonly<Record<string, readonly [status: number, why: string]>> = {
-  HPE_HEADER_OVERFLOW: [431, "The header fields are too long."],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "The chunk extensions are too long."],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "The request did not arrive in time. Nothing was done."],
-  ERR_SSL_HTTP_REQUEST: [400, "This port takes https alone."],
-  [NO_PROXY]: [400, "This is not a proxy."],
-};
-
-/** The answer where no other listener gives one. */
-function refusePlainly({ code = "" }: NodeJS.ErrnoException, socket: Socket): void {
-  const [status, why] = unreadable[code] ?? [400, "The request is not well-formed HTTP/1.1."];
-  const headers = { "content-type": "text/plain", "x-content-type-options": "nosniff" };
-  writeResponse(socket, { status, headers, body: `${why}\n` });
-}
-
 type Serve = (request: IncomingMessage & { readonly stream?: ServerHttp2Stream }, response: ServerResponse) => void;
 
 /** HTTP/2 requests that expect something, or ask for a tunnel, are requests like any other. */
@@ -257,54 +228,4 @@ export function countAsStream(request: IncomingMessage, response: ServerResponse
   if (!end) return;
   const { stream } = request as { readonly stream?: ServerHttp2Stream };
   (stream ?? response).once("close", end);
-}
-
-/**
- * Tells clients to go elsewhere while the server goes on: those of HTTP/2 at once (GOAWAY), those of HTTP/1.1 with the last
- * answer on their connection. Requests that have begun are finished. A client that connects again is served until the server
- * closes; otherwise it would connect again and again.
- */
-export function announceClose(server: Server): void {
-  ports.get(server)?.announceEnd();
-  ports.get(server)?.goAway();
-}
-
-/**
- * Calls `refuse` when the requests that were read before on a connection are answered. The first answer is for the first
- * request (RFC 9112, 9.3.2), so its caller would take an earlier refusal for its own, and believe that nothing was done.
- */
-export function behindAnswers(socket: Socket, refuse: () => void): void {
-  const connection = connectionOn(socket);
-  const refuseOnce = () => {
-    if (connection?.newest && isAnswered(connection.newest.req)) connection.end();
-    else refuse();
-  };
-  if (connection && owesAnswers(connection)) {
-    socket.pause(); // else what comes meanwhile would renew the time limit of the answers
-    connection.whenAnswered ??= refuseOnce;
-  } else refuseOnce();
-}
-
-/** Ends all connections at once. */
-export const cutOff = (server: Server): void => ports.get(server)?.endAll();
-
-/**
- * Accepts no more connections, and resolves when the requests under way are answered and all connections are closed; what
- * remains after `graceMs` is cut off. `onClosing` is called once no new connection is accepted.
- */
-export async function closePort(server: Server, graceMs: number, onClosing: () => void = () => {}): Promise<void> {
-  const port = ports.get(server);
-  if (port) port.isClosing = true;
-  port?.announceEnd();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const late = setTimeout(cutOff, graceMs, server);
-  await acceptWaiting(server);
-  // Not that of an HTTP server, which would first end connections whose last answer is still being written.
-  NetServer.prototype.close.call(server, () => resolve());
-  port?.goAway();
-  const idle = setInterval(() => port?.endIdle(), IDLE_CHECK_MS);
-  onClosing();
-  await promise;
-  clearTimeout(late);
-  clearInterval(idle);
 }

@@ -23,6 +23,16 @@ const begun = (count: number, from = 0) =>
 const acknowledged = ({ type, flags }: Frame) => type === FrameType.PING && flags === ACK;
 const read: Handler = (request, response) => void (other(request, response) || request.resume());
 
+const servedAgain = (othersAreServed: () => Promise<void>) =>
+  expect
+    .poll(() =>
+      othersAreServed().then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true);
+
 test("beyond the budget they are refused with 503 by either protocol, and served again when the others have gone", async () => {
   let taken = 0;
   const count: Handler = (request, response) => {
@@ -41,14 +51,7 @@ test("beyond the budget they are refused with 503 by either protocol, and served
   expect(await text(session.request({ ":path": "/other" }))).toContain("Try again");
   expect(taken).toBe(4);
   hostile.socket.destroy();
-  await expect
-    .poll(() =>
-      othersAreServed().then(
-        () => true,
-        () => false,
-      ),
-    )
-    .toBe(true);
+  await servedAgain(othersAreServed);
 });
 
 test("they count as long as something is done for them, be they reset", async () => {
@@ -73,14 +76,7 @@ test("they count as long as something is done for them, be they reset", async ()
   await hostile.received(({ type, stream }) => type === FrameType.HEADERS && stream === another);
   expect(taken).toBe(10);
   work.resolve();
-  await expect
-    .poll(() =>
-      othersAreServed().then(
-        () => true,
-        () => false,
-      ),
-    )
-    .toBe(true);
+  await servedAgain(othersAreServed);
 });
 
 test("those of HEAD that are reset are given back", async () => {

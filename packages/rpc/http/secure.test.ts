@@ -10,9 +10,10 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Authority, Pair } from "../../../scripts/certificates.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
 import { newAuthority, openFiles, PEER_NAME, pairOf, yesterday } from "../fixtures/tls.ts";
+import { closePort } from "./closing.ts";
 import { isProven } from "./connections.ts";
 import type { OnePortLimits } from "./limits.ts";
-import { closePort, type Handler } from "./one-port.ts";
+import type { Handler } from "./one-port.ts";
 
 const never = 2 ** 30;
 
