@@ -123,6 +123,14 @@ export interface GetOptions extends CallOptions {
   readonly latest?: boolean;
 }
 
+export interface NextIdOptions extends CallOptions {
+  /**
+   * A number that is in use, although this sequence may not have given it: what it gives now is greater, and all that this
+   * process asks for later. So is what others ask for, but for numbers that their processes have at hand already.
+   */
+  readonly above?: number | undefined;
+}
+
 export interface ListQuery<W> {
   /** Absent: every document. */
   readonly where?: W | undefined;
@@ -212,7 +220,7 @@ export interface Store {
     schema: Schema<T, I, V>,
   ): Promise<Collection<T, I, V>>;
   /** 1, 2, 3 ... never the same twice; gaps are possible. */
-  nextId(sequence: string, options?: CallOptions): Promise<number>;
+  nextId(sequence: string, options?: NextIdOptions): Promise<number>;
   /** Resolves when the store can be read and written. */
   ping(options?: CallOptions): Promise<void>;
   /** Waits for what is under way, then closes. */

@@ -74,6 +74,20 @@ export function concurrency(open: OpenSubject): void {
     expect(Math.min(...ids)).toBeGreaterThan(2);
   });
 
+  it(open, "a sequence goes on above a number that is in use, for all who ask, and never back", async ({ store }) => {
+    expect(await store.nextId("pets", { above: 0 })).toBe(1);
+    expect(await store.nextId("pets", { above: 10 })).toBe(11);
+    expect(await store.nextId("pets")).toBe(12);
+    expect(await store.nextId("pets", { above: 5 })).toBe(13);
+    expect(await store.nextId("orders")).toBe(1);
+    const above = [0, 100, 0, 40, 100, 200];
+    const given = await Promise.all(above.map((above) => store.nextId("pets", { above })));
+    for (const [i, number] of given.entries()) expect(number).toBeGreaterThan(Math.max(13, above[i] ?? 0));
+    given.push(await store.nextId("pets"), await store.nextId("pets", { above: 13 }));
+    expect(new Set(given).size).toBe(above.length + 2);
+    expect(Math.min(...given.slice(-2))).toBeGreaterThan(200);
+  });
+
   it(
     open,
     "more changes of one document than can wait: some are refused, without effect; all others count",

@@ -102,6 +102,12 @@ export function documents(open: OpenSubject): void {
     expect(await pets.list({ limit: 9, order: "asc" })).toEqual([]);
   });
 
+  it(open, "what no number can follow is a TypeError for a sequence, and nothing happens", async ({ store }) => {
+    for (const above of [1.5, 2 ** 53 - 1, Number.NaN, Number.POSITIVE_INFINITY, "1", 1n].map(wrong))
+      await expect(store.nextId("pets", { above })).rejects.toThrow(TypeError);
+    expect(await store.nextId("pets")).toBe(1);
+  });
+
   it(open, "a deadline that has passed is Unavailable, not in doubt, and nothing is written", async (bench) => {
     const { pets, store, setTime } = bench;
     await save(pets, { _id: 1, name: "Rex" });

@@ -28,6 +28,14 @@ export function lifecycle(open: OpenSubject): void {
     expect(await pets.update(1, (doc, rev) => put({ _id: 1, name: "Max" }, [doc?.rev, rev]))).toEqual([2, 3]);
   });
 
+  it(open, "a sequence that went on above a number does so when it is opened again", async (bench) => {
+    expect(await bench.store.nextId("pets")).toBe(1);
+    const given = await bench.store.nextId("pets", { above: 1_000 });
+    const again = await bench.reopen();
+    expect(await again.nextId("pets")).toBeGreaterThan(given);
+    expect(await again.nextId("pets", { above: 500 })).toBeGreaterThan(given + 1);
+  });
+
   it(open, "an index that is declared later knows the documents of before", async (bench) => {
     await Promise.all(range(30, 1).map((id) => save(bench.pets, { _id: id, name: "Rex", stock: id % 3 })));
     await save(bench.pets, { _id: 31, name: "Rex" });

@@ -24,6 +24,7 @@ import { type Admission, createAdmission, type Queues } from "./admission.ts";
 import { createCollections } from "./collections.ts";
 import type { EngineContext } from "./context.ts";
 import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./indexes.ts";
+import { checkNextId } from "./next-id.ts";
 import { type ChangeLog, type TableChanges, tableChanges } from "./table-changes.ts";
 
 /** A stored document and its `_id`. */
@@ -60,8 +61,8 @@ export interface TableEngine {
   /** Runs a step and answers when all that it saw or changed is durable. */
   write<R>(step: (batch: Batch) => R): Promise<R>;
   table(declaration: Declaration): Promise<Table>;
-  /** The sequence's next number. Runs as part of a step. */
-  next(sequence: string, batch: Batch): number;
+  /** The sequence's next number that is greater than `above`. Runs as part of a step. */
+  next(sequence: string, batch: Batch, above?: number): number;
   close(): Promise<void>;
 }
 
@@ -107,8 +108,8 @@ export function tableStore(engine: TableEngine, { clock, sleep, report }: TableS
     nextId: (sequence, options) =>
       admission.read(options, () =>
         runs.write(options, (batch) => {
-          checkId(sequence);
-          return engine.next(sequence, batch);
+          checkNextId(sequence, options);
+          return engine.next(sequence, batch, options?.above);
         }),
       ),
     ping: (options) => runs.read(options, () => undefined),

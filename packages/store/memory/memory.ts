@@ -54,8 +54,8 @@ export function openMemory({ data = emptyData(), clock = () => 0, report = () =>
       data.changes.set(name, entries);
       return { ...memoryTable(documents), log: memoryLog(entries) };
     },
-    next(sequence) {
-      const next = (data.sequences.get(sequence) ?? 0) + 1;
+    next(sequence, _, above = 0) {
+      const next = Math.max(data.sequences.get(sequence) ?? 0, above) + 1;
       data.sequences.set(sequence, next);
       return next;
     },

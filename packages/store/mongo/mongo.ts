@@ -4,12 +4,12 @@
  */
 import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
-import { checkId } from "../document/codec.ts";
 import { reporting } from "../document/corrupt.ts";
 import { createAdmission } from "../engine/admission.ts";
 import { createCollections } from "../engine/collections.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { checkDeclaration, type Declaration } from "../engine/indexes.ts";
+import { checkNextId } from "../engine/next-id.ts";
 import { type Store, Unavailable, UnsupportedFormat } from "../port.ts";
 import { type MongoChanges, mongoChanges } from "./changes.ts";
 import { openClients } from "./clients.ts";
@@ -122,8 +122,8 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     nextId: (sequence, callOptions) =>
       admission.read(callOptions, () =>
         run(callOptions, async (call) => {
-          checkId(sequence);
-          return nextId(sequence, call);
+          checkNextId(sequence, callOptions);
+          return nextId(sequence, call, callOptions?.above);
         }),
       ),
     ping: (callOptions) =>

@@ -9,38 +9,38 @@ const COLLECTION = "_sequences";
 
 interface Waiting {
   readonly call: Call;
+  readonly above: number;
   readonly resolve: (number: number) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** A number whose answer is lost is a gap, so a failed request is simply repeated. */
 export function createSequences({ db, inSession }: Database, timing: Timing, log: EngineContext["log"]) {
-  const sequences = db.collection<{ _id: string; last: number }>(COLLECTION);
+  const counters = db.collection<{ _id: string; last: number }>(COLLECTION);
   /** The highest number of each sequence that this process has given. */
   const highest = new Map<string, number>();
 
-  async function take(sequence: string, count: number): Promise<number> {
-    const options = { upsert: true, returnDocument: "after" } as const;
-    const counted = await inSession((session) => {
-      const increment = { $inc: { last: count } };
-      return withTimeout(
-        "repeatable",
-        sequences.findOneAndUpdate({ _id: sequence }, increment, { ...options, session }),
-      );
-    });
-    const last = counted?.last ?? Number.NaN;
+  /** Takes `count` numbers that follow one another, all greater than `above`. Resolves to the number before them. */
+  async function take(sequence: string, count: number, above: number): Promise<number> {
     const given = highest.get(sequence) ?? 0;
-    if (last - count >= given) {
-      highest.set(sequence, last);
-      return last - count;
-    }
-    log.warn(`the sequence ${sequence} was dropped or restored: it goes on after ${given}, which was given already`);
-    await withTimeout("repeatable", sequences.updateOne({ _id: sequence }, { $max: { last: given } }));
-    return take(sequence, count);
+    const least = Math.max(given, above);
+    // The same as $inc, but for a counter that was dropped or restored, or that others have gone beyond.
+    const increment = [{ $set: { last: { $add: [{ $max: ["$last", least] }, count] } } }];
+    const options = { upsert: true, returnDocument: "before" } as const;
+    const found = await inSession((session) =>
+      withTimeout("repeatable", counters.findOneAndUpdate({ _id: sequence }, increment, { ...options, session })),
+    );
+    const last = found?.last ?? 0;
+    if (last < given)
+      log.warn(`the sequence ${sequence} was dropped or restored: it goes on after ${given}, which was given already`);
+    const before = Math.max(last, least);
+    highest.set(sequence, before + count);
+    return before;
   }
 
   const ask = createBatcher<string, Waiting>(async (sequence, asked) => {
     const waiting = asked.filter(({ call }) => !call.isOver);
+    if (waiting.length === 0) return [];
     const all: Omit<Call, "remaining"> = {
       get isOver() {
         return waiting.every(({ call }) => call.isOver);
@@ -51,7 +51,8 @@ export function createSequences({ db, inSession }: Database, timing: Timing, log
       },
     };
     try {
-      const before = await retryUntilDeadline(all, timing, () => take(sequence, waiting.length));
+      const above = Math.max(...waiting.map(({ above }) => above));
+      const before = await retryUntilDeadline(all, timing, () => take(sequence, waiting.length, above));
       for (const [i, { resolve }] of waiting.entries()) resolve(before + 1 + i);
     } catch (error) {
       for (const { reject } of waiting) reject(error);
@@ -59,9 +60,9 @@ export function createSequences({ db, inSession }: Database, timing: Timing, log
     return [];
   });
 
-  return (sequence: string, call: Call): Promise<number> => {
+  return (sequence: string, call: Call, above = 0): Promise<number> => {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
-    ask(sequence, { call, resolve, reject });
+    ask(sequence, { call, above, resolve, reject });
     return promise;
   };
 }

@@ -47,6 +47,18 @@ test("a process that dies leaves a gap, and no number is given twice", async () 
   await store.close();
 });
 
+test("a number above one that is in use is in the file before it is given", async () => {
+  let store = await open("0");
+  const given = [await store.nextId("pets", { above: 1_000 })];
+  cpSync(join(dir.path, "0"), join(dir.path, "1"), { recursive: true });
+  given.push(await store.nextId("pets"));
+  await store.close();
+  expect(given).toEqual([1_001, 1_002]);
+  store = await open("1");
+  expect(await store.nextId("pets")).toBeGreaterThan(1_001);
+  await store.close();
+});
+
 test("a block that found no room is taken anew before any of it is given", async () => {
   const path = join(dir.path, "a", "pet.db");
   const db = openFile(path);

@@ -135,13 +135,14 @@ function embeddedSequences(db: DatabaseSync) {
   }
 
   return {
-    next(name: string, batch: Batch): number {
+    next(name: string, batch: Batch, above = 0): number {
       const sequence = known.get(name) ?? open(name);
       if (sequence.raisedBy && sequence.raisedBy !== batch.key) {
         // That batch is over, and the file tells whether it was undone.
         sequence.ceiling = stored(name);
         sequence.raisedBy = undefined;
       }
+      sequence.last = Math.max(sequence.last, above);
       if (sequence.last >= sequence.ceiling) {
         sequence.raisedBy = batch.key;
         batch.write(sequence.raise);
