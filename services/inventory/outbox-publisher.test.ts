@@ -1,5 +1,6 @@
 import { setImmediate as idle } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Store } from "@petstore/store/port";
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
@@ -7,6 +8,7 @@ import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { startTestService, type TestService, testClock } from "../resource/fixtures/service.ts";
 import type { InventoryPeers } from "./context.ts";
+import { INVENTORY } from "./model.ts";
 import { createPublisher } from "./outbox-publisher.ts";
 import { createInventoryService } from "./service.ts";
 
@@ -27,6 +29,8 @@ let pet: {
   broken: bigint[];
 };
 let service: TestService;
+let store: Store;
+let writing: { now: number; most: number };
 beforeEach(async () => {
   pet = { received: [], calls: 0, most: 0, down: false, slow: undefined, broken: [] };
   const pets = {
@@ -40,7 +44,27 @@ beforeEach(async () => {
       return { petId: applied.map(({ petId }) => petId) };
     },
   };
-  service = await startTestService((deps) => createInventoryService(deps, { pets } as unknown as InventoryPeers));
+  writing = { now: 0, most: 0 };
+  service = await startTestService((deps) => {
+    store = deps.store;
+    return createInventoryService({ ...deps, store: counted(store) }, { pets } as unknown as InventoryPeers);
+  });
+});
+/** The same store, which notes how many changes it is asked for at the same time. */
+const counted = (inner: Store): Store => ({
+  ...inner,
+  async collection(schema) {
+    const collection = await inner.collection(schema);
+    return {
+      ...collection,
+      async update(...args) {
+        writing.most = Math.max(writing.most, ++writing.now);
+        const result = await collection.update(...args);
+        writing.now--;
+        return result;
+      },
+    };
+  },
 });
 const internal = () => service.client(InventoryInternalService);
 /** An entry with a unit, which came in after it was opened: Pet knows the status of a new entry. */
@@ -60,6 +84,15 @@ const runWorkers = async () => {
   await service.runWorkers();
   return pet.received.slice(before);
 };
+
+const entry = (_id: number) => ({ _id, status: "available", statusRev: 1 }) as const;
+/** A publisher without entries. */
+function publisherTo(pets: object) {
+  const { clock } = testClock();
+  const log = pino({ level: "silent" });
+  const context = { clock, random: () => 0, log, failpoint: () => {}, pets };
+  return createPublisher(context as unknown as Parameters<typeof createPublisher>[0]);
+}
 
 describe("a status", () => {
   test("is published at once, and once", async () => {
@@ -140,6 +173,82 @@ describe("a status", () => {
       expect(await runWorkers()).toEqual([]);
     },
   );
+});
+
+describe("what was published", () => {
+  const stored = async (petId: number) => (await store.collection(INVENTORY)).get(petId);
+
+  test("leaves the outbox with the next write of the entry: a status costs no write of its own", async () => {
+    await open(1n);
+    let writes = 2;
+    for (let orderId = 1n; orderId <= 5n; orderId++) {
+      await internal().reserve({ petId: 1n, orderId, quantity: 1 });
+      await idle();
+      await internal().release({ petId: 1n, orderId });
+      await idle();
+      writes += 2;
+    }
+    expect(received()).toEqual([AVAILABLE, ...Array.from({ length: 5 }, () => [PENDING, AVAILABLE]).flat()]);
+    expect(await stored(1)).toMatchObject({ rev: writes, pending: true });
+    await set(1n, 7);
+    expect((await stored(1))?.rev).toBe(writes + 1);
+    expect(await stored(1)).not.toHaveProperty("pending");
+  });
+
+  test("leaves it when Pet itself changes the status, which is then not published besides being answered", async () => {
+    await open(1n);
+    await idle();
+    await internal().setListing({ petId: 1n, op: 1n, listing: SOLD });
+    await idle();
+    expect(received()).toEqual([AVAILABLE]);
+    expect(await stored(1)).not.toHaveProperty("pending");
+  });
+
+  test("is not published again by a call that changes nothing", async () => {
+    await open(1n);
+    await reserve(1n);
+    await idle();
+    await reserve(1n);
+    await idle();
+    expect(received()).toEqual([AVAILABLE, PENDING]);
+  });
+
+  test("leaves it by the worker, a hundred entries at the same time, and is not sent again", async () => {
+    for (let petId = 1n; petId <= 100n; petId++) await open(petId);
+    await idle();
+    writing.most = 0;
+    expect(await runWorkers()).toEqual([]);
+    expect(writing.most).toBe(100);
+    for (let petId = 1; petId <= 100; petId++) {
+      expect((await stored(petId))?.rev).toBe(3);
+      expect(await stored(petId)).not.toHaveProperty("pending");
+    }
+  });
+
+  test("takes no newer status with it", async () => {
+    await open(1n);
+    await idle();
+    pet.down = true;
+    await reserve(1n);
+    await internal().reserve({ petId: 1n, orderId: 2n, quantity: 1 });
+    await service.runWorkers();
+    await set(1n, 0);
+    expect(await stored(1)).toMatchObject({ status: "pending", pending: true });
+    pet.down = false;
+    expect(await runWorkers()).toMatchObject([{ petId: 1n, status: PENDING }]);
+    expect(await stored(1)).not.toHaveProperty("pending");
+  });
+
+  test("is published again after a crash, which forgets it", async () => {
+    await open(1n);
+    await idle();
+    await service.restart();
+    await set(1n, 2);
+    await idle();
+    expect(received()).toEqual([AVAILABLE, AVAILABLE]);
+    expect(await runWorkers()).toEqual([]);
+    expect(await stored(1)).not.toHaveProperty("pending");
+  });
 });
 
 describe("a slow Pet", () => {
@@ -230,16 +339,7 @@ describe("a slow Pet", () => {
       for (const { petId } of statuses) sent.add(petId);
       return promise;
     };
-    const { clock } = testClock();
-    const context = {
-      clock,
-      random: () => 0,
-      log: pino({ level: "silent" }),
-      failpoint: () => {},
-      pets: { applyStatuses },
-    };
-    const publisher = createPublisher(context as unknown as Parameters<typeof createPublisher>[0]);
-    const entry = (_id: number) => ({ _id, status: "available", statusRev: 1 }) as const;
+    const publisher = publisherTo({ applyStatuses });
     for (let id = 1; id <= 20_000; id++) publisher.notify(entry(id));
     await idle();
     expect(sent.size).toBe(400);
@@ -249,5 +349,20 @@ describe("a slow Pet", () => {
     publisher.notify(entry(20_000));
     await idle();
     expect(sent).toContain(20_000n);
+  });
+
+  test("fills no memory with what was published: of the pets that come first it is forgotten first", async () => {
+    const applyStatuses = async ({ statuses }: { statuses: PublishedStatus[] }) => ({
+      petId: statuses.map(({ petId }) => petId),
+    });
+    const publisher = publisherTo({ applyStatuses });
+    for (const ids of [2, 10_000]) {
+      for (let id = 1; id <= ids; id++) publisher.notify({ ...entry(id), statusRev: ids });
+      await idle();
+    }
+    expect([1, 10_000].map(publisher.publishedRev)).toEqual([10_000, 10_000]);
+    publisher.notify(entry(10_001));
+    await idle();
+    expect([1, 2, 10_000, 10_001].map(publisher.publishedRev)).toEqual([undefined, 10_000, 10_000, 1]);
   });
 });

@@ -3,6 +3,9 @@
  * notifies the publisher, which normally publishes at once; the worker publishes what a crash, a failure or a full queue
  * has left in the outbox. While Pet is slow, several changes of one pet are merged into one, and one call carries many
  * pets.
+ *
+ * What is published needs no write of its own: the publisher remembers it, so that the entry's next write takes it out of the
+ * outbox. The worker takes out the rest, many entries at a time.
  */
 import type { Client } from "@connectrpc/connect";
 import { background, type CallContext, outgoing } from "@petstore/rpc/call";
@@ -20,6 +23,8 @@ const MAX_BATCH = 100;
 const MAX_CALLS = 4;
 /** Most pets that wait for a call; more are left to the worker. */
 const MAX_WAITING = 10_000;
+/** Most pets whose published status is remembered; that of others is published again by the worker, which Pet ignores. */
+const MAX_PUBLISHED = 10_000;
 
 interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "failpoint"> {
   readonly entries: Entries;
@@ -38,6 +43,8 @@ export interface Publisher {
    * newest is sent.
    */
   notify(entry: Published): void;
+  /** The revision of the pet's status that was last published; undefined if that is not known. */
+  publishedRev(petId: number): number | undefined;
   readonly worker: Worker;
 }
 
@@ -52,6 +59,8 @@ export function createPublisher(context: PublisherContext): Publisher {
   const { clock, log, failpoint, entries, pets } = context;
   const waiting: Publications = new Map();
   const underWay: Publications = new Map();
+  /** The revisions of the statuses that Pet has stored, by pet id. */
+  const published = new Map<number, number>();
   let calls = 0;
 
   /** Sends the statuses. Resolves to the pets that now have their status or a newer one, or are gone. */
@@ -65,15 +74,20 @@ export function createPublisher(context: PublisherContext): Publisher {
     const { petId } = await pets.applyStatuses({ statuses }, outgoing(clock, callContext));
     await failpoint("inventory.status-applied");
     const applied = new Set(petId.map(Number));
-    const published = due.filter(({ _id }) => applied.has(_id));
-    await Promise.all(
-      published.map(({ _id, statusRev }) => entries.update(_id, markPublished(statusRev), callContext)),
-    );
+    for (const { _id, statusRev } of due) if (applied.has(_id)) remember(_id, statusRev);
     return applied;
   }
 
-  /** Resolves when Pet has stored the status or a newer one, and the entry is marked as published. */
-  function publish({ _id, status, statusRev }: Published): Promise<void> {
+  function remember(petId: number, statusRev: number): void {
+    published.set(petId, statusRev);
+    if (published.size <= MAX_PUBLISHED) return;
+    const [oldest] = published.keys();
+    if (oldest !== undefined) published.delete(oldest);
+  }
+
+  /** Resolves when Pet has stored the status or a newer one. */
+  async function publish({ _id, status, statusRev }: Published): Promise<void> {
+    if (published.get(_id) === statusRev) return;
     const sent = underWay.get(_id);
     if (sent && sent.newest.statusRev >= statusRev) return sent.end.promise;
     const known = waiting.get(_id);
@@ -128,7 +142,10 @@ export function createPublisher(context: PublisherContext): Publisher {
       everyMs: 1_000,
       concurrency: MAX_BATCH,
       list: (batch, callContext) => entries.list({ ...batch, where: { pending: true } }, callContext),
-      advance: publish,
+      async advance(entry, callContext) {
+        await publish(entry);
+        await entries.update(entry._id, markPublished(published.get(entry._id)), callContext);
+      },
     },
     context,
   );
@@ -137,6 +154,7 @@ export function createPublisher(context: PublisherContext): Publisher {
       if (waiting.size >= MAX_WAITING) return;
       publish(entry).catch((err) => log.debug({ err, petId: entry._id }, "left a status for the worker to publish"));
     },
+    publishedRev: (petId) => published.get(petId),
     worker: {
       ...recovery,
       /** Runs until there is no backlog. A failure ends the run. */

@@ -222,8 +222,20 @@ function earlierOutcome(op: number, { lastOp }: InventoryDoc): OperationOutcome 
   return op === lastOp.op ? lastOp.outcome : undefined;
 }
 
-/** Removes the status of revision `statusRev` from the outbox, because Pet has stored it. A newer status stays there. */
+/** Removes the status of revision `publishedRev` from the outbox, because Pet has stored it. A newer status stays there. */
+const cleared = <D extends InventoryDoc | undefined>(doc: D, publishedRev: number | undefined): D =>
+  doc?.pending && doc.statusRev === publishedRev ? { ...doc, pending: undefined } : doc;
+
+/** The same rule, on an entry whose outbox is cleared: what it stores is without the status that was published. */
+export const onceCleared =
+  <R>(rule: Rule<R>, publishedRev: number | undefined): Rule<R> =>
+  (doc, rev) =>
+    rule(cleared(doc, publishedRev), rev);
+
+/** Clears the outbox and changes nothing else. */
 export const markPublished =
-  (statusRev: number): Rule<void> =>
-  (doc) =>
-    doc?.pending && doc.statusRev === statusRev ? put({ ...doc, pending: undefined }, undefined) : keep(undefined);
+  (publishedRev: number | undefined): Rule<void> =>
+  (doc) => {
+    const next = cleared(doc, publishedRev);
+    return next && next !== doc ? put(next, undefined) : keep(undefined);
+  };

@@ -6,7 +6,7 @@ import type { InventoryContext, InventoryPeers } from "./context.ts";
 import { createInventoryHandlers } from "./handlers.ts";
 import { INVENTORY, isTombstone } from "./model.ts";
 import { createPublisher } from "./outbox-publisher.ts";
-import { release } from "./rules.ts";
+import { onceCleared, release } from "./rules.ts";
 import { createInventoryWorkers } from "./workers.ts";
 
 export async function createInventoryService(deps: Deps, peers: InventoryPeers): Promise<ServiceModule> {
@@ -15,7 +15,7 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
   const publisher = createPublisher({ ...deps, ...peers, entries });
 
   const change: InventoryContext["change"] = async (id, decide, failpoint, callContext) => {
-    const result = await entries.update(id, decide, callContext);
+    const result = await entries.update(id, onceCleared(decide, publisher.publishedRev(id)), callContext);
     await deps.failpoint(failpoint);
     if (result.entry?.pending) publisher.notify(result.entry);
     return result;
