@@ -1,7 +1,6 @@
 import type { PetstoreError } from "@petstore/client";
 import { expect, test } from "vitest";
 import { dateTime, fieldErrors, InvalidInput, integer, integer32 } from "./field-errors.ts";
-import { createKeys } from "./idempotency-key.ts";
 
 const failed = (reason: string, more: object = {}) =>
   Object.assign(new Error("what to do"), { name: "PetstoreError", reason, ...more }) as PetstoreError;
@@ -27,17 +26,6 @@ test("integers are exact, and nothing else is one", () => {
   for (const text of ["", "1.5", "1e3", "0x1", "one", "12345678901234567890"])
     expect(() => integer("id", text), text).toThrow(InvalidInput);
   expect(() => integer32("quantity", "2147483648", 1)).toThrow("must be from 1 to 2147483647");
-});
-
-test("a form that is sent again has the same key, with other values another one", () => {
-  let count = 0;
-  const keys = createKeys(() => `${++count}`);
-  expect([{ name: "Rex" }, { name: "Rex" }, { name: "Max" }, { name: "Rex" }].map(keys.keyFor)).toEqual([
-    "1",
-    "1",
-    "2",
-    "3",
-  ]);
 });
 
 test("a date is one that a timestamp can be", () => {

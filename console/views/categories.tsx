@@ -74,10 +74,12 @@ const fields: readonly FieldSpec[] = [
 ];
 
 function CreateCategory({ onClose }: { readonly onClose: () => void }) {
-  const keys = useMemo(() => createKeys(randomKey), []);
+  const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
-    const request = { category: categoryOf(values), requestId: keys.keyFor(values) };
-    const { category } = await petstore.categories.createCategory(request);
+    const wanted = categoryOf(values);
+    const { category } = await underKey(values, (requestId) =>
+      petstore.categories.createCategory({ category: wanted, requestId }),
+    );
     if (!category) return;
     written("category", category);
     notify(`${category.name} is category ${category.id}.`);

@@ -32,10 +32,10 @@ interface OrderFormProps {
 }
 
 export function OrderForm({ pet, onClose }: OrderFormProps) {
-  const keys = useMemo(() => createKeys(randomKey), []);
+  const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
     const wanted = orderOf(values);
-    const { order } = await petstore.orders.createOrder({ order: wanted, requestId: keys.keyFor(values) });
+    const { order } = await underKey(values, (requestId) => petstore.orders.createOrder({ order: wanted, requestId }));
     if (!order) return;
     written("order", order);
     notify(`Order ${order.id} is placed.`);

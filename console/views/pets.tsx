@@ -153,9 +153,10 @@ function useFields(withStatus: string): readonly FieldSpec[] {
 const fieldOf = { CATEGORY_NOT_FOUND: "categoryId", INSUFFICIENT_STOCK: "status" } as const;
 
 function CreatePet({ onClose }: { readonly onClose: () => void }) {
-  const keys = useMemo(() => createKeys(randomKey), []);
+  const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
-    const { pet } = await petstore.pets.createPet({ pet: petOf(values), requestId: keys.keyFor(values) });
+    const wanted = petOf(values);
+    const { pet } = await underKey(values, (requestId) => petstore.pets.createPet({ pet: wanted, requestId }));
     if (!pet) return;
     written("pet", pet);
     notify(`${pet.name} is pet ${pet.id}.`);

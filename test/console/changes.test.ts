@@ -1,10 +1,19 @@
 /** What people change in the console, and what they are told of it. */
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { axeFindings, startChromium } from "../harness/chromium.ts";
 import { chromiumMissing } from "../harness/chromium-program.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { dialog, elsewhere, field, openConsole, press, row } from "./open.ts";
+
+/** The idempotency keys of the orders that the page sends from now on. */
+function keysOf(page: Page): ReadonlySet<string> {
+  const keys = new Set<string>();
+  page.on("request", (request) => {
+    if (request.url().endsWith("/CreateOrder")) keys.add(request.postDataJSON().requestId);
+  });
+  return keys;
+}
 
 describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
   let petstore: Petstore;
@@ -134,6 +143,43 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await press(page, "Set stock");
     await row(page, id).getByText("available").waitFor();
     expect(await row(page, id).locator("td.number").last().textContent()).toBe("10");
+  });
+
+  test("an order that was refused is placed when there is enough, by the same form", async () => {
+    const id = await somePet("Cleo");
+    await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
+    const { page } = opened;
+    await row(page, id).getByRole("button", { name: "Order" }).click();
+    await field(page, "Quantity").fill("5");
+    const keys = keysOf(page);
+    await press(page, "Place order");
+    await page.locator("#field-quantity-error").waitFor();
+    await send("PUT", `/store/inventory/${id}`, { quantity: 5 });
+    await press(page, "Place order");
+    await page.locator(".notices").getByText("is placed.").waitFor();
+    await row(page, id).getByText("pending").waitFor();
+    expect(keys.size).toBe(2); // under the first one it would be refused for a day
+  });
+
+  test("an order whose answer was lost is placed once, however often the form is sent", async () => {
+    const id = await somePet("Milo");
+    await send("PUT", `/store/inventory/${id}`, { quantity: 5 });
+    await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
+    const { page } = opened;
+    await row(page, id).getByRole("button", { name: "Order" }).click();
+    const keys = keysOf(page);
+    await page.route("**/CreateOrder", async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await press(page, "Place order");
+    await dialog(page).getByText("UNREACHABLE").waitFor();
+    await page.unroute("**/CreateOrder");
+    await press(page, "Place order");
+    await page.locator(".notices").getByText("is placed.").waitFor();
+    expect(keys.size).toBe(1);
+    const orders = await fetch(`${petstore.http}/store/orders?petId=${id}`);
+    expect(await orders.json()).toHaveLength(1);
   });
 
   test("an open order is cancelled", async () => {
