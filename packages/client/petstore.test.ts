@@ -101,6 +101,19 @@ describe("what is safe to repeat is repeated", () => {
     expect(keys[2]).not.toBe(keys[0]);
   });
 
+  test.each([
+    ["RATE_LIMITED", Code.ResourceExhausted, "UNREACHABLE"],
+    ["UNAUTHENTICATED", Code.Unauthenticated, "UNREACHABLE"],
+    ["CONCURRENT_UPDATE", Code.Aborted, "UNREACHABLE"],
+    ["CATEGORY_NOT_FOUND", Code.NotFound, "CATEGORY_NOT_FOUND"],
+    ["OVERLOADED", Code.Unavailable, "OVERLOADED"],
+  ])("a create without an answer, then %s, fails as what is known of it", async (reason, code, known) => {
+    const lost = new ConnectError("the connection broke", Code.Unavailable);
+    const then = failure(reason, code, { "retry-after": "60" }); // too long for another attempt
+    const { pets } = petstoreOf({ createPet: failing(lost, then) });
+    expect((await caught(pets.createPet({ pet: { name: "Rex" } }))).reason).toBe(known);
+  });
+
   test("the caller's own key is kept", async () => {
     const createPet = vi.fn((_: CreatePetRequest) => ({ pet: { id: 1n } }));
     await petstoreOf({ createPet }).pets.createPet({ pet: { name: "Rex" }, requestId: "tuesday" });
