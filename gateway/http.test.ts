@@ -129,6 +129,8 @@ test("a create: 201, Location, ETag, and whether it is a replay", async () => {
   expect(first.headers.get("idempotent-replayed")).toBeNull();
   const again = await call("/pets", post(newPet, { "idempotency-key": "again" }));
   expect(again.headers.get("idempotent-replayed")).toBe("true");
+  const refused = await call("/pets", post(newPet, { "idempotency-key": "refused" }));
+  expect([refused.status, refused.headers.get("idempotent-replayed")]).toEqual([404, "true"]);
   for (const key of ["", "a b", "é", "x".repeat(256)])
     expect(await codeOf("/pets", post(newPet, { "idempotency-key": key }))).toBe("INVALID_HEADER");
 });

@@ -182,6 +182,15 @@ test("a limit beyond the largest is not forbidden, for it is read as the largest
   expect([limit.name, limit.schema]).toEqual(["limit", { type: "integer", minimum: 1 }]);
 });
 
+test("refusals that a key is bound to say when they are sent again", () => {
+  const headers = (path: string, verb: string, status: number): string[] =>
+    Object.keys(resolved(at(path, verb).responses[status]).headers);
+  for (const answer of [headers("/store/orders", "post", 409), headers("/pets", "post", 404)])
+    expect(answer).toContain("Idempotent-Replayed");
+  for (const answer of [headers("/pets", "post", 422), headers("/pets/{petId}", "get", 404)])
+    expect(answer).not.toContain("Idempotent-Replayed");
+});
+
 test("errors of an operation are its own and those that follow from what it takes", () => {
   expect(codes("/pets", "get", 400)).toEqual([
     "INVALID_QUERY",

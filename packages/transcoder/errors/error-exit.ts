@@ -86,6 +86,7 @@ function fromUpstream({ cause, operation }: UpstreamFailure, catalogue: Catalogu
     return unexplained(cause, operation.verb === "GET");
   const retryAfter = cause.metadata.get("retry-after");
   const headers: Record<string, string> = retryAfter && /^\d+$/.test(retryAfter) ? { "retry-after": retryAfter } : {};
+  if (cause.metadata.get("idempotent-replayed") === "true") headers["idempotent-replayed"] = "true";
   const violations = cause.findDetails(ViolationsSchema).flatMap((detail) => detail.violations);
   const located = violationError(operation, violations);
   const reason = info?.reason ?? nameOf(cause.code);

@@ -52,12 +52,14 @@ export function responsesOf(
   };
 }
 
+const takesKey = ({ requestHeaders }: Pick<Operation, "requestHeaders">): boolean =>
+  requestHeaders.some(({ name }) => name === "Idempotency-Key");
+
 function successHeaders(operation: Operation): string[] {
-  const isCreate = operation.requestHeaders.some(({ name }) => name === "Idempotency-Key");
   return [
     ...(operation.idFilter ? [] : operation.responseHeaders.map(({ name }) => name)),
     ...(operation.location ? ["Location"] : []),
-    ...(isCreate ? ["Idempotent-Replayed"] : []),
+    ...(takesKey(operation) ? ["Idempotent-Replayed"] : []),
     ...(operation.paging || operation.deprecation ? ["Link"] : []),
     ...(operation.deprecation ? ["Deprecation", "Sunset"] : []),
     ...(operation.stream ? ["X-Accel-Buffering"] : []),
@@ -110,16 +112,23 @@ const notModified = (operation: Operation, common: Common): JsonObject => ({
 });
 
 /** What only some operations add to an answer of that status: headers, and what its component is called for them. */
-function additionsOf({ updateMask, deprecation }: Operation, status: number): { headers: string[]; suffix: string } {
+function additionsOf(
+  { updateMask, deprecation, requestHeaders }: Operation,
+  status: number,
+): { headers: string[]; suffix: string } {
   const isType = status === 415;
+  // What depends on stored records is bound to the key as well.
+  const isReplayable = (status === 404 || status === 409) && takesKey({ requestHeaders });
   const takesPatch = isType && updateMask !== undefined;
   const accepts = takesPatch ? ["Accept-Patch"] : ["Accept", "Accept-Post"];
   return {
     headers: [
       ...(isType ? [...accepts, "Accept-Encoding"] : []),
+      ...(isReplayable ? ["Idempotent-Replayed"] : []),
       ...(deprecation ? ["Link", "Deprecation", "Sunset"] : []),
     ],
-    suffix: (takesPatch ? "OfPatch" : "") + (deprecation ? "WhenDeprecated" : ""),
+    suffix:
+      (takesPatch ? "OfPatch" : "") + (isReplayable ? "WhenCreating" : "") + (deprecation ? "WhenDeprecated" : ""),
   };
 }
 
