@@ -99,7 +99,11 @@ The same services can be called by gRPC, gRPC-Web and Connect; this document is 
 
 - **Integers** are JSON integers with all their digits, up to 64 bits. Identifiers are below 2^53.
 - **Errors** are \`{code, message, status}\`. After 503 or 504 the outcome of a write is unknown; after any other error it
-  had no effect. With an \`Idempotency-Key\` it is safe to ask again.
+  had no effect.
+- **Idempotency keys**: until its outcome is known, a create is safe to send again with the same \`Idempotency-Key\` and
+  body. A key answers once: the first 201, 404 or 409 is its answer for at least 24 hours, sent again with
+  \`Idempotent-Replayed\`, so take a new key after it. 409 CONCURRENT_UPDATE and all other errors are no key's answer. Another
+  body under the same key is 422 IDEMPOTENCY_KEY_REUSED.
 - **Methods**: every GET also answers HEAD. OPTIONS answers 204 with \`Allow\`; a method that a path does not have is 405
   METHOD_NOT_ALLOWED with \`Allow\`, a path that does not exist is 404 ROUTE_NOT_FOUND. Over HTTP/1.1 a method that is not
   registered anywhere is 400 INVALID_HEADER.

@@ -3,7 +3,7 @@
 set -eu
 petstore=${PETSTORE_URL:-http://127.0.0.1:8080}
 
-# Prints the path of what was created. Safe to repeat: with the same key it is created once.
+# Prints the path of what was created. Each create has a key of its own: curl repeats it under this key, so it happens once.
 create() {
   key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
   curl -sSf --retry 3 -H "Idempotency-Key: $key" --json "$2" -o /dev/null -w '%header{location}' "$petstore$1"

@@ -39,7 +39,7 @@ for message in inventory.WatchInventory(WatchInventoryRequest(pet_id=[pet.id], s
     status = message.event.item.status
     print(f"{pet.name} is {PetStatus.Name(status)}")
     if status == PetStatus.PET_STATUS_AVAILABLE:
-        # Safe to repeat: with the same key it is placed once.
+        # A new key for each order. Sent again with the same one, if no answer came, it is placed once.
         key = str(uuid.uuid4())
         order = orders.CreateOrder(
             CreateOrderRequest(order=Order(pet_id=pet.id), request_id=key), timeout=10

@@ -21,7 +21,7 @@ def fail(error):
 
 
 def create(path, body):
-    """Safe to repeat: with the same key it is created once."""
+    """A new key each time. Sent again with the same one, if no answer came, it happens once."""
     return ask("POST", path, json=body, headers={"Idempotency-Key": str(uuid.uuid4())}).json()
 
 

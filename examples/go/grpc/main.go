@@ -83,7 +83,7 @@ func run(ctx context.Context) error {
 		fmt.Println(pet.Pet.Name, "is", item.Status)
 		switch item.Status {
 		case commonv1.PetStatus_PET_STATUS_AVAILABLE:
-			// Safe to repeat: with the same key it is placed once.
+			// A new key for each order. Sent again with the same one, if no answer came, it is placed once.
 			placed, err := orders.CreateOrder(ctx, &orderv1.CreateOrderRequest{
 				Order:     &orderv1.Order{PetId: proto.Int64(pet.Pet.Id)},
 				RequestId: proto.String(rand.Text()),
