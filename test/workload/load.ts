@@ -35,7 +35,7 @@ export async function startLoad(history: History): Promise<Load> {
   async function insist(operation: Operation): Promise<Exclude<Outcome, { is: "unknown" }>> {
     for (;;) {
       const outcome = await perform(operation);
-      const passes = outcome.is === "refused" && /CONCURRENT_UPDATE|IN_PROGRESS/.test(outcome.reason);
+      const passes = outcome.is === "refused" && outcome.reason === "CONCURRENT_UPDATE";
       if (outcome.is !== "unknown" && !passes) return outcome as Exclude<Outcome, { is: "unknown" }>;
       await sleep(PAUSE_MS);
     }

@@ -68,7 +68,7 @@ export function failuresOf(
     ...when(paging, "INVALID_PAGE_TOKEN"),
     ...when(body, "MALFORMED_JSON", "VALIDATION_FAILED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
     ...when(has("If-Match") || has("If-None-Match") || isConditional(operation), "ETAG_MISMATCH"),
-    ...when(has("Idempotency-Key"), "IDEMPOTENCY_IN_PROGRESS", "IDEMPOTENCY_KEY_REUSED"),
+    ...when(has("Idempotency-Key"), "IDEMPOTENCY_KEY_REUSED"),
     ...when(operation.deprecation && deprecation.goneAfterSunset, "ENDPOINT_SUNSET"),
   ]);
   const unknown = [...errors, ...more].find((code) => !all.some((reason) => reason.code === code));
