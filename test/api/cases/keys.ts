@@ -192,6 +192,18 @@ export const keys: readonly Case[] = [
   same("unknown members and those that the service assigns", '{"id":7,"name":"dog","description":"barks","x":{}}'),
   otherBody("another name", '{"name":"cat","description":"barks"}', { name: "cat", description: "barks" }),
   otherBody("a member less", '{"name":"dog"}', { name: "dog" }),
+  rule("what is refused before stored records are looked at binds no key", {
+    given: async ({ unique, category }: Shop) => {
+      const key = unique();
+      await expect(category({ name: "" }, key)).rejects.toThrow();
+      return { key };
+    },
+    ...again,
+    answers: () => ({
+      http: { status: 201, headers: NOT_REPLAYED, body: expect.any(Object) },
+      rpc: { headers: NOT_REPLAYED, message: expect.any(Object) },
+    }),
+  }),
   rule("another body: an explicit default differs from an absent member", {
     given: async (shop) => {
       const key = shop.unique();
