@@ -72,6 +72,11 @@ function Details({ call }: { readonly call: Call }) {
         {end?.header.get("x-request-id") && `, request ${end.header.get("x-request-id")}`}
       </p>
       <Forms forms={forms} />
+      {(request as { requestId?: string }).requestId && (
+        <p class="quiet">
+          Its key answers once: for a day the answer stays the same. Take another key to create again.
+        </p>
+      )}
       <h3>The answer</h3>
       <Text label="The answer" text={answerOf(call)} />
     </section>

@@ -159,6 +159,9 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await page.locator(".notices").getByText("is placed.").waitFor();
     await row(page, id).getByText("pending").waitFor();
     expect(keys.size).toBe(2); // under the first one it would be refused for a day
+    await page.getByRole("link", { name: "Requests" }).click();
+    await page.getByRole("button", { name: "CreateOrder failed" }).click();
+    await page.getByText("Take another key to create again.").waitFor();
   });
 
   test("an order whose answer was lost is placed once, however often the form is sent", async () => {
