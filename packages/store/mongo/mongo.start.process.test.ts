@@ -231,7 +231,7 @@ describe.skipIf(mongodMissing)("on a replica set", () => {
   });
 
   test.each([
-    ["newer", 3],
+    ["newer", 4],
     ["older", 1],
   ])("data in the format of a %s petstore is left alone", async (age, format) => {
     await withDatabase(set.uri, `petstore_${age}`, (db) =>

@@ -31,8 +31,9 @@ export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "
 /**
  * Goes up when what is stored changes so that another version could no longer read it.
  * 2: the log of operations is called `_operations`.
+ * 3: orders are stored once their units are reserved; idempotency keys hold no contents.
  */
-const FORMAT = 2;
+const FORMAT = 3;
 
 /**
  * Opens the database of one service, and waits for MongoDB if need be.

@@ -1,6 +1,6 @@
 /** What the embedded engine tells of its changes: nothing that is not on disk, and nothing of another past of the same file. */
 import { copyFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setImmediate as tick } from "node:timers/promises";
 import { realTime } from "@petstore/runtime/clock";
 import { beforeEach, expect, test } from "vitest";
@@ -124,13 +124,14 @@ test("positions of before have expired when the file was changed by a version th
 });
 
 test("a position from after a backup has expired once that is restored, however many changes follow", async () => {
-  const backup = join(dir.path, "backup");
+  const [backup, identity] = [join(dir.path, "backup"), join(dirname(path), "identity.db")];
   let store = await open();
   let rows = await rowsOf(store);
   await write(rows, "a");
   const known = (await rows.changes({ signal: AbortSignal.abort() })).position;
   await store.close();
   copyFileSync(path, backup);
+  copyFileSync(identity, `${backup}-identity`);
   store = await open();
   rows = await rowsOf(store);
   await write(rows, "lost");
@@ -138,6 +139,7 @@ test("a position from after a backup has expired once that is restored, however 
   await store.close();
 
   copyFileSync(backup, path);
+  copyFileSync(`${backup}-identity`, identity);
   store = await open();
   rows = await rowsOf(store);
   await expect(rows.changes({ after: lost, signal: never() })).rejects.toThrow(Expired);

@@ -53,8 +53,14 @@ describe("opening says what is wrong and what to do", () => {
 
   test("written by a newer petstore", async () => {
     await (await open()).close();
-    inFile((db) => db.exec("PRAGMA user_version = 2"));
+    inFile((db) => db.exec("PRAGMA user_version = 3"));
     await expectRefusal("UnsupportedFormat", path, "newer petstore", "upgrade");
+  });
+
+  test("written by an older petstore", async () => {
+    await (await open()).close();
+    inFile((db) => db.exec("PRAGMA user_version = 1"));
+    await expectRefusal("UnsupportedFormat", path, "older petstore", "another directory");
   });
 
   test("not a database", async () => {

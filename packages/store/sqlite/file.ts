@@ -16,8 +16,11 @@ import {
 
 /** Marks a file as the petstore's (SQLite's application_id): "pets" in ASCII. */
 const APPLICATION_ID = 0x70657473;
-/** Goes up when an older petstore could no longer read what a newer one writes. */
-const FORMAT = 1;
+/**
+ * Goes up when what is stored changes so that another version could no longer read it.
+ * 2: orders are stored once their units are reserved; idempotency keys hold no contents.
+ */
+const FORMAT = 2;
 
 /** The result codes of SQLite that an operator can do something about. https://sqlite.org/rescode.html */
 const LOCKED = new Set([5, 6]);
@@ -51,18 +54,19 @@ function claim(db: DatabaseSync, path: string, identity: Identity): void {
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000");
   // On macOS a plain sync does not reach the disk. Elsewhere these two do nothing.
   db.exec("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON");
-  const id = checkIdentity(path, identity, carriedIdentity(db));
+  const { id, opened } = checkIdentity(path, identity, carriedIdentity(db));
   if (!hasLog) checkComplete(db, path);
   // Writes even when all of it exists already, to detect a full or read-only disk now.
   db.exec(`BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS "$sequences" (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT;
-    CREATE TABLE IF NOT EXISTS "$identity" (id TEXT NOT NULL) STRICT;
-    INSERT INTO "$identity" SELECT '${id}' WHERE NOT EXISTS (SELECT 1 FROM "$identity");
+    CREATE TABLE IF NOT EXISTS "$identity" (id TEXT NOT NULL, opened INTEGER NOT NULL) STRICT;
+    DELETE FROM "$identity";
+    INSERT INTO "$identity" VALUES ('${id}', ${opened});
     ${COMPLETE}
     PRAGMA application_id = ${APPLICATION_ID};
     PRAGMA user_version = ${FORMAT};
     COMMIT`);
-  if (!identity.isKnown) identity.nameFile();
+  identity.nameFile(opened);
 }
 
 /** The path of the write-ahead log. SQLite follows a symbolic link, and has the log beside the file that it leads to. */
@@ -92,11 +96,15 @@ function identify(db: DatabaseSync, path: string): void {
   if (!empty && pragma(db, "application_id") !== APPLICATION_ID) {
     throw new Corrupt(`${path} is the database of another program: set DATA_DIR to another directory.`);
   }
-  if (pragma(db, "user_version") > FORMAT) {
-    throw new UnsupportedFormat(
-      `${path} was written by a newer petstore: upgrade this one, or set DATA_DIR to another directory.`,
-    );
-  }
+  const format = pragma(db, "user_version");
+  if (empty || format === FORMAT) return;
+  throw new UnsupportedFormat(
+    `${path} was written by ${
+      format > FORMAT
+        ? "a newer petstore: upgrade this one, or set DATA_DIR to another directory."
+        : "an older petstore, in a format that this one does not read: set DATA_DIR to another directory."
+    }`,
+  );
 }
 
 const pragma = (db: DatabaseSync, name: "application_id" | "user_version"): number =>

@@ -137,6 +137,23 @@ describe("refused, again and again, and nothing is made of it", () => {
     await start(["order"]);
   });
 
+  test("an older copy of one file, also when it was opened only once since", async () => {
+    const backup = join(dir.path, "pet.backup");
+    cpSync(file("pet"), backup);
+    await start(["pet"]);
+    cpSync(backup, file("pet"));
+    for (let i = 0; i < 2; i++) await expectRefusal("pet", "is older than the files beside it");
+    await start(["order"]);
+  });
+
+  test("an older identity", async () => {
+    const backup = join(dir.path, "identity.backup");
+    cpSync(join(dir.path, "data", "identity.db"), backup);
+    for (let i = 0; i < 2; i++) await start(["pet"]);
+    cpSync(backup, join(dir.path, "data", "identity.db"));
+    for (let i = 0; i < 2; i++) await expectRefusal("pet", "identity.db is older than");
+  });
+
   test("an identity that can't be read is told by its own name", async () => {
     writeFileSync(join(dir.path, "data", "identity.db"), "not a database at all, but long enough ".repeat(100));
     expect((await refusal("pet")).message).toMatch(/identity\.db is damaged/);
@@ -160,21 +177,32 @@ describe("a start that died between its steps does not stand in the way of the n
   test("the identity is there, the file is not, or it is empty", async () => {
     await start(["order"]);
     await start(["pet"]);
-    inFile(join(dir.path, "data", "identity.db"), "DELETE FROM files WHERE name = 'pet.db'");
+    inFile(join(dir.path, "data", "identity.db"), "DELETE FROM openings WHERE name = 'pet.db'");
     remove(file("pet"));
     await start(["pet"]);
-    inFile(join(dir.path, "data", "identity.db"), "DELETE FROM files WHERE name = 'pet.db'");
+    inFile(join(dir.path, "data", "identity.db"), "DELETE FROM openings WHERE name = 'pet.db'");
     remove(file("pet"));
     writeFileSync(file("pet"), "");
     await start(["pet"]);
   });
   test("the file carries the identity and is not named yet", async () => {
     await start(["pet"]);
-    inFile(join(dir.path, "data", "identity.db"), "DELETE FROM files");
+    inFile(join(dir.path, "data", "identity.db"), "DELETE FROM openings");
     await start(["pet"]);
     remove(file("pet"));
     await expectRefusal("pet", "gone");
   });
+  test("the file carries a number that is not recorded yet", async () => {
+    await start(["pet"]);
+    const before = join(dir.path, "before.db");
+    for (let time = 0; time < 3; time++) {
+      cpSync(join(dir.path, "data", "identity.db"), before);
+      await start(["pet"]);
+      cpSync(before, join(dir.path, "data", "identity.db"));
+    }
+    await start(["pet"]);
+  });
+
   test("nothing but an empty identity", async () => {
     await start(["pet"]);
     rmSync(join(dir.path, "data"), { recursive: true });

@@ -1,10 +1,11 @@
 /**
  * The files of one DATA_DIR belong together: they refer to each other's records. `identity.db` holds the directory's
- * identity, which every file carries too, and the names of the files that were made there. So a file of another directory
- * is detected, and a missing file does not come back empty beside the others.
+ * identity, which every file carries too, and how often each file was opened there, which the file carries as well. So a
+ * file of another directory is detected, a missing file does not come back empty beside the others, and neither does an
+ * older copy of one file.
  *
  * SQLite makes each step atomic and durable, whichever process comes first and wherever one dies: the identity exists
- * before any file carries it, and a file carries it before its name is recorded.
+ * before any file carries it, and a file carries its number before that is recorded.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -22,12 +23,12 @@ export interface Identity extends Disposable {
   readonly path: string;
   /** Undefined when there is none yet. */
   readonly id: string | undefined;
-  /** Whether the file that is opened was made here before. */
-  readonly isKnown: boolean;
+  /** How often the file was opened here before; 0 if it was not made here. */
+  readonly opened: number;
   /** Makes one, on disk. */
   make(): string;
-  /** Records that the file exists and carries the identity. */
-  nameFile(): void;
+  /** Records that the file carries the identity and this number. */
+  nameFile(opened: number): void;
 }
 
 /** A failure of the identity's own file. */
@@ -59,10 +60,11 @@ export function holdIdentity(path: string): Identity {
     const known = run(() => {
       // The file is complete on its own whenever nobody writes to it, and its directory entry is synced, too.
       db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN IMMEDIATE");
-      const isEmpty = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'files'").get() === undefined;
-      if (isEmpty) return { id: undefined, isKnown: false };
+      if (!hasTable(db, "identity")) return { id: undefined, opened: 0 };
       const { id } = db.prepare("SELECT id FROM identity").get() as { id: string };
-      return { id, isKnown: db.prepare("SELECT 1 FROM files WHERE name = ?").get(name) !== undefined };
+      if (!hasTable(db, "openings")) return { id, opened: 0 }; // of a format that the files will be refused for
+      const row = db.prepare("SELECT times FROM openings WHERE name = ?").get(name);
+      return { id, opened: Number(row?.times ?? 0) };
     });
     return {
       path: file,
@@ -71,14 +73,14 @@ export function holdIdentity(path: string): Identity {
         run(() => {
           const id = randomBytes(12).toString("base64url");
           db.exec(`CREATE TABLE identity (id TEXT NOT NULL) STRICT;
-            CREATE TABLE files (name TEXT PRIMARY KEY) STRICT;
+            CREATE TABLE openings (name TEXT PRIMARY KEY, times INTEGER NOT NULL) STRICT;
             INSERT INTO identity VALUES ('${id}');
             COMMIT; BEGIN IMMEDIATE`);
           return id;
         }),
-      nameFile: () =>
+      nameFile: (opened) =>
         run(() => {
-          db.prepare("INSERT OR IGNORE INTO files VALUES (?)").run(name);
+          db.prepare("INSERT OR REPLACE INTO openings VALUES (?, ?)").run(name, opened);
           db.exec("COMMIT");
         }),
       [Symbol.dispose]: () => db.close(),
@@ -89,32 +91,49 @@ export function holdIdentity(path: string): Identity {
   }
 }
 
-/** The file's own identity; undefined when it carries none. */
-export function carriedIdentity(db: DatabaseSync): string | undefined {
-  const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = '$identity'").get() !== undefined;
-  return isThere ? (db.prepare(`SELECT id FROM "$identity"`).get() as { id: string } | undefined)?.id : undefined;
+const hasTable = (db: DatabaseSync, name: string): boolean =>
+  db.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").get(name) !== undefined;
+
+/** What a file carries itself. */
+export interface Carried {
+  readonly id: string;
+  readonly opened: number;
 }
+
+/** Undefined when the file carries nothing. */
+export const carriedIdentity = (db: DatabaseSync): Carried | undefined =>
+  hasTable(db, "$identity")
+    ? (db.prepare(`SELECT id, opened FROM "$identity"`).get() as Carried | undefined)
+    : undefined;
 
 const RESTORE = "restore all files of DATA_DIR from one backup, or remove DATA_DIR to start anew.";
 
 /** Throws `Corrupt` when the file was made here and is gone. Called before opening it, which would make an empty one. */
-export function checkPresence(path: string, { isKnown }: Identity): void {
-  if (!isKnown || existsSync(path)) return;
+export function checkPresence(path: string, { opened }: Identity): void {
+  if (opened === 0 || existsSync(path)) return;
   throw new Corrupt(`${path} is gone, but the files beside it refer to what it held: ${RESTORE}`);
 }
 
-/** The identity that an open file must carry from now on. Throws `Corrupt` when it belongs elsewhere. */
-export function checkIdentity(path: string, known: Identity, own: string | undefined): string {
+/** What an open file must carry from now on. Throws `Corrupt` when it belongs elsewhere, or to another time. */
+export function checkIdentity(path: string, known: Identity, own: Carried | undefined): Carried {
   if (known.id === undefined && own !== undefined) {
     throw new Corrupt(`${path} was made with an ${FILE} that is not there: ${RESTORE}`);
   }
-  if (own === undefined && known.isKnown) {
+  if (own === undefined && known.opened > 0) {
     throw new Corrupt(
       `${path} is empty or not the one that was here, and the files beside it refer to what that held: ${RESTORE}`,
     );
   }
-  if (own !== undefined && own !== known.id) {
+  if (own !== undefined && own.id !== known.id) {
     throw new Corrupt(`${path} belongs to the files of another DATA_DIR, not to ${known.path}: ${RESTORE}`);
   }
-  return known.id ?? known.make();
+  const opened = own?.opened ?? 0;
+  if (opened < known.opened) {
+    throw new Corrupt(`${path} is older than the files beside it, which refer to what it held since: ${RESTORE}`);
+  }
+  // One more than is recorded: a process died before it could record that.
+  if (known.opened > 0 && opened > known.opened + 1) {
+    throw new Corrupt(`${known.path} is older than ${path}, and the files beside it may be, too: ${RESTORE}`);
+  }
+  return { id: known.id ?? known.make(), opened: known.opened + 1 };
 }
