@@ -249,6 +249,20 @@ describe("the deprecated operation", () => {
   });
 });
 
+test("what a key binds says whether it is a replay: what was created, and what was refused for what is stored", () => {
+  const replayable = (path: string, verb: string) =>
+    Object.entries<{ $ref?: string; headers?: object }>(at(path, verb).responses).flatMap(
+      ([status, { $ref, ...own }]) => {
+        const { headers = {} } = $ref ? document.components.responses[$ref.split("/").at(-1) ?? ""] : own;
+        return "Idempotent-Replayed" in headers ? [status] : [];
+      },
+    );
+  expect(replayable("/pets", "post")).toEqual(["201", "404", "409"]);
+  expect(replayable("/categories", "post")).toEqual(["201"]);
+  expect(replayable("/store/orders", "post")).toEqual(["201", "404", "409"]);
+  expect(replayable("/pets/{petId}", "put")).toEqual([]);
+});
+
 test("a created record leads to every operation that takes its identifier", () => {
   expect(Object.keys(at("/pets", "post").responses[201].links).sort()).toEqual([
     "deletePet",

@@ -200,9 +200,9 @@ test("an inventory entry is told by what its callers see of it", async () => {
   await inventory.updateInventory({ petId: 2n, inventory: { quantity: 3 } });
   await inventory.updateInventory({ petId: 1n, inventory: { quantity: 2 } });
   shown.push(await get());
-  await internal.reserve({ petId: 1n, orderId: 1n, quantity: 2 });
+  await internal.reserve({ petId: 1n, orderId: 1n, quantity: 2, tag: "t" });
   shown.push(await get());
-  await internal.commit({ petId: 1n, orderId: 1n });
+  await internal.commit({ petId: 1n, orderId: 1n, quantity: 2 });
   shown.push(await get());
   await internal.retire({ petId: 1n, op: 1n });
   const events = await changes.events(5);

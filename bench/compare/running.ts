@@ -21,17 +21,17 @@ export interface Started extends RunningPeer {
   readonly readyMs: number;
 }
 
-/** Fills a peer's data. With `orderedAt`, a peer that stores the petstore's documents gets an order for each pet for sale. */
+/** Fills a peer's data. With `isOrdered`, a peer that stores the petstore's documents gets an order for each pet for sale. */
 export async function fill(
   data: Peer["data"],
   place: Place,
   pets: number,
-  { orderedAt, progress }: { readonly orderedAt?: number; readonly progress?: (pets: number) => void } = {},
+  { isOrdered = false, progress }: { readonly isOrdered?: boolean; readonly progress?: (pets: number) => void } = {},
 ): Promise<void> {
   const filling = {
     pets,
-    documentsOf: (id: number) => documentsOf(id, orderedAt),
-    lastIds: { pet: pets, order: orderedAt === undefined ? 0 : pets },
+    documentsOf: (id: number) => documentsOf(id, isOrdered),
+    lastIds: { pet: pets, order: isOrdered ? pets : 0 },
     ...(progress ? { progress } : {}),
   };
   if (data === "plain") await fillPlain(place.mongoUrl, place.database, pets);

@@ -48,7 +48,7 @@ export async function measureGrowth(settings: Growth, progress: Progress): Promi
       using bar = progress.bar(`filling ${store}`, pets);
       let filled = 0;
       await fill(peer.data, await place(), pets, {
-        orderedAt: Date.parse("2026-01-01"),
+        isOrdered: true,
         progress(now) {
           bar.step(now - filled, `${now} pets`);
           filled = now;

@@ -10,11 +10,13 @@ import * as pet from "../../services/pet/rules.ts";
 import { CATEGORIES, petOf } from "./pets.ts";
 import { history, type Written } from "./written.ts";
 
+const TAG = "Xq3_f0aB";
+
 /**
- * The documents of pet `id`: the pet, its stock, and the category with the same id, if there is one. With `orderedAt` also a
- * complete order with the same id, if the pet is for sale.
+ * The documents of pet `id`: the pet, its stock, and the category with the same id, if there is one. `isOrdered`: also a complete
+ * order with the same id, if the pet is for sale.
  */
-export function documentsOf(id: number, orderedAt?: number): Written[] {
+export function documentsOf(id: number, isOrdered = false): Written[] {
   const { name, categoryId, status, quantity } = petOf(id);
   const entry = history<InventoryDoc>(inventory.open(id, status));
   const params = { facts: { name }, categoryId, listing: status };
@@ -28,11 +30,11 @@ export function documentsOf(id: number, orderedAt?: number): Written[] {
     const { states } = history<CategoryDoc>(category.insert(id, { name: `category ${id}` }));
     written.push({ service: "category", collection: "categories", states });
   }
-  if (orderedAt !== undefined && status === "available") {
-    entry.change(inventory.reserve(id, 1));
-    entry.change(inventory.commit(id));
+  if (isOrdered && status === "available") {
+    entry.change(inventory.reserve(id, 1, TAG));
+    entry.change(inventory.commit(id, 1));
     const placed = { petId: id, quantity: 1, complete: true };
-    const { states } = history<OrderDoc>(order.insert(id, placed, orderedAt), order.reserve, order.commit);
+    const { states } = history<OrderDoc>(order.insert(id, placed, TAG));
     written.push({ service: "order", collection: "orders", states });
   }
   return written;

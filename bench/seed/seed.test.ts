@@ -9,8 +9,8 @@ import { CATEGORIES, petOf } from "./pets.ts";
 import { shuffled } from "./random.ts";
 
 const ids = Array.from({ length: 1000 }, (_, i) => i + 1);
-const last = <T>(id: number, collection: string, orderedAt?: number) =>
-  documentsOf(id, orderedAt)
+const last = <T>(id: number, collection: string, isOrdered?: boolean) =>
+  documentsOf(id, isOrdered)
     .find((written) => written.collection === collection)
     ?.states.at(-1) as T | undefined;
 
@@ -60,13 +60,13 @@ describe("pets", () => {
   test("for sale have an order that took a unit, when orders are asked for", () => {
     const forSale = ids.find((id) => petOf(id).status === "available") ?? 0;
     const { quantity } = petOf(forSale);
-    expect(last<OrderDoc>(forSale, "orders", 1000)).toMatchObject({ _id: forSale, state: "COMPLETE", visible: true });
-    expect(last<InventoryDoc>(forSale, "inventory", 1000)).toMatchObject({
+    expect(last<OrderDoc>(forSale, "orders", true)).toMatchObject({ _id: forSale, state: "COMPLETE", visible: true });
+    expect(last<InventoryDoc>(forSale, "inventory", true)).toMatchObject({
       quantity: quantity - 1,
       sold: 1,
       received: quantity,
     });
     const onHold = ids.find((id) => petOf(id).status === "pending") ?? 0;
-    expect(last<OrderDoc>(onHold, "orders", 1000)).toBeUndefined();
+    expect(last<OrderDoc>(onHold, "orders", true)).toBeUndefined();
   });
 });

@@ -4,7 +4,7 @@ import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
 import { ORDERS } from "../../services/order/model.ts";
 import { PETS } from "../../services/pet/model.ts";
-import { KEYS } from "../../services/resource/idempotency-keys.ts";
+import { KEYS } from "../../services/resource/key-transitions.ts";
 
 export const SCHEMAS = {
   pet: { pets: PETS, keys: KEYS },

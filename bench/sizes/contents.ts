@@ -11,6 +11,7 @@ import type { PetDoc } from "../../services/pet/model.ts";
 import * as pet from "../../services/pet/rules.ts";
 import { type Change, history, type Written } from "../seed/written.ts";
 
+const TAG = "Xq3_f0aB";
 /** Pets in a category. */
 const CATEGORY = 1000;
 /** One pet in this many was created within the last day, for which idempotency keys are kept. */
@@ -35,17 +36,14 @@ export function contents(id: number, now: number): Written[] {
 
   if (id % 3 === 0) stock(inventory.update(bigId, { quantity: 10 }, {}));
   const placed = { petId: id, quantity: 1, complete: false };
-  const ordered = history<OrderDoc>(order.insert(id, placed, now));
-  stock(inventory.reserve(id, 1));
-  ordered.change(order.reserve);
+  const ordered = history<OrderDoc>(order.insert(id, placed, TAG));
+  stock(inventory.reserve(id, 1, TAG));
   if (id % 10 < 7) {
     ordered.change(order.update(bigId, { complete: true }, {}));
-    stock(inventory.commit(id));
-    ordered.change(order.commit);
+    stock(inventory.commit(id, 1));
   } else if (id % 10 === 9) {
     ordered.change(order.cancel(bigId, {}));
-    stock(inventory.release(id, id));
-    ordered.change(order.release);
+    stock(inventory.release(id));
   }
   if (id % 20 === 4) {
     kept.change(pet.beginUpdate(bigId, { listing: "pending" }, {}, undefined));
@@ -64,8 +62,6 @@ export function contents(id: number, now: number): Written[] {
       _id: sha256(`${of} ${id}`),
       recordId: id,
       fingerprint: sha256(JSON.stringify(params)),
-      params,
-      fencingEpoch: 0,
     };
     return { service: of, collection: "keys", states: [{ ...doc, hour, rev: 1 } as Doc] };
   };

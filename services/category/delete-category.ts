@@ -10,23 +10,23 @@ import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { onBehalfOf } from "../resource/on-behalf.ts";
 import type { CategoryContext } from "./context.ts";
-import { endDeletion } from "./rules.ts";
+import { endDeletion, renumberDeletion } from "./rules.ts";
 
 /** Advances the category's deletion, if one is under way, as far as it can go now. */
-export async function advanceDeletion(
-  { clock, failpoint, categories, pets }: CategoryContext,
-  id: number,
-  callContext: CallContext,
-): Promise<void> {
+export async function advanceDeletion(context: CategoryContext, id: number, callContext: CallContext): Promise<void> {
+  const { clock, failpoint, categories, pets } = context;
   const doc = await categories.get(id, callContext);
   if (doc?.state !== "DELETING") return;
   const { op } = doc;
   const call = onBehalfOf(doc, callContext);
   const deletion = { categoryId: BigInt(id), op: BigInt(op) };
   await failpoint("category.deleting");
-  const { membership } = await pets.closeCategory(deletion, outgoing(clock, call));
+  const { membership, latestOp } = await pets.closeCategory(deletion, outgoing(clock, call));
   await failpoint("category.closed");
   if (membership === Membership.NONE) await categories.update(id, endDeletion(op, "DELETED"), call);
+  // As a rule this deletion has ended; else category and guard are of different days.
+  if (membership === Membership.STALE && (await categories.update(id, renumberDeletion(op, Number(latestOp)), call)))
+    return advanceDeletion(context, id, callContext);
   if (membership !== Membership.SOME) return;
   const steppedBack = await categories.update(id, endDeletion(op, "ACTIVE"), call);
   await failpoint("category.active-again");

@@ -11,14 +11,14 @@ import {
 } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { DomainError } from "../resource/errors.ts";
-import { abandoned, accepted } from "../resource/idempotency-keys.ts";
+import { accepted } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { storedId, storedIds } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
 import { type CategoryDoc, type CategoryView, categoryOf, input, toCategory } from "./model.ts";
-import { beginDeletion, categoryNotFound, insert, update } from "./rules.ts";
+import { beginDeletion, categoryNotFound, insert, knowDeletion, update } from "./rules.ts";
 
 /** Pause before an update that met an undecided deletion retries. */
 const POLL_INTERVAL_MS = 25;
@@ -56,9 +56,10 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
 
     async createCategory({ category, requestId }, call) {
       const params = input.fromMessage(category);
-      return keys.create(call, { rpc: "CreateCategory", requestId, params }, async (id, params) => {
-        const doc = await categories.update(id, insert(id, params), call);
-        return doc.state === "ABORTED" ? abandoned : accepted({ category: toCategory(id, params, 1) });
+      const creation = { rpc: "CreateCategory", requestId, params, stored: (id: number) => categories.get(id, call) };
+      return keys.create(call, creation, async ({ id }, stored) => {
+        if (!stored) await categories.update(id, insert(id, params), call);
+        return accepted({ category: toCategory(id, params, 1) });
       });
     },
 
@@ -115,10 +116,11 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
   });
 
   const internalService = implement(CategoryInternalService, {
-    async getCategoryState({ categoryId }, call) {
+    async getCategoryState({ categoryId, knownOp }, call) {
       const id = storedId(categoryId);
       const look = async (latest: boolean) => {
-        const doc = id === undefined ? undefined : await categories.get(id, { ...call, latest });
+        let doc = id === undefined ? undefined : await categories.get(id, { ...call, latest });
+        if (doc && doc.op < knownOp) doc = await categories.update(doc._id, knowDeletion(Number(knownOp)), call);
         if (doc?.state !== "ACTIVE" && doc?.state !== "DELETING") return undefined;
         return { state: CategoryState[doc.state], op: BigInt(doc.op) };
       };

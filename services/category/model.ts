@@ -17,13 +17,13 @@ export type CategoryView = CategoryParams & Pick<StoredRecord, "version">;
 /**
  * A category as stored.
  *
- * ACTIVE -> DELETING (undecided: pets may still belong to it) -> DELETED, or back to ACTIVE. ABORTED: the id was taken,
- * but no category was ever created under it. DELETED and ABORTED are tombstones, without what the client sent.
+ * ACTIVE -> DELETING (undecided: pets may still belong to it) -> DELETED, or back to ACTIVE. DELETED is a tombstone, without
+ * what the client sent.
  */
 const categoryDocSchema = s.object({
   ...recordSchema.fields,
   ...input.fields,
-  state: s.literal(["ACTIVE", "DELETING", "DELETED", "ABORTED"]),
+  state: s.literal(["ACTIVE", "DELETING", "DELETED"]),
   /** Number of the latest deletion, 0 when there was none. */
   op: s.int,
 });
@@ -37,8 +37,7 @@ export const CATEGORIES = schema<CategoryDoc>()(
 );
 export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"], CategoryView>;
 
-export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean =>
-  state === "DELETED" || state === "ABORTED";
+export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean => state === "DELETED";
 
 export const toCategory = (id: number, params: CategoryParams, version: number): Category =>
   input.toMessage(CategorySchema, params, { id: BigInt(id), etag: toEtag(version) });

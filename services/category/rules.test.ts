@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FORMAT } from "../resource/record.ts";
 import type { CategoryDoc } from "./model.ts";
-import { beginDeletion, endDeletion, insert, insertAborted, update } from "./rules.ts";
+import { beginDeletion, endDeletion, insert, knowDeletion, renumberDeletion, update } from "./rules.ts";
 
 const active: CategoryDoc = {
   ...{ _id: 1, rev: 5, version: 3, state: "ACTIVE", visible: true, op: 0, format: FORMAT },
@@ -16,13 +16,6 @@ describe("creation", () => {
     const first = insert(9, { name: "cats" })(undefined);
     expect(stored(first)).toMatchObject({ _id: 9, state: "ACTIVE", version: 1, visible: true, name: "cats" });
     expect(insert(1, { name: "cats" })(active)).toEqual({ action: "keep", result: active });
-  });
-  test("an id that was abandoned is never a category", () => {
-    const tomb = stored(insertAborted(9)(undefined)) as CategoryDoc;
-    expect(tomb).toMatchObject({ state: "ABORTED" });
-    expect(tomb.visible).toBeUndefined();
-    expect(insert(9, { name: "cats" })(tomb)).toMatchObject({ action: "keep" });
-    expect(insertAborted(1)(active)).toMatchObject({ action: "keep" });
   });
 });
 
@@ -97,5 +90,35 @@ describe("a deletion", () => {
   ])("decides nothing for %s", (_, op, doc) => {
     for (const end of ["DELETED", "ACTIVE"] as const)
       expect(endDeletion(op, end)(doc)).toEqual({ action: "keep", result: false });
+  });
+});
+
+describe("a category that was restored from an older copy", () => {
+  test("learns the number of the latest deletion from Pet, and gives none of these again", () => {
+    const known = knowDeletion(4)(active);
+    expect(known).toMatchObject({ action: "put", doc: { ...active, op: 4 }, result: { op: 4, version: 3 } });
+    expect(beginDeletion(1n, {})(stored(known))).toMatchObject({ result: { op: 5 } });
+  });
+  test.each([undefined, { ...active, op: 4 }, { ...active, op: 5 }, deleting, deleted])(
+    "has nothing to learn: %j",
+    (doc) => {
+      expect(knowDeletion(4)(doc)).toEqual({ action: "keep", result: doc });
+    },
+  );
+  test("gives a deletion that has not ended a number above those that Pet knows", () => {
+    for (const latest of [1, 4])
+      expect(renumberDeletion(1, latest)(deleting)).toMatchObject({
+        ...{ action: "put", result: true },
+        doc: { ...deleting, op: latest + 1 },
+      });
+  });
+  test.each([
+    ["that Pet does not know yet", 1, 0, deleting],
+    ["that has another number", 2, 4, deleting],
+    ["that was given up", 1, 4, active],
+    ["that has ended", 1, 4, deleted],
+    ["of no category", 1, 4, undefined],
+  ])("leaves a deletion %s", (_, op, latest, doc) => {
+    expect(renumberDeletion(op, latest)(doc)).toEqual({ action: "keep", result: false });
   });
 });

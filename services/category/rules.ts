@@ -23,12 +23,6 @@ export const insert =
     return put(fresh, { ...fresh, rev: 1 });
   };
 
-/** Writes a tombstone in place of a category that was never written. */
-export const insertAborted =
-  (id: number): Rule<void> =>
-  (doc) =>
-    doc ? keep(undefined) : put(tombstone(id, "ABORTED", 1, 0), undefined);
-
 /**
  * Applies `change`: an absent member stays, one present but undefined is removed. Answers "deleting" while a deletion is
  * undecided.
@@ -54,15 +48,30 @@ export const beginDeletion =
     return put({ ...doc, state: "DELETING", op, pending: true }, { op, joined: false });
   };
 
+/**
+ * Raises the number of the latest deletion to `known`, which Pet has seen: the category was restored from an older copy. The
+ * result is the category.
+ */
+export const knowDeletion =
+  (known: number): Rule<CategoryDoc | undefined> =>
+  (doc) => {
+    if (doc?.state !== "ACTIVE" || doc.op >= known) return keep(doc);
+    const next = { ...doc, op: known };
+    return put(next, next);
+  };
+
+/** Gives deletion `op`, which has not ended, a number above `latest`. The result says whether it has it. */
+export const renumberDeletion =
+  (op: number, latest: number): Rule<boolean> =>
+  (doc) =>
+    doc?.state === "DELETING" && doc.op === op && latest >= op ? put({ ...doc, op: latest + 1 }, true) : keep(false);
+
 /** Ends deletion `op`. The result is true only for the caller whose write was stored. */
 export const endDeletion =
   (op: number, end: "DELETED" | "ACTIVE"): Rule<boolean> =>
   (doc) => {
     if (doc?.state !== "DELETING" || doc.op !== op) return keep(false);
     const cleared = { visible: undefined, pending: undefined };
-    if (end === "DELETED") return put({ ...doc, ...cleared, ...tombstone(doc._id, "DELETED", doc.version, op) }, true);
+    if (end === "DELETED") return put({ ...doc, ...cleared, ...input.empty, name: "", state: "DELETED" }, true);
     return put({ ...doc, state: "ACTIVE", pending: undefined }, true);
   };
-
-const tombstone = (id: number, state: "DELETED" | "ABORTED", version: number, op: number) =>
-  ({ ...input.empty, _id: id, version, state, name: "", op, format: FORMAT }) as const;

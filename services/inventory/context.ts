@@ -4,7 +4,7 @@ import type { Decide } from "@petstore/store/port";
 import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../resource/deps.ts";
 import type { Expiry } from "../resource/expiry.ts";
-import type { Entries, InventoryDoc } from "./model.ts";
+import type { Entries, InventoryDoc, OperationOutcome } from "./model.ts";
 import type { Publisher } from "./outbox-publisher.ts";
 import type { OperationResult } from "./rules.ts";
 
@@ -21,6 +21,8 @@ export interface InventoryContext extends Deps, InventoryPeers {
     failpoint: `inventory.${string}`,
     callContext: CallContext,
   ): Promise<R>;
-  /** Releases an order's reservation. */
-  releaseOrder(id: number, order: number, callContext: CallContext): Promise<OperationResult>;
+  /** Turns an order's reservation into a sale. */
+  commitOrder(id: number, order: number, units: number, callContext: CallContext): Promise<OperationOutcome>;
+  /** Returns an order's reservation to the stock. */
+  releaseOrder(id: number, order: number, callContext: CallContext): Promise<unknown>;
 }

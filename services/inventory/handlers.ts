@@ -11,29 +11,32 @@ import {
   ListInventoryRequestSchema,
   WatchInventoryResponseSchema,
 } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { DomainError } from "../resource/errors.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { fromPetStatus, storedId, storedIds, toPetStatus } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import type { InventoryContext } from "./context.ts";
 import { type InventoryDoc, type InventoryView, input, toInventoryItem } from "./model.ts";
 import {
-  commit,
+  highestOrder,
   inventoryNotFound,
   isOpen,
   type OperationResult,
   open,
-  refusalOf,
   reserve,
   retire,
   setListing,
   update,
 } from "./rules.ts";
 
+/** What the map of reservations can hold. */
+const TAG = /^[\w-]+$/;
+
 /** What a list or a watch filters by. */
 type Filters = Pick<ListInventoryRequest, "petId" | "status">;
 
 export function createInventoryHandlers(context: InventoryContext): Implementation[] {
-  const { entries, change, releaseOrder } = context;
+  const { entries, change, commitOrder, releaseOrder } = context;
   const maxSize = maxPageSize(ListInventoryRequestSchema);
   const toEvent = (attributes: EventAttributes, _id: number, view: InventoryView) =>
     create(InventoryEventSchema, { ...attributes, item: toInventoryItem({ ...view, _id }) });
@@ -89,33 +92,26 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
   });
 
   const internalService = implement(InventoryInternalService, {
-    async open({ petId, listing }, call) {
+    async open({ petId, listing, knownStatusRev }, call) {
       const id = storedId(petId);
       if (id === undefined) return notFound;
-      return answer(await change(id, open(id, fromPetStatus(listing)), "inventory.opened", call));
+      const known = knownStatusRev === undefined ? undefined : Number(knownStatusRev);
+      return answer(await change(id, open(id, fromPetStatus(listing), known), "inventory.opened", call));
     },
 
-    async checkReserve({ petId, quantity }, call) {
-      const id = storedId(petId);
-      if (id === undefined) return notFound;
-      const look = async (latest: boolean) => refusalOf(await entries.get(id, { ...call, latest }), quantity);
-      // A read may be stale, and no write follows that would detect it. So a refusal is confirmed by a read of the latest
-      // state.
-      const refusal = (await look(false)) && (await look(true));
-      return { outcome: Outcome[refusal ?? "OK"] };
-    },
-
-    async reserve({ petId, orderId, quantity }, call) {
+    async reserve({ petId, orderId, quantity, tag }, call) {
       const [id, order] = [storedId(petId), storedId(orderId)];
       if (id === undefined || order === undefined) return notFound;
-      const { outcome } = await change(id, reserve(order, quantity), "inventory.reserved", call);
-      return { outcome: Outcome[outcome] };
+      if (!TAG.test(tag)) throw new DomainError("VALIDATION_FAILED", "must be letters and digits", { path: "tag" });
+      const { outcome, entry } = await change(id, reserve(order, quantity, tag), "inventory.reserved", call);
+      const isFenced = outcome === "FENCED" && entry;
+      return { outcome: Outcome[outcome], ...(isFenced ? { highestOrderId: BigInt(highestOrder(entry)) } : {}) };
     },
 
-    async commit({ petId, orderId }, call) {
+    async commit({ petId, orderId, quantity }, call) {
       const [id, order] = [storedId(petId), storedId(orderId)];
-      if (id !== undefined && order !== undefined) await change(id, commit(order), "inventory.committed", call);
-      return {};
+      if (id === undefined || order === undefined) return notFound;
+      return { outcome: Outcome[await commitOrder(id, order, quantity, call)] };
     },
 
     async release({ petId, orderId }, call) {
@@ -124,17 +120,19 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
       return {};
     },
 
-    async setListing({ petId, op, listing }, call) {
+    async setListing({ petId, op, listing, knownStatusRev }, call) {
       const id = storedId(petId);
       if (id === undefined) return notFound;
-      return answer(await change(id, setListing(Number(op), fromPetStatus(listing)), "inventory.listing-set", call));
+      const decide = setListing(Number(op), fromPetStatus(listing), Number(knownStatusRev));
+      const result = await change(id, decide, "inventory.listing-set", call);
+      return { ...answer(result), latestOp: latestOp(result) };
     },
 
     async retire({ petId, op }, call) {
       const id = storedId(petId);
       if (id === undefined) return notFound;
-      const { outcome } = await change(id, retire(Number(op)), "inventory.retired", call);
-      return { outcome: Outcome[outcome] };
+      const result = await change(id, retire(Number(op)), "inventory.retired", call);
+      return { outcome: Outcome[result.outcome], latestOp: latestOp(result) };
     },
   });
 
@@ -145,6 +143,8 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
 const notFound = { outcome: Outcome.NOT_FOUND };
 
 const answer = ({ outcome, entry }: OperationResult) => ({ outcome: Outcome[outcome], stock: entry && stockOf(entry) });
+
+const latestOp = ({ entry }: OperationResult) => BigInt(entry?.lastOp.op ?? 0);
 
 const stockOf = ({ status, statusRev }: InventoryDoc) => ({
   status: toPetStatus(status),

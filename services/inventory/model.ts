@@ -8,7 +8,7 @@ import {
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
 import { members } from "../resource/members.ts";
 import { recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../resource/record.ts";
-import { SETTLED_MAP, UNITS_MAP } from "./order-map.ts";
+import { HELD_MAP, SETTLED_MAP } from "./order-map.ts";
 
 /** The members of an inventory entry that clients set. */
 export const input = members(InventoryUpdateSchema, { quantity: s.int }, {});
@@ -24,8 +24,7 @@ export type OperationOutcome = Infer<typeof operationOutcomeSchema>;
 /**
  * An inventory entry as stored; `_id` is the pet's id.
  *
- * OPEN -> RETIRED, which is a tombstone. A PLACEHOLDER is no entry: it only remembers orders that were released before
- * the entry was opened. `reservations` holds up to 1,000 orders and `settled` up to 1,024.
+ * OPEN -> RETIRED, which is a tombstone. `reservations` holds up to 1,000 orders and `settled` up to 1,024.
  *
  * No oversell: in every entry at every instant received = quantity + reserved + sold, and none is negative. `quantity` is
  * what can still be sold.
@@ -33,7 +32,7 @@ export type OperationOutcome = Infer<typeof operationOutcomeSchema>;
 const inventoryDocSchema = s.object({
   ...recordSchema.fields,
   ...input.fields,
-  state: s.literal(["PLACEHOLDER", "OPEN", "RETIRED"]),
+  state: s.literal(["OPEN", "RETIRED"]),
   /** Units held by open orders: the sum of `reservations`. */
   reserved: s.int,
   sold: s.int,
@@ -49,16 +48,16 @@ const inventoryDocSchema = s.object({
   pending: recordSchema.fields.pending,
   /** Number of orders in `reservations`. */
   openOrders: s.int,
-  /** Present while there are open orders. The reconciler reads no other entries. */
+  /** Present while there are open orders. The reservations worker reads no other entries. */
   hasReservations: s.literal([true]).optional,
-  /** Units held by each open order. */
-  reservations: s.stringLike(UNITS_MAP),
+  /** Units held by each open order, with the tag of the attempt that reserved them. */
+  reservations: s.stringLike(HELD_MAP),
   /** Orders whose reservation has ended: C committed, X released. */
   settled: s.stringLike(SETTLED_MAP),
   /** Orders up to this one may have been dropped from `settled`: none of them can reserve any more. */
   lowWaterMark: s.int,
-  /** Pet's latest operation and its outcome, so that a repeat gets the same answer. */
-  lastOp: s.object({ op: s.int, outcome: operationOutcomeSchema }),
+  /** Pet's latest operation, what it asked for (absent: to retire) and its outcome, so that a repeat gets the same answer. */
+  lastOp: s.object({ op: s.int, outcome: operationOutcomeSchema, listing: statusSchema.optional }),
 });
 export type InventoryDoc = Infer<typeof inventoryDocSchema>;
 
@@ -77,9 +76,7 @@ export const INVENTORY = schema<InventoryDoc>()(
   inventoryDocSchema,
   whileVisible(({ quantity, status, version }: InventoryDoc): InventoryView => ({ quantity, status, version })),
 );
-/** A placeholder counts as a tombstone: the orders that it remembers were never accepted. */
-export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean =>
-  state === "PLACEHOLDER" || state === "RETIRED";
+export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean => state === "RETIRED";
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"], InventoryView>;
 
 /** An entry as callers see it. */

@@ -7,8 +7,8 @@ export type OrderMap = string;
 
 export const NO_ORDERS: OrderMap = "";
 
-/** Matches maps whose values are a whole number of units. */
-export const UNITS_MAP = /^(?:;[1-9]\d*=[1-9]\d*)*$/;
+/** Matches maps whose values are a number of units and a tag, such as "2:Xq3_f0aB". */
+export const HELD_MAP = /^(?:;[1-9]\d*=[1-9]\d*:[\w-]+)*$/;
 /** Matches maps whose values are C or X. */
 export const SETTLED_MAP = /^(?:;[1-9]\d*=[CX])*$/;
 
@@ -54,6 +54,9 @@ export function sizeOf(map: OrderMap): number {
   for (let at = 0; at < map.length; at = endOf(map, at)) size++;
   return size;
 }
+
+/** The highest order in the map, 0 if there is none. */
+export const lastIn = (map: OrderMap): number => (map === NO_ORDERS ? 0 : orderAt(map, map.lastIndexOf(";")));
 
 /** The `limit` highest orders of the map. `dropped` is the highest order that had to be left out, if any. */
 export function highest(map: OrderMap, limit: number): { readonly map: OrderMap; readonly dropped?: number } {

@@ -41,7 +41,7 @@ beforeEach(async () => {
       const applied = statuses.filter(({ petId }) => !pet.broken.includes(petId));
       pet.received.push(...applied);
       await pet.slow;
-      return { petId: applied.map(({ petId }) => petId) };
+      return { petId: applied.map(({ petId }) => petId), kept: [] };
     },
   };
   writing = { now: 0, most: 0 };
@@ -72,7 +72,7 @@ async function open(petId: bigint) {
   await internal().open({ petId, listing: SOLD });
   await set(petId, 1);
 }
-const reserve = (petId: bigint) => internal().reserve({ petId, orderId: 1n, quantity: 1 });
+const reserve = (petId: bigint) => internal().reserve({ petId, orderId: 1n, quantity: 1, tag: "t" });
 const set = (petId: bigint, quantity: number) =>
   service.client(InventoryService).updateInventory({ petId, inventory: { quantity } });
 const received = () => pet.received.map(({ status }) => status);
@@ -102,7 +102,7 @@ describe("a status", () => {
     await reserve(1n);
     await idle();
     expect(received()).toEqual([AVAILABLE, PENDING]);
-    await internal().commit({ petId: 1n, orderId: 1n });
+    await internal().commit({ petId: 1n, orderId: 1n, quantity: 1 });
     await idle();
     expect(received()).toEqual([AVAILABLE, PENDING, SOLD]);
     await set(1n, 3);
@@ -182,7 +182,7 @@ describe("what was published", () => {
     await open(1n);
     let writes = 2;
     for (let orderId = 1n; orderId <= 5n; orderId++) {
-      await internal().reserve({ petId: 1n, orderId, quantity: 1 });
+      await internal().reserve({ petId: 1n, orderId, quantity: 1, tag: "t" });
       await idle();
       await internal().release({ petId: 1n, orderId });
       await idle();
@@ -230,7 +230,7 @@ describe("what was published", () => {
     await idle();
     pet.down = true;
     await reserve(1n);
-    await internal().reserve({ petId: 1n, orderId: 2n, quantity: 1 });
+    await internal().reserve({ petId: 1n, orderId: 2n, quantity: 1, tag: "t" });
     await service.runWorkers();
     await set(1n, 0);
     expect(await stored(1)).toMatchObject({ status: "pending", pending: true });
@@ -259,7 +259,7 @@ describe("a slow Pet", () => {
     await idle();
     expect(received()).toEqual([AVAILABLE]);
     for (let i = 1n; i <= 10n; i++) {
-      await internal().reserve({ petId: 1n, orderId: i, quantity: 1 });
+      await internal().reserve({ petId: 1n, orderId: i, quantity: 1, tag: "t" });
       await internal().release({ petId: 1n, orderId: i });
     }
     await internal().setListing({ petId: 1n, op: 1n, listing: SOLD });
@@ -333,7 +333,7 @@ describe("a slow Pet", () => {
   });
 
   test("fills no memory: what does not fit into the queue is left to the worker", async () => {
-    const { promise, resolve } = Promise.withResolvers<{ petId: bigint[] }>();
+    const { promise, resolve } = Promise.withResolvers<{ petId: bigint[]; kept: [] }>();
     const sent = new Set<bigint>();
     const applyStatuses = ({ statuses }: { statuses: PublishedStatus[] }) => {
       for (const { petId } of statuses) sent.add(petId);
@@ -343,7 +343,7 @@ describe("a slow Pet", () => {
     for (let id = 1; id <= 20_000; id++) publisher.notify(entry(id));
     await idle();
     expect(sent.size).toBe(400);
-    resolve({ petId: [] });
+    resolve({ petId: [], kept: [] });
     await idle();
     expect(sent.size).toBe(10_000);
     publisher.notify(entry(20_000));
@@ -354,6 +354,7 @@ describe("a slow Pet", () => {
   test("fills no memory with what was published: of the pets that come first it is forgotten first", async () => {
     const applyStatuses = async ({ statuses }: { statuses: PublishedStatus[] }) => ({
       petId: statuses.map(({ petId }) => petId),
+      kept: [],
     });
     const publisher = publisherTo({ applyStatuses });
     for (const ids of [2, 10_000]) {

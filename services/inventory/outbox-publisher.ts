@@ -12,10 +12,10 @@ import { background, type CallContext, outgoing } from "@petstore/rpc/call";
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "../resource/deps.ts";
 import type { Worker } from "../resource/module.ts";
-import { toPetStatus } from "../resource/record.ts";
+import { fromPetStatus, toPetStatus } from "../resource/record.ts";
 import { recoveryWorker } from "../resource/recovery-worker.ts";
 import type { Entries, InventoryDoc } from "./model.ts";
-import { markPublished } from "./rules.ts";
+import { markPublished, overtakeStatus } from "./rules.ts";
 
 /** Most pets in one call. */
 const MAX_BATCH = 100;
@@ -71,10 +71,14 @@ export function createPublisher(context: PublisherContext): Publisher {
       status: toPetStatus(status),
       statusRev: BigInt(statusRev),
     }));
-    const { petId } = await pets.applyStatuses({ statuses }, outgoing(clock, callContext));
+    const { petId, kept } = await pets.applyStatuses({ statuses }, outgoing(clock, callContext));
     await failpoint("inventory.status-applied");
     const applied = new Set(petId.map(Number));
     for (const { _id, statusRev } of due) if (applied.has(_id)) remember(_id, statusRev);
+    for (const { petId, status, statusRev } of kept) {
+      const decide = overtakeStatus({ status: fromPetStatus(status), statusRev: Number(statusRev) });
+      await entries.update(Number(petId), decide, callContext);
+    }
     return applied;
   }
 

@@ -4,7 +4,7 @@ import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../resource/errors.ts";
 import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../resource/record.ts";
 import { type InventoryChange, type InventoryDoc, type OperationOutcome, toInventoryItem } from "./model.ts";
-import { highest, NO_ORDERS, valueFor, withOrder, withoutOrder } from "./order-map.ts";
+import { highest, lastIn, NO_ORDERS, ordersIn, valueFor, withOrder, withoutOrder } from "./order-map.ts";
 
 type Rule<R> = (doc: InventoryDoc | undefined, rev: number) => Decision<InventoryDoc, R>;
 
@@ -48,7 +48,8 @@ const unchanged = (outcome: OperationOutcome, entry?: InventoryDoc) => keep<Oper
 function become(doc: InventoryDoc, change: Partial<InventoryDoc>, rev: number, outcome: OperationOutcome = "OK") {
   const changed = { ...doc, ...change, rev };
   const status = statusOf(changed);
-  const newStatus = status === doc.status ? {} : ({ status, statusRev: rev, pending: true } as const);
+  const statusRev = Math.max(rev, doc.statusRev + 1);
+  const newStatus = status === doc.status ? {} : ({ status, statusRev, pending: true } as const);
   const hasReservations = changed.openOrders > 0 ? (true as const) : undefined;
   const entry = succeed(doc, { ...newStatus, ...change, rev, hasReservations }, toInventoryItem);
   return put(entry, { outcome, entry });
@@ -72,40 +73,43 @@ const empty = {
 } as const;
 
 /**
- * Opens the entry of a pet. A placeholder becomes the entry and keeps the orders that it remembers. The status is not put
- * into the outbox, because Pet repeats the call until it has stored the answer.
+ * Opens the entry of a pet, with one unit unless it is listed as sold. The status is not put into the outbox, because Pet
+ * repeats the call until it has stored the answer. With `knownStatusRev` the pet has had an entry, which is lost: it begins
+ * anew without units, and with a later status.
  */
 export const open =
-  (petId: number, listing: Status): Rule<OperationResult> =>
+  (petId: number, listing: Status, knownStatusRev?: number): Rule<OperationResult> =>
   (doc, rev) => {
-    if (doc?.state === "RETIRED") return unchanged("NOT_FOUND");
-    if (doc?.state === "OPEN") return unchanged("OK", doc);
-    const quantity = listing === "sold" ? 0 : 1;
+    if (doc) return isOpen(doc) ? unchanged("OK", doc) : unchanged("NOT_FOUND");
+    const quantity = knownStatusRev !== undefined || listing === "sold" ? 0 : 1;
+    const statusRev = Math.max(rev, (knownStatusRev ?? 0) + 1);
     const status = statusOf({ quantity, openOrders: 0, listing });
     const entry: InventoryDoc = {
-      ...(doc ?? { ...empty, _id: petId }),
+      ...{ ...empty, _id: petId },
       ...{ rev, version: 1, state: "OPEN", visible: true },
-      ...{ quantity, received: quantity, listing, status, statusRev: rev },
+      ...{ quantity, received: quantity, listing, status, statusRev },
     };
     return put(entry, { outcome: "OK", entry });
   };
 
-/** Why a new order for this many units would be refused now; undefined if it would not be. */
-export function refusalOf(doc: InventoryDoc | undefined, units: number): OperationOutcome | undefined {
-  if (!isOpen(doc)) return "NOT_FOUND";
-  if (doc.listing !== "available" || doc.quantity === 0) return "NOT_AVAILABLE";
-  if (doc.quantity < units) return "INSUFFICIENT_STOCK";
-  return doc.openOrders >= MAX_OPEN_ORDERS ? "TOO_MANY_OPEN_ORDERS" : undefined;
+/** Why a new order for this many units is refused; undefined if it is not. */
+function refusalOf({ listing, quantity, openOrders }: InventoryDoc, units: number): OperationOutcome | undefined {
+  if (listing !== "available" || quantity === 0) return "NOT_AVAILABLE";
+  if (quantity < units) return "INSUFFICIENT_STOCK";
+  return openOrders >= MAX_OPEN_ORDERS ? "TOO_MANY_OPEN_ORDERS" : undefined;
 }
 
-/** Takes the units of an order from the stock. FENCED if the order was released before, that is, the Reserve arrives late. */
+/**
+ * Takes the units of an order from the stock. FENCED for an id that has ended here, or may have, and for one whose units
+ * are held under another tag.
+ */
 export const reserve =
-  (order: number, units: number): Rule<OperationResult> =>
+  (order: number, units: number, tag: string): Rule<OperationResult> =>
   (doc, rev) => {
     if (!isOpen(doc)) return unchanged("NOT_FOUND");
-    const ending = valueFor(doc.settled, order);
-    if (valueFor(doc.reservations, order) || ending === "C") return unchanged("OK", doc);
-    if (ending === "X" || order <= doc.lowWaterMark) return unchanged("FENCED", doc);
+    const held = heldBy(order, doc);
+    if (held) return unchanged(held.tag === tag ? "OK" : "FENCED", doc);
+    if (valueFor(doc.settled, order) || order <= doc.lowWaterMark) return unchanged("FENCED", doc);
     const refusal = refusalOf(doc, units);
     if (refusal) return unchanged(refusal, doc);
     const moved = {
@@ -113,39 +117,64 @@ export const reserve =
       reserved: doc.reserved + units,
       openOrders: doc.openOrders + 1,
     };
-    return become(doc, { ...moved, reservations: withOrder(doc.reservations, order, units) }, rev);
+    return become(doc, { ...moved, reservations: withOrder(doc.reservations, order, `${units}:${tag}`) }, rev);
   };
 
-/** Turns an order's reservation into a sale. Without one it does nothing: it was settled before, or the entry is retired. */
-export const commit =
-  (order: number): Rule<OperationResult> =>
-  (doc, rev) => {
-    const held = doc && heldBy(order, doc);
-    if (!held) return unchanged("OK", doc);
-    const moved = { reserved: doc.reserved - held, sold: doc.sold + held };
-    return become(doc, { ...moved, ...settle(doc, order, "C") }, rev);
-  };
+/** The highest order that the entry knows. */
+export const highestOrder = ({ reservations, settled, lowWaterMark }: InventoryDoc): number =>
+  Math.max(lastIn(reservations), lastIn(settled), lowWaterMark);
 
 /**
- * Returns an order's reservation to the stock. If there is none, fences off a Reserve that may still arrive, even before
- * the entry is opened.
+ * Turns an order's reservation into a sale. An order that was committed before, or is too old to be remembered, changes
+ * nothing. One that is not known otherwise has lost its reservation, as after the entry was restored from an older copy:
+ * its units are taken from the stock, if there are enough.
  */
-export const release =
-  (petId: number, order: number): Rule<OperationResult> =>
+export const commit =
+  (order: number, units: number): Rule<OperationResult & { readonly lostReservation?: true }> =>
   (doc, rev) => {
-    const held = doc && heldBy(order, doc);
+    if (!isOpen(doc)) return unchanged("OK", doc);
+    const held = heldBy(order, doc)?.units;
     if (held) {
-      const moved = { quantity: doc.quantity + held, reserved: doc.reserved - held };
-      return become(doc, { ...moved, ...settle(doc, order, "X") }, rev);
+      const moved = { reserved: doc.reserved - held, sold: doc.sold + held };
+      return become(doc, { ...moved, ...settle(doc, order, "C") }, rev);
     }
-    if (doc?.state === "RETIRED") return unchanged("OK", doc);
-    const found: InventoryDoc = doc ?? { ...empty, _id: petId, rev, state: "PLACEHOLDER" };
-    if (order <= found.lowWaterMark || valueFor(found.settled, order)) return unchanged("OK", doc);
-    return put({ ...found, ...remember(found, order, "X") }, { outcome: "OK", entry: doc });
+    if (valueFor(doc.settled, order) === "C" || order <= doc.lowWaterMark) return unchanged("OK", doc);
+    if (doc.quantity < units) return keep({ outcome: "INSUFFICIENT_STOCK", entry: doc, lostReservation: true });
+    const moved = { quantity: doc.quantity - units, sold: doc.sold + units };
+    const taken = become(doc, { ...moved, ...remember(doc, order, "C") }, rev);
+    return { ...taken, result: { ...taken.result, lostReservation: true } };
   };
 
-/** Units that an open order holds; 0 when it holds none. */
-const heldBy = (order: number, { reservations }: InventoryDoc): number => Number(valueFor(reservations, order) ?? 0);
+/** Returns an order's reservation to the stock. */
+export const release =
+  (order: number): Rule<OperationResult> =>
+  (doc, rev) => {
+    const held = doc && heldBy(order, doc)?.units;
+    if (!held) return unchanged("OK", doc);
+    const moved = { quantity: doc.quantity + held, reserved: doc.reserved - held };
+    return become(doc, { ...moved, ...settle(doc, order, "X") }, rev);
+  };
+
+/** What an open order holds. */
+function heldBy(order: number, { reservations }: InventoryDoc) {
+  const [units, tag] = valueFor(reservations, order)?.split(":") ?? [];
+  return units === undefined ? undefined : { units: Number(units), tag };
+}
+
+/** An order's reservation, with the tag of the attempt that made it. */
+export interface Reservation {
+  readonly petId: number;
+  readonly order: number;
+  readonly units: number;
+  readonly tag: string;
+}
+
+/** All reservations of an entry. */
+export const reservationsIn = (doc: InventoryDoc): Reservation[] =>
+  ordersIn(doc.reservations).flatMap((order) => {
+    const held = heldBy(order, doc);
+    return held ? { petId: doc._id, order, units: held.units, tag: held.tag ?? "" } : [];
+  });
 
 /** Ends the reservation of an order. */
 const settle = (doc: InventoryDoc, order: number, ending: "C" | "X") => ({
@@ -156,7 +185,7 @@ const settle = (doc: InventoryDoc, order: number, ending: "C" | "X") => ({
 
 /** Remembers a settled order. When there are too many, the oldest are dropped and the low-water mark fences them instead. */
 function remember({ settled, lowWaterMark }: InventoryDoc, order: number, ending: "C" | "X") {
-  const { map, dropped = 0 } = highest(withOrder(settled, order, ending), MAX_SETTLED);
+  const { map, dropped = 0 } = highest(withOrder(withoutOrder(settled, order), order, ending), MAX_SETTLED);
   return { settled: map, lowWaterMark: Math.max(lowWaterMark, dropped) };
 }
 
@@ -190,17 +219,20 @@ const tooManyUnits = (reserved: number) =>
 
 /**
  * Sets how the pet is listed. Units held by open orders do not count as stock. As with `open`, Pet learns the status from
- * the answer and not from the outbox.
+ * the answer and not from the outbox. If Pet knows a later status than the entry has had, the entry is older than the pet,
+ * as after it was restored: its status goes above that.
  */
 export const setListing =
-  (op: number, listing: Status): Rule<OperationResult> =>
-  (doc, rev) => {
-    if (!isOpen(doc)) return unchanged("NOT_FOUND");
-    const before = earlierOutcome(op, doc);
-    if (before) return unchanged(before, doc);
+  (op: number, listing: Status, knownStatusRev = 0): Rule<OperationResult> =>
+  (found, rev) => {
+    if (!isOpen(found)) return unchanged("NOT_FOUND");
+    const doc = { ...found, statusRev: Math.max(found.statusRev, knownStatusRev) };
+    const before = earlierOutcome(op, listing, doc);
+    if (before) return unchanged(before, found);
     const outcome = listing === "available" && doc.quantity === 0 ? "INSUFFICIENT_STOCK" : "OK";
     const change = outcome === "OK" ? { listing } : {};
-    return become(doc, { ...change, lastOp: { op, outcome }, pending: doc.pending }, rev, outcome);
+    const ahead = doc.statusRev > found.statusRev ? { statusRev: doc.statusRev + 1 } : {};
+    return become(doc, { ...change, ...ahead, lastOp: { op, outcome, listing }, pending: doc.pending }, rev, outcome);
   };
 
 /** Closes the entry for good, unless open orders hold units. No order can reserve any more, so `settled` is cleared. */
@@ -209,17 +241,24 @@ export const retire =
   (doc, rev) => {
     if (doc?.state === "RETIRED") return unchanged("OK");
     if (!isOpen(doc)) return unchanged("NOT_FOUND");
-    const before = earlierOutcome(op, doc);
+    const before = earlierOutcome(op, undefined, doc);
     if (before) return unchanged(before, doc);
     if (doc.openOrders > 0) return become(doc, { lastOp: { op, outcome: "OPEN_ORDERS" } }, rev, "OPEN_ORDERS");
     const gone = { state: "RETIRED", visible: undefined, pending: undefined, settled: NO_ORDERS } as const;
     return put({ ...doc, ...gone, lastOp: { op, outcome: "OK" } }, { outcome: "OK" });
   };
 
-/** The outcome of operation `op` of the pet if it was applied before; STALE if a later one was. */
-function earlierOutcome(op: number, { lastOp }: InventoryDoc): OperationOutcome | undefined {
-  if (op < lastOp.op) return "STALE";
-  return op === lastOp.op ? lastOp.outcome : undefined;
+/**
+ * The outcome of operation `op` of the pet if it was applied before; STALE if a later one was, or another one of the same
+ * number, as a pet that was restored from an older copy gives it again.
+ */
+function earlierOutcome(
+  op: number,
+  listing: Status | undefined,
+  { lastOp }: InventoryDoc,
+): OperationOutcome | undefined {
+  if (op > lastOp.op) return undefined;
+  return op === lastOp.op && listing === lastOp.listing ? lastOp.outcome : "STALE";
 }
 
 /** Removes the status of revision `publishedRev` from the outbox, because Pet has stored it. A newer status stays there. */
@@ -231,6 +270,20 @@ export const onceCleared =
   <R>(rule: Rule<R>, publishedRev: number | undefined): Rule<R> =>
   (doc, rev) =>
     rule(cleared(doc, publishedRev), rev);
+
+/**
+ * Numbers the status above that of the pet, and puts it into the outbox. Pet has a status as late as the entry's, and another
+ * one, only if the entry was restored from an older copy.
+ */
+export const overtakeStatus =
+  (kept: Pick<InventoryDoc, "status" | "statusRev">): Rule<OperationResult> =>
+  (doc) => {
+    const isBehind =
+      doc && (doc.statusRev < kept.statusRev || (doc.statusRev === kept.statusRev && doc.status !== kept.status));
+    if (!isOpen(doc) || !isBehind) return unchanged("OK");
+    const entry: InventoryDoc = { ...doc, statusRev: kept.statusRev + 1, pending: true };
+    return put(entry, { outcome: "OK", entry });
+  };
 
 /** Clears the outbox and changes nothing else. */
 export const markPublished =

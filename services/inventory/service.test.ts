@@ -38,7 +38,6 @@ describe("reading", () => {
   test("what is retired, or never was opened, is visible nowhere", async () => {
     for (const petId of [1n, 2n, 3n]) await open(petId);
     await internal().retire({ petId: 2n, op: 1n });
-    await internal().release({ petId: 4n, orderId: 1n });
     for (const petId of [2n, 4n]) expect(await failure(entry(petId))).toBe("INVENTORY_NOT_FOUND");
     const petId = [4n, 3n, 2n, 1n, 3n];
     const seen = ({ items }: { items: { petId: bigint }[] }) => items.map((item) => item.petId);
@@ -52,7 +51,7 @@ describe("reading", () => {
     "pages by status, filters combined: $petId",
     async (ids) => {
       for (const petId of [1n, 2n, 3n, 4n, 5n]) await open(petId, petId === 2n ? SOLD : AVAILABLE);
-      await internal().reserve({ petId: 4n, orderId: 1n, quantity: 1 });
+      await internal().reserve({ petId: 4n, orderId: 1n, quantity: 1, tag: "a" });
       const list = async (more: object) => {
         const { items, nextPageToken } = await inventory().listInventory({ ...ids, ...more });
         return { found: items.map((item) => item.petId), nextPageToken };
@@ -91,7 +90,7 @@ describe("UpdateInventory", () => {
   });
   test("leaves room for what open orders hold", async () => {
     await set(3);
-    await internal().reserve({ petId: 1n, orderId: 1n, quantity: 2 });
+    await internal().reserve({ petId: 1n, orderId: 1n, quantity: 2, tag: "a" });
     const error = await set(2 ** 31 - 2).catch(ConnectError.from);
     expect(error).toMatchObject({
       rawMessage: "inventory.quantity: must be at most 2147483645, because open orders hold 2 units",
@@ -102,6 +101,8 @@ describe("UpdateInventory", () => {
 });
 
 describe("what Pet and Order ask", () => {
+  const held = { petId: 1n, orderId: 1n, quantity: 1, tag: "a" };
+
   test("is answered with the outcome and the status that follows", async () => {
     expect(await open(1n)).toMatchObject({ outcome: Outcome.OK, stock: { status: AVAILABLE, statusRev: 1n } });
     const listed = await internal().setListing({ petId: 1n, op: 1n, listing: PENDING });
@@ -117,41 +118,60 @@ describe("what Pet and Order ask", () => {
   });
 
   test("an order is reserved, fenced, committed and released", async () => {
-    const reserve = async (orderId: bigint, quantity = 1) =>
-      (await internal().reserve({ petId: 1n, orderId, quantity })).outcome;
+    const reserve = async (orderId: bigint, more: object = {}) => {
+      const { outcome, highestOrderId } = await internal().reserve({ ...held, orderId, ...more });
+      return outcome === Outcome.FENCED ? `fenced up to ${highestOrderId}` : outcome;
+    };
     expect(await reserve(1n)).toBe(Outcome.NOT_FOUND);
     await open(1n);
     await inventory().updateInventory({ petId: 1n, inventory: { quantity: 2 } });
-    expect(await reserve(1n, 3)).toBe(Outcome.INSUFFICIENT_STOCK);
+    expect(await reserve(1n, { quantity: 3 })).toBe(Outcome.INSUFFICIENT_STOCK);
     expect(await reserve(1n)).toBe(Outcome.OK);
     expect(await reserve(2n)).toBe(Outcome.OK);
+    expect(await reserve(2n)).toBe(Outcome.OK);
+    expect(await reserve(1n, { tag: "b" })).toBe("fenced up to 2");
     expect(await reserve(3n)).toBe(Outcome.NOT_AVAILABLE);
     expect((await entry(1n))?.status).toBe(PENDING);
     expect((await internal().retire({ petId: 1n, op: 1n })).outcome).toBe(Outcome.OPEN_ORDERS);
     await internal().release({ petId: 1n, orderId: 1n });
-    expect(await reserve(1n)).toBe(Outcome.FENCED);
-    await internal().commit({ petId: 1n, orderId: 2n });
+    expect(await reserve(1n)).toBe("fenced up to 2");
+    await internal().commit({ petId: 1n, orderId: 2n, quantity: 1 });
+    expect(await reserve(2n)).toBe("fenced up to 2");
     expect(await entry(1n)).toMatchObject({ quantity: 1, status: AVAILABLE });
   });
 
-  test("about an id that was never assigned is not found, and Commit and Release never refuse", async () => {
+  test("a Commit of an order that lost its reservation takes its units, or says that there are too few", async () => {
+    await open(1n);
+    await inventory().updateInventory({ petId: 1n, inventory: { quantity: 2 } });
+    const commit = async (quantity: number) => (await internal().commit({ petId: 1n, orderId: 1n, quantity })).outcome;
+    expect(await commit(3)).toBe(Outcome.INSUFFICIENT_STOCK);
+    expect([await commit(2), await commit(2)]).toEqual([Outcome.OK, Outcome.OK]);
+    expect(await entry(1n)).toMatchObject({ quantity: 0, status: SOLD });
+  });
+
+  test("about an id that was never assigned is not found, and Release never refuses", async () => {
     const [petId, orderId] = [2n ** 53n, 1n];
     const outcomes = await Promise.all([
       open(petId),
-      internal().reserve({ petId, orderId, quantity: 1 }),
+      internal().reserve({ ...held, petId }),
+      internal().commit({ petId, orderId, quantity: 1 }),
       internal().setListing({ petId, op: 1n, listing: SOLD }),
       internal().retire({ petId, op: 1n }),
     ]);
     for (const { outcome } of outcomes) expect(outcome).toBe(Outcome.NOT_FOUND);
-    for (const id of [petId, 1n]) {
-      expect(await failure(internal().commit({ petId: id, orderId }))).toBeUndefined();
-      expect(await failure(internal().release({ petId: id, orderId }))).toBeUndefined();
-    }
+    for (const id of [petId, 1n]) expect(await failure(internal().release({ petId: id, orderId }))).toBeUndefined();
+  });
+
+  test("writes nothing for an entry that never was opened", async () => {
+    await internal().reserve(held);
+    await internal().commit({ petId: 1n, orderId: 1n, quantity: 1 });
+    await internal().release({ petId: 1n, orderId: 1n });
+    expect(await service.documents("inventory")).toEqual([]);
   });
 
   const opened = () => open(1n);
-  const reserved = () => internal().reserve({ petId: 1n, orderId: 1n, quantity: 1 });
-  const committed = () => internal().commit({ petId: 1n, orderId: 1n });
+  const reserved = () => internal().reserve(held);
+  const committed = () => internal().commit({ petId: 1n, orderId: 1n, quantity: 1 });
   const released = () => internal().release({ petId: 1n, orderId: 1n });
   const listed = () => internal().setListing({ petId: 1n, op: 1n, listing: PENDING });
   const retired = () => internal().retire({ petId: 1n, op: 1n });
@@ -160,7 +180,8 @@ describe("what Pet and Order ask", () => {
     { step: "reserved", before: [opened], ask: reserved, left: { quantity: 0, status: PENDING } },
     { step: "committed", before: [opened, reserved], ask: committed, left: { quantity: 0, status: SOLD } },
     { step: "released", before: [opened, reserved], ask: released, left: { quantity: 1, status: AVAILABLE } },
-    { step: "released", before: [], ask: released, left: undefined },
+    { step: "committed", before: [opened], ask: committed, left: { quantity: 0, status: SOLD } },
+    { step: "released", before: [opened], ask: released, left: { quantity: 1, status: AVAILABLE } },
     { step: "listing-set", before: [opened], ask: listed, left: { quantity: 1, status: PENDING } },
     { step: "retired", before: [opened], ask: retired, left: undefined },
   ])("a crash when it was $step changes no answer and does nothing twice", async ({ step, before, ask, left }) => {

@@ -6,7 +6,7 @@ import type { InventoryContext, InventoryPeers } from "./context.ts";
 import { createInventoryHandlers } from "./handlers.ts";
 import { INVENTORY, isTombstone } from "./model.ts";
 import { createPublisher } from "./outbox-publisher.ts";
-import { onceCleared, release } from "./rules.ts";
+import { commit, onceCleared, release } from "./rules.ts";
 import { createInventoryWorkers } from "./workers.ts";
 
 export async function createInventoryService(deps: Deps, peers: InventoryPeers): Promise<ServiceModule> {
@@ -20,9 +20,19 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
     if (result.entry?.pending) publisher.notify(result.entry);
     return result;
   };
+  const commitOrder: InventoryContext["commitOrder"] = async (id, order, units, callContext) => {
+    const result = await change(id, commit(order, units), "inventory.committed", callContext);
+    const { outcome, lostReservation } = result;
+    if (lostReservation)
+      deps.log.warn(
+        { petId: id, order, units },
+        "a complete order had no reservation: its units were taken from the stock",
+      );
+    return outcome;
+  };
   const releaseOrder: InventoryContext["releaseOrder"] = (id, order, callContext) =>
-    change(id, release(id, order), "inventory.released", callContext);
+    change(id, release(order), "inventory.released", callContext);
 
-  const context = { ...deps, ...peers, entries, expiry, publisher, change, releaseOrder };
+  const context = { ...deps, ...peers, entries, expiry, publisher, change, commitOrder, releaseOrder };
   return { implementations: createInventoryHandlers(context), workers: createInventoryWorkers(context) };
 }

@@ -1,13 +1,13 @@
 import { changesWorker, tombstonesWorker } from "../resource/expiry.ts";
 import type { Worker } from "../resource/module.ts";
 import type { InventoryContext } from "./context.ts";
-import { createReconciler } from "./reconciler.ts";
+import { createReservationsWorker } from "./resolve-reservations.ts";
 
 export function createInventoryWorkers(context: InventoryContext): Worker[] {
   const { entries, publisher } = context;
   return [
     publisher.worker,
-    createReconciler(context),
+    createReservationsWorker(context),
     tombstonesWorker("inventory.tombstones", entries, context),
     changesWorker("inventory.changes", entries, context),
   ];

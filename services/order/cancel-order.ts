@@ -1,15 +1,16 @@
-/**
- * Cancelling an order, or aborting one that was never accepted: Inventory takes the units back. The Release also fences
- * off a Reserve of the order that is still on its way; otherwise it could take the units after the refusal was answered.
- */
-import { outgoing } from "@petstore/rpc/call";
-import { type OrderStep, operationOf } from "./context.ts";
-import { release } from "./rules.ts";
+/** Cancelling an order: it is stored as CANCELLED, then Inventory takes its units back. */
+import { type CallContext, outgoing } from "@petstore/rpc/call";
+import type { OrderContext } from "./context.ts";
+import type { PlacedOrder } from "./rules.ts";
 
-/** CANCELLING -> CANCELLED, ABORTING -> ABORTED. */
-export const releaseUnits: OrderStep = async ({ clock, failpoint, orders, inventory }, doc, callContext) => {
-  await failpoint("order.releasing");
-  await inventory.release(operationOf(doc), outgoing(clock, callContext));
+/** Must succeed before it is answered that the order is gone. Can be repeated. */
+export async function releaseUnits(
+  { clock, failpoint, inventory }: OrderContext,
+  { id, petId }: PlacedOrder,
+  callContext: CallContext,
+): Promise<void> {
+  if (petId === undefined) return;
+  await failpoint("order.ended");
+  await inventory.release({ petId: BigInt(petId), orderId: BigInt(id) }, outgoing(clock, callContext));
   await failpoint("order.released-stock");
-  return orders.update(doc._id, release, callContext);
-};
+}

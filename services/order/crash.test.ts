@@ -11,26 +11,36 @@ beforeEach(async () => {
 /** Crash recovery: every operation crashes at each of its failpoints, and a new process goes on. */
 describe("a crash", () => {
   const create = (order: object) => () => shop.orders.createOrder({ order, requestId: "new" });
-  const refuseIn = (name: string) => {
+  /** Inventory asks about the reservation of the new order before that is stored. */
+  const askEarly = async () => {
+    shop.stock.afterReserve = undefined;
+    await shop.resolve({ orderId: 2n, petId: 8n });
+  };
+  const prepare = (name: string) => {
     if (name === "refuse") shop.stock.outcome = Outcome.INSUFFICIENT_STOCK;
-    if (name === "foresee refusal") shop.stock.foreseen = Outcome.INSUFFICIENT_STOCK;
+    if (name === "place anew") shop.stock.afterReserve = askEarly;
+    if (name === "place above the fence") shop.stock.lowWaterMark = 2n;
   };
   const operations: Record<string, (id: bigint) => Promise<unknown>> = {
     place: create({ petId: 8n }),
     "place as complete": create({ petId: 8n, complete: true }),
+    "place anew": create({ petId: 8n }),
+    "place above the fence": create({ petId: 8n }),
+    "place without a key": () => shop.orders.createOrder({ order: { petId: 8n } }),
     refuse: create({ petId: 8n }),
-    "foresee refusal": create({ petId: 8n }),
     complete: (id) => shop.complete(id),
     cancel: (orderId) => shop.orders.deleteOrder({ orderId }),
   };
-  const placing = ["key.id-taken", "key.claimed", "order.placed", "order.reserved-stock", "order.settled"];
-  const committing = ["order.committing", "order.committed-stock", "order.settled"];
-  const releasing = ["order.releasing", "order.released-stock", "order.settled"];
+  const placing = ["key.id-taken", "key.claimed", "order.reserved-stock", "order.stored"];
+  const committing = ["order.complete", "order.committed-stock"];
+  const releasing = ["order.ended", "order.released-stock"];
   const failpoints: Record<string, string[]> = {
     place: placing,
-    "place as complete": [...placing.slice(0, -1), ...committing],
-    refuse: [...placing.slice(0, -1), ...releasing, "key.freeing"],
-    "foresee refusal": ["key.id-taken", "key.claimed", "order.settled", "key.freeing"],
+    "place as complete": [...placing, ...committing],
+    "place anew": [...placing, ...releasing],
+    "place above the fence": [...placing, ...releasing],
+    "place without a key": placing.filter((failpoint) => failpoint !== "key.claimed"),
+    refuse: placing,
     complete: committing,
     cancel: releasing,
   };
@@ -38,12 +48,12 @@ describe("a crash", () => {
 
   test.each(cases)("during %s at %s is recovered: nothing is stuck", async (name, failpoint) => {
     const id = await shop.make();
-    refuseIn(name);
+    prepare(name);
     shop.service.crashAt(failpoint);
     expect(await failure(operations[name]?.(id) as Promise<unknown>)).toBe("UNAVAILABLE");
     shop.service.crashAt(undefined);
     await shop.service.restart();
-    shop.time.advance(6_000);
+    await shop.settleReservations();
     await shop.service.runWorkers();
     const { orders: left } = await shop.orders.listOrders({});
     // What the orders say and what Inventory holds is the same again, and no order is left in between.
@@ -52,7 +62,7 @@ describe("a crash", () => {
     expect(shop.stock.sold).toEqual(new Set(left.filter((order) => order.complete).map((order) => order.id)));
     if (name === "complete") expect([...shop.stock.sold]).toEqual([id]);
     if (name === "cancel") expect(left).toEqual([]);
-    if (!name.startsWith("place")) return;
+    if (!name.startsWith("place") || name === "place without a key") return;
     await operations[name]?.(id);
     expect(await shop.listIds({ petId: 8n })).toHaveLength(1);
     expect(shop.stock.held.size + shop.stock.sold.size).toBe(2);
@@ -60,7 +70,7 @@ describe("a crash", () => {
 
   test.each(Object.keys(operations))("during %s has no other failpoint", async (name) => {
     const id = await shop.make();
-    refuseIn(name);
+    prepare(name);
     shop.service.reached.clear();
     await failure(operations[name]?.(id) as Promise<unknown>);
     expect(shop.service.reached).toEqual(new Set(failpoints[name]));

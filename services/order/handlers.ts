@@ -2,7 +2,11 @@
 import { create } from "@bufbuild/protobuf";
 import type { CallContext } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
-import { OrderInternalService, OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import {
+  OrderInternalService,
+  OrderState,
+  type Reservation,
+} from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import {
   ListOrdersRequestSchema,
   type OrderEvent,
@@ -10,18 +14,17 @@ import {
   OrderService,
   WatchOrdersResponseSchema,
 } from "#proto/petstore/order/v1/order_service_pb.ts";
-import { type FinishOnRead, finishOnRead } from "../resource/finish-on-read.ts";
-import { abandoned, accepted, refused } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
 import { storedId, storedIds } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
-import { advanceOrder } from "./advance-order.ts";
-import { type OrderContext, resolutionOf } from "./context.ts";
-import { input, isTombstone, type OrderDoc, type OrderParams, type OrderView, orderOf, toOrder } from "./model.ts";
-import { checkRefusal, writeOrder } from "./place-order.ts";
-import { asPlaced, cancel, orderNotFound, refusalError, update } from "./rules.ts";
+import { releaseUnits } from "./cancel-order.ts";
+import { commitUnits } from "./complete-order.ts";
+import type { OrderContext } from "./context.ts";
+import { input, type OrderDoc, type OrderView, orderOf, toOrder } from "./model.ts";
+import { placeOrder } from "./place-order.ts";
+import { asPlaced, cancel, insertAborted, orderNotFound, update } from "./rules.ts";
 
-/** Time limit for placing an order, in milliseconds: well below the time after which the recovery worker aborts it. */
+/** Time limit for placing an order, in milliseconds: well below the age at which Inventory asks about its reservation. */
 const PLACING_TIMEOUT_MS = 3_000;
 
 /** What a list or a watch filters by. */
@@ -34,10 +37,6 @@ interface Filters {
 export function createOrderHandlers(context: OrderContext): Implementation[] {
   const { orders, keys, clock } = context;
   const maxSize = maxPageSize(ListOrdersRequestSchema);
-  const finishing = finishOnRead<OrderDoc>(
-    { isUnderWay: isCancelling, finish: (doc, callContext) => advanceOrder(context, doc, callContext) },
-    context,
-  );
   const toEvent = (attributes: EventAttributes, id: number, view: OrderView) =>
     create(OrderEventSchema, { ...attributes, order: toOrder(id, view, view.version) });
   const watch = createWatch<OrderDoc, OrderView, OrderEvent>(
@@ -45,50 +44,42 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
     context,
   );
 
-  const listed = (filters: Filters, callContext: CallContext, finish: FinishOnRead<OrderDoc>): Source<OrderDoc> => ({
+  const listed = (filters: Filters, callContext: CallContext): Source<OrderDoc> => ({
     maxSize,
     filter: [filters.petId.length === 0 ? undefined : filters.petId.map(String).sort().join(), filters.complete],
     ids: filters.id,
     getMany: (ids) => orders.getMany(ids, callContext),
     list: (start) => orders.list({ ...start, where: whereOf(filters) }, callContext),
-    matches: (doc) => doc.visible === true && matches(filters, doc),
-    finish,
+    matches: (doc) => isVisible(doc) && matches(filters, doc),
   });
 
   const publicService = implement(OrderService, {
     async listOrders(request, call) {
       const filters = { ...request, petId: request.petId === undefined ? [] : [request.petId] };
-      const { docs, nextPageToken } = await readPage(request, listed(filters, call, finishing.read(call)));
+      const { docs, nextPageToken } = await readPage(request, listed(filters, call));
       return { orders: docs.map(orderOf), nextPageToken };
     },
 
-    async createOrder({ order, requestId }, call) {
+    async createOrder({ order: sent, requestId }, call) {
       const placing = { ...call, deadline: Math.min(call.deadline, clock() + PLACING_TIMEOUT_MS) };
-      const params = input.fromMessage(order);
-      const isKeyed = requestId !== undefined;
-      if (!isKeyed) {
-        const refusal = await checkRefusal(context, params, placing);
-        if (refusal) throw refusalError(refusal, order);
-      }
-      return keys.create(placing, { rpc: "CreateOrder", requestId, params }, async (id, params) => {
-        const written = await writeOrder(context, { id, params, isKeyed }, placing);
-        const doc = isAnswerable(written, params) ? written : await advanceOrder(context, written, placing);
-        if (resolutionOf(doc) === "accepted") return accepted({ order: toOrder(id, asPlaced(params), 1) });
-        return doc.refusal ? refused(refusalError(doc.refusal, order)) : abandoned;
-      });
+      const params = input.fromMessage(sent);
+      const creation = { rpc: "CreateOrder", requestId, params, stored: (id: number) => orders.get(id, placing) };
+      const id = await keys.create(placing, creation, (attempt, stored) =>
+        placeOrder(context, attempt, { sent, params, stored }, placing),
+      );
+      return { order: toOrder(id, asPlaced(params), 1) };
     },
 
     async getOrder({ orderId }, call) {
       const id = storedId(orderId);
       const doc = id === undefined ? undefined : await orders.get(id, call);
-      const [found] = await finishing.read(call).asked(doc ? [doc] : []);
-      if (!found) throw orderNotFound(orderId);
-      return { order: orderOf(found) };
+      if (!isVisible(doc)) throw orderNotFound(orderId);
+      return { order: orderOf(doc) };
     },
 
     async batchGetOrders({ orderId }, call) {
       const docs = await orders.getMany(storedIds(orderId), call);
-      return { orders: (await finishing.read(call).asked(docs)).map(orderOf) };
+      return { orders: docs.filter(isVisible).map(orderOf) };
     },
 
     async updateOrder(request, call) {
@@ -96,15 +87,15 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
       const id = storedId(request.orderId);
       if (id === undefined) throw orderNotFound(request.orderId);
       const doc = await orders.update(id, update(request.orderId, change, request), call);
-      await advanceOrder(context, doc, call);
-      if (isCancelling(doc)) throw orderNotFound(request.orderId);
+      if (change.complete) await commitUnits(context, { ...doc, id }, call);
       return { order: orderOf(doc) };
     },
 
     async deleteOrder({ orderId, ...condition }, call) {
       const id = storedId(orderId);
       if (id === undefined) throw orderNotFound(orderId);
-      await advanceOrder(context, await orders.update(id, cancel(orderId, condition), call), call);
+      const cancelled = await orders.update(id, cancel(orderId, condition), call);
+      await releaseUnits(context, { ...cancelled, id }, call);
       return {};
     },
 
@@ -112,7 +103,7 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
       const filters = { id: [], petId: request.petId, complete: request.complete };
       const isAsked = oneOf(request.petId);
       const filter = {
-        source: (callContext: CallContext) => listed(filters, callContext, finishing.snapshot(callContext)),
+        source: (callContext: CallContext) => listed(filters, callContext),
         matches: (_: number, { petId, complete = false }: Partial<OrderView>) =>
           isAsked(petId) && (request.complete === undefined || request.complete === complete),
       };
@@ -121,26 +112,34 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
   });
 
   const internalService = implement(OrderInternalService, {
-    async getOrderStates({ orderId }, call) {
-      const docs = await orders.getMany(storedIds(orderId), call);
-      const states = new Map(docs.map((doc) => [BigInt(doc._id), stateOf(doc)]));
-      return { states: orderId.map((id) => states.get(id) ?? OrderState.UNSPECIFIED) };
+    async resolveReservations({ reservations }, call) {
+      const docs = await orders.getMany(storedIds(reservations.map(({ orderId }) => orderId)), call);
+      const found = new Map(docs.map((doc) => [BigInt(doc._id), doc]));
+      const stateFor = async (reservation: Reservation): Promise<OrderState> => {
+        const id = Number(reservation.orderId);
+        // Whoever stores first under an id wins: an attempt that still runs finds the order aborted.
+        const doc = found.get(reservation.orderId) ?? (await orders.update(id, insertAborted(id), call));
+        return stateOf(doc, reservation);
+      };
+      const results = await Promise.allSettled(reservations.map(stateFor));
+      const [failed] = results.filter((result) => result.status === "rejected");
+      const states = results.map((result) => (result.status === "fulfilled" ? result.value : OrderState.UNSPECIFIED));
+      // One order that can't be read must not keep the units of the others.
+      if (failed && states.every((state) => state === OrderState.UNSPECIFIED)) throw failed.reason;
+      return { states };
     },
   });
 
   return [publicService, internalService];
 }
 
-const isCancelling = ({ state }: OrderDoc): boolean => state === "CANCELLING";
+const isVisible = (doc: OrderDoc | undefined): doc is OrderDoc => doc?.visible === true;
 
-/**
- * Whether the order was accepted and all that its create asked for is done. Later changes of the order do not affect the
- * answer.
- */
-const isAnswerable = (doc: OrderDoc, { complete }: OrderParams): boolean =>
-  resolutionOf(doc) === "accepted" && !(complete && doc.state === "COMMITTING");
-
-const stateOf = (doc: OrderDoc): OrderState => (isTombstone(doc) ? OrderState.ENDED : OrderState.LIVE);
+/** A tombstone has neither pet nor tag. A restored store may give an id once more: then they are those of another order. */
+function stateOf(doc: OrderDoc, { petId, tag }: Reservation): OrderState {
+  if (doc.petId !== Number(petId) || doc.tag !== tag) return OrderState.ENDED;
+  return doc.state === "COMPLETE" ? OrderState.COMPLETE : OrderState.OPEN;
+}
 
 function whereOf({ petId, complete: completed }: Filters) {
   const visible = true as const;

@@ -1,11 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import * as s from "@petstore/store/document-schema";
-import { type Infer, schema } from "@petstore/store/port";
+import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { members } from "../resource/members.ts";
-import type { Sagas } from "../resource/on-behalf.ts";
 import { idOr, recordSchema, type StoredRecord, toEtag, whileVisible } from "../resource/record.ts";
 
 /** A google.protobuf.Timestamp, in numbers that JSON and BSON hold exactly. */
@@ -47,23 +46,19 @@ const orderRefusalSchema = s.literal([
 ]);
 export type OrderRefusal = Infer<typeof orderRefusalSchema>;
 
-/** States that still need a step at Inventory. */
-export const PENDING_STATES = ["PLACED", "COMMITTING", "ABORTING", "CANCELLING"] as const;
-export type PendingState = (typeof PENDING_STATES)[number];
-
 /**
- * An order as stored; `rules.ts` describes the states. Callers see it from RESERVED until it ends. ABORTED and CANCELLED
+ * An order as stored; `rules.ts` describes the states. Callers see it while it is RESERVED or COMPLETE. ABORTED and CANCELLED
  * are tombstones, without what the client sent.
  */
 const orderDocSchema = s.object({
   ...recordSchema.fields,
   ...input.fields,
-  state: s.literal([...PENDING_STATES, "RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]),
+  state: s.literal(["RESERVED", "COMPLETE", "ABORTED", "CANCELLED"]),
   /** `complete` for filters, where absent counts as false. */
   completed: s.boolean.optional,
-  /** When the order was placed, in milliseconds since 1970. Present only while it is PLACED. */
-  placedAt: s.int.optional,
-  /** Why it was aborted. Absent when it was abandoned undecided, so that another order may take its place. */
+  /** The tag of the attempt that reserved its units. Absent without a pet. */
+  tag: s.string.optional,
+  /** Why it was aborted. Absent when no order could be made of this id, so that a fresh id may take its place. */
   refusal: orderRefusalSchema.optional,
 });
 export type OrderDoc = Infer<typeof orderDocSchema>;
@@ -75,7 +70,6 @@ export const ORDERS = schema<OrderDoc>()(
     pet: ["visible", "petId"],
     completed: ["visible", "completed"],
     petCompleted: ["visible", "petId", "completed"],
-    pending: ["pending"],
     endedOn: ["endedOn"],
   },
   orderDocSchema,
@@ -84,7 +78,7 @@ export const ORDERS = schema<OrderDoc>()(
 );
 export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
   state === "ABORTED" || state === "CANCELLED";
-export type Orders = Sagas<OrderDoc, (typeof ORDERS)["indexes"], OrderView>;
+export type Orders = Collection<OrderDoc, (typeof ORDERS)["indexes"], OrderView>;
 
 /** Shows `complete` also of an order that is stored without it. */
 export const toOrder = (id: number, params: OrderParams, version: number): Order =>

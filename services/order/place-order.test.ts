@@ -1,5 +1,4 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
@@ -10,26 +9,61 @@ let shop: Awaited<ReturnType<typeof startOrders>>;
 beforeEach(async () => {
   shop = await startOrders();
 });
+const place = (order: object = forPet, more: object = {}) => shop.orders.createOrder({ order, ...more });
+
+/** Resolves what Inventory holds while an order is being placed, as if its worker had asked too early. */
+function askEarly(times: number) {
+  let left = times;
+  shop.stock.afterReserve = async () => {
+    if (left-- > 0) for (const orderId of shop.stock.held.keys()) await shop.resolve({ orderId });
+  };
+}
 
 describe("CreateOrder", () => {
   test("takes the units of the pet and shows what was filled in", async () => {
-    const { order } = await shop.orders.createOrder({ order: { petId: 7n } });
+    const { order } = await place({ petId: 7n });
     expect(order).toMatchObject({ id: 1n, petId: 7n, quantity: 1, complete: false, etag: '"1"' });
     expect(await shop.get(1n)).toEqual(order);
-    expect(shop.stock.held).toEqual(new Map([[1n, 1]]));
+    expect([...shop.stock.held]).toMatchObject([[1n, { petId: 7n, quantity: 1 }]]);
+  });
+
+  test("stores the order only after Inventory holds its units", async () => {
+    const seen: unknown[] = [];
+    const look = async () => void seen.push(await shop.listIds());
+    Object.assign(shop.stock, { beforeReserve: look, afterReserve: look });
+    await place();
+    expect([...seen, await shop.listIds()]).toEqual([[], [], [1n]]);
+    expect(shop.stock.asked).toEqual(["reserve 1"]);
+  });
+
+  test("gives each order a tag of its own", async () => {
+    for (const _ of Array(3)) await place();
+    const tags = [...shop.stock.held.values()].map(({ tag }) => tag);
+    expect(new Set(tags).size).toBe(3);
+    for (const tag of tags) expect(tag).toMatch(/^[\w-]{8}$/);
   });
 
   test("without a pet asks no other service and fills in only that it is not complete", async () => {
-    const { order } = await shop.orders.createOrder({ order: {} });
+    const { order } = await place({});
     expect(order).toEqual(await shop.get(1n));
     expect([order?.petId, order?.quantity, order?.shipDate]).toEqual(Array(3).fill(undefined));
     expect(order?.complete).toBe(false);
     expect(shop.stock.asked).toEqual([]);
   });
 
-  test("as complete places and fulfils in one go", async () => {
-    const { order } = await shop.orders.createOrder({ order: { ...forPet, complete: true } });
+  test("as complete sells the units before it is answered", async () => {
+    const { order } = await place({ ...forPet, complete: true });
     expect(order).toMatchObject({ complete: true, etag: '"1"' });
+    expect(shop.stock.asked).toEqual(["reserve 1", "commit 1"]);
+    expect(shop.stock.sold).toEqual(new Set([1n]));
+  });
+
+  test("as complete whose units were not sold is unknown, and sold later", async () => {
+    shop.stock.down = { call: "commit" };
+    expect(await failure(place({ ...forPet, complete: true }))).toBe("UNAVAILABLE");
+    expect(await shop.listIds({ complete: true })).toEqual([1n]);
+    shop.stock.down = undefined;
+    await shop.settleReservations();
     expect(shop.stock.sold).toEqual(new Set([1n]));
   });
 
@@ -42,7 +76,7 @@ describe("CreateOrder", () => {
     "refuses a ship date with %i nanoseconds, which JSON could not show",
     async (nanos) => {
       const order = { shipDate: { seconds: 5n, nanos } };
-      expect(await failure(shop.orders.createOrder({ order }))).toBe("VALIDATION_FAILED");
+      expect(await failure(place(order))).toBe("VALIDATION_FAILED");
       expect(await failure(shop.orders.updateOrder({ orderId: 2n ** 60n, order }))).toBe("VALIDATION_FAILED");
     },
   );
@@ -52,64 +86,28 @@ describe("CreateOrder", () => {
     [Outcome.NOT_AVAILABLE, "PET_NOT_AVAILABLE"],
     [Outcome.INSUFFICIENT_STOCK, "INSUFFICIENT_STOCK"],
     [Outcome.TOO_MANY_OPEN_ORDERS, "TOO_MANY_OPEN_ORDERS"],
-  ])("refused with outcome %i is %s, answered only when it is fenced off", async (outcome, reason) => {
+  ])("refused with outcome %i is %s, and nothing is stored", async (outcome, reason) => {
     shop.stock.outcome = outcome;
-    expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe(reason);
-    expect(shop.stock.asked).toEqual(["reserve", "release"]);
-    expect(shop.stock.fenced).toEqual(new Set([1n]));
+    expect(await failure(place())).toBe(reason);
+    expect(shop.stock.asked).toEqual(["reserve 1"]);
     expect(await shop.listIds()).toEqual([]);
-    expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
-  });
-
-  test.each([
-    [Outcome.NOT_FOUND, "PET_NOT_FOUND"],
-    [Outcome.NOT_AVAILABLE, "PET_NOT_AVAILABLE"],
-    [Outcome.INSUFFICIENT_STOCK, "INSUFFICIENT_STOCK"],
-    [Outcome.TOO_MANY_OPEN_ORDERS, "TOO_MANY_OPEN_ORDERS"],
-  ])("foreseen to be refused with outcome %i is %s, and no units are asked for", async (outcome, reason) => {
-    shop.stock.foreseen = outcome;
-    expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe(reason);
-    expect(await failure(shop.orders.createOrder({ order: forPet, requestId: "k" }))).toBe(reason);
-    expect(shop.stock.asked).toEqual([]);
-    // Under the key it is refused for good: another attempt under it can't place the same order after all.
-    expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
-  });
-
-  test("that Inventory can't check now is not placed", async () => {
-    shop.stock.checkReserve = () => Promise.reject(new ConnectError("down", Code.Unavailable));
-    expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
-    expect(await shop.stateOf(1n)).toBe(OrderState.UNSPECIFIED);
-  });
-
-  test("with an answer that is not known is decided by the reservation", async () => {
-    shop.stock.foreseen = Outcome.UNSPECIFIED;
-    expect((await shop.orders.createOrder({ order: forPet })).order).toMatchObject(forPet);
-  });
-
-  test("whose refusal could not be fenced off is unknown, and refused later", async () => {
-    shop.stock.outcome = Outcome.NOT_AVAILABLE;
-    shop.stock.down = { call: "release" };
-    expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
-    expect(await shop.stateOf(1n)).toBe(OrderState.LIVE);
-    shop.stock.down = undefined;
-    await shop.service.runWorkers();
-    expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
+    expect(await shop.service.documents("orders")).toEqual([]);
   });
 
   test("with an outcome that is not known decides nothing", async () => {
     shop.stock.outcome = Outcome.UNSPECIFIED;
-    expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
-    expect(await shop.stateOf(1n)).toBe(OrderState.LIVE);
+    expect(await failure(place())).toBe("UNAVAILABLE");
+    expect(await failure(place(forPet, { requestId: "k" }))).toBe("UNAVAILABLE");
+    expect(await shop.service.documents("orders")).toEqual([]);
   });
 
   test("for an id that no pet can have asks no other service, with a key and without", async () => {
     const order = { petId: 2n ** 53n };
-    expect(await failure(shop.orders.createOrder({ order }))).toBe("PET_NOT_FOUND");
-    expect(await failure(shop.orders.createOrder({ order, requestId: "k" }))).toBe("PET_NOT_FOUND");
+    expect(await failure(place(order))).toBe("PET_NOT_FOUND");
+    expect(await failure(place(order, { requestId: "k" }))).toBe("PET_NOT_FOUND");
+    expect(await failure(place(order, { requestId: "k" }))).toBe("PET_NOT_FOUND");
     expect(shop.stock.asked).toEqual([]);
-    const { order: second } = await shop.orders.createOrder({ order: forPet, requestId: "k" });
-    expect(second).toMatchObject(forPet);
-    expect(await failure(shop.orders.createOrder({ order, requestId: "k" }))).toBe("IDEMPOTENCY_KEY_REUSED");
+    expect(await failure(place(forPet, { requestId: "k" }))).toBe("IDEMPOTENCY_KEY_REUSED");
   });
 
   test("has 3 seconds, whatever the caller would wait", async () => {
@@ -120,35 +118,81 @@ describe("CreateOrder", () => {
   });
 });
 
-describe("an order that stays undecided", () => {
-  test("is aborted by the recovery worker after 6 seconds, and its units are back", async () => {
+describe("a reservation without its order", () => {
+  test("is given back when Inventory asks about it, and its order never comes to be", async () => {
     shop.stock.down = { call: "reserve", lostReply: true };
-    expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
-    shop.time.advance(5_999);
-    await shop.service.runWorkers();
+    expect(await failure(place())).toBe("UNAVAILABLE");
     expect(shop.stock.held.size).toBe(1);
-    expect(shop.stock.asked).toEqual(["reserve"]);
-    shop.time.advance(1);
-    await shop.service.runWorkers();
+    shop.stock.down = undefined;
+    await shop.settleReservations();
     expect(shop.stock.held.size).toBe(0);
-    expect(await shop.stateOf(1n)).toBe(OrderState.ENDED);
+    expect(await shop.listIds()).toEqual([]);
+    expect(await shop.resolve({ orderId: 1n })).toEqual([OrderState.ENDED]);
   });
 
-  test("and is aborted by the recovery worker in a race with its caller is placed anew under a fresh id, unseen", async () => {
-    shop.stock.beforeReserve = async () => {
-      shop.stock.beforeReserve = undefined;
-      shop.stock.fenced.add(1n);
-    };
-    const { order } = await shop.orders.createOrder({ order: forPet, requestId: "k" });
+  test("that was asked about before the order was stored: the order is made under a fresh id", async () => {
+    askEarly(1);
+    const { order } = await place();
     expect(order?.id).toBe(2n);
-    expect(shop.stock.asked).toEqual(["reserve", "release", "reserve"]);
+    expect(await shop.listIds()).toEqual([2n]);
+    expect([...shop.stock.held.keys()]).toEqual([2n]);
+  });
+
+  test.each([{}, { requestId: "k" }])("gives its units back before a fresh id asks for them: %j", async (more) => {
+    shop.stock.units = 2;
+    askEarly(1);
+    expect(await failure(place(forPet, more))).toBeUndefined();
+    expect(shop.stock.asked).toEqual(["reserve 1", "release 1", "reserve 2"]);
     expect(await shop.listIds()).toEqual([2n]);
   });
 
-  test("is placed anew three times at most", async () => {
+  test("is not followed by a fresh id while its units can't be given back", async () => {
+    shop.stock.down = { call: "release" };
+    askEarly(1);
+    expect(await failure(place())).toBe("UNAVAILABLE");
+    expect(shop.stock.asked).toEqual(["reserve 1", "release 1"]);
+  });
+
+  test("is given up after three ids", async () => {
+    askEarly(9);
+    expect(await failure(place())).toBe("UNAVAILABLE");
+    expect(shop.stock.asked.filter((call) => call.startsWith("reserve"))).toHaveLength(3);
+    expect(await shop.listIds()).toEqual([]);
+    expect(shop.stock.held.size).toBe(0);
+  });
+});
+
+describe("an id that is fenced at Inventory", () => {
+  test("is left for a fresh one, and nothing is stored under it without a key", async () => {
+    shop.stock.lowWaterMark = 1n;
+    expect((await place()).order?.id).toBe(2n);
+    expect(shop.stock.asked).toEqual(["reserve 1", "reserve 2"]);
+    expect(await shop.service.documents("orders")).toMatchObject([{ _id: 2 }]);
+  });
+
+  test("is stored as aborted under a key, before the key names a fresh one", async () => {
+    shop.stock.lowWaterMark = 1n;
+    expect((await place(forPet, { requestId: "k" })).order?.id).toBe(2n);
+    const [aborted] = await shop.service.documents("orders");
+    expect(aborted).toMatchObject({ _id: 1, state: "ABORTED" });
+    expect(aborted).not.toHaveProperty("refusal");
+  });
+
+  test.each([{}, { requestId: "k" }])("is left for one above all that Inventory knows: %j", async (more) => {
+    shop.stock.lowWaterMark = 1_000n;
+    expect((await place(forPet, more)).order?.id).toBe(1_001n);
+  });
+
+  test("is fenced for another tag: units of another order don't serve", async () => {
+    shop.stock.held.set(1n, { petId: 7n, quantity: 1, tag: "other" });
+    expect((await place()).order?.id).toBe(2n);
+    expect(shop.stock.held.get(1n)?.tag).toBe("other");
+  });
+
+  test("is left three times at most", async () => {
     shop.stock.outcome = Outcome.FENCED;
-    expect(await failure(shop.orders.createOrder({ order: forPet }))).toBe("UNAVAILABLE");
-    expect(shop.stock.asked.filter((call) => call === "reserve")).toHaveLength(3);
+    expect(await failure(place())).toBe("UNAVAILABLE");
+    expect(shop.stock.asked).toEqual(["reserve 1", "reserve 2", "reserve 3"]);
     expect(await shop.listIds()).toEqual([]);
   });
 });

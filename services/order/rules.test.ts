@@ -1,99 +1,78 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FORMAT } from "../resource/record.ts";
-import { NO_PET, type OrderDoc, type OrderParams } from "./model.ts";
-import {
-  abort,
-  asPlaced,
-  cancel,
-  commit,
-  insert,
-  insertAborted,
-  PLACED_TIMEOUT_MS,
-  release,
-  reserve,
-  timeOut,
-  update,
-} from "./rules.ts";
+import { NO_PET, ORDERS, type OrderDoc, type OrderParams } from "./model.ts";
+import { asPlaced, cancel, insert, insertAborted, update } from "./rules.ts";
 
-const NOW = 1_800_000_000_000;
+const TAG = "Xq3_f0aB";
 const ship = { seconds: 1_800_000_000, nanos: 5 };
 const result = (decision: { result: OrderDoc | undefined }) => decision.result as OrderDoc;
+const stored = (decision: object) => ("doc" in decision ? (decision.doc as OrderDoc) : expect.unreachable("kept"));
 
-const place = (params: OrderParams) => result(insert(1, params, NOW)(undefined, 1));
-const placed = place({ petId: 7, quantity: 2, shipDate: ship });
-const reserved = result(reserve(placed, 2));
-const committing = result(update(1n, { complete: true }, {})(reserved, 3));
-const complete = result(commit(committing, 4));
-const aborting = result(abort("INSUFFICIENT_STOCK")(placed, 2));
-const aborted = result(release(aborting, 3));
-const cancelling = result(cancel(1n, {})(reserved, 3));
-const cancelled = result(release(cancelling, 4));
-const all = { placed, reserved, committing, complete, aborting, aborted, cancelling, cancelled };
+const place = (params: OrderParams) => result(insert(1, params, TAG)(undefined, 1));
+const reserved = place({ petId: 7, quantity: 2, shipDate: ship });
+const complete = result(update(1n, { complete: true }, {})(reserved, 2));
+const refused = result(insertAborted(1, "INSUFFICIENT_STOCK")(undefined, 1));
+const aborted = result(insertAborted(1)(undefined, 1));
+const cancelled = stored(cancel(1n, {})(reserved, 2));
+const all = { reserved, complete, refused, aborted, cancelled };
 
 const reason = (reason: string) => expect.objectContaining({ reason });
 const change = (doc: OrderDoc | undefined, change: OrderParams, etag?: string) => update(1n, change, { etag })(doc, 9);
+/** The members that are not undefined, but for the revision. */
+const members = (doc: OrderDoc) => JSON.parse(JSON.stringify({ ...doc, rev: undefined }));
 
 describe("an order for a pet", () => {
-  test("is placed with a quantity, open, and invisible until Inventory holds its units", () => {
-    expect(place({ petId: 7 })).toMatchObject({
-      state: "PLACED",
-      quantity: 1,
-      complete: false,
-      pending: true,
-      version: 1,
+  test("is placed with a quantity, open and visible, with the tag of its reservation", () => {
+    expect(members(place({ petId: 7 }))).toEqual({
+      ...{ _id: 1, version: 1, format: FORMAT, state: "RESERVED", visible: true },
+      ...{ petId: 7, quantity: 1, complete: false, completed: false, tag: TAG },
     });
-    expect(placed.placedAt).toBe(NOW);
-    expect(reserved).toMatchObject({ state: "RESERVED", visible: true, completed: false, version: 1 });
   });
-  test("placed as complete is committed at once", () => {
-    const committing = result(reserve(place({ petId: 7, complete: true }), 2));
-    expect(committing).toMatchObject({
-      state: "COMMITTING",
-      visible: true,
-      pending: true,
-      completed: true,
-      version: 1,
-    });
-    expect(result(commit(committing, 3))).toMatchObject({ state: "COMPLETE", version: 1 });
+  test("placed as complete is COMPLETE at once", () => {
+    const doc = place({ petId: 7, complete: true });
+    expect(doc).toMatchObject({ state: "COMPLETE", visible: true, completed: true, tag: TAG, version: 1 });
   });
-  test("is placed once: a second attempt finds the first", () => {
-    expect(insert(1, { petId: 8 }, NOW)(reserved, 3)).toEqual({ action: "keep", result: reserved });
-    const given = result(insertAborted(1)(undefined, 1));
-    expect(given).toMatchObject({ state: "ABORTED", refusal: undefined });
-    expect(insert(1, { petId: 8 }, NOW)(given, 2)).toMatchObject({ action: "keep" });
-    expect(insertAborted(1)(placed, 2)).toMatchObject({ action: "keep" });
+  test.each(Object.values(all))("is stored only where nothing is: $state stays, and is the result", (doc) => {
+    expect(insert(1, { petId: 8 }, "other")(doc, 9)).toEqual({ action: "keep", result: doc });
   });
   test.each([
-    ["visible", ["reserved", "committing", "complete", "cancelling"]],
-    ["pending", ["placed", "committing", "aborting", "cancelling"]],
-    ["completed", ["committing", "complete"]],
-    ["placedAt", ["placed"]],
+    ["visible", ["reserved", "complete"]],
+    ["completed", ["complete"]],
+    ["tag", ["reserved", "complete"]],
   ] as const)("is %s when it is %s, and in no other state", (flag, names) => {
     const found = Object.entries(all).filter(([, doc]) => doc[flag]);
     expect(found.map(([name]) => name)).toEqual(names);
   });
-  test("leaves nothing but its end when it is refused or cancelled", () => {
+  test("leaves nothing but its end when it is aborted or cancelled", () => {
     const end = { _id: 1, version: 1, format: FORMAT };
-    expect(JSON.parse(JSON.stringify({ ...aborted, rev: undefined }))).toEqual({
-      ...end,
-      state: "ABORTED",
-      refusal: "INSUFFICIENT_STOCK",
-    });
-    expect(JSON.parse(JSON.stringify({ ...cancelled, rev: undefined }))).toEqual({ ...end, state: "CANCELLED" });
+    expect(members(aborted)).toEqual({ ...end, state: "ABORTED" });
+    expect(members(refused)).toEqual({ ...end, state: "ABORTED", refusal: "INSUFFICIENT_STOCK" });
+    expect(members(cancelled)).toEqual({ ...end, state: "CANCELLED" });
+  });
+  test("is as the store reads it", () => {
+    for (const doc of Object.values(all)) expect(ORDERS.document?.(doc)).toBeUndefined();
+  });
+});
+
+describe("an abortion", () => {
+  test("is stored where nothing is", () => {
+    expect(insertAborted(1)(undefined, 1)).toMatchObject({ action: "put", doc: { state: "ABORTED" } });
+  });
+  test.each(Object.values(all))("is stored only there: $state stays, and is the result", (doc) => {
+    expect(insertAborted(1, "PET_NOT_FOUND")(doc, 9)).toEqual({ action: "keep", result: doc });
   });
 });
 
 describe("an order without a pet", () => {
   test.each([{}, { quantity: 3 }, { complete: false }, { complete: true, shipDate: ship }])(
-    "keeps what was sent, and needs no step at Inventory: %j",
+    "keeps what was sent, and has no reservation: %j",
     (params) => {
       const doc = place(params);
       expect(asPlaced(params)).toEqual(params);
       expect(doc).toMatchObject({ ...params, state: params.complete ? "COMPLETE" : "RESERVED", visible: true });
-      expect(doc.pending).toBeUndefined();
       expect(doc.completed).toBe(params.complete === true);
-      expect("petId" in doc).toBe(false);
+      expect("petId" in doc || "tag" in doc).toBe(false);
     },
   );
   test("is completed and cancelled in one step", () => {
@@ -102,7 +81,7 @@ describe("an order without a pet", () => {
       version: 2,
       completed: true,
     });
-    expect(result(cancel(1n, {})(place({ quantity: 2 }), 2))).toMatchObject({ state: "CANCELLED" });
+    expect(stored(cancel(1n, {})(place({ quantity: 2 }), 2))).toMatchObject({ state: "CANCELLED" });
   });
   test("is not complete unless the client says so; to send false is no change", () => {
     expect(change(place({}), { complete: false })).toMatchObject({ action: "keep", result: { version: 1 } });
@@ -114,34 +93,12 @@ describe("an order without a pet", () => {
   });
 });
 
-describe("each transition starts from its state and no other", () => {
-  const arrows: [string, typeof commit, readonly string[]][] = [
-    ["reserve", reserve, ["placed"]],
-    ["abort", abort("PET_NOT_FOUND"), ["placed"]],
-    ["time out", timeOut(NOW + PLACED_TIMEOUT_MS), ["placed"]],
-    ["commit", commit, ["committing"]],
-    ["release", release, ["aborting", "cancelling"]],
-    ["place", insert(1, {}, NOW), []],
-  ];
-  test.each(arrows)("%s", (_, arrow, from) => {
-    const moved = Object.entries(all).filter(([, doc]) => arrow(doc, 9).action === "put");
-    expect(moved.map(([name]) => name)).toEqual(from);
-    for (const [name, doc] of Object.entries(all)) if (!from.includes(name)) expect(arrow(doc, 9).result).toBe(doc);
-  });
-  test("an order may be PLACED for 6 seconds before it is aborted", () => {
-    expect(timeOut(NOW + 5_999)(placed, 2)).toEqual({ action: "keep", result: placed });
-    const timedOut = result(timeOut(NOW + 6_000)(placed, 2));
-    expect([timedOut.state, timedOut.refusal]).toEqual(["ABORTING", undefined]);
-  });
-});
-
 describe("a change", () => {
   test("completes an open order; repeating it changes nothing", () => {
-    expect(committing).toMatchObject({ state: "COMMITTING", complete: true, version: 2 });
-    for (const doc of [committing, complete])
-      expect(change(doc, { complete: true })).toEqual({ action: "keep", result: doc });
+    expect(complete).toMatchObject({ state: "COMPLETE", complete: true, completed: true, tag: TAG, version: 2 });
+    expect(change(complete, { complete: true })).toEqual({ action: "keep", result: complete });
   });
-  test.each([reserved, committing, complete])("sets and removes the ship date: $state", (doc) => {
+  test.each([reserved, complete])("sets and removes the ship date: $state", (doc) => {
     const later = { seconds: -5, nanos: 1 };
     const next = result(change(doc, { shipDate: later }));
     expect(next).toMatchObject({ state: doc.state, shipDate: later, version: doc.version + 1 });
@@ -150,13 +107,11 @@ describe("a change", () => {
     expect(change(next, {})).toMatchObject({ action: "keep", result: { shipDate: later } });
   });
   test("can't open a complete order again, whatever else it says", () => {
-    for (const doc of [committing, complete]) {
-      expect(() => change(doc, { complete: false })).toThrow(reason("ORDER_COMPLETE"));
-      expect(() => change(doc, { complete: false, petId: 8 })).toThrow(reason("ORDER_COMPLETE"));
-    }
+    expect(() => change(complete, { complete: false })).toThrow(reason("ORDER_COMPLETE"));
+    expect(() => change(complete, { complete: false, petId: 8 })).toThrow(reason("ORDER_COMPLETE"));
   });
   test("can't touch pet and quantity; only a value that differs is a change", () => {
-    for (const doc of [reserved, committing, complete]) {
+    for (const doc of [reserved, complete]) {
       expect(() => change(doc, { petId: 8 })).toThrow(reason("ORDER_FIXED"));
       expect(() => change(doc, { petId: NO_PET })).toThrow(reason("ORDER_FIXED"));
       expect(() => change(doc, { quantity: 3 })).toThrow(reason("ORDER_FIXED"));
@@ -165,26 +120,23 @@ describe("a change", () => {
     expect(change(reserved, { complete: false })).toMatchObject({ action: "keep" });
   });
   test("is judged after the order's existence and its revision", () => {
-    for (const doc of [undefined, placed, aborting, aborted, cancelled])
+    for (const doc of [undefined, refused, aborted, cancelled])
       expect(() => change(doc, { petId: 8 }, '"9"')).toThrow(reason("ORDER_NOT_FOUND"));
+    expect(() => change(reserved, { complete: true }, '"2"')).toThrow(reason("ETAG_MISMATCH"));
     expect(() => change(complete, { complete: false }, '"1"')).toThrow(reason("ETAG_MISMATCH"));
     expect(result(change(complete, { shipDate: undefined }, '"2"'))).toMatchObject({ version: 3 });
-  });
-  test("leaves an order that is being cancelled to its end", () => {
-    expect(change(cancelling, { petId: 8 }, '"9"')).toEqual({ action: "keep", result: cancelling });
   });
 });
 
 describe("a cancellation", () => {
-  test("stays visible until its end, and a repeated delete joins it, under any revision", () => {
-    expect(cancelling).toMatchObject({ state: "CANCELLING", pending: true, petId: 7, visible: true });
-    expect(cancel(1n, { etag: '"9"' })(cancelling, 4)).toEqual({ action: "keep", result: cancelling });
+  test("ends an open order at once, and its result says what has to be released", () => {
+    expect(cancel(1n, {})(reserved, 2)).toMatchObject({ action: "put", doc: { state: "CANCELLED" }, result: reserved });
   });
   test("of a complete order is refused", () => {
-    for (const doc of [committing, complete]) expect(() => cancel(1n, {})(doc, 9)).toThrow(reason("ORDER_COMPLETE"));
+    expect(() => cancel(1n, {})(complete, 9)).toThrow(reason("ORDER_COMPLETE"));
   });
   test("is judged after the order's existence and its revision", () => {
-    for (const doc of [undefined, placed, aborting, aborted, cancelled])
+    for (const doc of [undefined, refused, aborted, cancelled])
       expect(() => cancel(1n, { etag: '"9"' })(doc, 9)).toThrow(reason("ORDER_NOT_FOUND"));
     expect(() => cancel(1n, { etag: '"9"' })(reserved, 9)).toThrow(reason("ETAG_MISMATCH"));
     expect(() => cancel(1n, { etag: '"9"' })(complete, 9)).toThrow(reason("ETAG_MISMATCH"));
@@ -213,12 +165,11 @@ test("whatever happens, an order goes forward only, and its version moves if and
     .map((asked) => update(1n, asked, {}));
   const moves = fc.oneof(
     changes,
-    params.map((given) => insert(1, given, NOW)),
-    fc.constantFrom(reserve, abort("PET_NOT_FOUND"), abort(), timeOut(NOW * 2), commit, release, insertAborted(1)),
+    params.map((given) => insert(1, given, TAG)),
+    fc.constantFrom(insertAborted(1), insertAborted(1, "PET_NOT_FOUND")),
     fc.constant(cancel(1n, {})),
   );
-  const place: Record<string, number> = { PLACED: 0, RESERVED: 1, COMMITTING: 2, COMPLETE: 3 };
-  const rank = ({ state }: OrderDoc) => place[state] ?? (state.endsWith("ING") ? 4 : 5);
+  const rank = { RESERVED: 0, COMPLETE: 1, CANCELLED: 1, ABORTED: 1 };
   const view = (doc: OrderDoc) => JSON.stringify([doc.petId, doc.quantity, doc.complete, doc.shipDate]);
   fc.assert(
     fc.property(fc.array(moves, { maxLength: 12 }), (history) => {
@@ -232,11 +183,13 @@ test("whatever happens, an order goes forward only, and its version moves if and
           expect(error).toMatchObject({ reason: expect.stringMatching(/^ORDER_/) });
         }
         if (!before || !doc || doc === before) continue;
-        expect(rank(doc)).toBeGreaterThanOrEqual(rank(before));
-        if (before.state === "COMPLETE") expect(doc.state).toBe("COMPLETE");
+        expect(rank[doc.state]).toBeGreaterThanOrEqual(rank[before.state]);
+        if (before.state !== "RESERVED") expect(doc.state).toBe(before.state);
         if (!before.visible || !doc.visible) expect(doc.version).toBe(before.version);
         else expect(doc.version - before.version).toBe(view(doc) === view(before) ? 0 : 1);
-        if (doc.visible) expect([doc.petId, doc.quantity]).toEqual([before.petId, before.quantity]);
+        if (doc.visible)
+          expect([doc.petId, doc.quantity, doc.tag]).toEqual([before.petId, before.quantity, before.tag]);
+        else expect(before.state).toBe("RESERVED");
       }
     }),
     { numRuns: 2_000 },

@@ -1,34 +1,23 @@
 /**
  * State transitions of an order. Each rule is a pure function from the stored document to a decision. The result is the
- * order after the decision, even when a concurrent request or worker has taken the same step before.
+ * order after the decision.
  *
- *     PLACED -> RESERVED -> COMMITTING -> COMPLETE       placed as complete: PLACED -> COMMITTING
- *     PLACED -> ABORTING -> ABORTED                      refused, or abandoned
- *     RESERVED -> CANCELLING -> CANCELLED
- *
- * An order without a pet takes nothing from the stock and skips the pending states.
+ *     absent -> RESERVED -> COMPLETE        placed as complete: absent -> COMPLETE
+ *     RESERVED -> CANCELLED
+ *     absent -> ABORTED                     refused under a key, or no order came of a reservation
  */
 
 import { type Decision, keep, put } from "@petstore/store/port";
 import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { checkPreconditions, FORMAT, type Preconditions, succeed } from "../resource/record.ts";
-import {
-  input,
-  isTombstone,
-  type OrderDoc,
-  type OrderParams,
-  type OrderRefusal,
-  orderOf,
-  PENDING_STATES,
-  type PendingState,
-} from "./model.ts";
+import { input, isTombstone, type OrderDoc, type OrderParams, type OrderRefusal, orderOf } from "./model.ts";
 
 type State = OrderDoc["state"];
 type Rule<R = OrderDoc> = (doc: OrderDoc | undefined, rev: number) => Decision<OrderDoc, R>;
 
-/** How long an order may be PLACED before the recovery worker aborts it, in milliseconds. */
-export const PLACED_TIMEOUT_MS = 6_000;
+/** What Inventory is told of an order. */
+export type PlacedOrder = Pick<OrderParams, "petId" | "quantity"> & { readonly id: number };
 
 export const orderNotFound = (id: bigint | number) => new DomainError("ORDER_NOT_FOUND", `No order has the id ${id}.`);
 
@@ -42,42 +31,25 @@ export function refusalError(refusal: OrderRefusal, { petId = 0n, quantity = 1 }
   return new DomainError(refusal, messages[refusal]);
 }
 
-/**
- * Includes CANCELLING, so that a read finds the order and finishes the cancellation: an order is gone when its units are
- * back, and not before.
- */
-const VISIBLE: ReadonlySet<State> = new Set<State>(["RESERVED", "COMMITTING", "COMPLETE", "CANCELLING"]);
-const PENDING: ReadonlySet<State> = new Set<State>(PENDING_STATES);
-export const isPending = (state: State): state is PendingState => PENDING.has(state);
+/** Nobody knows whether what was asked took effect. */
+export const unfinished = (why = "The order could not be finished now; what was asked may still take effect.") =>
+  new DomainError("UNAVAILABLE", `${why} Read the order, or try again.`);
 
 /** Members removed from a tombstone. */
 const cleared = {
   ...input.empty,
-  ...{ visible: undefined, pending: undefined, completed: undefined, placedAt: undefined },
+  ...{ visible: undefined, completed: undefined, tag: undefined },
 } as const satisfies { readonly [K in keyof OrderDoc]?: undefined };
 
 /** Puts the order into a state and sets what follows from the state. */
-function become(doc: OrderDoc, state: State): Decision<OrderDoc, OrderDoc> {
+function become(doc: OrderDoc, state: State) {
   if (isTombstone({ state })) {
     const tombstone = { ...doc, ...cleared, state };
     return put(tombstone, tombstone);
   }
-  const next: OrderDoc = {
-    ...doc,
-    state,
-    visible: VISIBLE.has(state) || undefined,
-    pending: isPending(state) || undefined,
-    completed: doc.complete === true,
-    placedAt: state === "PLACED" ? doc.placedAt : undefined,
-  };
+  const next: OrderDoc = { ...doc, state, visible: true, completed: doc.complete === true };
   return put(next, next);
 }
-
-/** Applies `rule` in state `from`; in any other state the order is kept. */
-const transition =
-  (from: State, rule: (doc: OrderDoc) => Decision<OrderDoc, OrderDoc>): Rule<OrderDoc | undefined> =>
-  (doc) =>
-    doc?.state === from ? rule(doc) : keep(doc);
 
 /** A new order with its defaults: if it has a pet, quantity 1 and not complete. */
 export const asPlaced = ({ petId, ...others }: OrderParams): OrderParams =>
@@ -85,60 +57,30 @@ export const asPlaced = ({ petId, ...others }: OrderParams): OrderParams =>
     ? others
     : { petId, ...others, quantity: others.quantity ?? 1, complete: others.complete ?? false };
 
-/** Places an order, unless its id is already written. `now` is in milliseconds since 1970. */
+/** Stores a new order whose units are held, unless something is stored under its id. */
 export const insert =
-  (id: number, params: OrderParams, now: number): Rule =>
+  (id: number, params: OrderParams, tag: string): Rule =>
   (doc, rev) => {
     if (doc) return keep(doc);
-    const order = {
-      ...asPlaced(params),
-      _id: id,
-      rev,
-      version: 1,
-      state: "PLACED",
-      placedAt: now,
-      format: FORMAT,
-    } as const;
-    if (order.petId !== undefined) return become(order, "PLACED");
-    return become(order, order.complete ? "COMPLETE" : "RESERVED");
+    const placed = asPlaced(params);
+    const state = placed.complete ? "COMPLETE" : "RESERVED";
+    const tagged = placed.petId === undefined ? {} : { tag };
+    return become({ ...placed, ...tagged, _id: id, rev, version: 1, state, format: FORMAT }, state);
   };
 
-/** Writes a tombstone in place of an order that was never placed: refused, or abandoned. No units were asked for. */
+/** Stores that no order comes of an id, unless something is stored under it. */
 export const insertAborted =
   (id: number, refusal?: OrderRefusal): Rule =>
   (doc, rev) =>
     doc ? keep(doc) : become({ _id: id, rev, version: 1, state: "ABORTED", refusal, format: FORMAT }, "ABORTED");
 
-/** PLACED -> RESERVED or COMMITTING: Inventory holds the units for the order. */
-export const reserve = transition("PLACED", (doc) => become(doc, doc.complete ? "COMMITTING" : "RESERVED"));
-
-/**
- * PLACED -> ABORTING: Inventory does not hold the units. Without a refusal the order is abandoned. A refusal is answered
- * only once the order is ABORTED.
- */
-export const abort = (refusal?: OrderRefusal) => transition("PLACED", (doc) => become({ ...doc, refusal }, "ABORTING"));
-
-/** Aborts an order that has been PLACED for too long. */
-export const timeOut = (now: number) =>
-  transition("PLACED", (doc) => (now - (doc.placedAt ?? 0) < PLACED_TIMEOUT_MS ? keep(doc) : become(doc, "ABORTING")));
-
-/** Inventory has turned the reservation into a sale. */
-export const commit = transition("COMMITTING", (doc) => become(doc, "COMPLETE"));
-
-/** Inventory has the units back, or never reserved them. */
-export const release: Rule<OrderDoc | undefined> = (doc) => {
-  if (doc?.state === "ABORTING") return become(doc, "ABORTED");
-  return doc?.state === "CANCELLING" ? become(doc, "CANCELLED") : keep(doc);
-};
-
 /**
  * Changes the members that are not fixed, completes the order, or both. A member absent from `change` stays; one present
- * but undefined is removed. An order that is being cancelled is left as it is.
+ * but undefined is removed.
  */
 export const update =
   (id: bigint, change: OrderParams, preconditions: Preconditions): Rule =>
   (doc) => {
-    if (doc?.state === "CANCELLING") return keep(doc);
     if (!doc?.visible) throw orderNotFound(id);
     checkPreconditions(preconditions, doc.version);
     checkFixed(doc, change);
@@ -146,8 +88,7 @@ export const update =
     const completes = change.complete === true && !complete;
     const next = succeed(doc, { ...change, petId, quantity, complete: completes || complete }, orderOf);
     if (next.version === doc.version) return keep(doc);
-    if (!completes) return become(next, doc.state);
-    return become(next, petId === undefined ? "COMPLETE" : "COMMITTING");
+    return become(next, completes ? "COMPLETE" : doc.state);
   };
 
 /** Throws when a fixed member would change; an equal value is no change. */
@@ -163,17 +104,13 @@ function checkFixed(doc: OrderDoc, { petId, quantity, complete }: OrderParams): 
     );
 }
 
-/**
- * Cancels an open order. If a cancellation is under way already, the order is left as it is, and the caller joins by
- * advancing it.
- */
+/** Cancels an open order. The result is the order before it, which says what has to be released. */
 export const cancel =
   (id: bigint, preconditions: Preconditions): Rule =>
   (doc) => {
-    if (doc?.state === "CANCELLING") return keep(doc);
     if (!doc?.visible) throw orderNotFound(id);
     checkPreconditions(preconditions, doc.version);
     if (doc.state !== "RESERVED")
       throw new DomainError("ORDER_COMPLETE", "The order is complete and can't be deleted any more.");
-    return become(doc, doc.petId === undefined ? "CANCELLED" : "CANCELLING");
+    return put(become(doc, "CANCELLED").doc, doc);
   };

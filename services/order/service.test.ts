@@ -1,7 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
-import { beforeEach, describe, expect, test } from "vitest";
+import { ConnectError } from "@connectrpc/connect";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { reasonOf } from "#errors";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { failure } from "../resource/fixtures/service.ts";
@@ -13,14 +12,14 @@ beforeEach(async () => {
   shop = await startOrders();
 });
 
-/** Every way to read an order by its id; each resolves to the ids that it shows. */
-const single = (id: bigint) => [
+/** Every way to read an order; each resolves to the ids that it shows. */
+const readings = (id: bigint) => [
   () => shop.get(id).then((order) => [order?.id], none),
   async () => (await shop.orders.batchGetOrders({ orderId: [id] })).orders.map((order) => order.id),
   () => shop.listIds({ id: [id] }),
+  () => shop.listIds(),
+  () => shop.listIds({ petId: 7n, complete: false }),
 ];
-const lists = [() => shop.listIds(), () => shop.listIds({ petId: 7n, complete: false })];
-const readings = (id: bigint) => [...single(id), ...lists];
 const none = (error: ConnectError) => {
   if (reasonOf(error)?.reason !== "ORDER_NOT_FOUND") throw error;
   return [];
@@ -33,7 +32,22 @@ describe("UpdateOrder", () => {
     expect(order).toMatchObject({ ...forPet, complete: true, etag: '"2"' });
     expect(shop.stock.sold).toEqual(new Set([id]));
     expect((await shop.complete(id)).order).toEqual(order);
-    expect(shop.stock.asked).toEqual(["reserve", "commit"]);
+    expect(shop.stock.sold).toEqual(new Set([id]));
+  });
+
+  test("that does not complete the order asks Inventory nothing", async () => {
+    const id = await shop.make();
+    await shop.orders.updateOrder({ orderId: id, order: { shipDate: timestampFromMs(1) } });
+    expect(shop.stock.asked).toEqual(["reserve 1"]);
+  });
+
+  test("to complete is stored before Inventory sells the units", async () => {
+    const id = await shop.make();
+    shop.service.crashAt("order.complete");
+    expect(await failure(shop.complete(id))).toBe("UNAVAILABLE");
+    expect(shop.stock.sold.size).toBe(0);
+    shop.service.crashAt(undefined);
+    expect(await shop.get(id)).toMatchObject({ complete: true });
   });
 
   test("that did not reach Inventory is unknown, decided all the same, and advanced by a repeat", async () => {
@@ -42,19 +56,31 @@ describe("UpdateOrder", () => {
     expect(await failure(shop.complete(id))).toBe("UNAVAILABLE");
     expect(await shop.get(id)).toMatchObject({ complete: true, etag: '"2"' });
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_COMPLETE");
+    expect(await failure(shop.complete(id))).toBe("UNAVAILABLE");
     shop.stock.down = undefined;
     expect((await shop.complete(id)).order?.etag).toBe('"2"');
     expect(shop.stock.sold).toEqual(new Set([id]));
   });
 
-  test("that did not reach Inventory is finished by the recovery worker", async () => {
+  test("that did not reach Inventory is finished when Inventory asks", async () => {
     const id = await shop.make();
     shop.stock.down = { call: "commit" };
     await failure(shop.complete(id));
     shop.stock.down = undefined;
-    await shop.service.runWorkers();
+    await shop.settleReservations();
     expect(shop.stock.sold).toEqual(new Set([id]));
     expect((await shop.get(id))?.etag).toBe('"2"');
+  });
+
+  test("to complete says so when Inventory lost the reservation and has too few units", async () => {
+    const id = await shop.make();
+    shop.stock.held.clear();
+    shop.stock.units = 1;
+    const { rawMessage } = await shop.complete(id).then(() => expect.unreachable("completed"), ConnectError.from);
+    expect(rawMessage).toContain("The inventory of pet 7 does not know this order and has too few units for it");
+    shop.stock.units = 2;
+    expect((await shop.complete(id)).order).toMatchObject({ complete: true });
+    expect(shop.stock.units).toBe(0);
   });
 
   test("without a mask removes an absent ship date and leaves the rest; with one it does what the mask names", async () => {
@@ -90,9 +116,9 @@ describe("DeleteOrder", () => {
     const id = await shop.make();
     await shop.orders.deleteOrder({ orderId: id, etag: '"1"' });
     expect(shop.stock.held.size).toBe(0);
-    expect(await shop.listIds()).toEqual([]);
+    for (const read of readings(id)) expect(await read()).toEqual([]);
+    expect(await failure(shop.complete(id))).toBe("ORDER_NOT_FOUND");
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_NOT_FOUND");
-    expect(await shop.stateOf(id)).toBe(OrderState.ENDED);
   });
 
   test("without a pet needs no other service", async () => {
@@ -101,40 +127,26 @@ describe("DeleteOrder", () => {
     expect(await shop.listIds()).toEqual([]);
   });
 
-  test("that did not reach Inventory is unknown to who asks by id; repeated, it succeeds whatever revision it names", async () => {
+  test("is stored before Inventory gets the units back", async () => {
+    const id = await shop.make();
+    shop.service.crashAt("order.ended");
+    expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
+    expect([...shop.stock.held.keys()]).toEqual([id]);
+    shop.service.crashAt(undefined);
+    for (const read of readings(id)) expect(await read()).toEqual([]);
+  });
+
+  test("that did not reach Inventory is unknown, and the order is gone; its units are back when Inventory asks", async () => {
     const [id, other] = [await shop.make(), await shop.make()];
     shop.stock.down = { call: "release" };
     expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
-    for (const read of single(id)) expect(await failure(read())).toBe("UNAVAILABLE");
-    for (const list of lists) expect(await list()).toEqual([other]);
-    expect(await failure(shop.complete(id))).toBe("UNAVAILABLE");
-    expect(await shop.stateOf(id)).toBe(OrderState.LIVE);
+    const shown = [[], [], [], [other], [other]];
+    expect(await Promise.all(readings(id).map((read) => read()))).toEqual(shown);
+    expect(await failure(shop.complete(id))).toBe("ORDER_NOT_FOUND");
+    expect(await failure(shop.orders.deleteOrder({ orderId: id, etag: '"9"' }))).toBe("ORDER_NOT_FOUND");
     shop.stock.down = undefined;
-    await shop.orders.deleteOrder({ orderId: id, etag: '"9"' });
+    await shop.settleReservations();
     expect([...shop.stock.held.keys()]).toEqual([other]);
-    expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("ORDER_NOT_FOUND");
-  });
-
-  test("that a crash interrupted is finished by the first read that finds it: gone, its units are back", async () => {
-    for (const place of readings(0n).keys()) {
-      const id = await shop.make();
-      shop.stock.down = { call: "release" };
-      expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
-      shop.stock.down = undefined;
-      expect(shop.stock.held.size).toBe(1);
-      expect(await readings(id)[place]?.()).toEqual([]);
-      expect(shop.stock.held.size).toBe(0);
-    }
-  });
-
-  test("whose stock is corrupt is left out of lists, which go on", async () => {
-    const unreadable = { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: "petstore" } };
-    const [id, other] = [await shop.make(), await shop.make()];
-    shop.stock.down = { call: "release", error: new ConnectError("sorry", Code.Internal, undefined, [unreadable]) };
-    expect(await failure(shop.orders.deleteOrder({ orderId: id }))).toBe("UNAVAILABLE");
-    expect(await shop.listIds()).toEqual([other]);
-    expect(await shop.listIds({ limit: 1, orderBy: "id" })).toEqual([other]);
-    expect(await failure(shop.get(id))).toBe("UNAVAILABLE");
   });
 
   test("of a complete order is refused", async () => {
@@ -208,13 +220,60 @@ describe("reading", () => {
     expect(await failure(shop.orders.deleteOrder({ orderId }))).toBe("ORDER_NOT_FOUND");
     expect(await failure(shop.complete(orderId))).toBe("ORDER_NOT_FOUND");
   });
+});
 
-  test("GetOrderStates answers for each in the order asked, and knows nothing of an order it has not", async () => {
-    const [open, gone, done] = [await shop.make(), await shop.make(), await shop.make({ ...forPet, complete: true })];
+describe("ResolveReservations", () => {
+  const { ENDED, OPEN, COMPLETE } = OrderState;
+
+  test("says what has become of each order, in the order asked", async () => {
+    const [open, gone, done] = [await shop.make(), await shop.make(), await shop.make()];
+    const tags = new Map([...shop.stock.held].map(([orderId, { tag }]) => [orderId, tag]));
     await shop.orders.deleteOrder({ orderId: gone });
-    const orderId = [gone, 99n, open, gone, done, 2n ** 62n];
-    const { states } = await shop.internal.getOrderStates({ orderId });
-    const { ENDED, LIVE, UNSPECIFIED } = OrderState;
-    expect(states).toEqual([ENDED, UNSPECIFIED, LIVE, ENDED, LIVE, UNSPECIFIED]);
+    await shop.complete(done);
+    const asked = [gone, open, done, gone].map((orderId) => ({ orderId, tag: tags.get(orderId) ?? "" }));
+    expect(await shop.resolve(...asked)).toEqual([ENDED, OPEN, COMPLETE, ENDED]);
+  });
+
+  test("stores an order that does not exist as aborted before it says that it has ended", async () => {
+    expect(await shop.resolve({ orderId: 99n, tag: "t" })).toEqual([ENDED]);
+    const [aborted] = await shop.service.documents("orders");
+    expect(aborted).toMatchObject({ _id: 99, state: "ABORTED", version: 1 });
+    expect(aborted).not.toHaveProperty("refusal");
+    expect(aborted).not.toHaveProperty("visible");
+    expect(await shop.listIds()).toEqual([]);
+  });
+
+  test("answers by the order that was stored after it found none", async () => {
+    const reserved = Promise.withResolvers<void>();
+    shop.stock.afterReserve = () => reserved.promise;
+    const made = shop.make();
+    shop.reads.afterGetMany = async () => {
+      reserved.resolve();
+      await made;
+    };
+    await vi.waitUntil(() => shop.stock.held.size > 0, { timeout: 50_000 });
+    expect([await shop.resolve({ orderId: 1n }), await made]).toEqual([[OPEN], 1n]);
+    expect(await shop.get(1n)).toMatchObject(forPet);
+  });
+
+  test.each([
+    ["pet", { petId: 8n }],
+    ["tag", { tag: "other" }],
+  ])("is ENDED for units of another order with that id, by its %s", async (_, more) => {
+    const [open, done] = [await shop.make(), await shop.make({ ...forPet, complete: true })];
+    for (const orderId of [open, done]) expect(await shop.resolve({ orderId, ...more })).toEqual([ENDED]);
+    expect(await shop.get(open)).toMatchObject(forPet);
+  });
+
+  test("leaves open what it can't find out, and fails when that is all", async () => {
+    const [open, damaged] = [await shop.make(), await shop.make()];
+    await shop.service.corrupt("orders", Number(damaged));
+    expect(await shop.resolve({ orderId: damaged }, { orderId: open })).toEqual([OrderState.UNSPECIFIED, OPEN]);
+    expect(await failure(shop.resolve({ orderId: damaged }))).toBe("INTERNAL");
+    expect(await shop.resolve()).toEqual([]);
+  });
+
+  test("is ENDED for units that are held for an order without a pet", async () => {
+    expect(await shop.resolve({ orderId: await shop.make({}), tag: "" })).toEqual([ENDED]);
   });
 });

@@ -20,8 +20,11 @@ export async function advanceIntent(
   callContext: CallContext,
 ): Promise<IntentEnd | undefined> {
   let doc: PetDoc | undefined = pet;
+  let current = op;
   for (let step = 0; step < MAX_STEPS; step++) {
-    if (doc?.intent?.op !== op) return doc?.last?.op === op ? doc.last : undefined;
+    // An intent that has not ended, but has another number by now.
+    if (doc?.intent && (doc.last?.op ?? 0) < current) current = doc.intent.op;
+    if (doc?.intent?.op !== current) return doc?.last?.op === current ? doc.last : undefined;
     await context.failpoint("pet.intent");
     const carryOut: typeof carryOutUpdate = doc.intent.delete ? carryOutDeletion : carryOutUpdate;
     doc = await carryOut(context, doc, doc.intent, onBehalfOf(doc, callContext));

@@ -4,10 +4,10 @@ import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
 import type { Expiry } from "../resource/expiry.ts";
-import type { createKeys, Resolution } from "../resource/idempotency-keys.ts";
+import type { Keys } from "../resource/idempotency-keys.ts";
 import { fromPetStatus } from "../resource/record.ts";
 import type { DeletionGuard } from "./deletion-guard.ts";
-import type { PetDoc, Pets } from "./model.ts";
+import type { Pets } from "./model.ts";
 import type { NumberedStatus } from "./rules.ts";
 
 export type PetPeers = PeersOf<"pet">;
@@ -16,7 +16,7 @@ export interface PetContext extends Deps, PetPeers {
   readonly pets: Pets;
   readonly expiry: Expiry;
   readonly deletionGuard: DeletionGuard;
-  readonly keys: ReturnType<typeof createKeys>;
+  readonly keys: Keys;
 }
 
 /** Most steps that one call takes in a saga; the rest is left to the recovery worker or to later calls. */
@@ -24,14 +24,6 @@ export const MAX_STEPS = 4;
 
 export const toNumberedStatus = (stock: StockStatus | undefined): NumberedStatus | undefined =>
   stock && { status: fromPetStatus(stock.status), statusRev: Number(stock.statusRev) };
-
-/** Resolution of the idempotency key that the pet was created under. */
-export function resolutionOf(doc: PetDoc | undefined): Resolution {
-  if (!doc) return "unwritten";
-  if (doc.state === "CREATING") return "undecided";
-  if (doc.state !== "ABORTED") return "accepted";
-  return doc.refusal ? "refused" : "abandoned";
-}
 
 export const unfinished = () =>
   new DomainError(

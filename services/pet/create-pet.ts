@@ -4,7 +4,7 @@
  */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { abandoned, accepted, type Resolved, refused } from "../resource/idempotency-keys.ts";
+import { accepted, type Resolved, refused } from "../resource/idempotency-keys.ts";
 import { onBehalfOf } from "../resource/on-behalf.ts";
 import { documentAfter, toPetStatus } from "../resource/record.ts";
 import { MAX_STEPS, type PetContext, toNumberedStatus, unfinished } from "./context.ts";
@@ -27,17 +27,17 @@ export async function checkCategory(
 }
 
 /**
- * Writes the pet as CREATING and resolves to it, or to the stored pet if its id is written already. Under a key a refusal
- * is written as well (ABORTED), so that no late attempt creates the pet after it was refused.
+ * Writes the pet as CREATING and resolves to it, or to what is stored under its id by then. A refusal is stored under a key
+ * (ABORTED), for the key binds it.
  */
 export async function writePet(
   context: PetContext,
   { id, params, isKeyed }: { readonly id: number; readonly params: PetParams; readonly isKeyed: boolean },
   callContext: CallContext,
 ): Promise<PetDoc | undefined> {
-  const written = isKeyed ? await context.pets.get(id, callContext) : undefined;
-  if (written) return written;
   const refusal = isKeyed ? await checkCategory(context, params.categoryId, callContext) : undefined;
+  // An attempt with the same key may still create the pet, so it can't be said that nothing happened.
+  if (refusal === "CONCURRENT_UPDATE") throw unfinished();
   const write = refusal ? insertAborted(id, refusal) : insert(id, params);
   return context.pets.update(id, documentAfter(write), callContext);
 }
@@ -53,7 +53,7 @@ export async function advanceCreation(
   for (let step = 0; step < MAX_STEPS; step++) {
     if (!doc) throw unfinished();
     const id = doc._id;
-    if (doc.state === "ABORTED") return doc.refusal ? refused(refusalError(doc.refusal)) : abandoned;
+    if (doc.state === "ABORTED") return refused(refusalError(doc.refusal ?? "CATEGORY_NOT_FOUND"));
     if (doc.state !== "CREATING") return accepted(doc);
     const call = onBehalfOf(doc, callContext);
     await failpoint("pet.creating");

@@ -5,7 +5,7 @@ import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_
 import { documentAfter } from "../resource/record.ts";
 import type { PetContext } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
-import { applyDeletion, dropIntent } from "./rules.ts";
+import { applyDeletion, dropIntent, renumberIntent } from "./rules.ts";
 
 /** Carries out a deletion and resolves to the stored pet. */
 export async function carryOutDeletion(
@@ -15,11 +15,14 @@ export async function carryOutDeletion(
   callContext: CallContext,
 ): Promise<PetDoc | undefined> {
   const { pets, inventory, clock, failpoint } = context;
-  const { outcome } = await inventory.retire({ petId: BigInt(_id), op: BigInt(op) }, outgoing(clock, callContext));
+  const { outcome, latestOp } = await inventory.retire(
+    { petId: BigInt(_id), op: BigInt(op) },
+    outgoing(clock, callContext),
+  );
   await failpoint("pet.retired-inventory");
   const apply = (rule: Decide<PetDoc, void>) => pets.update(_id, documentAfter(rule), callContext);
   if (outcome === Outcome.OPEN_ORDERS) return apply(dropIntent(op, "PET_HAS_OPEN_ORDERS"));
   // NOT_FOUND: without an entry there is nothing to retire, and a lost entry must not keep the pet from being deleted.
   if (outcome === Outcome.OK || outcome === Outcome.NOT_FOUND) return apply(applyDeletion(op));
-  return pets.get(_id, callContext);
+  return apply(renumberIntent(op, Number(latestOp)));
 }

@@ -56,8 +56,9 @@ export function createDeletionGuard(context: GuardContext) {
   }
   const remembers = (id: number) => now() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
 
-  const stateOf = async (id: number, callContext: CallContext) => {
-    const { state, op } = await categories.getCategoryState({ categoryId: BigInt(id) }, outgoing(clock, callContext));
+  const stateOf = async (id: number, callContext: CallContext, knownOp = 0) => {
+    const asked = { categoryId: BigInt(id), knownOp: BigInt(knownOp) };
+    const { state, op } = await categories.getCategoryState(asked, outgoing(clock, callContext));
     return { state, op: Number(op) };
   };
 
@@ -65,7 +66,7 @@ export function createDeletionGuard(context: GuardContext) {
   async function check(id: number, callContext: CallContext): Promise<GuardVerdict> {
     const guard = await guards.get(id, callContext);
     if (!guard?.closed) return "open";
-    const { state, op } = await stateOf(id, callContext);
+    const { state, op } = await stateOf(id, callContext, guard.op);
     if (state === CategoryState.DELETED) return "deleted";
     if (state === CategoryState.DELETING || op !== guard.op) return "deleting";
     // The deletion that closed the guard was given up, but its process crashed before it opened the guard.
@@ -134,19 +135,19 @@ export function createDeletionGuard(context: GuardContext) {
     /** Lets pets join again, unless a later deletion than `op` has closed the guard. */
     open,
 
-    /** Closes the guard for deletion `op` and says whether the category has members. */
-    async close(id: number, op: number, callContext: CallContext): Promise<Membership> {
-      const closed = await guards.update(
+    /** Closes the guard for deletion `op` and says whether the category has members, and the latest deletion it knows. */
+    async close(id: number, op: number, callContext: CallContext) {
+      const { closed, latestOp } = await guards.update(
         id,
         (guard) => {
-          if (!guard) return put({ _id: id, closed: true, op }, true);
-          return op > guard.op ? put({ ...guard, closed: true, op }, true) : keep(op === guard.op && guard.closed);
+          if (guard && op <= guard.op) return keep({ closed: op === guard.op && guard.closed, latestOp: guard.op });
+          return put({ ...guard, _id: id, closed: true, op }, { closed: true, latestOp: op });
         },
         callContext,
       );
-      if (!closed) return Membership.STALE;
+      if (!closed) return { membership: Membership.STALE, latestOp: BigInt(latestOp) };
       await failpoint("guard.closed");
-      return (await hasMembers(id, callContext)) ? Membership.SOME : Membership.NONE;
+      return { membership: (await hasMembers(id, callContext)) ? Membership.SOME : Membership.NONE };
     },
 
     /**

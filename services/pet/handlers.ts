@@ -14,9 +14,8 @@ import {
 } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { type FinishOnRead, finishOnRead } from "../resource/finish-on-read.ts";
-import { accepted } from "../resource/idempotency-keys.ts";
 import { maxPageSize, readPage, type Source } from "../resource/page.ts";
-import { fromPetStatus, storedId, storedIds } from "../resource/record.ts";
+import { fromPetStatus, storedId, storedIds, toPetStatus } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./advance-intent.ts";
 import { type PetContext, unfinished } from "./context.ts";
@@ -96,20 +95,21 @@ export function createPetHandlers(context: PetContext): Implementation[] {
       return { pets: docs.map(petOf), nextPageToken };
     },
 
-    async createPet({ pet, requestId }, call) {
-      const params = paramsOf(pet);
-      const isKeyed = requestId !== undefined;
-      if (!isKeyed) {
-        const refusal = await checkCategory(context, params.categoryId, call);
-        if (refusal) throw refusalError(refusal);
-      }
-      return keys.create(call, { rpc: "CreatePet", requestId, params }, async (id, params) => {
-        const written = await writePet(context, { id, params, isKeyed }, call);
-        const resolved = await advanceCreation(context, written, call);
-        if (resolved.resolution !== "accepted") return resolved;
-        const { firstStatus = "available" } = resolved.answer;
-        return accepted({ pet: toPet(id, { ...params, status: firstStatus, version: 1 }) });
+    async createPet({ pet: sent, requestId }, call) {
+      const params = paramsOf(sent);
+      const creation = {
+        ...{ rpc: "CreatePet", requestId, params },
+        stored: (id: number) => pets.get(id, call),
+        async check() {
+          const refusal = await checkCategory(context, params.categoryId, call);
+          if (refusal) throw refusalError(refusal);
+        },
+      };
+      const pet = await keys.create(call, creation, async ({ id, isKeyed }, stored) => {
+        const written = stored ?? (await writePet(context, { id, params, isKeyed }, call));
+        return advanceCreation(context, written, call);
       });
+      return { pet: toPet(pet._id, { ...params, status: pet.firstStatus ?? "available", version: 1 }) };
     },
 
     async getPet({ petId }, call) {
@@ -158,18 +158,16 @@ export function createPetHandlers(context: PetContext): Implementation[] {
     async applyStatuses({ statuses }, call) {
       const apply = async ({ petId, status, statusRev }: StatusUpdate) => {
         const stock = { status: fromPetStatus(status), statusRev: Number(statusRev) };
-        await pets.update(Number(petId), applyStatus(petId, stock), call);
-        return petId;
+        const kept = await pets.update(Number(petId), applyStatus(petId, stock), call);
+        return { petId, kept: kept && { petId, status: toPetStatus(kept.status), statusRev: BigInt(kept.statusRev) } };
       };
       const results = await Promise.allSettled(statuses.map(apply));
       const [failed] = results.filter((result) => result.status === "rejected");
       const applied = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
       if (failed && applied.length === 0) throw failed.reason;
-      return { petId: applied };
+      return { petId: applied.map(({ petId }) => petId), kept: applied.flatMap(({ kept }) => kept ?? []) };
     },
-    closeCategory: async ({ categoryId, op }, call) => ({
-      membership: await deletionGuard.close(Number(categoryId), Number(op), call),
-    }),
+    closeCategory: ({ categoryId, op }, call) => deletionGuard.close(Number(categoryId), Number(op), call),
     async openCategory({ categoryId, op }, call) {
       await deletionGuard.open(Number(categoryId), Number(op), call);
       return {};

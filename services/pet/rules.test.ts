@@ -13,6 +13,7 @@ import {
   dropIntent,
   insert,
   insertAborted,
+  renumberIntent,
 } from "./rules.ts";
 
 const active: PetDoc = {
@@ -45,10 +46,15 @@ describe("creation", () => {
     expect(fresh).toMatchObject({ state: "CREATING", member: 7, version: 1, listing: "available", pending: true });
     expect(fresh.visible).toBeUndefined();
   });
+  test("that is refused under a key is stored as a tombstone with its refusal", () => {
+    const refused = doc(insertAborted(1, "CATEGORY_NOT_FOUND")(undefined));
+    expect(refused).toMatchObject({ _id: 1, state: "ABORTED", refusal: "CATEGORY_NOT_FOUND", facts: { name: "" } });
+    for (const mark of ["visible", "member", "pending"] as const) expect(refused[mark]).toBeUndefined();
+  });
   test("never writes over what is there", () => {
     for (const present of [active, voided]) {
       expect(insert(1, { facts: { name: "x" }, categoryId: 1 })(present)).toEqual(untouched);
-      expect(insertAborted(1)(present)).toEqual(untouched);
+      expect(insertAborted(1, "CATEGORY_NOT_FOUND")(present)).toEqual(untouched);
     }
   });
   test("ends with the status that Inventory answered, at version 1", () => {
@@ -163,6 +169,23 @@ describe("an intent", () => {
     expect(gone).toMatchObject({ state: "DELETED", last: { op: 5 }, statusRev: 10 });
     expect([gone.visible, gone.member, gone.joining, gone.pending, gone.intent]).toEqual(Array(5).fill(undefined));
   });
+  test.each([5, 8])(
+    "gets a number above the latest that Inventory knows (%i), if it is not above already",
+    (latest) => {
+      const { intent } = moving;
+      expect(doc(renumberIntent(5, latest)(moving))).toEqual({
+        ...{ ...moving, op: latest + 1 },
+        intent: { ...intent, op: latest + 1 },
+      });
+      for (const [op, pet] of [
+        [5, active],
+        [5, deleted],
+        [4, moving],
+      ] as const)
+        expect(renumberIntent(op, latest)(pet)).toEqual(untouched);
+      expect(renumberIntent(5, 4)(moving)).toEqual(untouched);
+    },
+  );
   test.each([4, 6])("other than the one in the pet (%i) does nothing", (op) => {
     for (const rule of [applyIntent(op, undefined), applyDeletion(op), dropIntent(op, "INSUFFICIENT_STOCK")])
       expect(rule(moving)).toEqual(untouched);

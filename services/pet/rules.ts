@@ -61,9 +61,9 @@ export const insert =
     return put({ ...fresh, op: 0, pending: true, format: FORMAT }, undefined);
   };
 
-/** Writes a tombstone in place of a pet that was never written: refused, or abandoned. */
+/** Stores that a pet was refused under a key, unless its id is already written. */
 export const insertAborted =
-  (id: number, refusal?: PetRefusal): Rule<void> =>
+  (id: number, refusal: PetRefusal): Rule<void> =>
   (doc) => {
     if (doc) return keep(undefined);
     const empty = { facts: NO_FACTS, categoryId: 0, status: "sold", statusRev: 0, listing: "sold" } as const;
@@ -146,19 +146,35 @@ export const dropIntent =
   (doc) =>
     doc?.intent?.op === op ? put({ ...doc, ...withoutIntent, last: { op, refusal } }, undefined) : keep(undefined);
 
+/**
+ * Gives intent `op` a number above `latest`, the latest operation that Inventory knows. Inventory knows one as late as an
+ * intent that has not ended only if the pet was restored from an older copy.
+ */
+export const renumberIntent =
+  (op: number, latest: number): Rule<void> =>
+  (doc) =>
+    doc?.intent?.op === op && latest >= op
+      ? put({ ...doc, op: latest + 1, intent: { ...doc.intent, op: latest + 1 } }, undefined)
+      : keep(undefined);
+
 const withoutIntent = { intent: undefined, joining: undefined, pending: undefined } as const;
 
 /**
- * Stores a status that Inventory publishes, if it is newer. A tombstone is left as it is. A pet that is being deleted may
+ * Stores a status that Inventory publishes, if it is newer; the result is the status that the pet keeps instead, if it is
+ * another. A tombstone is left as it is. A pet that is being deleted may
  * be gone for other callers already, so it must not change any more; if its deletion is refused, Inventory publishes
  * again.
  */
 export const applyStatus =
-  (id: bigint, stock: NumberedStatus): Rule<void> =>
+  (id: bigint, stock: NumberedStatus): Rule<NumberedStatus | undefined> =>
   (doc) => {
     if (!doc) throw petNotFound(id);
+    if (doc.state === "ABORTED" || doc.state === "DELETED") return keep(undefined);
     const newStatus = newer(doc, stock);
-    if (doc.state === "ABORTED" || doc.state === "DELETED" || newStatus.status === undefined) return keep(undefined);
+    if (newStatus.status === undefined) {
+      const isOther = doc.statusRev > stock.statusRev || doc.status !== stock.status;
+      return keep(isOther ? { status: doc.status, statusRev: doc.statusRev } : undefined);
+    }
     if (doc.intent?.delete) throw new DomainError("CONCURRENT_UPDATE", "The pet is just being deleted.");
     return put(doc.state === "CREATING" ? { ...doc, ...newStatus } : succeed(doc, newStatus, petOf), undefined);
   };

@@ -75,14 +75,34 @@ describe("CreatePet", () => {
     expect(await make()).toBe(1n);
   });
 
-  test("under a key too, and the key is free again", async () => {
+  test("under a key is refused for good: the refusal binds the key", async () => {
+    const keyed = (pet: object, requestId: string) => pets().createPet({ pet, requestId });
     const far = { ...rex, categoryId: 2n ** 60n };
-    expect(await failure(pets().createPet({ pet: far, requestId: "k" }))).toBe("CATEGORY_NOT_FOUND");
+    expect(await failure(keyed(far, "far"))).toBe("CATEGORY_NOT_FOUND");
     peers.state = CategoryState.DELETED;
-    expect(await failure(pets().createPet({ pet: rex, requestId: "k" }))).toBe("CATEGORY_NOT_FOUND");
-    expect((await pets().listPets({})).pets).toEqual([]);
+    expect(await failure(keyed(rex, "k"))).toBe("CATEGORY_NOT_FOUND");
     peers.state = CategoryState.ACTIVE;
-    expect((await pets().createPet({ pet: { ...rex, name: "Max" }, requestId: "k" })).pet?.name).toBe("Max");
+    expect(await failure(keyed(far, "far"))).toBe("CATEGORY_NOT_FOUND");
+    const again = await keyed(rex, "k").then(() => expect.unreachable("made"), ConnectError.from);
+    expect([reasonOf(again)?.reason, again.metadata.get("idempotent-replayed")]).toEqual([
+      "CATEGORY_NOT_FOUND",
+      "true",
+    ]);
+    expect(await failure(keyed({ ...rex, name: "Max" }, "k"))).toBe("IDEMPOTENCY_KEY_REUSED");
+    expect((await pets().listPets({})).pets).toEqual([]);
+    await service.restart();
+    expect(await failure(keyed(rex, "k"))).toBe("CATEGORY_NOT_FOUND");
+  });
+
+  test("under a key in a category that is just being deleted waits, and is open", async () => {
+    const keyed = (requestId: string) => pets().createPet({ pet: rex, requestId });
+    await make();
+    await close(1n);
+    peers.state = CategoryState.DELETING;
+    // Not CONCURRENT_UPDATE: another attempt with the key may still create the pet.
+    for (let time = 0; time < 2; time++) expect(await failure(keyed("k"))).toBe("UNAVAILABLE");
+    Object.assign(peers, { state: CategoryState.ACTIVE, op: 1n });
+    expect(await failure(keyed("k"))).toBeUndefined();
   });
 
   test("claims first and checks then: a deletion guard that closed in between is seen (race)", async () => {

@@ -1,15 +1,15 @@
 /** Puts the pet service together. */
 import type { Deps } from "../resource/deps.ts";
 import { createExpiry, withExpiry } from "../resource/expiry.ts";
-import { createKeys, KEYS } from "../resource/idempotency-keys.ts";
+import { createKeys } from "../resource/idempotency-keys.ts";
+import { KEYS } from "../resource/key-transitions.ts";
 import type { ServiceModule } from "../resource/module.ts";
 import { withCaller } from "../resource/on-behalf.ts";
 import { finishDeletion } from "./advance-intent.ts";
-import { type PetContext, type PetPeers, resolutionOf } from "./context.ts";
+import type { PetContext, PetPeers } from "./context.ts";
 import { createDeletionGuard } from "./deletion-guard.ts";
 import { createPetHandlers } from "./handlers.ts";
 import { DELETION_GUARDS, isTombstone, PETS } from "./model.ts";
-import { insertAborted } from "./rules.ts";
 import { createPetWorkers } from "./workers.ts";
 
 export async function createPetService(deps: Deps, peers: PetPeers): Promise<ServiceModule> {
@@ -24,15 +24,7 @@ export async function createPetService(deps: Deps, peers: PetPeers): Promise<Ser
     guards,
     finishDeletion: (doc, callContext) => finishDeletion(context, doc, callContext),
   });
-  const keys = createKeys(
-    await store.collection(KEYS),
-    {
-      nextId: (callContext) => store.nextId("pet", callContext),
-      resolutionOf: async (id, callContext) => resolutionOf(await pets.get(id, callContext)),
-      abandon: (id, callContext) => pets.update(id, insertAborted(id), callContext),
-    },
-    deps,
-  );
+  const keys = createKeys(await store.collection(KEYS), "pet", deps);
   const context: PetContext = { ...deps, ...peers, pets, expiry, deletionGuard, keys };
   return { implementations: createPetHandlers(context), workers: createPetWorkers(context) };
 }

@@ -5,7 +5,7 @@ import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_
 import { documentAfter, toPetStatus } from "../resource/record.ts";
 import { type PetContext, toNumberedStatus, unfinished } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
-import { applyIntent, dropIntent } from "./rules.ts";
+import { applyIntent, dropIntent, renumberIntent } from "./rules.ts";
 
 /** Carries out an update and resolves to the stored pet. */
 export async function carryOutUpdate(
@@ -24,11 +24,15 @@ export async function carryOutUpdate(
     if (verdict === "deleted") return apply(dropIntent(op, "CATEGORY_NOT_FOUND"));
   }
   if (listing === undefined) return apply(applyIntent(op, undefined));
-  const operation = { petId: BigInt(id), op: BigInt(op), listing: toPetStatus(listing) };
-  const { outcome, stock } = await inventory.setListing(operation, outgoing(clock, callContext));
+  const entry = { petId: BigInt(id), listing: toPetStatus(listing), knownStatusRev: BigInt(doc.statusRev) };
+  const operation = { ...entry, op: BigInt(op) };
+  const { outcome, stock, latestOp } = await inventory.setListing(operation, outgoing(clock, callContext));
   await failpoint("pet.set-listing");
   if (outcome === Outcome.INSUFFICIENT_STOCK) return apply(dropIntent(op, "INSUFFICIENT_STOCK"));
   if (outcome === Outcome.OK) return apply(applyIntent(op, toNumberedStatus(stock)));
-  // STALE or NOT_FOUND: this intent has ended already, and the pet shows how.
-  return pets.get(id, callContext);
+  // As a rule this intent has ended already, and the pet shows how. Else pet and entry are of different days.
+  const now = await apply(renumberIntent(op, Number(latestOp)));
+  if (now?.intent?.op === op && outcome === Outcome.NOT_FOUND)
+    await inventory.open(entry, outgoing(clock, callContext));
+  return now;
 }

@@ -1,344 +1,373 @@
-import { CALLER_HEADER, type Call } from "@petstore/rpc/call";
-import { SEEN_EPOCH_HEADER } from "@petstore/rpc/client/keyed-retry";
+import type { Call } from "@petstore/rpc/call";
 import { describe, expect, test } from "vitest";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { DomainError } from "./errors.ts";
 import {
+  type Attempt,
   abandoned,
   accepted,
   createKeys,
-  KEYS,
   REPLAYED_HEADER,
-  type Resolution,
   type Resolved,
   refused,
 } from "./idempotency-keys.ts";
+import { KEYS } from "./key-transitions.ts";
 import { RETENTION } from "./retention.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const callContext = { deadline: Number.MAX_VALUE, requestId: "", caller: "ann", progress: { hasBegun: false } };
 const soldOut = new DomainError("INSUFFICIENT_STOCK", "none left");
+const busy = new DomainError("CONCURRENT_UPDATE", "try again");
 
-/** Keys over records that are nothing but their resolution. */
+/** A record is nothing but its outcome. */
+type Outcome = "accepted" | "refused" | "abandoned";
+
 async function setUp() {
   let now = 500_000 * HOUR;
   const store = openMemory();
-  const resolutions = new Map<number, Resolution>();
+  const records = new Map<number, Outcome>();
+  const runs: Attempt[] = [];
   const points: Record<string, (() => Promise<void>) | undefined> = {};
   const collection = await store.collection(KEYS);
-  let afterRead: (() => Promise<void>) | undefined;
-  let isStale = false;
-  const slow: typeof collection = {
+  let missed = 0;
+  const reads: typeof collection = {
     ...collection,
-    async get(id, options) {
-      const doc = isStale && !options?.latest ? undefined : await collection.get(id, options);
-      await afterRead?.();
-      return doc;
-    },
+    get: async (id, options) => (missed-- > 0 && !options?.latest ? undefined : collection.get(id, options)),
   };
-  const keys = createKeys(
-    slow,
-    {
-      nextId: () => store.nextId("record"),
-      resolutionOf: async (id) => resolutions.get(id) ?? "unwritten",
-      abandon: async (id) => void (resolutions.has(id) || resolutions.set(id, "abandoned")),
-    },
-    { clock: () => now, failpoint: async (name) => points[name]?.(), retention: RETENTION },
-  );
-  /** A service's create: writes the record unless it is there, and ends it as `as` says. */
-  const decide = (as: "accepted" | "refused" | "abandoned" | "crash") => async (id: number, params: object) => {
-    if (!resolutions.has(id) || resolutions.get(id) === "undecided")
-      resolutions.set(id, as === "crash" ? "undecided" : as);
-    if (as === "crash") throw new Error("crash");
-    const ended: Record<string, Resolved<object>> = {
-      accepted: accepted({ id, params }),
-      refused: refused(soldOut),
-      abandoned,
+  const keys = createKeys(reads, "record", {
+    store,
+    clock: () => now,
+    random: Math.random,
+    failpoint: async (name) => points[name]?.(),
+    retention: RETENTION,
+  });
+  type Run = (attempt: Attempt, stored: Outcome | undefined) => Promise<Resolved<number>>;
+  /** A service's create: stores the outcome unless one is stored, and answers by what is stored then. */
+  const ending =
+    (as: Outcome, above?: number): Run =>
+    async (attempt) => {
+      runs.push(attempt);
+      const outcome = records.get(attempt.id) ?? as;
+      if (attempt.isKeyed || outcome === "accepted") records.set(attempt.id, outcome);
+      if (outcome === "refused") return refused(soldOut);
+      return outcome === "accepted" ? accepted(attempt.id) : abandoned(above);
     };
-    return ended[resolutions.get(id) as string] as Resolved<object>;
+  /** Each attempt ends otherwise. */
+  const endingInTurn = (outcomes: readonly Outcome[], above?: number): Run => {
+    const next = outcomes.values();
+    return (...all) => ending(next.next().value ?? "refused", above)(...all);
   };
-  function attempt(
-    body: object,
-    run: Parameters<typeof keys.create>[2],
-    headers: Record<string, string> = {},
-    rpc = "Create",
-  ) {
-    const call = {
-      headers: new Headers(headers),
-      responseHeaders: new Headers(),
-      caller: headers[CALLER_HEADER] ?? "a",
-    };
-    const create = keys.create(call as Call, { rpc, requestId: "k", params: body }, run);
-    return create.then(
-      (answer) => ({ answer, replayed: call.responseHeaders.get(REPLAYED_HEADER) === "true" }),
-      (error: DomainError) => ({ error: error.reason ?? error.message, epoch: error.metadata?.epoch }),
-    );
+  const crashing: Run = async () => {
+    throw new Error("crash");
+  };
+  interface More {
+    readonly rpc?: string;
+    readonly caller?: string;
+    readonly requestId?: string | undefined;
+    readonly check?: () => Promise<void>;
   }
-  const advance = (ms: number) => {
-    now += ms;
-  };
-  /** The next attempt that reads its key document waits then, until it is resumed. */
-  const delayAfterRead = () => {
-    const delayed = Promise.withResolvers<void>();
-    afterRead = () => {
-      afterRead = undefined;
-      return delayed.promise;
+  /** The record that was made, or why none was; with "again" if the answer says that it is a replay. */
+  async function attempt(body: object, run: Run, { rpc = "Create", caller = "a", check, ...more }: More = {}) {
+    const call = { ...callContext, headers: new Headers(), responseHeaders: new Headers(), caller };
+    const requestId = "requestId" in more ? more.requestId : "k";
+    const stored = async (id: number) => {
+      const outcome = records.get(id);
+      await points.stored?.();
+      return outcome;
     };
-    return delayed.resolve;
+    const creation = { rpc, requestId, params: body, stored, ...(check ? { check } : {}) };
+    const again = () => (call.responseHeaders.get(REPLAYED_HEADER) === "true" ? ["again"] : []);
+    try {
+      return [await keys.create(call as unknown as Call, creation, run), ...again()];
+    } catch (error) {
+      return [error instanceof DomainError ? error.reason : (error as Error).message, ...again()];
+    }
+  }
+  return {
+    ...{ keys, collection, records, runs, points, ending, endingInTurn, crashing, attempt },
+    removeExpired: () => keys.removeExpired(100, callContext),
+    stored: () => collection.list({ limit: 9, order: "asc" }),
+    advance(ms: number) {
+      now += ms;
+    },
+    /** The next read is stale, as if another process wrote what it misses. */
+    makeStale() {
+      missed = 1;
+    },
   };
-  /** From now on reads are stale, as if another process wrote what they miss, unless they ask for the latest. */
-  const makeStale = () => {
-    isStale = true;
-  };
-  return { keys, resolutions, decide, attempt, points, advance, delayAfterRead, makeStale };
 }
 const body = { name: "Rex" };
 const other = { name: "Tom" };
-const ok = (id: number, params: object, replayed: boolean) => ({ answer: { id, params }, replayed });
 
 describe("the same key and body", () => {
   test("make one record, and every answer but the first is a replay", async () => {
-    const { attempt, decide } = await setUp();
-    expect(await attempt(body, decide("accepted"))).toEqual(ok(1, body, false));
-    expect(await attempt(body, decide("accepted"))).toEqual(ok(1, body, true));
+    const { attempt, ending } = await setUp();
+    expect(await attempt(body, ending("accepted"))).toEqual([1]);
+    expect(await attempt(body, ending("accepted"))).toEqual([1, "again"]);
   });
 
   test("concurrently join one record", async () => {
-    const { attempt, decide, resolutions } = await setUp();
-    const answers = await Promise.all(Array.from({ length: 5 }, () => attempt(body, decide("accepted"))));
-    expect(new Set(answers.map((a) => JSON.stringify("answer" in a && a.answer))).size).toBe(1);
-    expect(answers.filter((a) => "replayed" in a && !a.replayed)).toHaveLength(1);
-    expect([...resolutions.values()].filter((resolution) => resolution === "accepted")).toHaveLength(1);
+    const { attempt, ending, records } = await setUp();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => attempt(body, ending("accepted"))));
+    expect(new Set(answers.map(([id]) => id)).size).toBe(1);
+    expect(answers.filter(({ length }) => length === 1)).toHaveLength(1);
+    expect(records.size).toBe(1);
   });
 
-  test("finish what a crash left undecided: crash recovery", async () => {
-    const { attempt, decide } = await setUp();
-    expect(await attempt(body, decide("crash"))).toMatchObject({ error: "crash" });
-    expect(await attempt(body, decide("accepted"))).toEqual(ok(1, body, true));
+  test("are answered by what is stored, which every attempt is shown", async () => {
+    const { attempt, ending } = await setUp();
+    const shown: unknown[] = [];
+    const run: typeof answering = (made, stored) => {
+      shown.push(stored);
+      return answering(made, stored);
+    };
+    const answering = ending("accepted");
+    await attempt(body, run);
+    await attempt(body, run);
+    expect(shown).toEqual([undefined, "accepted"]);
   });
 
-  test("make the record that a crash kept from being written", async () => {
-    const { attempt, decide, points } = await setUp();
+  test("drive a record on that a crash left unwritten", async () => {
+    const { attempt, ending, crashing } = await setUp();
+    expect(await attempt(body, crashing)).toEqual(["crash"]);
+    expect(await attempt(body, ending("accepted"))).toEqual([1, "again"]);
+  });
+
+  test("drive it on also when the crash was right after the claim", async () => {
+    const { attempt, ending, points } = await setUp();
     points["key.claimed"] = () => Promise.reject(new Error("crash"));
-    await attempt(body, decide("accepted"));
+    await attempt(body, ending("accepted"));
     points["key.claimed"] = undefined;
-    expect(await attempt(body, decide("accepted"))).toEqual(ok(1, body, true));
+    expect(await attempt(body, ending("accepted"))).toEqual([1, "again"]);
+  });
+
+  test("have the same tag in every attempt, and another than other keys and bodies", async () => {
+    const { attempt, ending, runs, advance } = await setUp();
+    await attempt(body, ending("abandoned"));
+    await attempt(body, ending("accepted"));
+    const [tags, ids] = [new Set(runs.map(({ tag }) => tag)), new Set(runs.map(({ id }) => id))];
+    expect(tags.size).toBe(1);
+    expect(ids.size).toBeGreaterThan(1);
+    for (const requestId of ["l", "m"]) await attempt(body, ending("accepted"), { requestId });
+    advance(25 * HOUR);
+    await attempt(other, ending("accepted"));
+    expect(new Set(runs.map(({ tag }) => tag)).size).toBe(4);
+    for (const { tag, isKeyed } of runs) expect([tag, isKeyed]).toEqual([expect.stringMatching(/^[\w-]{8}$/), true]);
   });
 });
 
-describe("the same key with another body", () => {
-  test("after success is refused for good", async () => {
-    const { attempt, decide } = await setUp();
-    await attempt(body, decide("accepted"));
-    expect(await attempt(other, decide("accepted"))).toMatchObject({ error: "IDEMPOTENCY_KEY_REUSED" });
+describe("another body", () => {
+  test("is refused at once, whatever became of the first", async () => {
+    const { attempt, ending, crashing } = await setUp();
+    const first = { accepted: ending("accepted"), refused: ending("refused"), crashed: crashing };
+    for (const [requestId, run] of Object.entries(first)) {
+      await attempt(body, run, { requestId });
+      expect(await attempt(other, ending("accepted"), { requestId })).toEqual(["IDEMPOTENCY_KEY_REUSED"]);
+    }
   });
 
-  test("while the first is undecided has to wait", async () => {
-    const { attempt, decide } = await setUp();
-    await attempt(body, decide("crash"));
-    expect(await attempt(other, decide("accepted"))).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+  test("is refused while the first is under way, and does nothing in its place", async () => {
+    const { attempt, ending, runs } = await setUp();
+    const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const first = attempt(body, async (...all) => {
+      begun.resolve();
+      await end.promise;
+      return ending("accepted")(...all);
+    });
+    await begun.promise;
+    expect(await attempt(other, ending("accepted"))).toEqual(["IDEMPOTENCY_KEY_REUSED"]);
+    expect(runs).toEqual([]);
+    end.resolve();
+    expect(await first).toEqual([1]);
   });
 
-  test("replaces a record that was never written, which then is abandoned", async () => {
-    const { attempt, decide, points, resolutions } = await setUp();
-    points["key.claimed"] = () => Promise.reject(new Error("crash"));
-    await attempt(body, decide("accepted"));
-    points["key.claimed"] = undefined;
-    expect(await attempt(other, decide("accepted"))).toEqual(ok(2, other, false));
-    expect(resolutions.get(1)).toBe("abandoned");
+  test("of two at the same time one is refused", async () => {
+    const { attempt, ending, records } = await setUp();
+    const answers = await Promise.all([attempt(body, ending("accepted")), attempt(other, ending("accepted"))]);
+    expect(answers.map(([answer]) => typeof answer).sort()).toEqual(["number", "string"]);
+    expect(records.size).toBe(1);
   });
-
-  test("after a refusal makes its own record", async () => {
-    const { attempt, decide } = await setUp();
-    expect(await attempt(body, decide("refused"))).toMatchObject({ error: "INSUFFICIENT_STOCK" });
-    expect(await attempt(other, decide("accepted"))).toMatchObject({ answer: { params: other }, replayed: false });
-  });
-});
-
-test("a key that another process has claimed is read at its latest state", async () => {
-  const { attempt, decide, makeStale } = await setUp();
-  await attempt(body, decide("accepted"));
-  makeStale();
-  expect(await attempt(body, decide("accepted"))).toEqual(ok(1, body, true));
-  expect(await attempt(other, decide("accepted"))).toEqual({ error: "IDEMPOTENCY_KEY_REUSED" });
-});
-
-test("keys belong to an RPC", async () => {
-  const { attempt, decide } = await setUp();
-  await attempt(body, decide("accepted"));
-  expect(await attempt(other, decide("accepted"), {}, "CreateOther")).toEqual(ok(2, other, false));
-});
-
-test("keys belong to a caller", async () => {
-  const { attempt, decide } = await setUp();
-  await attempt(body, decide("accepted"), { [CALLER_HEADER]: "a" });
-  expect(await attempt(other, decide("accepted"), { [CALLER_HEADER]: "b" })).toEqual(ok(2, other, false));
 });
 
 describe("a refusal", () => {
-  test("sends an attempt back that began before it, with the epoch to ask again with", async () => {
-    const { attempt, decide } = await setUp();
-    await attempt(body, decide("refused"), { [SEEN_EPOCH_HEADER]: "0" });
-    const late = await attempt(body, decide("accepted"), { [SEEN_EPOCH_HEADER]: "0" });
-    expect(late).toEqual({ error: "IDEMPOTENCY_IN_PROGRESS", epoch: "2" });
-    expect(await attempt(body, decide("accepted"), { [SEEN_EPOCH_HEADER]: "2" })).toMatchObject({ replayed: false });
+  test("is the answer to the key from then on, also when the record would be accepted by now", async () => {
+    const { attempt, ending } = await setUp();
+    expect(await attempt(body, ending("refused"))).toEqual(["INSUFFICIENT_STOCK"]);
+    expect(await attempt(body, ending("accepted"))).toEqual(["INSUFFICIENT_STOCK", "again"]);
   });
 
-  test("still sends it back when the key was claimed meanwhile and its record abandoned", async () => {
-    const { attempt, decide, points, resolutions } = await setUp();
-    await attempt(body, decide("refused"), { [SEEN_EPOCH_HEADER]: "0" });
-    points["key.claimed"] = () => Promise.reject(new Error("crash"));
-    await attempt(body, decide("accepted"), { [SEEN_EPOCH_HEADER]: "2" });
-    points["key.claimed"] = undefined;
-    resolutions.set(3, "abandoned");
-    const late = await attempt(body, decide("accepted"), { [SEEN_EPOCH_HEADER]: "0" });
-    expect(late).toEqual({ error: "IDEMPOTENCY_IN_PROGRESS", epoch: "2" });
+  test("that was not stored is not the answer: the same body drives the record on", async () => {
+    const { attempt, ending } = await setUp();
+    expect(await attempt(body, async () => refused(soldOut))).toEqual(["INSUFFICIENT_STOCK"]);
+    expect(await attempt(body, ending("accepted"))).toEqual([1, "again"]);
   });
 
-  test("fences an attempt that took its id before and was delayed", async () => {
-    const { attempt, decide, points } = await setUp();
-    const delayed = Promise.withResolvers<void>();
-    points["key.id-taken"] = () => {
-      points["key.id-taken"] = undefined;
-      return delayed.promise;
-    };
-    const late = attempt(body, decide("accepted"));
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(await attempt(body, decide("refused"))).toMatchObject({ error: "INSUFFICIENT_STOCK" });
-    delayed.resolve();
-    expect(await late).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+  test("without a key writes nothing here", async () => {
+    const { attempt, ending, stored, records } = await setUp();
+    expect(await attempt(body, ending("refused"), { requestId: undefined })).toEqual(["INSUFFICIENT_STOCK"]);
+    expect([await stored(), [...records]]).toEqual([[], []]);
+  });
+});
+
+describe("without a key", () => {
+  const unkeyed = { requestId: undefined };
+
+  test("each attempt makes a record of its own, under a tag of its own", async () => {
+    const { attempt, ending, stored, runs } = await setUp();
+    expect(await attempt(body, ending("accepted"), unkeyed)).toEqual([1]);
+    expect(await attempt(body, ending("accepted"), unkeyed)).toEqual([2]);
+    expect(await stored()).toEqual([]);
+    expect(new Set(runs.map(({ tag }) => tag)).size).toBe(2);
+    for (const { tag, isKeyed } of runs) expect([tag, isKeyed]).toEqual([expect.stringMatching(/^[\w-]{8}$/), false]);
   });
 
-  test.each(["just before", "just after"])(
-    "fences as long as the first one of a key that was refused %s it expired",
-    async (when) => {
-      const { keys, attempt, decide, points, advance } = await setUp();
-      await attempt(body, decide("crash"));
-      advance(25 * HOUR - MINUTE);
-      const delayed = Promise.withResolvers<void>();
-      points["key.id-taken"] = () => {
-        points["key.id-taken"] = undefined;
-        return delayed.promise;
-      };
-      const late = attempt(body, decide("accepted"));
-      await new Promise((resolve) => setImmediate(resolve));
-      const removeExpired = () => keys.removeExpired(100, callContext);
-      const expire = async () => {
-        advance(2 * MINUTE);
-        await removeExpired();
-      };
-      const refusing: typeof run = async (...record) => {
-        const ended = await run(...record);
-        if (when === "just after") await expire();
-        return ended;
-      };
-      const run = decide("refused");
-      const again = await attempt(body, refusing);
-      expect(again).toMatchObject({ error: "INSUFFICIENT_STOCK" });
-      if (when === "just before") await expire();
-      delayed.resolve();
-      expect(await late).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
-    },
-  );
-
-  test.each(["0", undefined])(
-    "fences an attempt that read the free key before and was delayed (seen: %s)",
-    async (seen) => {
-      const { attempt, decide, delayAfterRead, resolutions } = await setUp();
-      const headers: Record<string, string> = seen === undefined ? {} : { [SEEN_EPOCH_HEADER]: seen };
-      const resume = delayAfterRead();
-      const late = attempt(body, decide("accepted"), headers);
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(await attempt(body, decide("refused"), headers)).toMatchObject({ error: "INSUFFICIENT_STOCK" });
-      resume();
-      expect(await late).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
-      expect([...resolutions.values()]).not.toContain("accepted");
-    },
-  );
-
-  test("for another body fences what was sent before it, also when the key is free later", async () => {
-    const { attempt, decide, resolutions } = await setUp();
-    await attempt(body, decide("crash"));
-    const seen = { [SEEN_EPOCH_HEADER]: "0" };
-    expect(await attempt(other, decide("accepted"), seen)).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
-    resolutions.set(1, "abandoned");
-    expect(await attempt(other, decide("accepted"), seen)).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
+  test("an abandoned id is followed by a fresh one above those that are known, three in all", async () => {
+    const { attempt, ending, endingInTurn, runs } = await setUp();
+    expect(await attempt(body, ending("abandoned", 9), unkeyed)).toEqual(["UNAVAILABLE"]);
+    expect(runs.map(({ id }) => id)).toEqual([1, 10, 11]);
+    const run = endingInTurn(["abandoned", "abandoned", "accepted"]);
+    expect(await attempt(body, run, unkeyed)).toEqual([14]);
   });
 
-  test("never frees a key that a concurrent attempt has taken over, and joins that one", async () => {
-    const { attempt, decide, resolutions } = await setUp();
-    let rival: Promise<unknown> | undefined;
-    const answer = await attempt(body, async (id, params) => {
-      if (rival) return decide("accepted")(id, params);
-      await decide("abandoned")(id, params);
-      rival = attempt(body, decide("accepted"));
-      await rival;
-      return refused(soldOut);
-    });
-    expect(answer).toEqual(ok(2, body, true));
-    expect([...resolutions.values()].filter((resolution) => resolution === "accepted")).toHaveLength(1);
-  });
-
-  test("that a crash left without freeing the key is not answered again: the key is freed and claimed anew", async () => {
-    const { attempt, decide, points } = await setUp();
-    points["key.freeing"] = () => Promise.reject(new Error("crash"));
-    await attempt(body, decide("refused"));
-    points["key.freeing"] = undefined;
-    expect(await attempt(body, decide("accepted"))).toMatchObject({ error: "IDEMPOTENCY_IN_PROGRESS" });
-    expect(await attempt(body, decide("accepted"))).toMatchObject({ replayed: false });
+  test("what the check throws is answered, and no id is taken", async () => {
+    const { attempt, ending } = await setUp();
+    const check = () => Promise.reject(busy);
+    expect(await attempt(body, ending("accepted"), { ...unkeyed, check })).toEqual(["CONCURRENT_UPDATE"]);
+    expect(await attempt(body, ending("accepted"), unkeyed)).toEqual([1]);
   });
 });
 
 describe("an abandoned record", () => {
   test("is replaced by one with a fresh id, within the call", async () => {
-    const { attempt, decide } = await setUp();
-    const outcomes = ["abandoned", "abandoned", "accepted"] as const;
-    let round = 0;
-    expect(await attempt(body, (id, params) => decide(outcomes[round++] ?? "accepted")(id, params))).toEqual(
-      ok(3, body, false),
-    );
+    const { attempt, endingInTurn, stored } = await setUp();
+    expect(await attempt(body, endingInTurn(["abandoned", "abandoned", "accepted"], 5))).toEqual([7]);
+    expect(await stored()).toMatchObject([{ recordId: 7 }]);
   });
 
-  test("is not replaced again and again", async () => {
-    const { attempt, decide } = await setUp();
-    expect(await attempt(body, decide("abandoned"))).toMatchObject({ error: "UNAVAILABLE" });
+  test("is not replaced more than three times, and a later attempt goes on", async () => {
+    const { attempt, ending, runs } = await setUp();
+    expect(await attempt(body, ending("abandoned"))).toEqual(["UNAVAILABLE"]);
+    expect(runs.map(({ id }) => id)).toEqual([1, 2, 3, 4]);
+    expect(await attempt(body, ending("accepted"))).toEqual([5, "again"]);
   });
 
   test("leaves the key to a concurrent attempt that has replaced it meanwhile", async () => {
-    const { attempt, decide, resolutions } = await setUp();
+    const { attempt, ending, records } = await setUp();
     let rival: Promise<unknown> | undefined;
-    const answer = await attempt(body, async (id, params) => {
-      if (rival) return decide("accepted")(id, params);
-      const ended = await decide("abandoned")(id, params);
-      rival = attempt(body, decide("accepted"));
-      await rival;
+    const answer = await attempt(body, async (made, stored) => {
+      if (rival) return ending("accepted")(made, stored);
+      const ended = await ending("abandoned")(made, stored);
+      rival = attempt(body, ending("accepted"));
+      expect(await rival).toEqual([2, "again"]);
       return ended;
     });
-    expect(answer).toEqual(ok(2, body, true));
-    expect([...resolutions.values()].filter((resolution) => resolution === "accepted")).toHaveLength(1);
+    expect(answer).toEqual([2]);
+    expect([...records]).toEqual([
+      [1, "abandoned"],
+      [2, "accepted"],
+    ]);
   });
 });
 
-test("a key that has expired counts no more, also when the expiry worker has not removed it", async () => {
-  const { attempt, decide, resolutions, advance } = await setUp();
-  await attempt(body, decide("accepted"));
-  advance(26 * HOUR);
-  // Its record may be gone as well: it must not be made again.
-  resolutions.clear();
-  expect(await attempt(other, decide("accepted"))).toEqual(ok(2, other, false));
-  expect([...resolutions.keys()]).toEqual([2]);
+test("what may be refused before an id is taken is not asked under a key", async () => {
+  const { attempt, ending, stored } = await setUp();
+  const check = () => Promise.reject(busy);
+  expect(await attempt(body, ending("accepted"), { check })).toEqual([1]);
+  expect(await stored()).toHaveLength(1);
 });
 
-test("keys are kept for 24 hours and then removed", async () => {
-  const { keys, attempt, decide, advance } = await setUp();
-  await attempt(body, decide("accepted"));
-  advance(24 * HOUR);
-  expect(await keys.removeExpired(100, callContext)).toBe(0);
-  expect(await attempt(body, decide("accepted"))).toMatchObject({ replayed: true });
-  advance(2 * HOUR);
-  expect(await keys.removeExpired(100, callContext)).toBe(1);
-  expect(await attempt(other, decide("accepted"))).toMatchObject({ replayed: false });
-  advance(1000 * HOUR);
-  expect(await keys.removeExpired(100, callContext)).toBe(1);
+test("a key that another process has claimed is found, though a read misses it", async () => {
+  const { attempt, ending, makeStale } = await setUp();
+  await attempt(body, ending("accepted"));
+  makeStale();
+  expect(await attempt(body, ending("accepted"))).toEqual([1, "again"]);
+  makeStale();
+  expect(await attempt(other, ending("accepted"))).toEqual(["IDEMPOTENCY_KEY_REUSED"]);
+});
+
+test.each([{ rpc: "CreateOther" }, { caller: "b" }, { requestId: "l" }])(
+  "keys belong to an RPC and a caller: %j has its own",
+  async (more) => {
+    const { attempt, ending } = await setUp();
+    await attempt(body, ending("accepted"));
+    expect(await attempt(other, ending("accepted"), more)).toEqual([2]);
+  },
+);
+
+describe("a key", () => {
+  test("is answered from for 24 hours", async () => {
+    const { attempt, ending, advance } = await setUp();
+    await attempt(body, ending("accepted"));
+    advance(25 * HOUR - 1);
+    expect(await attempt(body, ending("accepted"))).toEqual([1, "again"]);
+    advance(1);
+    expect(await attempt(other, ending("accepted"))).toEqual([2]);
+  });
+
+  test("that has expired counts no more, also when its record is gone", async () => {
+    const { attempt, ending, records, advance } = await setUp();
+    await attempt(body, ending("accepted"));
+    advance(25 * HOUR);
+    records.clear();
+    expect(await attempt(body, ending("accepted"))).toEqual([2]);
+    expect([...records.keys()]).toEqual([2]);
+  });
+
+  test("that has expired counts no more, also when a read misses it", async () => {
+    const { attempt, ending, records, advance, makeStale } = await setUp();
+    await attempt(body, ending("accepted"));
+    advance(25 * HOUR);
+    records.clear();
+    makeStale();
+    expect(await attempt(body, ending("accepted"))).toEqual([3]);
+    expect([...records.keys()]).toEqual([3]);
+  });
+
+  test("is kept an hour longer than it is answered from, and then removed", async () => {
+    const { attempt, ending, removeExpired, advance } = await setUp();
+    await attempt(body, ending("accepted"));
+    advance(26 * HOUR - 1);
+    expect(await removeExpired()).toBe(0);
+    advance(1);
+    expect(await removeExpired()).toBe(1);
+    advance(1000 * HOUR);
+    expect(await removeExpired()).toBe(0);
+  });
+
+  test("is renewed in its last hour before its record is made, so that it does not expire meanwhile", async () => {
+    const { attempt, ending, crashing, advance, stored } = await setUp();
+    await attempt(body, crashing);
+    advance(23 * HOUR);
+    await attempt(body, crashing);
+    expect(await stored()).toMatchObject([{ hour: 500_000 }]);
+    advance(HOUR);
+    const hours: number[] = [];
+    await attempt(body, async (...all) => {
+      hours.push(...(await stored()).map(({ hour }) => hour));
+      return ending("accepted")(...all);
+    });
+    expect(hours).toEqual([500_024]);
+  });
+
+  test("is not renewed once its record is written, so that it does not outlive that", async () => {
+    const { attempt, ending, advance, stored } = await setUp();
+    await attempt(body, ending("accepted"));
+    advance(24 * HOUR);
+    expect(await attempt(body, ending("accepted"))).toEqual([1, "again"]);
+    expect(await stored()).toMatchObject([{ hour: 500_000 }]);
+  });
+
+  test("that names another record by the time it is renewed is read again", async () => {
+    const { attempt, ending, endingInTurn, crashing, advance, points, runs } = await setUp();
+    await attempt(body, crashing);
+    advance(24 * HOUR);
+    points.stored = async () => {
+      points.stored = undefined;
+      expect(await attempt(body, endingInTurn(["abandoned", "accepted"]))).toEqual([2, "again"]);
+      runs.length = 0;
+    };
+    expect(await attempt(body, ending("accepted"))).toEqual([2, "again"]);
+    expect(runs.map(({ id }) => id)).toEqual([2]);
+  });
 });

@@ -1,185 +1,133 @@
 /**
- * Idempotency keys: one key, one record, whatever is retried, duplicated or reordered.
+ * Creating a record, under an idempotency key or without one: one key, one record and one answer, whatever is retried,
+ * duplicated or reordered. `docs/reliability.md` explains it.
  *
- * The service's half; the client's half is `withKeyedRetry` in packages/rpc, and `docs/reliability.md` explains both. An
- * attempt takes the id of its record first and then claims the key for it, so every later attempt under the key finds that
- * record and advances it. A refusal frees the key before it is answered and raises the fencing epoch, so that no attempt
- * that began before the refusal can succeed after it.
+ * The claim of a key binds it to the body, and the record binds the outcome: a refusal is stored in place of the record before
+ * it is answered. So a key holds no contents and no outcome, and whoever finds its record missing makes it, by a body of its
+ * own that is the same.
  */
 import { createHash } from "node:crypto";
 import type { Call, CallContext } from "@petstore/rpc/call";
-import { EPOCH, SEEN_EPOCH_HEADER } from "@petstore/rpc/client/keyed-retry";
 import type { Collection } from "@petstore/store/port";
 import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
 import { createExpiry, removeExpired } from "./expiry.ts";
-import {
-  claim,
-  epochOf,
-  fence,
-  free,
-  isFenced,
-  type KEYS,
-  type KeyDoc,
-  type KeyedAttempt,
-  replace,
-} from "./key-transitions.ts";
+import { claim, type KEYS, type KeyDoc, renew, replace } from "./key-transitions.ts";
 
-export { KEYS } from "./key-transitions.ts";
-
-/** Times that one call tries again after a change by another attempt before it gives up. */
+/** Most ids that one call takes. */
+const MAX_IDS = 3;
+/** Most times that one call reads its key: it goes on after a change by another attempt. */
 const MAX_ROUNDS = 6;
-/** Most fresh ids that one call takes to replace abandoned records. */
-const MAX_FRESH_IDS = 2;
-
-type Keys = Collection<KeyDoc, (typeof KEYS)["indexes"]>;
-
-/** How the creation of a record was resolved. "abandoned": it ended without being accepted or refused. */
-export type Resolution = "unwritten" | "undecided" | "accepted" | "refused" | "abandoned";
-
-/** What keys need from the records that they refer to. */
-export interface KeyedRecords {
-  nextId(callContext: CallContext): Promise<number>;
-  resolutionOf(id: number, callContext: CallContext): Promise<Resolution>;
-  /** Writes an abandoned record in place of one that was never written. */
-  abandon(id: number, callContext: CallContext): Promise<void>;
-}
-
-/** How the saga of a record ended. */
-export type Resolved<A> =
-  | { readonly resolution: "accepted"; readonly answer: A }
-  | { readonly resolution: "refused"; readonly error: DomainError }
-  | { readonly resolution: "abandoned" };
-
-export const accepted = <A>(answer: A): Resolved<A> => ({ resolution: "accepted", answer });
-export const refused = (error: DomainError): Resolved<never> => ({ resolution: "refused", error });
-export const abandoned: Resolved<never> = { resolution: "abandoned" };
-
-/** The record that an attempt advances: its own, or the one of an earlier attempt. */
-interface Claimed<P> {
-  readonly id: number;
-  readonly params: P;
-  readonly isReplay: boolean;
-}
-
-export interface CreateOptions<P> {
-  readonly rpc: string;
-  readonly requestId: string | undefined;
-  /** Members in a fixed order, so that equal requests have equal fingerprints. */
-  readonly params: P;
-}
+/** Length of a tag: 48 bits. */
+const TAG_LENGTH = 8;
 
 /** The response header Idempotent-Replayed, sent with every answer to a key but the first. */
 export const REPLAYED_HEADER = "idempotent-replayed";
 
+/** An attempt to make a record. */
+export interface Attempt {
+  readonly id: number;
+  /** Tells attempts with one id apart. All attempts under a key with one body have the same. */
+  readonly tag: string;
+  readonly isKeyed: boolean;
+}
+
+/** How an attempt ended. "abandoned": no record will ever come of the id, and a fresh one above `above` takes its place. */
+export type Resolved<A> =
+  | { readonly resolution: "accepted"; readonly answer: A }
+  | { readonly resolution: "refused"; readonly error: DomainError }
+  | { readonly resolution: "abandoned"; readonly above: number | undefined };
+
+export const accepted = <A>(answer: A): Resolved<A> => ({ resolution: "accepted", answer });
+export const refused = (error: DomainError): Resolved<never> => ({ resolution: "refused", error });
+export const abandoned = (above?: number): Resolved<never> => ({ resolution: "abandoned", above });
+
+export interface Creation<D> {
+  readonly rpc: string;
+  readonly requestId: string | undefined;
+  /** Members in a fixed order, so that equal requests have equal fingerprints. */
+  readonly params: object;
+  /** Reads what is stored under an id. */
+  readonly stored: (id: number) => Promise<D | undefined>;
+  /** Without a key, called before an id is taken: what it throws leaves nothing behind. */
+  readonly check?: () => Promise<void>;
+}
+
+export type Keys = ReturnType<typeof createKeys>;
+
+/** `sequence` gives the ids of the records. */
 export function createKeys(
-  keys: Keys,
-  records: KeyedRecords,
-  { clock, failpoint, retention }: Pick<Deps, "clock" | "failpoint" | "retention">,
+  keys: Collection<KeyDoc, (typeof KEYS)["indexes"]>,
+  sequence: string,
+  { store, clock, random, failpoint, retention }: Pick<Deps, "store" | "clock" | "random" | "failpoint" | "retention">,
 ) {
-  const expiry = createExpiry(retention.claims, clock);
-  const isExpired = ({ hour }: KeyDoc) => expiry.isExpired(hour);
+  const { ageMs, periodMs } = retention.claims;
+  const validity = createExpiry(retention.claims, clock);
+  // Longer than it is answered from, so that no attempt that found it valid finds it removed.
+  const expiry = createExpiry({ ageMs: ageMs + periodMs, periodMs }, clock);
+  const isExpired = ({ hour }: Pick<KeyDoc, "hour">) => validity.isExpired(hour);
+  const isLastHour = ({ hour }: Pick<KeyDoc, "hour">) => validity.isExpired(hour - 1);
 
-  /**
-   * Frees the key; must succeed before a refusal is answered. False when another attempt has replaced the record under
-   * the key.
-   */
-  async function freeKey(attempt: KeyedAttempt<object>, refusedId: number, callContext: CallContext): Promise<boolean> {
-    // The epoch is a fresh id: the refused id is too low, as other attempts have taken higher ids since.
-    const epoch = await records.nextId(callContext);
-    const hour = expiry.period();
-    await failpoint("key.freeing");
-    return keys.update(attempt.key, free(attempt, refusedId, epoch, hour), callContext);
+  async function nextId(callContext: CallContext, above?: number): Promise<number> {
+    const id = await store.nextId(sequence, { ...callContext, above });
+    await failpoint("key.id-taken");
+    return id;
   }
 
-  async function fenceKey({ key }: KeyedAttempt<object>, callContext: CallContext): Promise<void> {
-    const epoch = await records.nextId(callContext);
-    await keys.update(key, fence(epoch, expiry.period()), callContext);
-  }
-
-  /** Claims the key for `id`, or resolves to the record that the key refers to already, for this attempt to advance. */
-  async function claimOrJoin<P extends object>(
-    attempt: KeyedAttempt<P>,
-    id: number,
-    callContext: CallContext,
-  ): Promise<Claimed<P>> {
-    const { key, params } = attempt;
-    const own = { id, params, isReplay: false };
-    for (let round = 0; round < MAX_ROUNDS; round++) {
-      const doc = await keys.get(key, { ...callContext, latest: true });
-      // The expiry worker may be late, and the record may be gone: an expired key must not refer to it any more.
-      if (doc && isExpired(doc)) {
-        await keys.remove(key, isExpired, callContext);
-        continue;
-      }
-      const epoch = epochOf(doc);
-      if (doc?.recordId === undefined) {
-        checkFence(attempt, epoch, id);
-        if (await keys.update(key, claim(attempt, id, epoch, expiry.period()), callContext)) return own;
-        continue;
-      }
-      const resolution = await records.resolutionOf(doc.recordId, callContext);
-      // The refused attempt crashed before it freed the key.
-      if (resolution === "refused") await freeKey(attempt, doc.recordId, callContext);
-      else if (resolution === "abandoned") {
-        checkFence(attempt, epoch, id);
-        if (await keys.update(key, replace(attempt, doc.recordId, id, expiry.period(), epoch), callContext)) return own;
-      } else if (doc.fingerprint === attempt.fingerprint)
-        return { id: doc.recordId, params: doc.params as P, isReplay: true };
-      else await refuseOtherBody(attempt, doc.recordId, resolution, callContext);
+  async function createWithoutKey<D, A>(
+    call: Call,
+    { check }: Creation<D>,
+    run: (attempt: Attempt, stored: D | undefined) => Promise<Resolved<A>>,
+  ): Promise<A> {
+    await check?.();
+    const tag = sha256(String(random())).slice(0, TAG_LENGTH);
+    let above: number | undefined;
+    for (let taken = 0; taken < MAX_IDS; taken++) {
+      const resolved = await run({ id: await nextId(call, above), tag, isKeyed: false }, undefined);
+      if (resolved.resolution !== "abandoned") return answerOf(resolved);
+      above = resolved.above;
     }
     throw unfinished();
   }
 
-  /** Throws, unless the record was never written: then writes it as abandoned, so that its attempt can't write it any more. */
-  async function refuseOtherBody(
-    attempt: KeyedAttempt<object>,
-    recordId: number,
-    resolution: Resolution,
-    callContext: CallContext,
-  ) {
-    if (resolution === "unwritten") return records.abandon(recordId, callContext);
-    if (resolution === "accepted") throw reused();
-    // This attempt is refused here: a copy of its request that is still on its way must not claim the key once the key is
-    // free.
-    await fenceKey(attempt, callContext);
-    throw inProgress("with another body");
-  }
-
   return {
-    /**
-     * Makes one record, under a key or without one. `run` writes the record unless it is written already, and advances it
-     * to its end.
-     */
-    async create<P extends object, A>(
+    /** Makes one record. `run` makes it, unless something is stored, and says how that ended. */
+    async create<D, A>(
       call: Call,
-      { rpc, requestId, params }: CreateOptions<P>,
-      run: (id: number, params: P) => Promise<Resolved<A>>,
+      creation: Creation<D>,
+      run: (attempt: Attempt, stored: D | undefined) => Promise<Resolved<A>>,
     ): Promise<A> {
-      const attempt = requestId === undefined ? undefined : attemptOf(call, rpc, requestId, params);
-      const claimFor = async (id: number): Promise<Claimed<P>> =>
-        attempt ? claimOrJoin(attempt, id, call) : { id, params, isReplay: false };
-
-      const firstId = await records.nextId(call);
-      await failpoint("key.id-taken");
-      let claimed = await claimFor(firstId);
-      for (let round = 0, freshIds = 0; round < MAX_ROUNDS; round++) {
+      if (creation.requestId === undefined) return createWithoutKey(call, creation, run);
+      const { rpc, requestId, params, stored } = creation;
+      const _id = sha256(JSON.stringify([call.caller, rpc, requestId]));
+      const fingerprint = sha256(JSON.stringify(params));
+      const tag = sha256(_id + fingerprint).slice(0, TAG_LENGTH);
+      let isFirst = false;
+      for (let round = 0, taken = 0; round < MAX_ROUNDS && taken <= MAX_IDS; round++) {
+        // A stale read does no harm: each write below judges what is stored, and a record's outcome never changes.
+        let key: Omit<KeyDoc, "rev"> | undefined = await keys.get(_id, call);
+        // The expiry worker may be late, and the record may be gone: an expired key must not stand for it any more.
+        if (key && isExpired(key)) {
+          await keys.remove(_id, isExpired, call);
+          key = undefined;
+        }
+        if (!key) {
+          const recordId = await nextId(call);
+          key = await keys.update(_id, claim({ _id, recordId, fingerprint, hour: validity.period() }), call);
+          isFirst = key.recordId === recordId;
+          if (isExpired(key)) continue;
+        }
         await failpoint("key.claimed");
-        const resolved = await run(claimed.id, claimed.params);
-        if (resolved.resolution === "accepted") {
-          if (claimed.isReplay) call.responseHeaders.set(REPLAYED_HEADER, "true");
-          return resolved.answer;
-        }
-        if (resolved.resolution === "refused") {
-          if (!attempt || (await freeKey(attempt, claimed.id, call))) throw resolved.error;
-          claimed = await claimFor(firstId);
-          continue;
-        }
-        if (freshIds++ === MAX_FRESH_IDS) break;
-        const id = await records.nextId(call);
-        const hour = expiry.period();
-        const isOurs = !attempt || (await keys.update(attempt.key, replace(attempt, claimed.id, id, hour), call));
-        claimed = isOurs ? { id, params, isReplay: false } : await claimFor(firstId);
+        if (key.fingerprint !== fingerprint) throw reused();
+        const { recordId: id } = key;
+        const doc = await stored(id);
+        // Else the key could expire, and make another record, while this one is being made.
+        if (!doc && isLastHour(key) && !(await keys.update(_id, renew(id, validity.period()), call))) continue;
+        if (!isFirst) call.responseHeaders.set(REPLAYED_HEADER, "true");
+        const resolved = await run({ id, tag, isKeyed: true }, doc);
+        if (resolved.resolution !== "abandoned") return answerOf(resolved);
+        await keys.update(_id, replace(id, await nextId(call, resolved.above), validity.period()), call);
+        taken++;
       }
       throw unfinished();
     },
@@ -191,7 +139,7 @@ export function createKeys(
         {
           list: (hour, most, call) => keys.list({ where: { hour }, limit: most, order: "asc" }, call),
           async remove({ _id }, call) {
-            await keys.remove(_id, isExpired, call);
+            await keys.remove(_id, ({ hour }) => expiry.isExpired(hour), call);
             return true;
           },
         },
@@ -201,31 +149,17 @@ export function createKeys(
   };
 }
 
+function answerOf<A>(resolved: Exclude<Resolved<A>, { resolution: "abandoned" }>): A {
+  if (resolved.resolution === "refused") throw resolved.error;
+  return resolved.answer;
+}
+
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
 
-function attemptOf<P extends object>(call: Call, rpc: string, requestId: string, params: P): KeyedAttempt<P> {
-  const seen = call.headers.get(SEEN_EPOCH_HEADER);
-  return {
-    key: sha256(JSON.stringify([call.caller, rpc, requestId])),
-    fingerprint: sha256(JSON.stringify(params)),
-    params,
-    seenEpoch: seen !== null && /^\d{1,16}$/.test(seen) ? Number(seen) : undefined,
-  };
-}
-
-/**
- * Throws when the attempt began before the key's last refusal. The error carries the current epoch if the caller sends
- * epochs.
- */
-function checkFence(attempt: KeyedAttempt<object>, epoch: number, id: number): void {
-  if (!isFenced(attempt, epoch, id)) return;
-  const metadata = attempt.seenEpoch === undefined ? undefined : { [EPOCH]: String(epoch) };
-  throw inProgress("by an attempt that ended meanwhile", metadata);
-}
-
 const reused = () =>
-  new DomainError("IDEMPOTENCY_KEY_REUSED", "The key already made a record from another body. Use a new key.");
-const inProgress = (how: string, metadata?: Record<string, string>) =>
-  new DomainError("IDEMPOTENCY_IN_PROGRESS", `The key is in use ${how}. Try again.`, metadata ? { metadata } : {});
+  new DomainError(
+    "IDEMPOTENCY_KEY_REUSED",
+    "The key was sent with another body before. Use a new key for each create.",
+  );
 const unfinished = () =>
-  new DomainError("UNAVAILABLE", "The record could not be finished now. Try again with the same key.");
+  new DomainError("UNAVAILABLE", "The record could not be finished now. Try again with the same key, if it had one.");

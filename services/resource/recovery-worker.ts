@@ -27,20 +27,17 @@ interface Recovery<T> {
 }
 
 /**
- * A worker that advances unfinished documents, one batch in each run. Each run goes on after the last document of the run
- * before and wraps around at the end, so that documents that can't be finished do not keep the others from their turn.
- * The first run begins at a random document, so that the replicas of a service do not all work on the same ones. A
- * failure does not stop the others; a run with failures rejects at its end, with an error that gives their number and
- * causes.
+ * Lists documents in turn: each batch goes on after the last document of the batch before and wraps around at the end. The
+ * first begins at a random document, so that the replicas of a service do not all work on the same ones.
  */
-export function recoveryWorker<T extends { readonly _id: number }>(
-  { name, everyMs, concurrency = CONCURRENCY, list, advance }: Recovery<T>,
+export function inTurn<T extends { readonly _id: number }>(
+  list: Recovery<T>["list"],
   deps: Pick<Deps, "clock" | "random">,
-): Worker {
-  /** The document that was advanced last. */
+): (limit: number) => Promise<readonly T[]> {
+  /** The last document of the batch before. */
   let cursor: number | undefined;
 
-  async function nextBatch(limit: number): Promise<readonly T[]> {
+  return async (limit) => {
     const callContext = background(deps, "recovery");
     if (cursor === undefined) {
       const [newest] = await list({ after: undefined, limit: 1, order: "desc" }, callContext);
@@ -54,13 +51,24 @@ export function recoveryWorker<T extends { readonly _id: number }>(
     const batch = [...above, ...below.filter(({ _id }) => _id <= after)];
     cursor = batch.at(-1)?._id;
     return batch;
-  }
+  };
+}
 
+/**
+ * A worker that advances unfinished documents, one batch in each run, in turn: those that can't be finished do not keep
+ * the others from theirs. A failure does not stop the others; a run with failures rejects at its end, with an error that
+ * gives their number and causes.
+ */
+export function recoveryWorker<T extends { readonly _id: number }>(
+  { name, everyMs, concurrency = CONCURRENCY, list, advance }: Recovery<T>,
+  deps: Pick<Deps, "clock" | "random">,
+): Worker {
+  const next = inTurn(list, deps);
   return {
     name,
     everyMs,
     async run(limit, stop) {
-      const batch = await nextBatch(limit);
+      const batch = await next(limit);
       const waiting = batch.values();
       const failures: unknown[] = [];
       let begun = 0;

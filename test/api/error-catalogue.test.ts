@@ -127,23 +127,6 @@ const provoke: Partial<Record<Reason, () => Promise<Seen>>> = {
     }
   },
 
-  async IDEMPOTENCY_IN_PROGRESS() {
-    const { id } = await shop.category();
-    const key = shop.unique();
-    const pet = { name: "Rex", categoryId: Number(id) };
-    await petstore.kill("inventory", "SIGSTOP");
-    try {
-      const first = await http("POST", "/pets", pet, { "idempotency-key": key, "x-server-timeout": "1" });
-      expect(first).toMatch(/^50[34] /);
-      return {
-        http: await http("POST", "/pets", { ...pet, name: "Max" }, { "idempotency-key": key }),
-        rpc: await refusal(shop.pet({ name: "Max", categoryId: id }, key)),
-      };
-    } finally {
-      await petstore.kill("inventory", "SIGCONT");
-    }
-  },
-
   async UNAVAILABLE() {
     await petstore.kill("inventory", "SIGKILL");
     const { id } = await shop.category();

@@ -5,17 +5,13 @@
 
 import { isRead, type Kind, kindOf } from "../workload/operations.ts";
 import { notFound } from "../workload/perform.ts";
-import { type Attempt, isCreate, isDelete, recordsOf } from "./violations.ts";
+import { type Attempt, isCreate, isDelete, isRepeat, recordsOf } from "./violations.ts";
 
 /** A pet and its inventory entry exist together. */
 const subject = (kind: Kind, id: number) => `${kind === "inventory" ? "pet" : kind} ${id}`;
 
-/** `attempts` are all that were begun. `onGone` is called whenever an answer reports that a record is gone. */
-export function createExistence(
-  report: (violation: string) => void,
-  attempts: readonly Attempt[],
-  onGone: (kind: Kind, id: number) => void = () => {},
-) {
+/** `attempts` are all that were begun. */
+export function createExistence(report: (violation: string) => void, attempts: readonly Attempt[]) {
   /** When an answer first showed a record, by kind: a record that was never shown can't be gone. */
   const shown = new Map<Kind, Map<number, number>>();
   /** When an answer first reported that the subject is gone. */
@@ -26,7 +22,6 @@ export function createExistence(
     if (known === undefined || known > sent || !over) return;
     const name = subject(kind, id);
     gone.set(name, Math.min(gone.get(name) ?? over.at, over.at));
-    onGone(kind, id);
   }
 
   function isShown(kind: Kind, id: number, { operation, sent, over }: Attempt): void {
@@ -50,7 +45,7 @@ export function createExistence(
     const { operation, over } = attempt;
     const kind = kindOf(operation);
     const outcome = over?.outcome;
-    if (outcome?.is === "refused")
+    if (outcome?.is === "refused" && !isRepeat(attempt, attempts))
       for (const [about, id] of recordsOf(operation))
         if (outcome.reason === notFound(about)) isGone(about, id, attempt);
     if (outcome?.is !== "done") return;

@@ -36,7 +36,7 @@ export function verdict({ attempts, told, isThere, violations }: History, state:
 function marksIn({ categories, pets, orders }: State): Map<string, Set<number>> {
   const marks = new Map<string, Set<number>>();
   const note = (mark: string, id: number) => marks.set(mark, (marks.get(mark) ?? new Set()).add(id));
-  for (const [id, { name, state }] of categories) if (state !== "ABORTED") note(`category ${name}`, id);
+  for (const [id, { name }] of categories) note(`category ${name}`, id);
   for (const [id, { facts, state }] of pets) if (state !== "ABORTED") note(`pet ${facts?.name}`, id);
   for (const [id, { shipDate }] of orders) if (shipDate) note(`order ${nameOf(shipDate.seconds)}`, id);
   return marks;

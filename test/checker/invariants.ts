@@ -38,13 +38,12 @@ function order({ orders, inventory }: State, id: number): Violation[] {
   const stock = doc?.petId === undefined ? undefined : inventory.get(doc.petId);
   const held = stock && valueFor(stock.reservations, id);
   const settled = stock && valueFor(stock.settled, id);
-  if (doc?.petId !== undefined && doc.state === "RESERVED" && held !== String(doc.quantity))
-    return [`order ${id} is open and holds ${held ?? "no"} units instead of ${doc.quantity}`];
-  if (doc?.state === "COMPLETE") return [held && `order ${id} is complete and still holds units`];
-  if (doc?.state === "COMMITTING") return [settled === "X" && `order ${id} is complete and its units were released`];
-  if (doc?.state !== "ABORTED" && doc?.state !== "CANCELLED") return [];
-  const holder = [...inventory.values()].find(({ reservations }) => valueFor(reservations, id));
-  return [holder && `order ${id} is ${doc.state} and pet ${holder._id} still holds units for it`];
+  if (!doc?.visible || doc.petId === undefined) return [];
+  const holds = held === `${doc.quantity}:${doc.tag}`;
+  if (doc.state === "RESERVED")
+    return [!holds && `order ${id} is open and holds ${held ?? "no"} units instead of ${doc.quantity}:${doc.tag}`];
+  const isSold = settled === "C" || (settled === undefined && id <= (stock?.lowWaterMark ?? 0)) || !stock?.visible;
+  return [!holds && !isSold && `order ${id} is complete and its units are neither held nor sold`];
 }
 
 function entry({ orders, inventory }: State, id: number): Violation[] {
@@ -54,18 +53,15 @@ function entry({ orders, inventory }: State, id: number): Violation[] {
   return [
     ...ledger(doc),
     doc.state === "RETIRED" && holders.length > 0 && `inventory ${id} is retired with open orders`,
-    ...holders.map((order) => {
-      const state = orders.get(order)?.state;
-      const over = state === undefined || state === "ABORTED" || state === "CANCELLED" || state === "COMPLETE";
-      return over && `inventory ${id} holds units for order ${order}, which is ${state}`;
-    }),
+    // An order that was stored must not lose its units by a later write of the entry.
+    ...[...orders.values()].flatMap((doc) => (doc.petId === id ? order({ orders, inventory } as State, doc._id) : [])),
   ];
 }
 
 /** No overselling: every unit that was received is in stock, reserved, or sold. */
 function ledger({ _id, quantity, reserved, sold, received, openOrders, reservations }: InventoryDoc): Violation[] {
   const holders = ordersIn(reservations);
-  const sum = holders.reduce((all, order) => all + Number(valueFor(reservations, order)), 0);
+  const sum = holders.reduce((all, order) => all + Number.parseInt(valueFor(reservations, order) ?? "", 10), 0);
   return [
     received !== quantity + reserved + sold && `inventory ${_id}: ${received} != ${quantity} + ${reserved} + ${sold}`,
     reserved !== sum && `inventory ${_id}: ${reserved} reserved, orders hold ${sum}`,
@@ -77,7 +73,7 @@ function ledger({ _id, quantity, reserved, sold, received, openOrders, reservati
 const RESTING: readonly string[] = [
   ...["ACTIVE", "DELETED"],
   ...["RESERVED", "COMPLETE", "ABORTED", "CANCELLED"],
-  ...["PLACEHOLDER", "OPEN", "RETIRED"],
+  ...["OPEN", "RETIRED"],
 ];
 
 /** Whether some worker will still change the document. */
@@ -99,6 +95,11 @@ export function wrongInTheEnd(state: State): string[] {
     found.push(doc.state === "ACTIVE" && !agree && `pet ${id} is ${doc.status}, its inventory entry ${stock?.status}`);
   }
   for (const [id, doc] of inventory) {
+    for (const order of ordersIn(doc.reservations))
+      found.push(
+        orders.get(order)?.state !== "RESERVED" &&
+          `inventory ${id} holds units for order ${order}, which is ${orders.get(order)?.state}`,
+      );
     const ofPet = [...orders.values()].filter(({ petId }) => petId === id);
     const units = (state: string) =>
       ofPet.filter((order) => order.state === state).reduce((all, { quantity = 0 }) => all + quantity, 0);

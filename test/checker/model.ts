@@ -23,7 +23,7 @@ export function createModel() {
   const categories = new Map<number, { name: string }>();
   const pets = new Map<number, Pet>();
   const orders = new Map<number, Order>();
-  const keys = new Map<string, { readonly body: string; readonly answer: Shown | undefined }>();
+  const keys = new Map<string, { readonly body: string; readonly answer: string }>();
 
   const openOrders = (pet: number) => [...orders.values()].filter((order) => order.pet === pet && !order.complete);
 
@@ -126,11 +126,12 @@ export function createModel() {
       const before = operation.key === undefined ? undefined : keys.get(name);
       if (before) {
         if (before.body !== body) return "IDEMPOTENCY_KEY_REUSED";
-        return JSON.stringify(before.answer) === JSON.stringify(shown) ? done : "the first answer again";
+        if (before.answer !== JSON.stringify(shown)) return before.answer;
+        return done;
       }
       const reason = refusal(operation, versionOf);
+      if (operation.key !== undefined) keys.set(name, { body, answer: reason ?? JSON.stringify(shown) });
       if (reason) return reason;
-      if (operation.key !== undefined) keys.set(name, { body, answer: shown });
       apply(operation, shown?.id ?? 0);
       return done;
     },

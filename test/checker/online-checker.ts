@@ -12,7 +12,7 @@ import { createExistence } from "./existence.ts";
 import { wrongInTheEnd, wrongNow } from "./invariants.ts";
 import { createObservations, markIn } from "./observations.ts";
 import { type CollectionName, emptyState, isRecord, type State, shownIn, writeOf } from "./state.ts";
-import { type Attempt, markBy, recordsOf, violationsIn } from "./violations.ts";
+import { type Attempt, isBound, markBy, recordsOf, violationsIn } from "./violations.ts";
 
 export function createOnlineChecker() {
   const violations: string[] = [];
@@ -21,7 +21,7 @@ export function createOnlineChecker() {
   const state: State = emptyState();
   const report = (violation: string) => void violations.push(violation);
   const { marked, nameIn, viewOf, show } = createObservations(report, takesEffect);
-  const exists = createExistence(report, attempts, gone);
+  const exists = createExistence(report, attempts);
   let time = 0;
 
   function written(collection: string, after: Stored): void {
@@ -64,22 +64,20 @@ export function createOnlineChecker() {
     const key = attempts.find(({ operation }) => markBy(operation) === mark)?.operation.key;
     if (key === undefined) return;
     const all = attempts.filter(({ operation }) => operation.key === key && kindOf(operation) === kind);
-    const refusedLast = Math.max(
-      -1,
-      ...all.filter(({ over }) => over?.outcome.is === "refused").map(({ sent }) => sent),
-    );
     const mayStill = all.some(
-      ({ operation, over }) =>
-        markBy(operation) === mark && (!over || (over.outcome.is === "unknown" && over.at > refusedLast)),
+      ({ operation, over }) => markBy(operation) === mark && (!over || over.outcome.is === "unknown"),
     );
-    if (!mayStill) report(`${mark} took effect after its key was refused`);
+    if (!mayStill || all.some(isBound)) report(`${mark} took effect after its key was answered`);
   }
 
-  /** A client that learns that an order is gone can order its units again, so they must be free. */
-  function gone(kind: Kind, id: number): void {
-    const holder =
-      kind === "order" && [...state.inventory.values()].find(({ reservations }) => valueFor(reservations, id));
-    if (holder) report(`order ${id} was said to be gone and pet ${holder._id} still holds units for it`);
+  /** Once a cancellation or completion is answered, its units are back or sold. */
+  function settled({ operation, over }: Attempt): void {
+    if (over?.outcome.is !== "done") return;
+    const completes = operation.do === "place order" && operation.complete;
+    const id = completes ? over.outcome.shown?.id : "id" in operation && operation.id;
+    if (!id || !(completes || operation.do === "cancel order" || operation.do === "complete order")) return;
+    const holder = [...state.inventory.values()].find(({ reservations }) => valueFor(reservations, id));
+    if (holder) report(`${operation.do} ${id} was answered and pet ${holder._id} still holds units for it`);
   }
 
   /** Compares an answer with what was stored. */
@@ -112,6 +110,7 @@ export function createOnlineChecker() {
       const outcome = await sending();
       attempt.over = { at: time++, outcome };
       answered(attempt);
+      settled(attempt);
       exists(attempt);
       return outcome;
     },

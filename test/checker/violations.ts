@@ -44,10 +44,30 @@ export function violationsIn(
     ...attempts.flatMap((attempt) => ofOne(attempt, idsOf)),
     ...ofKeys(attempts, idsOf),
     ...ofConditions(attempts),
-    ...attempts.flatMap((attempt) => ofAbsence(attempt, isThere)),
+    ...attempts.flatMap((attempt) => (isRepeat(attempt, attempts) ? [] : ofAbsence(attempt, isThere))),
     ...ofEnds(attempts, idsOf, state),
   ].filter((violation) => typeof violation === "string");
 }
+
+/** Whether the key of the attempt was sent before: its answer may say what was true then. */
+export const isRepeat = ({ operation, sent }: Attempt, attempts: readonly Attempt[]): boolean =>
+  operation.key !== undefined &&
+  attempts.some(
+    (other) =>
+      other.sent < sent && other.operation.key === operation.key && kindOf(other.operation) === kindOf(operation),
+  );
+
+/** The refusals that bind an idempotency key. */
+const BINDING = [
+  "PET_NOT_FOUND",
+  "CATEGORY_NOT_FOUND",
+  "PET_NOT_AVAILABLE",
+  "INSUFFICIENT_STOCK",
+  "TOO_MANY_OPEN_ORDERS",
+];
+/** Whether the attempt was answered with a refusal that binds its key. */
+export const isBound = ({ over }: Attempt): boolean =>
+  over?.outcome.is === "refused" && BINDING.includes(over.outcome.reason);
 
 type IdsOf = (operation: Operation) => number[];
 
@@ -79,18 +99,31 @@ function ofKeys(attempts: readonly Attempt[], idsOf: IdsOf): Violation[] {
   );
   return [...groups].flatMap(([key, all]) => {
     const records = new Set(all.flatMap(({ operation }) => idsOf(operation)));
-    const outcomes = all.flatMap(({ over }) => over?.outcome ?? []);
-    const answers = new Set(
-      outcomes.flatMap((outcome) => (outcome.is === "done" ? JSON.stringify(outcome.shown) : [])),
-    );
-    const used = outcomes.some((outcome) => outcome.is === "refused" && outcome.reason === "IDEMPOTENCY_KEY_REUSED");
+    const bodies = Map.groupBy(all, ({ operation }) => JSON.stringify(operation));
+    const answers = new Set(all.flatMap(keyAnswer));
+    const isReused = ({ over }: Attempt) =>
+      over?.outcome.is === "refused" && over.outcome.reason === "IDEMPOTENCY_KEY_REUSED";
     return [
       records.size > 1 && `${key} made ${[...records].join(" and ")}`,
       answers.size > 1 && `${key} was answered with ${[...answers].join(" and ")}`,
-      used && records.size === 0 && `${key} was refused as used and made nothing`,
+      records.size > 0 && all.some(isBound) && `${key} was refused and made ${[...records].join(" and ")}`,
+      all.some(isReused) && bodies.size === 1 && `${key} was refused as used by another body, and there is none`,
+      ...[...bodies].map(
+        ([body, same]) =>
+          same.some(isReused) &&
+          same.flatMap(keyAnswer).length > 0 &&
+          `${key} was refused as used by another body, and answered, for ${body}`,
+      ),
     ];
   });
 }
+
+/** The answer that a key was bound to, as this attempt was told. */
+const keyAnswer = (attempt: Attempt): string[] => {
+  const outcome = attempt.over?.outcome;
+  if (outcome?.is === "done") return [JSON.stringify(outcome.shown)];
+  return outcome?.is === "refused" && isBound(attempt) ? [outcome.reason] : [];
+};
 
 /** Of two changes conditional on the same version only one can succeed. Several deletions of a record may succeed. */
 function ofConditions(attempts: readonly Attempt[]): Violation[] {

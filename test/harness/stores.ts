@@ -10,6 +10,7 @@ import { pino } from "pino";
 import type { ServiceName } from "../../processes/names.ts";
 import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
+import { ordersIn } from "../../services/inventory/order-map.ts";
 import { ORDERS } from "../../services/order/model.ts";
 import { PETS } from "../../services/pet/model.ts";
 import { isUnfinished, wrongInTheEnd } from "../checker/invariants.ts";
@@ -63,16 +64,23 @@ async function whileStopped<R>({ kill, start }: Petstore, work: () => Promise<R>
 
 /** The records of a service with unfinished work, whether the service runs or not. */
 export async function unfinishedIn({ store }: Pick<Petstore, "store">, service: ServiceName): Promise<string[]> {
-  await using copy = store.mongodbUri === undefined ? await copied(store.dataDir, service) : undefined;
-  const petstore = { store: { ...store, ...copy } };
-  const read = {
-    category: () => all(petstore, service, CATEGORIES),
-    pet: () => all(petstore, service, PETS),
-    order: () => all(petstore, service, ORDERS),
-    inventory: () => all(petstore, service, INVENTORY),
-  };
-  const docs: Map<number, object> = await read[service]();
-  return [...docs].filter(([, doc]) => isUnfinished(doc)).map(([id]) => `${service} ${id}`);
+  async function read<T extends Doc & { _id: number }, const I extends Indexes<T>>(
+    of: ServiceName,
+    schema: Schema<T, I>,
+  ) {
+    await using copy = store.mongodbUri === undefined ? await copied(store.dataDir, of) : undefined;
+    return await all({ store: { ...store, ...copy } }, of, schema);
+  }
+  const unfinished = (docs: Map<number, object>) => [...docs].filter(([, doc]) => isUnfinished(doc));
+  const named = (docs: (readonly [number, unknown])[]) => docs.map(([id]) => `${service} ${id}`);
+  if (service === "category") return named(unfinished(await read(service, CATEGORIES)));
+  if (service === "pet") return named(unfinished(await read(service, PETS)));
+  if (service === "order") return [];
+  const orders = await read("order", ORDERS);
+  const isOpen = (order: number) => orders.get(order)?.state === "RESERVED";
+  const entries = await read(service, INVENTORY);
+  const leftOver = [...entries].filter(([, { reservations }]) => !ordersIn(reservations).every(isOpen));
+  return named([...unfinished(entries), ...leftOver]);
 }
 
 /**

@@ -107,7 +107,10 @@ describe("maxRequestBytes", () => {
         etag: tags,
       },
     ],
-    [OrderInternalService.method.getOrderStates, { orderId: Array(1000).fill(-MOST) }],
+    [
+      OrderInternalService.method.resolveReservations,
+      { reservations: Array(1000).fill({ orderId: -MOST, petId: -MOST, tag: "t".repeat(8) }) },
+    ],
   ] as const)(
     "%s: what its fields can hold fits in every encoding, beside what a newer contract adds",
     (method, init) => {

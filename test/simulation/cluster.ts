@@ -8,6 +8,7 @@ import { type Client, Code, ConnectError, createClient, type Transport } from "@
 import { pipeline } from "@petstore/rpc/client/pipeline";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
+import type { Store } from "@petstore/store/port";
 import { pino } from "pino";
 import { errors } from "#errors";
 import { isReplayable } from "../../packages/rpc/client/retry.ts";
@@ -16,9 +17,9 @@ import { isServiceName, processNames, type ServiceName } from "../../processes/n
 import { createService } from "../../services/create.ts";
 import type { Deps } from "../../services/resource/deps.ts";
 import type { ServiceModule } from "../../services/resource/module.ts";
-import { RETENTION } from "../../services/resource/retention.ts";
+import { RETENTION, type Retention } from "../../services/resource/retention.ts";
 import { storeFailureOf } from "../../services/resource/store-failure.ts";
-import { createDisk, inSteps, type Stored } from "./disk.ts";
+import { copyOf, createDisk, fill, idsAhead, inSteps, type Stored } from "./disk.ts";
 import { type FaultInjector, noFaults } from "./fault-injector.ts";
 import { createScheduler, type Owner } from "./scheduler.ts";
 
@@ -31,6 +32,7 @@ interface Caller extends Owner {
   readonly name: ServiceName | "client";
 }
 interface Process extends Caller {
+  readonly name: ServiceName;
   readonly died: PromiseWithResolvers<never>;
   module?: ServiceModule;
   dispatcher?: Dispatcher;
@@ -43,22 +45,33 @@ const log = pino({ level: "silent" });
 const OLD_MS = 60_000;
 const ROUNDS = 50;
 
-export async function createCluster(checker: OnlineChecker = () => {}, retention = RETENTION) {
+interface ClusterOptions {
+  readonly retention?: Retention;
+  /** Processes of each service. They share its data. */
+  readonly replicas?: number;
+}
+
+export async function createCluster(
+  checker: OnlineChecker = () => {},
+  { retention = RETENTION, replicas = 1 }: ClusterOptions = {},
+) {
   let faults: FaultInjector = noFaults;
   let writes = 0;
   const turns = createScheduler((waiting) => faults.pick(waiting));
   const { clock } = turns;
   const outside: Caller = { name: "client", dead: false };
   const disks = new Map<ServiceName, MemoryData>();
+  const stores = new Map<ServiceName, Store>();
   for (const name of serviceNames) {
     const onWrite: OnlineChecker = (...write) => {
       writes++;
       checker(...write);
     };
     disks.set(name, createDisk(onWrite));
+    stores.set(name, openMemory({ data: disks.get(name) as MemoryData, clock }));
   }
-  const processes = new Map<ServiceName, Process>();
-  const diskOf = (name: ServiceName) => disks.get(name) as MemoryData;
+  const processes = new Map<ServiceName, readonly Process[]>(serviceNames.map((name) => [name, []]));
+  const processesOf = (name: ServiceName) => processes.get(name) ?? [];
   const time = (owner: Owner) => ({
     clock,
     random: () => faults.random(),
@@ -69,35 +82,39 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
    * Like SIGKILL: the process does nothing more, and its callers find it unreachable. Some turns later a new one starts on its
    * disk.
    */
-  function kill(name: ServiceName): void {
-    const process = processes.get(name);
-    if (!process) return;
-    processes.delete(name);
+  function killOne(process: Process): void {
+    const { name } = process;
+    processes.set(
+      name,
+      processesOf(name).filter((other) => other !== process),
+    );
     process.dead = true;
     process.died.reject(unreachable());
     void turns.wait(outside).then(() => start(name));
   }
+  const kill = (name: ServiceName): void => processesOf(name).forEach(killOne);
 
   async function start(name: ServiceName): Promise<void> {
     const process: Process = { name, dead: false, died: Promise.withResolvers() };
     process.died.promise.catch(() => {});
     const step = (label: string): Promise<void> => {
-      if (!process.dead && faults.dies(name, label)) kill(name);
+      if (!process.dead && faults.dies(name, label)) killOne(process);
       return turns.wait(process);
     };
     const delay = async () => {
       for (let left = faults.delay(); left > 0; left--) await turns.wait(process);
     };
-    const store = inSteps(openMemory({ data: diskOf(name), clock }), step, delay);
+    const store = idsAhead(inSteps(stores.get(name) as Store, step, delay), () => faults.ahead());
     const deps: Deps = { ...time(process), store, log, retention, failpoint: (name) => step(`point ${name}`) };
     process.module = await createService(name, deps, (peer) => transport(process, peer));
     process.dispatcher = createDispatcher(process.module.implementations, { deps, errors, storeFailureOf });
-    processes.set(name, process);
+    processes.set(name, [...processesOf(name), process]);
   }
 
-  /** The process that serves `to` now, and a transport to it. */
+  /** A process that serves `to` now, and a transport to it. */
   function reach(to: ServiceName) {
-    const process = processes.get(to);
+    const serving = processesOf(to);
+    const process = serving[serving.length > 1 ? faults.pick(serving.length) : 0];
     if (!process?.dispatcher) throw unreachable();
     const { dispatcher, died } = process;
     return { ...inProcessTransport(() => dispatcher), died: died.promise };
@@ -155,12 +172,11 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
   const transport = (from: Caller, to: ServiceName) => pipeline(wire(from, to), { ...time(from), errors });
 
   async function runWorkers(name: ServiceName): Promise<void> {
-    const process = processes.get(name);
-    for (const worker of process?.module?.workers ?? [])
-      await Promise.race([worker.run(100), process?.died.promise]).catch(() => {});
+    for (const { module, died } of processesOf(name))
+      for (const worker of module?.workers ?? []) await Promise.race([worker.run(100), died.promise]).catch(() => {});
   }
 
-  for (const name of serviceNames) await start(name);
+  for (const name of serviceNames) for (let replica = 0; replica < replicas; replica++) await start(name);
   return {
     advance: turns.advance,
     /** Resolves when it is the test's turn. */
@@ -171,8 +187,16 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
       faults = next;
     },
     kill,
+    /** Copies the data of a service. Returns a function that restores it: then the service starts with what it had. */
+    backup(name: ServiceName): () => void {
+      const copy = copyOf(disks.get(name) as MemoryData);
+      return () => {
+        fill(disks.get(name) as MemoryData, copy);
+        kill(name);
+      };
+    },
     /** Like SIGTERM, which here only ends streams. */
-    drain: (name: ServiceName): void => processes.get(name)?.dispatcher?.drain(),
+    drain: (name: ServiceName): void => processesOf(name).forEach(({ dispatcher }) => void dispatcher?.drain()),
     /** The number of documents in the collections of that name. */
     stored: (collection: string): number =>
       [...disks.values()].reduce((all, { collections }) => all + (collections.get(collection)?.size ?? 0), 0),
@@ -186,12 +210,15 @@ export async function createCluster(checker: OnlineChecker = () => {}, retention
     async settle(): Promise<void> {
       faults = noFaults;
       await turns.untilIdle();
+      let quiet = 0;
       for (let round = 0; round < ROUNDS; round++) {
         const before = writes;
         turns.advance(OLD_MS);
         for (const name of serviceNames) await turns.until(runWorkers(name));
         await turns.untilIdle();
-        if (writes === before) return;
+        quiet = writes === before ? quiet + 1 : 0;
+        // Reservations are seen in one round and settled in the next.
+        if (quiet === 2) return;
       }
       throw new Error("The workers find something to do for ever.");
     },

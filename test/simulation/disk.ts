@@ -43,6 +43,43 @@ export const createDisk = (onWrite: OnWrite): MemoryData => ({
   changes: new Map(),
 });
 
+export const copyOf = ({ collections, sequences, changes }: MemoryData): MemoryData => ({
+  collections: new Map([...collections].map(([name, documents]) => [name, new Map(documents)])),
+  sequences: new Map(sequences),
+  changes: new Map([...changes].map(([name, entries]) => [name, [...entries]])),
+});
+
+/** Replaces what a disk holds. Nobody is told of it. */
+export function fill(disk: MemoryData, copy: MemoryData): void {
+  for (const [name, documents] of disk.collections) {
+    documents.clear();
+    for (const [id, bytes] of copy.collections.get(name) ?? []) Map.prototype.set.call(documents, id, bytes);
+  }
+  for (const [name, entries] of disk.changes) entries.splice(0, entries.length, ...(copy.changes.get(name) ?? []));
+  disk.sequences.clear();
+  for (const [name, last] of copy.sequences) disk.sequences.set(name, last);
+}
+
+/**
+ * Takes ids ahead, as a process does on MongoDB: `ahead` says how many beyond the one that is needed. A process that dies
+ * loses those that it has at hand.
+ */
+export function idsAhead(store: Store, ahead: () => number): Store {
+  const atHand = new Map<string, number[]>();
+  return {
+    ...store,
+    async nextId(sequence, options = {}) {
+      const ids = atHand.get(sequence)?.filter((id) => id > (options.above ?? 0)) ?? [];
+      atHand.set(sequence, ids);
+      const next = ids.shift();
+      if (next !== undefined) return next;
+      const id = await store.nextId(sequence, options);
+      for (let more = ahead(); more > 0; more--) atHand.get(sequence)?.push(await store.nextId(sequence, options));
+      return id;
+    },
+  };
+}
+
 /**
  * Takes a step before every access, and another after a write, because a process may die between the write and its answer.
  * `delay` is the time that an access needs to get there, and its answer to get back; other accesses go on meanwhile.

@@ -24,7 +24,7 @@ const DAY_MS = 24 * HOUR_MS;
 async function start(tombstones: Age = RETENTION.tombstones) {
   const retention: Retention = { ...RETENTION, tombstones };
   const checker = createOnlineChecker();
-  const cluster = await createCluster(checker.written, retention);
+  const cluster = await createCluster(checker.written, { retention });
   const client = createClient((operation) => checker.follow(operation, () => perform(cluster, operation)));
   const runAllWorkers = async () => {
     for (const name of serviceNames) await cluster.until(cluster.runWorkers(name));

@@ -26,6 +26,8 @@ export interface FaultInjector {
   lateness(): number;
   /** How many turns a disk access, or its answer, takes. */
   delay(): number;
+  /** How many ids a process takes ahead when it needs one. */
+  ahead(): number;
   random(): number;
 }
 
@@ -36,6 +38,7 @@ export const noFaults: FaultInjector = {
   deliver: () => "once",
   lateness: () => 0,
   delay: () => 0,
+  ahead: () => 0,
   random: () => 0.5,
 };
 
@@ -56,6 +59,7 @@ export function oneLateCall(nth: number, lateMs: number, kill: (service: Service
 
 const MAX_DELAY_MS = 20_000;
 const MAX_TURNS = 200;
+const MAX_AHEAD = 4;
 
 export interface FaultRates {
   /** The probability that a call is not delivered normally. */
@@ -87,6 +91,7 @@ export function randomFaults(
       return dies;
     },
     lateness: () => Math.floor(roll() ** 2 * MAX_DELAY_MS),
+    ahead: () => Math.floor(roll() * MAX_AHEAD),
     delay: () => Math.min(Math.floor(slowness / roll()), MAX_TURNS),
     deliver({ replayable }) {
       if (roll() >= calls) return "once";

@@ -32,9 +32,9 @@ const DRAIN_TURNS = 400;
 /** So many turns at most a watcher leaves its stream alone that has been told enough for now: changes pile up. */
 const FULL_TURNS = 200;
 
-async function history(clients: Operation[][], seed: number, rates: FaultRates) {
+async function history(clients: Operation[][], seed: number, rates: FaultRates, replicas: number) {
   const checker = createOnlineChecker();
-  const cluster = await createCluster(checker.written);
+  const cluster = await createCluster(checker.written, { replicas });
   const known = nobodyKnown();
   const client = createClient(async (operation) => {
     const outcome = await checker.follow(operation, () => perform(cluster, operation));
@@ -104,6 +104,7 @@ test(`nothing is lost, doubled or stuck (HISTORY_SEED=${historySeed} HISTORY_RUN
   const drawn = fc.record({
     clients: programs(4, 8),
     seed: fc.nat(),
+    replicas: fc.constantFrom(1, 2),
     rates: fc.record({
       calls: fc.constantFrom(0, 0.05, 0.4),
       deaths: fc.constantFrom(0, 0.002, 0.015),
@@ -112,8 +113,8 @@ test(`nothing is lost, doubled or stuck (HISTORY_SEED=${historySeed} HISTORY_RUN
     }),
   });
   await fc.assert(
-    fc.asyncProperty(drawn, async ({ clients, seed, rates }) => {
-      expect(await history(clients, seed, rates)).toEqual([]);
+    fc.asyncProperty(drawn, async ({ clients, seed, rates, replicas }) => {
+      expect(await history(clients, seed, rates, replicas)).toEqual([]);
     }),
     { numRuns: historyRuns, seed: historySeed },
   );

@@ -13,7 +13,14 @@ import * as order from "../../services/order/rules.ts";
 import { createDeletionGuard } from "../../services/pet/deletion-guard.ts";
 import { DELETION_GUARDS, PETS, toPet } from "../../services/pet/model.ts";
 import * as pet from "../../services/pet/rules.ts";
-import { createKeys, KEYS } from "../../services/resource/idempotency-keys.ts";
+import {
+  type Attempt,
+  abandoned,
+  accepted,
+  createKeys,
+  type Resolved,
+} from "../../services/resource/idempotency-keys.ts";
+import { KEYS } from "../../services/resource/key-transitions.ts";
 import { RETENTION } from "../../services/resource/retention.ts";
 
 const NEWER = { text: "kept", list: [{ deep: 1 }] };
@@ -95,17 +102,16 @@ describe("a pet keeps them through", () => {
 });
 
 describe("an inventory entry keeps them through", () => {
-  keeps(INVENTORY, [inventory.release(1, 5)], { opening: [inventory.open(1, "available")] });
   keeps(
     INVENTORY,
     [inventory.open(1, "available")],
     {
-      "an order": [inventory.reserve(7, 1), inventory.commit(7)],
-      "an order that is given back": [inventory.reserve(7, 1), inventory.release(1, 7)],
-      "a fence": [inventory.release(1, 8)],
+      "an order": [inventory.reserve(7, 1, "tag"), inventory.commit(7, 1)],
+      "an order that is given back": [inventory.reserve(7, 1, "tag"), inventory.release(7)],
+      "an order that lost its reservation": [inventory.commit(7, 1)],
       "a quantity": [inventory.update(1n, { quantity: 9 }, {})],
       "being published": [
-        inventory.reserve(7, 1),
+        inventory.reserve(7, 1, "tag"),
         (doc, rev) => inventory.markPublished(doc?.statusRev ?? 0)(doc, rev),
       ],
     },
@@ -119,18 +125,14 @@ describe("an inventory entry keeps them through", () => {
 
 describe("an order keeps them through", () => {
   const shipDate = { seconds: 5, nanos: 6 };
-  const placed = [order.insert(1, { petId: 7, shipDate }, 0)];
   keeps(
     ORDERS,
-    placed,
+    [order.insert(1, { petId: 7, shipDate }, "tag")],
     {
-      reservation: [order.reserve],
-      completion: [order.reserve, order.update(1n, { complete: true }, {}), order.commit],
-      refusal: [order.abort("INSUFFICIENT_STOCK"), order.release],
-      "waiting too long": [order.timeOut(1e6)],
-      cancellation: [order.reserve, order.cancel(1n, {}), order.release],
+      completion: [order.update(1n, { complete: true }, {})],
+      cancellation: [order.cancel(1n, {})],
     },
-    { nested: ["shipDate"], gone: ["refusal", "cancellation"] },
+    { nested: ["shipDate"], gone: ["cancellation"] },
   );
 });
 
@@ -155,39 +157,28 @@ test("a deletion guard keeps them, closed and open", async () => {
   await expectKept();
 });
 
-test("a key keeps them when it is taken over, freed and raised", async () => {
+test("a key keeps them when it is renewed, and when it names a fresh record", async () => {
+  const HOUR = 3_600_000;
+  let now = 0;
   const store = openMemory();
   const collection = await store.collection(KEYS);
-  const resolutions = new Map<number, "abandoned" | "refused">();
-  let last = 0;
-  const records = {
-    nextId: async () => ++last,
-    resolutionOf: async (id: number) => resolutions.get(id) ?? "accepted",
-    abandon: async () => {},
-  } as const;
-  const keys = createKeys(collection, records, { clock: () => 0, failpoint: () => {}, retention: RETENTION });
-  const call = () => {
+  const runtime = { clock: () => now, random: () => 0 };
+  const keys = createKeys(collection, "record", { ...runtime, store, failpoint: () => {}, retention: RETENTION });
+  const create = (run: (attempt: Attempt) => Promise<Resolved<number>>) => {
     const headers = new Headers();
-    const runtime = { clock: () => 0, random: () => 0, maxTimeoutMs: 1e9, principal: ANONYMOUS };
-    return { ...openCall({ headers, timeoutMs: 1e9 }, runtime), headers, responseHeaders: new Headers() };
+    const opened = openCall({ headers, timeoutMs: 1e9 }, { ...runtime, maxTimeoutMs: 1e9, principal: ANONYMOUS });
+    const call = { ...opened, headers, responseHeaders: new Headers() };
+    return keys.create(call, { rpc: "Create", requestId: "k", params: { a: 1 }, stored: async () => undefined }, run);
   };
-  const create = () =>
-    keys.create(call(), { rpc: "Create", requestId: "k", params: { a: 1 } }, async (id) => ({
-      resolution: "accepted",
-      answer: id,
-    }));
-  const first = await create();
-  const [key] = await collection.list({ limit: 1, order: "asc" });
-  const id = key?._id ?? "";
-  await collection.update(id, (doc) => put({ ...doc, newer: NEWER } as never, undefined));
-  resolutions.set(first, "abandoned");
-  expect(await create()).not.toBe(first);
-  expect(await collection.get(id)).toMatchObject({ newer: NEWER });
-  resolutions.set((await collection.get(id))?.recordId ?? 0, "refused");
-  await expect(create()).rejects.toThrow("Try again");
-  expect(await collection.get(id)).toMatchObject({ newer: NEWER });
-  await create();
-  expect(await collection.get(id)).toMatchObject({ newer: NEWER });
+  const crash = () => Promise.reject(new Error("crash"));
+  await expect(create(crash)).rejects.toThrow("crash");
+  const [{ _id, hour } = expect.unreachable("no key")] = await collection.list({ limit: 1, order: "asc" });
+  await collection.update(_id, (doc) => put({ ...doc, newer: NEWER } as never, undefined));
+  now += 24 * HOUR;
+  await expect(create(crash)).rejects.toThrow("crash");
+  expect(await collection.get(_id)).toMatchObject({ hour: hour + 24, recordId: 1, newer: NEWER });
+  await create(async ({ id }) => (id === 1 ? abandoned() : accepted(id)));
+  expect(await collection.get(_id)).toMatchObject({ recordId: 2, newer: NEWER });
 });
 
 describe("a record of another format", () => {

@@ -62,7 +62,7 @@ test("without a credential, and with a wrong one, it is UNAUTHENTICATED", async 
 test("what the contract says nothing of, nobody may call, and what is internal neither", async () => {
   const never = ["PERMISSION_DENIED", 'Bearer realm="petstore", error="insufficient_scope"'];
   expect(await admit("psk_ann:*", LibraryService.method.getBook)).toEqual(never);
-  expect(await admit("psk_ann:*", OrderInternalService.method.getOrderStates)).toEqual(never);
+  expect(await admit("psk_ann:*", OrderInternalService.method.resolveReservations)).toEqual(never);
 });
 
 test("health answers everybody, reflection whoever is known", async () => {

@@ -1,4 +1,4 @@
-/** What a client adds above its connections: ambiguous failures, retries, keyed retries. */
+/** What a client adds above its connections: ambiguous failures and retries. */
 import { create, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -6,7 +6,6 @@ import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { AmbiguousFailure, withAmbiguousFailures } from "./ambiguous-failure.ts";
-import { SEEN_EPOCH_HEADER } from "./keyed-retry.ts";
 import { pipeline } from "./pipeline.ts";
 
 const { getCategory, createCategory, deleteCategory } = CategoryService.method;
@@ -124,36 +123,5 @@ describe("retries", () => {
     for (let i = 0; i < 1000; i++) await call(transport, getCategory);
     expect(attempts).toBeGreaterThan(1090);
     expect(attempts).toBeLessThan(1130);
-  });
-});
-
-describe("a create with a key", () => {
-  const sentBack = (epoch: string) => rpcError("IDEMPOTENCY_IN_PROGRESS", "late", undefined, { epoch });
-  test("has seen nothing at first, and asks again with what it was told", async () => {
-    const { transport, calls } = scripted(sentBack("41"), sentBack("42"));
-    expect(await call(stack(transport), createCategory, { requestId: "k" })).toBeUndefined();
-    expect(calls.map(({ headers }) => headers.get(SEEN_EPOCH_HEADER))).toEqual(["0", "41", "42"]);
-  });
-  test("gives up when it is sent back again and again", async () => {
-    const { transport, calls } = scripted(...Array.from({ length: 9 }, (_, i) => sentBack(String(i))));
-    expect((await call(stack(transport), createCategory, { requestId: "k" }))?.code).toBe(Code.Aborted);
-    expect(calls).toHaveLength(4);
-  });
-  test("has the time of one call for all its rounds", async () => {
-    const { transport, calls } = scripted(sentBack("1"), sentBack("2"));
-    const slow: Transport = {
-      ...transport,
-      unary: (...args) => {
-        time += 30;
-        return transport.unary(...args);
-      },
-    };
-    await call(stack(slow), createCategory, { requestId: "k" }, 100);
-    expect(calls.map(({ timeoutMs }) => timeoutMs)).toEqual([100, 70, 40]);
-  });
-  test("one without a key says nothing of keys", async () => {
-    const { transport, calls } = scripted();
-    await call(stack(transport), createCategory);
-    expect(calls[0]?.headers.has(SEEN_EPOCH_HEADER)).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A client's path to a service, as one list of layers. From the caller inwards: keyed retry, retry, ambiguous failures, load
- * balancing over the replicas, and to each replica one connection with one link, on which calls of one tick are sent together.
+ * A client's path to a service, as one list of layers. From the caller inwards: retry, ambiguous failures, load balancing
+ * over the replicas, and to each replica one connection with one link, on which calls of one tick are sent together.
  */
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
@@ -8,7 +8,6 @@ import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { withAmbiguousFailures } from "./ambiguous-failure.ts";
 import { createBalancer } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
-import { withKeyedRetry } from "./keyed-retry.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
 import { openReplica, type Replica, type ReplicaOptions } from "./replica.ts";
 import { withRetry } from "./retry.ts";
@@ -20,7 +19,7 @@ export interface PipelineDeps extends Pick<Runtime, "clock" | "random" | "sleep"
 type Layer = (next: Transport, deps: PipelineDeps) => Transport;
 
 /** The layers above load balancing, outermost first. */
-const layers: readonly Layer[] = [withKeyedRetry, withRetry, withAmbiguousFailures];
+const layers: readonly Layer[] = [withRetry, withAmbiguousFailures];
 
 /** Puts a client's layers around a transport that reaches the service. */
 export const pipeline = (innermost: Transport, deps: PipelineDeps): Transport =>

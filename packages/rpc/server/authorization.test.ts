@@ -101,7 +101,7 @@ test.each(Object.entries(transports))("%s: who has the scope may call, and is to
     'Bearer realm="petstore", error="insufficient_scope", scope="inventory:write"',
   ]);
   const internal = createClient(OrderInternalService, open(url));
-  expect((await failure(internal.getOrderStates({}, bearer("reads"))))[1]).toBe("PERMISSION_DENIED");
+  expect((await failure(internal.resolveReservations({}, bearer("reads"))))[1]).toBe("PERMISSION_DENIED");
   expect(callers).toEqual(["reader"]);
 });
 
@@ -123,7 +123,7 @@ test("the petstore's own processes need no credential, and speak for their calle
       { petId: 1n, inventory: { quantity: 1 } },
       { headers },
     );
-    await createClient(OrderInternalService, transport).getOrderStates({}, { headers });
+    await createClient(OrderInternalService, transport).resolveReservations({}, { headers });
   }
   expect(callers).toEqual(["ann", "ann", "ann", "ann"]);
 });

@@ -26,26 +26,28 @@ import { type Handlers, implement } from "./handlers.ts";
 
 const { toRpcError } = createErrorTranslation(errors, storeFailureOf);
 const secret = "a secret that is long enough";
-const method = OrderInternalService.method.getOrderStates;
-type Handle = Handlers<typeof OrderInternalService>["getOrderStates"];
+const method = OrderInternalService.method.resolveReservations;
+type Handle = Handlers<typeof OrderInternalService>["resolveReservations"];
 
 function invoke(
   handle: Handle,
   headers: Record<string, string> = {},
-  { ids = [], ...options }: { timeoutMs?: number; ids?: bigint[]; signal?: AbortSignal } = {},
+  { reserved = 0, ...options }: { timeoutMs?: number; reserved?: number; signal?: AbortSignal } = {},
+  asked: DescMethodUnary = method,
 ) {
   const lines: { level: number; msg: string; err?: { message: string } }[] = [];
   const log = pino({ level: "debug" }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const dispatcher = createDispatcher([implement(OrderInternalService, { getOrderStates: handle })], {
+  const handlers = new Proxy({}, { get: () => handle }) as never;
+  const dispatcher = createDispatcher([implement(asked.parent, handlers)], {
     deps: { ...realTime, log },
     secret,
     errors,
     maxTimeoutMs: 5_000,
   });
-  const request = create(method.input, { orderId: ids });
+  const request = create(asked.input, { reservations: Array(reserved).fill({ orderId: 1n, petId: 1n }) });
   const fields = new Headers({ [SECRET_HEADER]: secret, ...headers });
   const incoming = { timeoutMs: undefined, ...options, headers: fields };
-  const answer = dispatcher.invoke(method as never, request, incoming);
+  const answer = dispatcher.invoke(asked, request, incoming);
   return { answer, failure: answer.then(() => undefined, ConnectError.from), lines };
 }
 
@@ -128,8 +130,16 @@ describe("what was seen", () => {
 });
 
 describe("errors", () => {
+  test("carry the response headers that the handler has set", async () => {
+    const { failure } = invoke((_, { responseHeaders }) => {
+      responseHeaders.set("idempotent-replayed", "true");
+      throw new DomainError("PET_NOT_FOUND", "it is gone");
+    });
+    expect((await failure)?.metadata.get("idempotent-replayed")).toBe("true");
+  });
+
   test("an internal RPC without the secret is refused before its request is looked at", async () => {
-    const { failure } = invoke(() => ({}), { [SECRET_HEADER]: "" }, { ids: Array(2000).fill(1n) });
+    const { failure } = invoke(() => ({}), { [SECRET_HEADER]: "" }, { reserved: 2000 });
     expect(reasonOf((await failure) as ConnectError)?.reason).toBe("PERMISSION_DENIED");
   });
 
@@ -139,9 +149,9 @@ describe("errors", () => {
       ran = true;
       return {};
     };
-    const error = (await invoke(handle, {}, { ids: Array(1001).fill(1n) }).failure) as ConnectError;
+    const error = (await invoke(handle, {}, { reserved: 1001 }).failure) as ConnectError;
     expect(reasonOf(error)?.reason).toBe("VALIDATION_FAILED");
-    expect(error.rawMessage).toBe("order_id: must contain no more than 1000 item(s)");
+    expect(error.rawMessage).toBe("reservations: must contain no more than 1000 item(s)");
     expect(error.findDetails(ViolationsSchema)[0]?.violations[0]?.ruleId).toBe("repeated.max_items");
     expect(ran).toBe(false);
   });
@@ -210,7 +220,7 @@ describe("errors", () => {
           expect.stringContaining("A write may or may not have happened"),
         ]);
       }
-    const read = invoke(() => new Promise(() => {}), {}, { timeoutMs: 1 });
+    const read = invoke(() => new Promise(() => {}), {}, { timeoutMs: 1 }, PetService.method.batchGetPets);
     expect((await read.failure)?.rawMessage).toBe("The time for the request ran out. Try again.");
   });
 
@@ -251,7 +261,7 @@ describe("errors", () => {
       if (hasLeft) caller.abort();
       throw new DomainError("UNAVAILABLE", "the store does not answer");
     };
-    const { failure, lines } = invoke(handle, {}, { signal: caller.signal });
+    const { failure, lines } = invoke(handle, {}, { signal: caller.signal }, PetService.method.batchGetPets);
     expect((await failure)?.code).toBe(Code.Unavailable);
     expect(lines.map((line) => line.level)).toEqual([level]);
   });
@@ -276,12 +286,12 @@ test("more calls than a process can work on are refused, but none that finishes 
     return {};
   };
   const implementations = [
-    implement(OrderInternalService, { getOrderStates: hold }),
+    implement(OrderInternalService, { resolveReservations: hold }),
     implement(CategoryService, new Proxy({} as Handlers<typeof CategoryService>, { get: () => hold })),
   ];
   const dispatcher = createDispatcher(implementations, { deps: { ...realTime, log }, secret, errors, maxCalls: 3 });
   const call = (asked: DescMethodUnary, timeoutMs: number) => {
-    const message = create(asked.input, { orderId: [], limit: 1 } as never);
+    const message = create(asked.input, { reservations: [], limit: 1 } as never);
     const answer = dispatcher.invoke(asked, message, { headers: new Headers({ [SECRET_HEADER]: secret }), timeoutMs });
     return answer.then(
       () => "answered",

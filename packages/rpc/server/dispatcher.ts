@@ -197,6 +197,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     } catch (error) {
       thrown = error;
       failure = runs.failed(run, error);
+      for (const [name, value] of call.responseHeaders) failure.metadata.set(name, value);
       tellSeen(run, seen, failure.metadata);
       throw failure;
     } finally {

@@ -77,6 +77,15 @@ describe("errors without a catalogue", () => {
     expect((await changed("/books/1")).record()).toMatchObject({ code: "ETAG_MISMATCH", status: 412 });
   });
 
+  test.each([
+    ["true", "true"],
+    ["yes", null],
+  ])("a refusal that says %j of being a replay: Idempotent-Replayed is %j", async (said, header) => {
+    const call = await start(failing(new ConnectError("no", Code.NotFound, { "idempotent-replayed": said })));
+    const { status, headers } = await call("/books/1");
+    expect([status, headers.get("idempotent-replayed")]).toEqual([404, header]);
+  });
+
   test("a service that is not there is no business of its callers'", async () => {
     const transport = createConnectTransport({ baseUrl: "http://127.0.0.1:1", httpVersion: "1.1" });
     const call = await start({}, { services: [{ desc: service, transport }] });

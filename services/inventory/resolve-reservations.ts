@@ -1,0 +1,89 @@
+/**
+ * Ends reservations whose order has ended. An order reserves its units before it is stored, and is complete or cancelled
+ * before its units follow; a crash or a lost call in between leaves a reservation behind. So this worker asks Order, in
+ * turn, about every reservation, and settles those of orders that are complete or have ended.
+ *
+ * A reservation may be older than its order for as long as a create takes. Asking earlier would be safe, but end the create;
+ * so a reservation is asked about only when this process has seen it for longer. No stored time and no other clock counts.
+ */
+import { background, type CallContext, outgoing } from "@petstore/rpc/call";
+import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
+import type { Worker } from "../resource/module.ts";
+import { inTurn } from "../resource/recovery-worker.ts";
+import type { InventoryContext } from "./context.ts";
+import { valueFor } from "./order-map.ts";
+import { type Reservation, reservationsIn } from "./rules.ts";
+
+/** Longer than a create may take, in milliseconds. */
+const MIN_AGE_MS = 6_000;
+const INTERVAL_MS = 2_000;
+/** Most reservations asked about in one run: however many orders are open, a run costs no more. */
+const MAX_ASKED = 1_000;
+/** Reservations that wait for their age; beyond them no more are read. */
+const MAX_WAITING = 5_000;
+/** Entries read at once. */
+const PAGE = 100;
+
+interface Seen {
+  readonly at: number;
+  readonly reservation: Reservation;
+}
+
+export function createReservationsWorker(context: InventoryContext): Worker {
+  const { clock, log, failpoint, entries, orders, commitOrder, releaseOrder } = context;
+  const next = inTurn(
+    (batch, callContext) => entries.list({ ...batch, where: { hasReservations: true } }, callContext),
+    context,
+  );
+  /** The earliest first. */
+  const waiting: Seen[] = [];
+
+  /** Reads on from where the run before ended, until there is as much to ask about as in one run. */
+  async function look(): Promise<void> {
+    const read = new Set<number>();
+    for (let found = 0; found < MAX_ASKED && waiting.length < MAX_WAITING; ) {
+      const page = await next(PAGE);
+      if (page.some(({ _id }) => read.has(_id))) return;
+      for (const { _id } of page) read.add(_id);
+      const at = clock();
+      const seen = page.flatMap(reservationsIn).map((reservation) => ({ at, reservation }));
+      waiting.push(...seen);
+      found += seen.length;
+      if (page.length < PAGE) return;
+    }
+  }
+
+  async function settle({ petId, order, units }: Reservation, state: OrderState, callContext: CallContext) {
+    if (state !== OrderState.COMPLETE && state !== OrderState.ENDED) return;
+    // As a rule it has been settled since it was seen.
+    const entry = await entries.get(petId, callContext);
+    if (!entry || valueFor(entry.reservations, order) === undefined) return;
+    log.warn({ petId, order }, "units were still held for an order that is complete or has ended: settling them");
+    await failpoint("inventory.reservation-ended");
+    if (state === OrderState.COMPLETE) await commitOrder(petId, order, units, callContext);
+    else await releaseOrder(petId, order, callContext);
+  }
+
+  async function resolve(reservations: readonly Reservation[]): Promise<void> {
+    const callContext = background(context, "reservations");
+    const asked = reservations.map(({ petId, order, tag }) => ({ petId: BigInt(petId), orderId: BigInt(order), tag }));
+    const { states } = await orders.resolveReservations({ reservations: asked }, outgoing(clock, callContext));
+    const settled = await Promise.allSettled(
+      reservations.map((reservation, i) => settle(reservation, states[i] ?? OrderState.UNSPECIFIED, callContext)),
+    );
+    const failed = settled.find((result) => result.status === "rejected");
+    if (failed) throw failed.reason;
+  }
+
+  return {
+    name: "inventory.reservations",
+    everyMs: INTERVAL_MS,
+    async run() {
+      const young = waiting.findIndex(({ at }) => clock() - at < MIN_AGE_MS);
+      const due = waiting.splice(0, Math.min(MAX_ASKED, young < 0 ? waiting.length : young));
+      await look();
+      if (due.length > 0) await resolve(due.map(({ reservation }) => reservation));
+      return due.length;
+    },
+  };
+}
