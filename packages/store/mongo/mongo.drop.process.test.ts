@@ -140,19 +140,24 @@ describe.skipIf(mongodMissing)("data that an operator drops under running proces
     });
   });
 
-  test("a sequence goes on above the numbers that a process has given", async () => {
+  test("a sequence goes on above the numbers that a process has taken", async () => {
     const { store, logged } = await start();
+    const counters = (db: Db) => db.collection<{ _id: string; last: number }>("_sequences");
+    /** Once the next number is at hand. */
+    const taken = (last: number) =>
+      expect.poll(() => inDatabase((db) => counters(db).findOne({ _id: "ids" }))).toMatchObject({ last });
     for (const number of [1, 2, 3]) expect(await store.nextId("ids")).toBe(number);
-    await inDatabase((db) => db.collection("_sequences").drop());
+    await taken(4);
+    await inDatabase((db) => counters(db).drop());
     expect(await Promise.all([store.nextId("ids"), store.nextId("ids")])).toEqual([4, 5]);
-    await inDatabase((db) =>
-      db.collection<{ _id: string }>("_sequences").updateOne({ _id: "ids" }, { $set: { last: 2 } }),
-    );
+    await taken(6);
+    await inDatabase((db) => counters(db).updateOne({ _id: "ids" }, { $set: { last: 2 } }));
     expect(await store.nextId("ids")).toBe(6);
-    expect(await (await start()).store.nextId("ids")).toBe(7);
+    await taken(7);
+    expect(await (await start()).store.nextId("ids")).toBe(8);
     expect(logged.map((line) => JSON.parse(line).msg)).toEqual([
-      expect.stringContaining("goes on after 3"),
-      expect.stringContaining("goes on after 5"),
+      expect.stringContaining("goes on after 4"),
+      expect.stringContaining("goes on after 6"),
     ]);
   });
 

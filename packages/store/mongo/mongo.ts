@@ -94,7 +94,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   const admission = createAdmission();
   const process = randomBytes(9).toString("base64url");
   let changes = 0;
-  const nextId = createSequences(database, options, log);
+  const sequences = createSequences(database, options, log);
   const all: MongoChanges[] = [];
 
   async function openCollection(declaration: Declaration): Promise<unknown> {
@@ -124,7 +124,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       admission.read(callOptions, () =>
         run(callOptions, async (call) => {
           checkNextId(sequence, callOptions);
-          return nextId(sequence, call, callOptions?.above);
+          return sequences.next(sequence, call, callOptions?.above);
         }),
       ),
     ping: (callOptions) =>
@@ -141,6 +141,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       closed = true;
       for (const told of all) told.end();
       if (underWay > 0) await last.promise;
+      await sequences.close();
       await clients.close();
     },
   };

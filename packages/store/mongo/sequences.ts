@@ -1,46 +1,109 @@
-/** Sequences. All numbers that are requested in one tick, or while a request is under way, are taken with one `$inc`. */
+/**
+ * Sequences. Numbers are taken ahead, so that most are given at once: as many as were lately asked for while others were
+ * being taken, one on a quiet petstore. All that are missing are taken with one command.
+ *
+ * Who lists by descending ids must not miss a record that gets an old number late. So a number that has been at hand for a
+ * while is given only if nobody can have given a higher one.
+ */
+import type { ClientSession } from "mongodb";
 import { createBatcher } from "../engine/batcher.ts";
 import type { EngineContext } from "../engine/context.ts";
+import { type AtHand, numbersAtHand } from "./at-hand.ts";
 import type { Database } from "./database.ts";
 import { type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
 
 /** No collection of the port can have this name. */
 const COLLECTION = "_sequences";
+/** Most numbers that are taken ahead. */
+const MAX_AHEAD = 256;
+/** How long closing waits for the database, in milliseconds. */
+const CLOSE_MS = 2_000;
 
 interface Waiting {
   readonly call: Call;
-  readonly above: number;
   readonly resolve: (number: number) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** A number whose answer is lost is a gap, so a failed request is simply repeated. */
-export function createSequences({ db, inSession }: Database, timing: Timing, log: EngineContext["log"]) {
-  const counters = db.collection<{ _id: string; last: number }>(COLLECTION);
-  /** The highest number of each sequence that this process has given. */
-  const highest = new Map<string, number>();
+interface Sequence {
+  readonly name: string;
+  readonly atHand: AtHand;
+  /** The highest number that was taken here. */
+  taken: number;
+  /** How many to have at hand. */
+  ahead: number;
+  /** How many were asked for since a command was last sent. */
+  asked: number;
+  /** Resolves when no command is under way. */
+  underWay: Promise<void>;
+}
 
-  /** Takes `count` numbers that follow one another, all greater than `above`. Resolves to the number before them. */
-  async function take(sequence: string, count: number, above: number): Promise<number> {
-    const given = highest.get(sequence) ?? 0;
-    const least = Math.max(given, above);
-    // The same as $inc, but for a counter that was dropped or restored, or that others have gone beyond.
-    const increment = [{ $set: { last: { $add: [{ $max: ["$last", least] }, count] } } }];
-    const options = { upsert: true, returnDocument: "before" } as const;
-    const found = await inSession((session) =>
-      withTimeout("repeatable", counters.findOneAndUpdate({ _id: sequence }, increment, { ...options, session })),
-    );
-    const last = found?.last ?? 0;
-    if (last < given)
-      log.warn(`the sequence ${sequence} was dropped or restored: it goes on after ${given}, which was given already`);
-    const before = Math.max(last, least);
-    highest.set(sequence, before + count);
-    return before;
+export interface Sequences {
+  /** A number greater than `above`. */
+  next(name: string, call: Call, above?: number): Promise<number>;
+  /** Gives back what is at hand, unless others have taken numbers above it. No call may be under way, and none may follow. */
+  close(): Promise<void>;
+}
+
+/** A number whose answer is lost is a gap, so a failed request is simply repeated. */
+export function createSequences(
+  { db, inSession }: Pick<Database, "db" | "inSession">,
+  timing: Timing,
+  log: Pick<EngineContext["log"], "warn">,
+): Sequences {
+  const { clock } = timing;
+  const counters = db.collection<{ _id: string; last: number }>(COLLECTION);
+  const sequences = new Map<string, Sequence>();
+  let isClosing = false;
+
+  function open(name: string): Sequence {
+    const opened = { name, atHand: numbersAtHand(), taken: 0, ahead: 1, asked: 0, underWay: Promise.resolve() };
+    sequences.set(name, opened);
+    return opened;
   }
 
-  const ask = createBatcher<string, Waiting>(async (sequence, asked) => {
-    const waiting = asked.filter(({ call }) => !call.isOver);
-    if (waiting.length === 0) return [];
+  const repeatably = <R>(command: (session: ClientSession) => Promise<R>): Promise<R> =>
+    inSession((session) => withTimeout("repeatable", command(session)));
+
+  async function take(sequence: Sequence, count: number): Promise<void> {
+    const { name, atHand, taken } = sequence;
+    const least = atHand.highest;
+    // $inc, but for a counter that was dropped or restored, or that has to go on above a number that is in use.
+    const increment = [{ $set: { last: { $add: [{ $max: ["$last", least] }, count] } } }];
+    const options = { upsert: true, returnDocument: "before" } as const;
+    const since = clock();
+    sequence.asked = 0;
+    const found = await repeatably((session) =>
+      counters.findOneAndUpdate({ _id: name }, increment, { ...options, session }),
+    );
+    // As many again are asked for until the next command is answered. A third of them is for callers that come in bursts.
+    sequence.ahead = Math.min(MAX_AHEAD, Math.max(1, 3 * sequence.asked));
+    const last = found?.last ?? 0;
+    if (last < taken)
+      log.warn(`the sequence ${name} was dropped or restored: it goes on after ${taken}, which was taken already`);
+    const before = Math.max(last, least);
+    sequence.taken = before + count;
+    atHand.add(before, count, since);
+  }
+
+  /** Serves those who wait, and sees to it that there are numbers for those who come. */
+  async function serve(sequence: Sequence, waiting: Waiting[]): Promise<void> {
+    const { name, atHand } = sequence;
+    const giveAll = () => {
+      for (const { resolve } of waiting.splice(0, atHand.count)) resolve(atHand.give() as number);
+    };
+    const fill = async () => {
+      if (atHand.isOld(clock())) {
+        const counter = await repeatably((session) => counters.findOne({ _id: name }, { session }));
+        atHand.confirm(counter?.last ?? 0, clock());
+      }
+      giveAll();
+      do {
+        const missing = waiting.length + sequence.ahead - atHand.count;
+        if (missing > 0) await take(sequence, missing);
+        giveAll();
+      } while (waiting.length > 0);
+    };
     const all: Omit<Call, "remaining"> = {
       get isOver() {
         return waiting.every(({ call }) => call.isOver);
@@ -51,18 +114,49 @@ export function createSequences({ db, inSession }: Database, timing: Timing, log
       },
     };
     try {
-      const above = Math.max(...waiting.map(({ above }) => above));
-      const before = await retryUntilDeadline(all, timing, () => take(sequence, waiting.length, above));
-      for (const [i, { resolve }] of waiting.entries()) resolve(before + 1 + i);
+      await retryUntilDeadline(all, timing, fill);
     } catch (error) {
+      // If nobody waits, whoever asks next finds out.
       for (const { reject } of waiting) reject(error);
     }
+  }
+
+  /** Without anybody who waits, only sees to it that there are numbers. */
+  const enter = createBatcher<Sequence, Waiting | undefined>(async (sequence, asked) => {
+    const waiting = asked.filter((one) => one !== undefined && !one.call.isOver) as Waiting[];
+    if (isClosing && waiting.length === 0) return [];
+    sequence.underWay = serve(sequence, waiting);
+    await sequence.underWay;
     return [];
   });
 
-  return (sequence: string, call: Call, above = 0): Promise<number> => {
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
-    ask(sequence, { call, above, resolve, reject });
-    return promise;
+  async function giveBack({ name, atHand, underWay }: Sequence): Promise<void> {
+    await underWay;
+    const newest = atHand.newest();
+    if (!newest) return;
+    // Not repeated: others may have taken the same numbers once they were given back.
+    await counters.updateOne({ _id: name, last: newest.last }, { $set: { last: newest.next - 1 } });
+  }
+
+  return {
+    async next(name, call, above = 0) {
+      const sequence = sequences.get(name) ?? open(name);
+      const { atHand } = sequence;
+      sequence.asked++;
+      atHand.drop(above);
+      const number = atHand.isOld(clock()) ? undefined : atHand.give();
+      if (number !== undefined) {
+        if (atHand.count < sequence.ahead) enter(sequence, undefined);
+        return number;
+      }
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
+      enter(sequence, { call, resolve, reject });
+      return promise;
+    },
+    async close() {
+      isClosing = true;
+      const all = Promise.all([...sequences.values()].map(giveBack));
+      await withTimeout(CLOSE_MS, all).catch(() => {}); // a gap
+    },
   };
 }
