@@ -1,0 +1,95 @@
+/** The operations whose costs docs/reliability.md shows, each as a client sends it when nothing else happens. */
+import type { Operation } from "../workload/operations.ts";
+import type { Performed } from "./count.ts";
+
+type Unmarked = Operation extends infer O ? (O extends unknown ? Omit<O, "mark"> : never) : never;
+
+export interface Costed extends Performed {
+  /** Method, path and what is special, as the page has it. */
+  readonly name: string;
+  /** "done", or the code of the error. */
+  readonly is: string;
+  /** The awaited writes one after the other that it took when an order was stored before its units were reserved. */
+  readonly formerly: number;
+}
+
+const costed = (name: string, formerly: number, steps: readonly Unmarked[], is = "done"): Costed => {
+  // A repeated step is the same request, so it has the same mark.
+  const marked = steps.map((step) => ({ ...step, mark: 1 + steps.indexOf(step) }) as Operation);
+  return { name, is, formerly, before: marked.slice(0, -1), act: marked.at(-1) as Operation };
+};
+
+const key = "key-1";
+const category: Unmarked = { do: "create category" };
+const keyedCategory: Unmarked = { ...category, key };
+const pet: Unmarked = { do: "create pet", category: 1 };
+const keyedPet: Unmarked = { ...pet, key };
+const stray: Unmarked = { do: "create pet", category: 77 };
+const keyedStray: Unmarked = { ...stray, key };
+/** Two categories, both of which Pet has seen, and in each a pet; the second one has five units. */
+const PET = 2;
+const shop: readonly Unmarked[] = [
+  category,
+  category,
+  { ...pet, category: 2 },
+  { ...pet, category: 1 },
+  { do: "stock", id: PET, quantity: 5 },
+];
+const order: Unmarked = { do: "place order", pet: PET, quantity: 1 };
+const keyed: Unmarked = { ...order, key };
+const complete: Unmarked = { ...order, complete: true };
+const last: Unmarked = { ...order, quantity: 5 };
+const tooMuch: Unmarked = { ...order, quantity: 6 };
+const keyedTooMuch: Unmarked = { ...tooMuch, key };
+const petless: Unmarked = { do: "place order", quantity: 1 };
+const completion: Unmarked = { do: "complete order", id: 1 };
+const cancellation: Unmarked = { do: "cancel order", id: 1 };
+const change = (change: { category?: number; status?: "pending" }): Unmarked => ({
+  do: "change pet",
+  id: PET,
+  ...change,
+});
+
+const orders = "/store/orders";
+const ofOrder = `${orders}/{orderId}`;
+const ofPet = "/pets/{petId}";
+const inventory = "/store/inventory/{petId}";
+const ofCategory = "/categories/{categoryId}";
+
+export const operations: readonly Costed[] = [
+  costed(`POST ${orders}`, 4, [...shop, order]),
+  costed(`POST ${orders}, with a key`, 5, [...shop, keyed]),
+  costed(`POST ${orders}, with a key, again`, 1, [...shop, keyed, keyed]),
+  costed(`POST ${orders}, placed as complete`, 6, [...shop, complete]),
+  costed(`POST ${orders}, placed as complete, with a key`, 7, [...shop, { ...complete, key }]),
+  costed(`POST ${orders}, of the last units`, 4, [...shop, last]),
+  costed(`POST ${orders}, without a pet`, 2, [petless]),
+  costed(`POST ${orders}, refused`, 0, [...shop, tooMuch], "INSUFFICIENT_STOCK"),
+  costed(`POST ${orders}, refused, with a key`, 5, [...shop, keyedTooMuch], "INSUFFICIENT_STOCK"),
+  costed(`POST ${orders}, refused, with a key, again`, 6, [...shop, keyedTooMuch, keyedTooMuch], "INSUFFICIENT_STOCK"),
+  costed(`PATCH ${ofOrder}, completed`, 3, [...shop, order, completion]),
+  costed(`PATCH ${ofOrder}, completed, again`, 0, [...shop, order, completion, completion]),
+  costed(`PATCH ${ofOrder}, another date`, 1, [...shop, order, { do: "date order", id: 1 }]),
+  costed(`DELETE ${ofOrder}`, 3, [...shop, order, cancellation]),
+  costed(`DELETE ${ofOrder}, of the last units`, 3, [...shop, last, cancellation]),
+  costed(`DELETE ${ofOrder}, again`, 0, [...shop, order, cancellation, cancellation], "ORDER_NOT_FOUND"),
+  costed(`DELETE ${ofOrder}, complete`, 0, [...shop, complete, cancellation], "ORDER_COMPLETE"),
+  costed(`POST /pets`, 4, [...shop, pet]),
+  costed(`POST /pets, with a key`, 5, [...shop, keyedPet]),
+  costed(`POST /pets, with a key, again`, 1, [...shop, keyedPet, keyedPet]),
+  costed(`POST /pets, refused`, 0, [stray], "CATEGORY_NOT_FOUND"),
+  costed(`POST /pets, refused, with a key`, 5, [keyedStray], "CATEGORY_NOT_FOUND"),
+  costed(`PATCH ${ofPet}, another name`, 1, [...shop, change({})]),
+  costed(`PATCH ${ofPet}, another category`, 2, [...shop, change({ category: 2 })]),
+  costed(`PATCH ${ofPet}, another status`, 3, [...shop, change({ status: "pending" })]),
+  costed(`PATCH ${ofPet}, both`, 3, [...shop, change({ category: 2, status: "pending" })]),
+  costed(`DELETE ${ofPet}`, 3, [...shop, { do: "delete pet", id: PET }]),
+  costed(`DELETE ${ofPet}, refused`, 3, [...shop, order, { do: "delete pet", id: PET }], "PET_HAS_OPEN_ORDERS"),
+  costed(`PATCH ${inventory}`, 1, [...shop, { do: "stock", id: PET, quantity: 6 }]),
+  costed(`PATCH ${inventory}, to 0`, 1, [...shop, { do: "stock", id: PET, quantity: 0 }]),
+  costed(`POST /categories`, 2, [category]),
+  costed(`POST /categories, with a key`, 3, [keyedCategory]),
+  costed(`PATCH ${ofCategory}`, 1, [category, { do: "rename category", id: 1 }]),
+  costed(`DELETE ${ofCategory}`, 3, [category, { do: "delete category", id: 1 }]),
+  costed(`DELETE ${ofCategory}, refused`, 4, [...shop, { do: "delete category", id: 1 }], "CATEGORY_IN_USE"),
+];
