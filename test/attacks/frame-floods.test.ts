@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import {
   END_HEADERS,
   END_STREAM,
-  type Field,
   FrameType,
   frame,
   headerBlock,
@@ -14,7 +13,7 @@ import {
   streams,
 } from "../../packages/rpc/fixtures/frames.ts";
 import { type Attack, type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
-import { begin, fields, http1, http2, LARGE, listPath } from "./requests.ts";
+import { begin, CREATE_PET, data, fields, http1, http2, LARGE, LIST, listPath } from "./requests.ts";
 
 let attacked: Attacked;
 beforeAll(async () => {
@@ -24,13 +23,19 @@ afterAll(() => attacked?.[Symbol.asyncDispose]());
 
 const SMALL: Record<Target, string> = { gateway: "/pets/1", pet: listPath(1) };
 
+/** A write that is refused for its category, so that the floods all find the same pets. */
+const STRAY: Record<Target, [path: string, body: string]> = {
+  gateway: ["/pets", '{"name":"x","categoryId":77}'],
+  pet: [CREATE_PET, '{"pet":{"name":"x","categoryId":77}}'],
+};
+
 const many = (part: Buffer, count: number) => Buffer.concat(Array.from({ length: count }, () => part));
 
 /** 100 requests after each other on each of 50 connections, 20 times, each with its reset behind it or a moment later. */
-const rapidReset = (request: readonly Field[], later: boolean) => async (flood: Flood) => {
+const rapidReset = (ask: (stream: number) => Buffer, later: boolean) => async (flood: Flood) => {
   const rounds = Array.from({ length: 20 }, (_, i) => {
     const own = streams(100, 100 * i);
-    const asked = own.map((stream) => headers(stream, request));
+    const asked = own.map(ask);
     const ends = own.map((stream) => reset(stream));
     return later
       ? [Buffer.concat(asked), Buffer.concat(ends)]
@@ -45,6 +50,12 @@ const rapidReset = (request: readonly Field[], later: boolean) => async (flood: 
     if (bytes) socket.write(bytes);
   });
 };
+const bare = (method: string, path: string) => (stream: number) => headers(stream, fields(method, path));
+const posted = (path: string, body: string) => (stream: number) =>
+  Buffer.concat([
+    headers(stream, fields("POST", path, "application/json"), END_HEADERS),
+    data(stream, body, END_STREAM),
+  ]);
 /** The same bytes so many times over each of 30 connections. */
 const without =
   (end: Buffer, part: Buffer, times: number, reads = false) =>
@@ -66,12 +77,18 @@ const attacks = (which: Target): Attack[] => [
       return flood.connect(200, (socket) => socket.write(bytes), { reads: true });
     },
   ],
-  ["rapid reset", rapidReset(fields("GET", LARGE[which]), false)],
-  ["rapid reset, a moment after the requests", rapidReset(fields("GET", LARGE[which]), true)],
-  ["rapid reset of HEAD", rapidReset(fields("HEAD", SMALL[which]), true)],
+  ["rapid reset", rapidReset(bare("GET", LARGE[which]), false)],
+  ["rapid reset, a moment after the requests", rapidReset(bare("GET", LARGE[which]), true)],
+  ["rapid reset of HEAD", rapidReset(bare("HEAD", SMALL[which]), true)],
+  ["rapid reset of requests with bodies", rapidReset(posted(LIST, '{"limit":100}'), false)],
+  ["rapid reset of requests, a moment after their bodies", rapidReset(posted(LIST, '{"limit":100}'), true)],
+  ["rapid reset of writes, a moment after their bodies", rapidReset(posted(...STRAY[which]), true)],
   [
     "rapid reset behind Expect: 100-continue",
-    rapidReset([...fields("POST", SMALL[which], "application/json"), ["expect", "100-continue"]], false),
+    rapidReset(
+      (stream) => headers(stream, [...fields("POST", SMALL[which], "application/json"), ["expect", "100-continue"]]),
+      false,
+    ),
   ],
   [
     "thousands of pipelined requests",

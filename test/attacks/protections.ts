@@ -383,6 +383,16 @@ export const protections = {
         "test/attacks/frame-floods.test.ts",
         "rapid reset, a moment after the requests",
       ),
+      trial(
+        "the same with requests that have bodies",
+        "test/attacks/frame-floods.test.ts",
+        "rapid reset of requests, a moment after their bodies",
+      ),
+      trial(
+        "requests with bodies that come in tiny pieces before it is their turn",
+        "packages/rpc/http/reading-ahead.test.ts",
+        "one that comes in many pieces does not wait until it is there",
+      ),
       trial("other frames without end", "test/attacks/frame-floods.test.ts", "frames without end: %s"),
       trial(
         "more streams than allowed",

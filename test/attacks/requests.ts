@@ -16,6 +16,7 @@ import type { Target } from "./flood.ts";
 
 export const LIST = `/${PetService.typeName}/ListPets`;
 export const CREATE = `/${CategoryService.typeName}/CreateCategory`;
+export const CREATE_PET = `/${PetService.typeName}/CreatePet`;
 export const listPath = (limit: number) =>
   `${LIST}?connect=v1&encoding=json&message=${encodeURIComponent(JSON.stringify({ limit }))}`;
 

@@ -24,6 +24,9 @@ import { OPEN_REQUESTS } from "./request-budget.ts";
 
 const PAGE = Buffer.alloc(86 * 1024);
 
+const data = (stream: number, text: string, flags = 0): Buffer =>
+  frame({ type: FrameType.DATA, flags, stream, payload: Buffer.from(text) });
+
 /** Sends for as long as the connection takes it, or the number of times. */
 async function flood({ socket }: RawHttp2, part: Buffer, times: number): Promise<void> {
   for (let i = 0; i < times && !socket.destroyed; i++)
@@ -47,13 +50,21 @@ describe("rapid reset", () => {
     await othersAreServed();
   });
 
-  test("begins none of the requests that are reset together with it, but for the first", async () => {
+  test.each<[string, (stream: number) => Buffer]>([
+    ["without a body", (stream) => headers(stream)],
+    [
+      "with a body",
+      (stream) => Buffer.concat([headers(stream, asked("POST"), END_HEADERS), data(stream, "{}", END_STREAM)]),
+    ],
+    ["whose body goes on", (stream) => Buffer.concat([headers(stream, asked("POST"), END_HEADERS), data(stream, "{")])],
+  ])("begins none of the requests %s that are reset together with it, but for the first", async (_, ask) => {
     let begun = 0;
     const { port, othersAreServed } = await started((request, response) => {
       if (!other(request, response)) begun++;
     });
     const hostile = rawHttp2(port);
-    hostile.send(...streams(100).flatMap((stream) => [headers(stream), reset(stream)]), ping());
+    const codes = [constants.NGHTTP2_CANCEL, constants.NGHTTP2_NO_ERROR];
+    hostile.send(...streams(100).flatMap((stream, i) => [ask(stream), reset(stream, codes[i % 2])]), ping());
     await hostile.received(({ type, flags }) => type === FrameType.PING && flags === ACK);
     await othersAreServed();
     expect(begun).toBeLessThanOrEqual(1);

@@ -21,6 +21,7 @@ import { mendHost } from "./host.ts";
 import { defaultLimits, type OnePortLimits } from "./limits.ts";
 import { DroppingResponse, LingeringResponse } from "./lingering.ts";
 import { peek } from "./peek.ts";
+import { readingAhead } from "./reading-ahead.ts";
 import {
   createRequestBudget,
   holdRequest,
@@ -46,7 +47,7 @@ export interface OnePortOptions {
 
 /**
  * Returns a promise or nothing. The promise resolves when all work for the request has ended, whatever became of its
- * connection, and never rejects.
+ * connection, and never rejects. It reads a body from the request, and not from the stream of it, unless a peer sent it.
  */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
@@ -112,29 +113,27 @@ export function createOnePortServer(
     if (connection.isPeer) allowPeer(stream?.session);
     const hold = connection.isPeer ? undefined : holdRequest(budget, request, limits.bodyBytes);
     const taken = follow(response, connection, stream?.session as ServerHttp2Session | undefined);
-    if (!stream) whenStalled(response, limits.writeMs, () => giveUp(connection));
+    if (!stream) whenStalled(response, limits.writeMs, () => cutOff(connection));
+    let giveUp = () => {};
     // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
     (stream ?? response).once("close", () => {
       connections.answered(connection);
       taken();
       hold?.release();
+      giveUp();
     });
     if (hold && budget.open > OPEN_REQUESTS)
       return void (stream ? stream.close(constants.NGHTTP2_REFUSED_STREAM) : request.destroy());
-    const begin = () => {
-      if (stream ? stream.closed : response.destroyed) return false;
-      void whileWorking(request, () => handler(request, response));
-      return true;
-    };
-    // Each piece of a body that waits takes some 400 bytes, however small it is.
+    const begin = () => void whileWorking(request, () => handler(request, response));
     const inPieces = stream ? !stream.endAfterHeaders : "transfer-encoding" in headers;
     const isRead = request.method === "GET" || request.method === "HEAD";
     if (inPieces && isRead) request.resume(); // it has no meaning there (RFC 9110, 9.3.1)
-    if (connection.isPeer || isRefused(request) || (inPieces && !isRead)) begin();
-    else inTurn(begin);
+    const isUpload = inPieces && !isRead;
+    if (connection.isPeer || isRefused(request) || (isUpload && !stream)) begin();
+    else giveUp = inTurn(isUpload && stream ? readingAhead(request, stream, begin) : begin);
   };
 
-  function giveUp({ address, end }: Connection): void {
+  function cutOff({ address, end }: Connection): void {
     log?.debug({ address }, `ended, for nothing was taken of an answer for ${limits.writeMs} ms`);
     end();
   }

@@ -5,11 +5,8 @@ import { createTurns } from "./turns.ts";
 function started(atOnce: number) {
   const inTurn = createTurns(atOnce);
   const begun: number[] = [];
-  const gone = new Set<number>();
-  const come = (...numbers: number[]) => {
-    for (const i of numbers) inTurn(() => !gone.has(i) && begun.push(i) > 0);
-  };
-  return { begun, gone, come };
+  const come = (...numbers: number[]) => new Map(numbers.map((i) => [i, inTurn(() => void begun.push(i))]));
+  return { begun, come };
 }
 
 test("what comes alone begins at once", async () => {
@@ -43,11 +40,12 @@ test("what comes meanwhile waits behind the others", async () => {
   expect(begun).toEqual([1, 2, 3, 4, 5]);
 });
 
-test("what has gone by its turn never begins, and takes no turn", async () => {
-  const { begun, gone, come } = started(2);
-  come(1, 2, 3, 4, 5);
-  for (const i of [2, 3, 4]) gone.add(i);
+test("what is given up before its turn never begins, and takes no turn", async () => {
+  const { begun, come } = started(2);
+  const giveUp = come(1, 2, 3, 4, 5, 6);
+  for (const i of [1, 2, 3]) giveUp.get(i)?.();
   await nextTurn();
+  giveUp.get(4)?.();
   await nextTurn();
-  expect(begun).toEqual([1, 5]);
+  expect(begun).toEqual([1, 5, 6]);
 });

@@ -132,7 +132,11 @@ describe("a service", () => {
     const implementations = [implement(CategoryInternalService, handlers)];
     const dispatcher = createDispatcher(implementations, { deps: { ...realTime, log }, secret, errors });
     const links = createLinkServer({ dispatcher, log, limits });
-    const { url } = await startOnePort((request, response) => links.serve(request, response));
+    const { url } = await startOnePort(
+      (request, response) => links.serve(request, response),
+      {},
+      { knowsPeer: () => true },
+    );
     const link = rawCaller(url);
     link.send({ ...hello, methods: [{ number: 1, name: METHOD }] });
     await link.count(1);

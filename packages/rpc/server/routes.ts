@@ -3,7 +3,6 @@ import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } 
 import { type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { Closing } from "../admission/admission.ts";
 import type { Principal } from "../call.ts";
-import { createTurns } from "../http/turns.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { maxRequestBytes } from "./request-limit.ts";
 import { onAbort } from "./until.ts";
@@ -37,20 +36,7 @@ export function addRoutes(
   methods: readonly { readonly method: Served }[],
   { invoke, stream }: Pick<Dispatcher, "invoke" | "stream">,
 ): void {
-  const inTurn = createTurns();
-  /** Resolves when a call may begin, unless its caller has gone. A peer's begins at once, for it was admitted elsewhere. */
-  const turn = ({ signal, values }: HandlerContext) =>
-    new Promise<void>((resolve, reject) => {
-      const begin = () => {
-        if (signal.aborted) reject(signal.reason);
-        else resolve();
-        return !signal.aborted;
-      };
-      if (values.get(callerKey).isPeer) begin();
-      else inTurn(begin);
-    });
   const unary = (method: DescMethodUnary) => async (request: Message, context: HandlerContext) => {
-    await turn(context);
     const answer = await invoke(method, request, {
       ...context.values.get(callerKey),
       headers: context.requestHeader,
