@@ -2,8 +2,8 @@
  * A peer: a program that serves the petstore's HTTP interface as a team would have written it. A peer is one folder,
  * `bench/peers/<name>/`, whose `peer.ts` exports `peer`; the runner knows nothing else of it.
  *
- * Every peer but the floor serves the following, with the same bodies as the petstore's own gateway (`sameness.ts` compares
- * them before anything is measured):
+ * Every peer but the floor serves the following, except for what only a workload asks that it `lacks`, with the same bodies
+ * as the petstore's own gateway (`sameness.ts` compares them before anything is measured):
  *
  * - `GET /pets/{id}`: 200 and `{"id": 7, "name": "...", "categoryId": 3, "status": "available"}`, or 404.
  * - `GET /pets?limit=20`, newest (highest id) first, and the filters `categoryId=3`, `status=available`, both, or none; a
@@ -11,6 +11,10 @@
  * - `POST /store/orders` with `{"petId": 7, "quantity": 1}`: 201 and `{"id": 1, "petId": 7, "quantity": 1, "complete": false}`;
  *   404 when there is no such pet, 409 when its status is not available or its stock is too small. Storing the order and
  *   taking its units from the stock happen together or not at all, and no stock falls below 0.
+ * - For the workload `orders`: with an `Idempotency-Key`, the same order is stored once and answered as at first for 24 hours,
+ *   and another one is 422. `GET /store/orders/{id}` and `GET /store/orders?petId=7&limit=20`, as of pets. `PATCH
+ *   /store/orders/{id}` with `{"complete": true}`: 200 and the order, also if it was complete. `DELETE /store/orders/{id}`: 204
+ *   and its units are back in the stock, or 409 when it is complete. 404 when there is no such order.
  *
  * Every peer guarantees: writes are acknowledged by a majority and in the journal, reads are of the majority
  * (`writeConcern {w: "majority", j: true}`, `readConcern "majority"`, from the primary), and ids of orders are numbers that
@@ -46,6 +50,8 @@ export interface Peer {
   readonly title: string;
   /** The data that it is filled with: plain collections, or the petstore's documents in MongoDB or in its embedded store. */
   readonly data: "plain" | "petstore" | "embedded" | "none";
+  /** The workloads that it does not serve. */
+  readonly lacks?: readonly string[];
   /** Why it can't run here, such as that a tool is missing; then it is left out, and the output says so. */
   unavailable?(): string | undefined;
   /** Installs or builds what it needs, once: into `node_modules/.cache/bench/<name>`. */
@@ -59,7 +65,7 @@ export interface Peer {
  * may write further fields and collections. It must keep orders and stock consistent: the runner counts both in the end.
  *
  * These indexes exist: `pets` on `{categoryId, _id}`, `{status, _id}` and `{categoryId, status, _id}`; `orders` on `{petId,
- * _id}`.
+ * _id}`; `keys` on `{at}`, which removes them.
  */
 export interface PlainData {
   pets: { _id: number; name: string; categoryId: number; status: "available" | "pending" | "sold" };
@@ -67,6 +73,8 @@ export interface PlainData {
   inventory: { _id: number; quantity: number; status: "available" | "pending" | "sold" };
   /** Empty at first. */
   orders: { _id: number; petId: number; quantity: number; complete: boolean };
+  /** The order that each idempotency key stands for. Empty at first. They expire a day after `at`. */
+  keys: { _id: string; body: string; orderId: number; at: Date };
   /** `{_id: "orders", last: 0}`: the last id that was used. A peer may take several at a time. */
   counters: { _id: string; last: number };
 }

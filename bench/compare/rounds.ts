@@ -16,6 +16,8 @@ import type { Surroundings } from "./surroundings.ts";
 export interface Subject {
   readonly name: string;
   readonly pets: number;
+  /** The workloads that it does not serve. */
+  readonly lacks?: readonly string[];
   start(): Promise<Started>;
 }
 
@@ -48,7 +50,7 @@ export async function measureRounds(
     return measured({ servers: pids, mongod: [mongod] }, () => generator.run({ url, connections, seconds, requests }));
   }
 
-  async function warmUp(running: RunningPeer, pets: number): Promise<void> {
+  async function warmUp(running: RunningPeer, pets: number, cells: Plan["cells"]): Promise<void> {
     for (const workload of new Set(cells.map(({ workload }) => workload))) {
       let answered = 0;
       for (let turn = 0; turn < WARM_UP.turns && answered < WARM_UP.requests; turn++) {
@@ -64,20 +66,22 @@ export async function measureRounds(
   using bar = progress.bar("measuring", rounds * subjects.length * cells.length);
   for (let round = 1; round <= rounds; round++) {
     for (const subject of shuffled(subjects, random)) {
-      const { name, pets } = subject;
+      const { name, pets, lacks = [] } = subject;
+      const served = cells.filter(({ workload }) => !lacks.includes(workload.name));
       bar.step(0, `round ${round}, ${name}, start`);
       const running = await subject.start();
       try {
         starts.push({ round, peer: name, readyMs: running.readyMs, restingBytes: await restingMemory(running) });
         bar.step(0, `round ${round}, ${name}, warm-up`);
-        await warmUp(running, pets);
-        for (const cell of cells) {
+        await warmUp(running, pets, served);
+        for (const cell of served) {
           const { workload, connections } = cell;
           bar.step(0, `round ${round}, ${name}, ${workload.name} ${connections}`);
           const { result: answered, cost } = await load(running, pets, { ...cell, seconds, seed: seed + round });
           samples.push({ round, peer: name, workload: workload.name, connections, answered, cost });
           bar.step(1);
         }
+        bar.step(cells.length - served.length);
       } finally {
         await running.stop();
       }

@@ -2,8 +2,10 @@
  * Checks that all peers give the same answers. This comes before any measurement: a fast answer to another question proves
  * nothing.
  */
+import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
+import { createKnownOrders, type Sent } from "../load/known-orders.ts";
 import { type Request, workloads } from "../load/workloads.ts";
 
 export interface Answer {
@@ -21,17 +23,40 @@ export interface Asked {
 
 const EACH = 40;
 
-/** Requests of each workload, and for pets that do not exist. */
-export function questions(pets: number, seed: number): Request[] {
+/** Requests of each workload by its name, and under an empty name what else is asked of every peer. */
+export function questions(pets: number, seed: number): ReadonlyMap<string, readonly Request[]> {
   const random = seededRandom(seed);
-  const some = workloads.flatMap((workload) => Array.from({ length: EACH }, () => workload.request(pets, random)));
-  return [...some, { method: "GET", path: `/pets/${pets + 1}` }, { method: "GET", path: "/pets/1.5" }];
+  const some = workloads.map((workload): [string, Request[]] => {
+    const requests = Array.from({ length: EACH }, () => workload.request(pets, random));
+    return [workload.name, requests.flatMap(again)];
+  });
+  return new Map([
+    ...some,
+    [
+      "",
+      [
+        { method: "GET", path: `/pets/${pets + 1}` },
+        { method: "GET", path: "/pets/1.5" },
+      ],
+    ],
+  ]);
 }
 
+/** A request with a key is sent again, and then with another body. */
+const again = (request: Request): Request[] =>
+  request.key === undefined
+    ? [request]
+    : [request, { ...request, key: "again" }, { ...request, key: "again", body: '{"petId":1,"quantity":2}' }];
+
+/** Asks one after the other, for what is asked later may depend on what was answered. */
 export async function ask(url: string, requests: readonly Request[]): Promise<Asked[]> {
   const asked: Asked[] = [];
+  const known = createKnownOrders(randomUUID(), 0);
   for (const request of requests) {
-    const { answer, next } = await send(url, request);
+    const sent = known.fill(request);
+    if (!sent) continue;
+    const { answer, next } = await send(url, sent);
+    known.answered(answer.status, JSON.stringify(answer.body));
     asked.push({ request, answer });
     if (next)
       asked.push({ request: { method: "GET", path: `${request.path}, next` }, answer: (await send(url, next)).answer });
@@ -39,19 +64,23 @@ export async function ask(url: string, requests: readonly Request[]): Promise<As
   return asked;
 }
 
-async function send(url: string, { method, path, body }: Request) {
-  const headers: Record<string, string> = body === undefined ? {} : { "content-type": "application/json" };
+async function send(url: string, { method, path, body, headers }: Sent) {
   const response = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body }) });
   const next = /<([^>]+)>;\s*rel="?next"?/.exec(response.headers.get("link") ?? "")?.[1];
-  const answer = { status: response.status, body: await response.json(), hasNext: next !== undefined };
-  return { answer, next: next === undefined ? undefined : ({ method: "GET", path: next } as const) };
+  const text = await response.text();
+  const answer = { status: response.status, body: text && JSON.parse(text), hasNext: next !== undefined };
+  return { answer, next: next === undefined ? undefined : ({ method: "GET", path: next, headers: {} } as const) };
 }
 
-/** The answer without what may differ: the id of a new order, and the texts of an error. */
-function comparable({ status, body, hasNext }: Answer): Answer {
-  const known = body as Record<string, unknown>;
-  if (status >= 400) return { status, body: Object.keys(known).sort(), hasNext };
-  return { status, body: status === 201 ? { ...known, id: typeof known.id } : body, hasNext };
+/** The answer without what may differ: the ids of orders, and the texts of an error. */
+function comparable({ request: { path }, answer: { status, body, hasNext } }: Asked): Answer {
+  if (status >= 400) return { status, body: Object.keys(body as object).sort(), hasNext };
+  const anonymous = (record: unknown) => {
+    const { id } = record as { id: unknown };
+    return { ...(record as object), id: typeof id };
+  };
+  if (!path.startsWith("/store/orders") || !body) return { status, body, hasNext };
+  return { status, body: Array.isArray(body) ? body.map(anonymous) : anonymous(body), hasNext };
 }
 
 /** Describes the first difference between two peers; undefined if there is none. */
@@ -62,7 +91,7 @@ export function difference(
   const length = Math.max(one.asked.length, other.asked.length);
   for (let i = 0; i < length; i++) {
     const [a, b] = [one.asked[i], other.asked[i]];
-    if (a && b && isDeepStrictEqual(comparable(a.answer), comparable(b.answer))) continue;
+    if (a && b && isDeepStrictEqual(comparable(a), comparable(b))) continue;
     const request = (a ?? b)?.request;
     const told = ({ name }: { name: string }, asked: Asked | undefined) => `${name}: ${JSON.stringify(asked?.answer)}`;
     return `${request?.method} ${request?.path} is answered differently.\n${told(one, a)}\n${told(other, b)}`;

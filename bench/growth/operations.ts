@@ -1,5 +1,5 @@
 /** The requests to a petstore that has grown. Each request uses another pet, category or deep page than the one before. */
-import { orders, type Workload, workloads } from "../load/workloads.ts";
+import { placing, type Workload, workloads } from "../load/workloads.ts";
 import { upTo } from "../seed/random.ts";
 
 const LIMIT = 20;
@@ -36,7 +36,7 @@ export async function operations(url: string): Promise<readonly Workload[]> {
       (pets, random) => `${onHold}&pageToken=${ofOnHold(deep(pets, random))}`,
     ),
     ...named("list-filters"),
-    orders,
+    placing,
   ].map((workload) => ({ ...workload, connections: CONNECTIONS }));
 }
 

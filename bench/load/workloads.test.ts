@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { petOf } from "../seed/pets.ts";
-import { requestsOf, type Workload, workloads } from "./workloads.ts";
+import { type Request, requestsOf, type Workload, workloads } from "./workloads.ts";
 
 const named = (name: string) => workloads.find((workload) => workload.name === name) as Workload;
 
@@ -21,5 +21,23 @@ describe("mixed", () => {
   test("orders only what is for sale", () => {
     const ordered = requests.flatMap(({ body }) => (body === undefined ? [] : [JSON.parse(body).petId as number]));
     expect(new Set(ordered.map((id) => petOf(id).status))).toEqual(new Set(["available"]));
+  });
+});
+
+describe("orders", () => {
+  const requests = requestsOf(named("orders"), 1000, 1);
+  const share = (isOne: (request: Request) => boolean) => requests.filter(isOne).length / requests.length;
+  test("fewer are settled than placed, so that there is always one to settle", () => {
+    const placed = share(({ method, isRefused }) => method === "POST" && !isRefused);
+    const settled = share(({ settles }) => settles === true);
+    expect([placed, settled].map((one) => Math.round(20 * one))).toEqual([7, 5]);
+  });
+  test("those that must be refused are for more than any pet has", () => {
+    const refused = requests.filter(({ isRefused }) => isRefused);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { body = "" } of refused) {
+      const { petId, quantity } = JSON.parse(body) as { petId: number; quantity: number };
+      expect(quantity).toBeGreaterThan(petOf(petId).quantity);
+    }
   });
 });

@@ -5,10 +5,19 @@ import { CATEGORIES, petOf } from "../seed/pets.ts";
 import { upTo } from "../seed/random.ts";
 
 export interface Request {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** `ORDER_ID` in it stands for the id of an order that was placed before; `known-orders.ts` says of which. */
   readonly path: string;
   readonly body?: string;
+  /** With an `Idempotency-Key`: one of its own, or that of the keyed request before it. */
+  readonly key?: "new" | "again";
+  /** The order is complete or gone afterwards, so nothing else is asked of it. */
+  readonly settles?: true;
+  /** It must be refused, so that does not count as a failure. */
+  readonly isRefused?: true;
 }
+
+export const ORDER_ID = "{orderId}";
 
 export interface Workload {
   readonly name: string;
@@ -29,19 +38,36 @@ function forSale(pets: number, random: () => number): number {
     if (petOf(id).status === "available") return id;
   }
 }
-const order = (pets: number, random: () => number): Request => ({
+const ORDERS = "/store/orders";
+const order = (pets: number, random: () => number, quantity = 1): Request => ({
   method: "POST",
-  path: "/store/orders",
-  body: JSON.stringify({ petId: forSale(pets, random), quantity: 1 }),
+  path: ORDERS,
+  body: JSON.stringify({ petId: forSale(pets, random), quantity }),
 });
 
 const USUAL = [1, 16, 50];
 
-/** Not compared on its own, since `mixed` contains it. */
-export const orders: Workload = {
-  ...{ name: "orders", title: "one unit of a pet is ordered, any of those for sale", connections: USUAL },
+/** Not compared on its own, since `mixed` and `orders` contain it. */
+export const placing: Workload = {
+  ...{ name: "placing", title: "one unit of a pet is ordered, any of those for sale", connections: USUAL },
   request: order,
 };
+
+/** More units than any pet has. */
+const TOO_MANY = 100_000_000;
+const known: Pick<Request, "path"> = { path: `${ORDERS}/${ORDER_ID}` };
+
+/** Of 20 requests, by their places. */
+function shopping(pets: number, random: () => number): Request {
+  const place = random() * 20;
+  if (place < 5) return order(pets, random);
+  if (place < 7) return { ...order(pets, random), key: "new" };
+  if (place < 8) return { ...order(pets, random, TOO_MANY), isRefused: true };
+  if (place < 12) return { method: "GET", ...known };
+  if (place < 15) return { method: "GET", path: `${ORDERS}?petId=${forSale(pets, random)}&limit=${PAGE}` };
+  if (place < 18) return { method: "PATCH", ...known, body: '{"complete":true}', settles: true };
+  return { method: "DELETE", ...known, settles: true };
+}
 
 export const workloads: readonly Workload[] = [
   {
@@ -69,6 +95,13 @@ export const workloads: readonly Workload[] = [
       if (part < 8) return get(upTo(pets, random));
       return part < 9 ? list : order(pets, random);
     },
+  },
+  {
+    name: "orders",
+    title:
+      "of 20, 5 order one unit, 2 do so with a key, 1 orders too many, 4 get an order, 3 list those of a pet, 3 complete one, 2 cancel one",
+    connections: USUAL,
+    request: shopping,
   },
   { name: "hot", title: "one pet, by all clients", connections: [64], request: (pets) => get(Math.ceil(pets / 2)) },
 ];

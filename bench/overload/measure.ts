@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { tryPriority } from "@petstore/runtime/priority";
 import { fill, start } from "../compare/running.ts";
 import { openSurroundings, type Surroundings } from "../compare/surroundings.ts";
-import { orders, requestsOf, type Workload } from "../load/workloads.ts";
+import { placing, requestsOf, type Workload } from "../load/workloads.ts";
 import { cpu, machineCpu, resident } from "../measure/proc.ts";
 import { nameOf, peer } from "../peers/petstore/peer.ts";
 import type { Progress } from "../progress.ts";
@@ -79,7 +79,13 @@ export async function measureOverload(
   ]);
 
   const requests = requestsOf(workload, pets, seed);
-  const common = { url: running.url, requests, orders: requestsOf(orders, pets, seed), connections: CONNECTIONS, seed };
+  const common = {
+    url: running.url,
+    requests,
+    orders: requestsOf(placing, pets, seed),
+    connections: CONNECTIONS,
+    seed,
+  };
   const closed = (s: number, ordersPerSecond: number) =>
     generate({ ...common, callers: CALLERS, ordersPerSecond, phases: [{ seconds: s, perSecond: 0 }] }, watched);
   progress.say("warming up");

@@ -36,6 +36,8 @@ const ratios: readonly RatioGoal[] = [
   { workload: "get", connections: 1, ...p50, atMost: limits(1.3, 2.2) },
   { workload: "list", connections: 50, ...rate, atLeast: limits(5, 4.5) },
   { workload: "list-filters", connections: 50, ...rate, atLeast: limits(1.1, 0.9) },
+  { workload: "mixed", connections: 50, ...rate, atLeast: limits(1.5, 1.1) },
+  { workload: "mixed", connections: 50, ...cpu, atMost: limits(0.75, 1.3) },
 ];
 const START: Goal = { title: "start to first answer", atMost: limits(0.6, 1.5) };
 const MEMORY: Goal = { title: "resident memory at rest", atMost: limits(120, 450) };

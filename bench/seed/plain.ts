@@ -17,6 +17,7 @@ export async function fillPlain(uri: string, database: string, pets: number): Pr
     })),
   );
   await collection("orders").createIndex({ petId: 1, _id: 1 });
+  await collection("keys").createIndex({ at: 1 }, { expireAfterSeconds: 24 * 3600 });
   await collection("counters").insertOne({ _id: "orders", last: 0 });
   for (let from = 1; from <= pets; from += BATCH) {
     const batch = Array.from({ length: Math.min(BATCH, pets - from + 1) }, (_, i) => petOf(from + i));

@@ -14,6 +14,7 @@ export const peer: Peer = {
   name: "go",
   title: "grpc-gateway + grpc-go, five processes",
   data: "plain",
+  lacks: ["orders"],
   unavailable() {
     // Run outside of the module: inside, Go would download and report the version that the module names.
     const { stdout } = spawnSync("go", ["env", "GOVERSION"], { cwd: tmpdir(), encoding: "utf8" });

@@ -8,6 +8,7 @@ export interface Database {
   readonly pets: Collection<Pet>;
   readonly inventory: Collection<PlainData["inventory"]>;
   readonly orders: Collection<PlainData["orders"]>;
+  readonly keys: Collection<PlainData["keys"]>;
   readonly counters: Collection<PlainData["counters"]>;
 }
 
@@ -23,6 +24,7 @@ export async function connect(url: string, name: string): Promise<Database> {
     pets: db.collection("pets"),
     inventory: db.collection("inventory"),
     orders: db.collection("orders"),
+    keys: db.collection("keys"),
     counters: db.collection("counters"),
   };
 }

@@ -5,7 +5,7 @@ enableCompileCache();
 
 const { fastify } = await import("fastify");
 const { connect } = await import("./database.ts");
-const { orders } = await import("./orders.ts");
+const { createOrders } = await import("./orders.ts");
 const { coalesced, direct } = await import("./reads.ts");
 const { routes } = await import("./routes.ts");
 
@@ -18,5 +18,5 @@ const app = fastify({ logger: true, disableRequestLogging: true });
 app.addHook("onResponse", async ({ method, url, log }, reply) =>
   log.info({ method, path: url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }),
 );
-app.register(routes, { reads, placeOrder: orders(database) });
+app.register(routes, { reads, orders: createOrders(database) });
 await app.listen({ host: "127.0.0.1", port: Number(PORT) });

@@ -8,6 +8,7 @@ export const peer: Peer = {
   name: "nest",
   title: "NestJS + gRPC, five processes",
   data: "plain",
+  lacks: ["orders"],
   prepare: (progress) =>
     build(
       {
