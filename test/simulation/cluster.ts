@@ -20,7 +20,7 @@ import type { ServiceModule } from "../../services/resource/module.ts";
 import { RETENTION, type Retention } from "../../services/resource/retention.ts";
 import { storeFailureOf } from "../../services/resource/store-failure.ts";
 import { copyOf, createDisk, fill, idsAhead, inSteps, type Stored } from "./disk.ts";
-import { type FaultInjector, noFaults } from "./fault-injector.ts";
+import { type FaultInjector, noFaults, type Sent } from "./fault-injector.ts";
 import { createScheduler, type Owner } from "./scheduler.ts";
 
 /**
@@ -34,6 +34,8 @@ interface Caller extends Owner {
 interface Process extends Caller {
   readonly name: ServiceName;
   readonly died: PromiseWithResolvers<never>;
+  /** Until when its workers rest, by their names. */
+  readonly restsUntil: Map<string, number>;
   module?: ServiceModule;
   dispatcher?: Dispatcher;
 }
@@ -45,7 +47,7 @@ const log = pino({ level: "silent" });
 const OLD_MS = 60_000;
 const ROUNDS = 50;
 
-interface ClusterOptions {
+export interface ClusterOptions {
   readonly retention?: Retention;
   /** Processes of each service. They share its data. */
   readonly replicas?: number;
@@ -95,7 +97,7 @@ export async function createCluster(
   const kill = (name: ServiceName): void => processesOf(name).forEach(killOne);
 
   async function start(name: ServiceName): Promise<void> {
-    const process: Process = { name, dead: false, died: Promise.withResolvers() };
+    const process: Process = { name, dead: false, died: Promise.withResolvers(), restsUntil: new Map() };
     process.died.promise.catch(() => {});
     const step = (label: string): Promise<void> => {
       if (!process.dead && faults.dies(name, label)) killOne(process);
@@ -121,14 +123,20 @@ export async function createCluster(
   }
 
   /** Delivers the messages of a stream. It ends when one is not delivered normally, and when the process dies. */
-  async function* tell<M>(from: Caller, messages: AsyncIterable<M>, died: Promise<never>, leave: () => void) {
+  async function* tell<M>(
+    from: Caller,
+    sent: Sent,
+    messages: AsyncIterable<M>,
+    died: Promise<never>,
+    leave: () => void,
+  ) {
     const told = messages[Symbol.asyncIterator]();
     try {
       for (;;) {
         const { done, value } = await Promise.race([told.next(), died]);
         await turns.wait(from);
         if (done) return;
-        if (faults.deliver({ from: from.name, replayable: true }) !== "once") throw unreachable();
+        if (faults.deliver(sent) !== "once") throw unreachable();
         yield value;
       }
     } finally {
@@ -141,7 +149,8 @@ export async function createCluster(
       const { stream, died } = reach(to);
       const gone = new AbortController();
       const answer = await stream(method, AbortSignal.any([...(signal ? [signal] : []), gone.signal]), ...call);
-      return { ...answer, message: tell(from, answer.message, died, () => gone.abort()) };
+      const sent = { from: from.name, to, rpc: method.name, replayable: true };
+      return { ...answer, message: tell(from, sent, answer.message, died, () => gone.abort()) };
     },
     async unary(method, _signal, timeoutMs, init, input) {
       const message = create(method.input, input);
@@ -149,7 +158,7 @@ export async function createCluster(
         const { unary, died } = reach(to);
         return Promise.race([unary(method, undefined, timeoutMs, init, message), died]);
       };
-      const fate = faults.deliver({ from: from.name, replayable: isReplayable(method, message) });
+      const fate = faults.deliver({ from: from.name, to, rpc: method.name, replayable: isReplayable(method, message) });
       if (fate === "twice" || fate === "late")
         void turns
           .sleep(faults.lateness(), outside)
@@ -172,8 +181,14 @@ export async function createCluster(
   const transport = (from: Caller, to: ServiceName) => pipeline(wire(from, to), { ...time(from), errors });
 
   async function runWorkers(name: ServiceName): Promise<void> {
-    for (const { module, died } of processesOf(name))
-      for (const worker of module?.workers ?? []) await Promise.race([worker.run(100), died.promise]).catch(() => {});
+    for (const { module, died, restsUntil } of processesOf(name))
+      for (const worker of module?.workers ?? []) {
+        // What rests for long looks for what has expired: sooner it would look in vain, and at some expense.
+        const pause = Math.min(worker.everyMs, retention.tombstones.ageMs);
+        if (pause > OLD_MS && clock() < (restsUntil.get(worker.name) ?? 0)) continue;
+        restsUntil.set(worker.name, clock() + pause);
+        await Promise.race([worker.run(100), died.promise]).catch(() => {});
+      }
   }
 
   for (const name of serviceNames) for (let replica = 0; replica < replicas; replica++) await start(name);

@@ -1,18 +1,12 @@
 /** What is over is removed at an age, and nothing that can still happen finds it missing. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { isTombstone as isCategoryTombstone } from "../../services/category/model.ts";
-import { isTombstone as isEntryTombstone } from "../../services/inventory/model.ts";
-import { isTombstone as isOrderTombstone } from "../../services/order/model.ts";
-import { isTombstone as isPetTombstone } from "../../services/pet/model.ts";
-import { type Age, RETENTION, type Retention } from "../../services/resource/retention.ts";
-import { createOnlineChecker } from "../checker/online-checker.ts";
-import { createClient } from "../workload/client.ts";
-import { type Operation, prelude, programs } from "../workload/operations.ts";
-import { perform } from "../workload/perform.ts";
+import { type Age, RETENTION } from "../../services/resource/retention.ts";
+import { type Operation, prelude } from "../workload/operations.ts";
 import { historyRuns, historySeed } from "../workload/runs.ts";
-import { createCluster, serviceNames } from "./cluster.ts";
-import { oneLateCall, randomFaults } from "./fault-injector.ts";
+import { oneLateCall } from "./fault-injector.ts";
+import { openShop } from "./histories/history.ts";
+import { manyDays, wrongAfterRemoval } from "./histories/many-days.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -21,34 +15,8 @@ afterAll(() => void vi.useRealTimers());
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-async function start(tombstones: Age = RETENTION.tombstones) {
-  const retention: Retention = { ...RETENTION, tombstones };
-  const checker = createOnlineChecker();
-  const cluster = await createCluster(checker.written, { retention });
-  const client = createClient((operation) => checker.follow(operation, () => perform(cluster, operation)));
-  const runAllWorkers = async () => {
-    for (const name of serviceNames) await cluster.until(cluster.runWorkers(name));
-  };
-  const run = async (...operations: Operation[]) => {
-    for (const operation of operations) await cluster.until(client.do(operation));
-  };
-  return { checker, cluster, client, run, runAllWorkers };
-}
-
-type Shop = Awaited<ReturnType<typeof start>>;
-
-/** Of each record there is what is no tombstone, and nothing else. */
-function expectNoTombstones({ cluster, checker: { state } }: Shop): void {
-  const present = {
-    categories: [...state.categories.values()].filter((doc) => !isCategoryTombstone(doc)),
-    pets: [...state.pets.values()].filter((doc) => !isPetTombstone(doc)),
-    orders: [...state.orders.values()].filter((doc) => !isOrderTombstone(doc)),
-    inventory: [...state.inventory.values()].filter((doc) => !isEntryTombstone(doc)),
-    keys: [],
-  };
-  for (const [collection, docs] of Object.entries(present))
-    expect([collection, cluster.stored(collection)]).toEqual([collection, docs.length]);
-}
+const start = (tombstones: Age = RETENTION.tombstones) =>
+  openShop(() => {}, { retention: { ...RETENTION, tombstones } });
 
 describe("a key that is asked again when its record has been over for a day less an hour", () => {
   const key = "key";
@@ -89,7 +57,7 @@ describe("a key that is asked again when its record has been over for a day less
     expect(verdict).toEqual([]);
     shop.cluster.advance(10 * DAY_MS);
     await shop.runAllWorkers();
-    expectNoTombstones(shop);
+    expect(wrongAfterRemoval(shop)).toEqual([]);
   });
 
   test.each(creates)("$do: would find it missing if tombstones were kept for half a day", async (...operations) => {
@@ -145,38 +113,9 @@ test("a process that remembers a category learns that it is gone, also when its 
 });
 
 test(`histories go on over jumps of time, and leave no tombstone (HISTORY_SEED=${historySeed})`, async () => {
-  const drawn = fc.record({
-    days: fc.array(programs(3, 6), { minLength: 2, maxLength: 3 }),
-    seed: fc.nat(),
-    rates: fc.record({
-      calls: fc.constantFrom(0.05, 0.4),
-      deaths: fc.constantFrom(0, 0.01),
-      unfairness: fc.constantFrom(1, 4),
-      slowness: fc.constantFrom(0, 0.5),
-    }),
-  });
   await fc.assert(
-    fc.asyncProperty(drawn, async ({ days, seed, rates }) => {
-      const shop = await start();
-      const { checker, cluster, client, run, runAllWorkers } = shop;
-      await run(...prelude);
-      for (const [day, clients] of days.entries()) {
-        const today = ({ mark, key, ...operation }: Operation): Operation =>
-          ({ ...operation, mark: mark + 10_000 * day, key: key && `${key} of day ${day}` }) as Operation;
-        const live = async (program: Operation[]) => {
-          for (const operation of program) await client.do(today(operation));
-        };
-        cluster.injectFaults(randomFaults(seed + day, rates, () => {}));
-        await cluster.until(Promise.all(clients.map(live)));
-        await cluster.settle();
-        // Also so far that the keys are over, and the tombstones are not.
-        for (const jump of [3 * DAY_MS, 7 * DAY_MS]) {
-          cluster.advance(jump);
-          await runAllWorkers();
-        }
-        expectNoTombstones(shop);
-      }
-      expect(checker.verdict()).toEqual([]);
+    fc.asyncProperty(manyDays.arbitrary, async (history) => {
+      expect(await manyDays.run(history, () => {})).toEqual([]);
     }),
     { numRuns: Math.ceil(historyRuns / 4), seed: historySeed },
   );

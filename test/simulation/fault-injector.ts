@@ -12,6 +12,8 @@ export type Delivery = "once" | "twice" | "lost" | "late" | "unanswered";
 /** A call on its way. */
 export interface Sent {
   readonly from: ServiceName | "client";
+  readonly to: ServiceName;
+  readonly rpc: string;
   /** Whether its sender may send it again. */
   readonly replayable: boolean;
 }
@@ -75,30 +77,32 @@ export interface FaultRates {
   readonly slowness: number;
 }
 
+/** Every kind of fault that strikes somewhere. */
+export const faultKinds = ["crash", "stop", "lost", "late", "unanswered", "twice"] as const;
+export type Fault = (typeof faultKinds)[number];
+
+/** Called for each fault that is due, with the place; whether it strikes. */
+export type Strikes = (fault: Fault, where: string) => boolean;
+
 /** Tasks continue in random order, calls are not delivered normally, and processes die. */
 export function randomFaults(
   seed: number,
   { calls, deaths, unfairness, slowness }: FaultRates,
-  count: (what: string) => void,
+  strikes: Strikes,
 ): FaultInjector {
   const roll = seededRandom(seed);
   return {
     random: roll,
     pick: (waiting) => waiting - 1 - Math.floor(roll() ** unfairness * waiting),
-    dies() {
-      const dies = roll() < deaths;
-      if (dies) count("crash");
-      return dies;
-    },
+    dies: (service, label) => roll() < deaths && strikes("crash", `${service}, at "${label}"`),
     lateness: () => Math.floor(roll() ** 2 * MAX_DELAY_MS),
     ahead: () => Math.floor(roll() * MAX_AHEAD),
     delay: () => Math.min(Math.floor(slowness / roll()), MAX_TURNS),
-    deliver({ replayable }) {
+    deliver({ from, to, rpc, replayable }) {
       if (roll() >= calls) return "once";
       const fates = ["lost", "late", "unanswered", ...(replayable ? (["twice"] as const) : [])] as const;
       const fate = fates[Math.floor(roll() * fates.length)] ?? "lost";
-      count(fate);
-      return fate;
+      return strikes(fate, `${rpc}, from ${from} to ${to}`) ? fate : "once";
     },
   };
 }
