@@ -85,12 +85,16 @@ const runWorkers = async () => {
   return pet.received.slice(before);
 };
 
-const entry = (_id: number) => ({ _id, status: "available", statusRev: 1 }) as const;
-/** A publisher without entries. */
-function publisherTo(pets: object) {
+const entry = (_id: number, statusRev = 1) => ({ _id, status: "available", statusRev }) as const;
+/** A publisher of these entries, which are never at rest. */
+function publisherTo(pets: object, pending: readonly object[] = []) {
   const { clock } = testClock();
   const log = pino({ level: "silent" });
-  const context = { clock, random: () => 0, log, failpoint: () => {}, pets };
+  const entries = {
+    list: async ({ after = 0 }) => (after < pending.length ? pending : []),
+    update: async () => {},
+  };
+  const context = { clock, random: () => 0, log, failpoint: () => {}, pets, entries };
   return createPublisher(context as unknown as Parameters<typeof createPublisher>[0]);
 }
 
@@ -330,6 +334,28 @@ describe("a slow Pet", () => {
     resolve();
     await idle();
     expect(received()).toEqual([AVAILABLE]);
+  });
+
+  test("receives the newest of what waits, whatever came last", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const sent: bigint[] = [];
+    const applyStatuses = async ({ statuses }: { statuses: PublishedStatus[] }) => {
+      sent.push(...statuses.map(({ statusRev }) => statusRev));
+      await promise;
+      return { petId: statuses.map(({ petId }) => petId), kept: [] };
+    };
+    const publisher = publisherTo({ applyStatuses });
+    publisher.notify(entry(1, 5));
+    await idle();
+    for (const statusRev of [6, 8, 7]) publisher.notify(entry(1, statusRev));
+    resolve();
+    await idle();
+    expect(sent).toEqual([5n, 8n]);
+  });
+
+  test("that can't store a status is asked again: the worker does not count it as published", async () => {
+    const publisher = publisherTo({ applyStatuses: async () => ({ petId: [], kept: [] }) }, [entry(1)]);
+    await expect(publisher.worker.run(10)).rejects.toThrow("1 of 1 are left for another run");
   });
 
   test("fills no memory: what does not fit into the queue is left to the worker", async () => {

@@ -1,5 +1,7 @@
+import { Corrupt, put } from "@petstore/store/port";
 import { beforeEach, expect, test } from "vitest";
 import { CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { createExpiry, withExpiry } from "../resource/expiry.ts";
 import { testClock } from "../resource/fixtures/service.ts";
@@ -13,15 +15,16 @@ const DAY_MS = 24 * 3_600_000;
 const OTHER = 8;
 let [time, state]: [ReturnType<typeof testClock>, CategoryState] = [testClock(), CategoryState.DELETING];
 let ofOther: CategoryState | undefined;
+let ofCategory: (() => CategoryState) | undefined;
 let [pets, guards, deletionGuard]: [Pets, DeletionGuards, DeletionGuard] = [] as never;
 beforeEach(async () => {
-  [time, state, ofOther] = [testClock(), CategoryState.DELETING, undefined];
+  [time, state, ofOther, ofCategory] = [testClock(), CategoryState.DELETING, undefined, undefined];
   const { clock, advance } = time;
   const store = openMemory();
   pets = await store.collection(PETS);
   const expiry = createExpiry(RETENTION.tombstones, clock);
   guards = withExpiry(await store.collection(DELETION_GUARDS), ({ closed }) => closed, expiry);
-  const stateOf = (id: bigint) => (Number(id) === OTHER && ofOther) || state;
+  const stateOf = (id: bigint) => (Number(id) === OTHER ? ofOther : ofCategory?.()) || state;
   const categories = {
     getCategoryState: async ({ categoryId }: { categoryId: bigint }) => ({ state: stateOf(categoryId), op: 1n }),
   } as never;
@@ -86,4 +89,19 @@ test("a category that was seen before the clock was set back is asked for again"
   time.advance(-9 * DAY_MS);
   expect(await guards.get(OTHER)).toBeUndefined();
   expect(await deletionGuard.checkBeforeClaim(OTHER, callContext())).toBe("deleted");
+});
+
+test("a pet that can't be read counts as a member", async () => {
+  expect(await deletionGuard.close(OTHER, 1, callContext())).toBe(Membership.NONE);
+  await pets.update(1, insert(1, { facts: { name: "Rex" }, categoryId: OTHER }), callContext());
+  await pets.update(1, (pet) => put({ ...pet, op: "none" } as never, undefined), callContext());
+  await expect(pets.get(1)).rejects.toThrow(Corrupt);
+  expect(await deletionGuard.close(OTHER, 2, callContext())).toBe(Membership.SOME);
+});
+
+test("whoever meets a deletion that is undecided waits for its end", async () => {
+  const until = time.clock() + 500;
+  ofCategory = () => (time.clock() < until ? CategoryState.DELETING : CategoryState.ACTIVE);
+  expect(await deletionGuard.checkAfterClaim(CATEGORY, callContext())).toBe("open");
+  expect(time.clock()).toBeGreaterThanOrEqual(until);
 });

@@ -198,9 +198,25 @@ describe("UpdatePet", () => {
     const { pet } = await pets().updatePet({ petId, pet: { name: "Tom" }, updateMask: { paths: ["name"] } });
     expect(pet).toMatchObject({ name: "Tom", status: PetStatus.SOLD, etag: '"3"' });
   });
+
+  test("changes nothing that Inventory has not taken, whatever it says", async () => {
+    const petId = await make();
+    peers.outcome = Outcome.STALE;
+    const request = { petId, pet: { ...rex, name: "Max", status: PetStatus.SOLD } };
+    expect(await failure(pets().updatePet(request))).toBe("UNAVAILABLE");
+    expect((await pets().getPet({ petId })).pet).toMatchObject({ ...rex, status: PetStatus.AVAILABLE });
+  });
 });
 
 describe("DeletePet", () => {
+  test("keeps the pet whose entry Inventory has not retired, whatever it says", async () => {
+    const petId = await make();
+    peers.outcome = Outcome.STALE;
+    expect(await failure(pets().deletePet({ petId }))).toBe("UNAVAILABLE");
+    peers.outcome = Outcome.OPEN_ORDERS;
+    expect((await pets().getPet({ petId })).pet).toMatchObject(rex);
+  });
+
   test("needs no inventory entry: what was lost there must not keep the pet", async () => {
     const petId = await make();
     peers.outcome = Outcome.NOT_FOUND;
