@@ -74,6 +74,8 @@ export async function openShop(witness: Witness = () => {}, options: ClusterOpti
       witness({ is: "asked", client: number, operation });
       const outcome = await checker.follow(operation, () => perform(cluster, operation));
       witness({ is: "answered", client: number, operation, outcome });
+      if (outcome.is === "refused" && outcome.reason === "VALIDATION_FAILED")
+        throw new Error(`A history proves nothing by a request that is not valid: ${JSON.stringify(operation)}`);
       return outcome;
     }, known);
   return {

@@ -34,7 +34,7 @@ async function run(drawn: History, witness: Witness): Promise<readonly string[]>
   await run(...prelude);
   for (const [day, clients] of days.entries()) {
     const today = ({ mark, key, ...operation }: Operation): Operation =>
-      ({ ...operation, mark: mark + 10_000 * day, key: key && `${key} of day ${day}` }) as Operation;
+      ({ ...operation, mark: mark + 10_000 * day, key: key && `${key}-of-day-${day}` }) as Operation;
     cluster.injectFaults(randomFaults(seed + day, rates, strikes));
     await cluster.until(live(clients.map((program) => program.map(today))));
     await cluster.settle();
