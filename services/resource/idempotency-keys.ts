@@ -123,9 +123,11 @@ export function createKeys(
         const doc = await stored(id);
         // Else the key could expire, and make another record, while this one is being made.
         if (!doc && isLastHour(key) && !(await keys.update(_id, renew(id, validity.period()), call))) continue;
-        if (!isFirst) call.responseHeaders.set(REPLAYED_HEADER, "true");
         const resolved = await run({ id, tag, isKeyed: true }, doc);
-        if (resolved.resolution !== "abandoned") return answerOf(resolved);
+        if (resolved.resolution !== "abandoned") {
+          if (!isFirst) call.responseHeaders.set(REPLAYED_HEADER, "true");
+          return answerOf(resolved);
+        }
         await keys.update(_id, replace(id, await nextId(call, resolved.above), validity.period()), call);
         taken++;
       }
