@@ -12,7 +12,7 @@ const MONGODB = "mongodb://127.0.0.1:27017/?replicaSet=rs0";
 const notRun: readonly (readonly [what: RegExp, why: string])[] = [
   [/^docker /, "it needs a container engine"],
   [
-    /^(npm test|npm run (test:unit|lint|format|simulate)|\.ci\/(run|long))\b/,
+    /^(npm test|npm run (test:unit|lint|format|simulate|mutants)|\.ci\/(run|long))\b/,
     "it is what runs this, or changes the sources",
   ],
   [/JWT_ISSUER=https:\/\/login\.example|^AUTH_MODE=jwt /, "there is no such issuer; gateway/auth.test.ts has one"],
