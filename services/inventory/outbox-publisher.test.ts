@@ -27,12 +27,13 @@ let pet: {
   down: boolean;
   slow: Promise<void> | undefined;
   broken: bigint[];
+  kept: PublishedStatus[];
 };
 let service: TestService;
 let store: Store;
 let writing: { now: number; most: number };
 beforeEach(async () => {
-  pet = { received: [], calls: 0, most: 0, down: false, slow: undefined, broken: [] };
+  pet = { received: [], calls: 0, most: 0, down: false, slow: undefined, broken: [], kept: [] };
   const pets = {
     async applyStatuses({ statuses }: { statuses: PublishedStatus[] }) {
       if (pet.down) throw new ConnectError("down", Code.Unavailable);
@@ -41,7 +42,7 @@ beforeEach(async () => {
       const applied = statuses.filter(({ petId }) => !pet.broken.includes(petId));
       pet.received.push(...applied);
       await pet.slow;
-      return { petId: applied.map(({ petId }) => petId), kept: [] };
+      return { petId: applied.map(({ petId }) => petId), kept: pet.kept };
     },
   };
   writing = { now: 0, most: 0 };
@@ -143,6 +144,17 @@ describe("a status", () => {
     expect(await runWorkers()).toMatchObject([{ petId: 2n }]);
     pet.broken = [];
     expect(await runWorkers()).toMatchObject([{ petId: 1n }]);
+  });
+
+  test("that Pet answers with a later one is numbered above that, and published again", async () => {
+    await open(1n);
+    await idle();
+    pet.kept = [{ petId: 1n, status: SOLD, statusRev: 9n }];
+    await reserve(1n);
+    await idle();
+    pet.kept = [];
+    expect(await runWorkers()).toEqual([{ petId: 1n, status: PENDING, statusRev: 10n }]);
+    expect(await runWorkers()).toEqual([]);
   });
 
   test("that changes while it is published is published again (race)", async () => {

@@ -187,6 +187,14 @@ describe("many reservations", () => {
     expect(await quantity(2n)).toBe(12);
   });
 
+  test("are read and asked about once in a round, however many entries have some", async () => {
+    for (let id = 1n; id <= 150n; id++) await stock(id, id);
+    await settle();
+    const [ids = []] = askedIds();
+    expect(ids).not.toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
   test("are read no further while many wait for their age, or be asked about", async () => {
     await stock(1n, ...Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1)));
     for (let run = 0; run < 20; run++) await service.runWorkers();

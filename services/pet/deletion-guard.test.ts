@@ -92,11 +92,11 @@ test("a category that was seen before the clock was set back is asked for again"
 });
 
 test("a pet that can't be read counts as a member", async () => {
-  expect(await deletionGuard.close(OTHER, 1, callContext())).toBe(Membership.NONE);
+  expect(await deletionGuard.close(OTHER, 1, callContext())).toEqual({ membership: Membership.NONE });
   await pets.update(1, insert(1, { facts: { name: "Rex" }, categoryId: OTHER }), callContext());
   await pets.update(1, (pet) => put({ ...pet, op: "none" } as never, undefined), callContext());
   await expect(pets.get(1)).rejects.toThrow(Corrupt);
-  expect(await deletionGuard.close(OTHER, 2, callContext())).toBe(Membership.SOME);
+  expect(await deletionGuard.close(OTHER, 2, callContext())).toEqual({ membership: Membership.SOME });
 });
 
 test("whoever meets a deletion that is undecided waits for its end", async () => {
