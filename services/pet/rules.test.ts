@@ -204,6 +204,12 @@ describe("a status from Inventory", () => {
   test.each([10, 9])("that is not newer (revision %i) changes nothing", (rev) => {
     expect(applyStatus(1n, stock("pending", rev))(active)).toEqual(untouched);
   });
+  test("that is not newer is answered with the one that the pet keeps, if it is another", () => {
+    const kept = stock("available", 10);
+    for (const other of [stock("pending", 10), stock("pending", 9), stock("available", 9)])
+      expect(applyStatus(1n, other)(active)).toEqual({ action: "keep", result: kept });
+    expect(applyStatus(1n, kept)(active)).toEqual({ action: "keep", result: undefined });
+  });
   test.each([deleted, voided])("of a pet that is $state is accepted, and changes nothing", (pet) => {
     expect(applyStatus(1n, stock("pending", 99))(pet)).toEqual(untouched);
   });
