@@ -8,7 +8,7 @@ import { createProgress } from "../../bench/progress.ts";
 import { copyTree } from "./copied-tree.ts";
 import { type Guard, guards, wrongMutants } from "./guards.ts";
 import { PAGE, withOutcomes } from "./table.ts";
-import { type Killed, tryMutant } from "./trial.ts";
+import { type Killed, requireTests, tryMutant } from "./trial.ts";
 
 const help = `npm run mutants -- [options] [FILE...]
 
@@ -37,6 +37,10 @@ async function tryAll(chosen: readonly Guard[]): Promise<void> {
   const outcomes = new Map<string, Killed | undefined>();
   const waiting = [...chosen];
   using bar = progress.bar("mutants", chosen.length);
+  {
+    using tree = copyTree();
+    await requireTests(tree, chosen);
+  }
   const work = async () => {
     using tree = copyTree();
     for (let guard = waiting.shift(); guard; guard = waiting.shift()) {

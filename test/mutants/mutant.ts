@@ -10,8 +10,8 @@ export interface Mutant {
   readonly after?: string;
   readonly find: string;
   readonly put: string;
-  /** What notices it, if no history of the simulation can: the tests beside the code. */
-  readonly by?: "tests";
+  /** What notices it, if no random history can: the tests beside the code, or those of a file in test. */
+  readonly by?: "tests" | `test/${string}.ts`;
 }
 
 export interface Guarded {

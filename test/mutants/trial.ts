@@ -18,14 +18,15 @@ export interface Killed {
 const SEED = 1;
 const FEW = 1_000;
 const MANY = 10_000;
-const TIMEOUT_MS = 15 * 60_000;
+/** A mutant may loop for ever: what lasts longer than this has noticed it. Runs take milliseconds, the tests of a folder seconds. */
+const TIMEOUT_MS = 5 * 60_000;
 
 /** Resolves to what killed the mutant; undefined if it has survived. */
 export async function tryMutant(tree: CopiedTree, { file, ...mutant }: Guard): Promise<Killed | undefined> {
   using _ = tree.without(file, mutant);
   const { root } = tree;
-  const tests = () => byTests(root, dirname(file));
-  if (mutant.by === "tests") return await tests();
+  const tests = () => byTests(root, testsOf({ file, ...mutant }));
+  if (mutant.by) return await tests();
   return (await bySimulation(root, 1, FEW)) ?? (await tests()) ?? (await bySimulation(root, FEW + 1, MANY));
 }
 
@@ -46,17 +47,33 @@ interface Results {
   }[];
 }
 
-async function byTests(root: string, folder: string): Promise<Killed | undefined> {
+/** The tests of a guard: a file, or a folder. */
+const testsOf = ({ file, by }: Guard): string => (by && by !== "tests" ? by : `${dirname(file)}/`);
+
+/** Throws if tests fail without any mutant: they would kill every one. */
+export async function requireTests({ root }: CopiedTree, chosen: readonly Guard[]): Promise<void> {
+  for (const tests of new Set(chosen.map(testsOf))) {
+    const failed = await byTests(root, tests);
+    if (failed) throw new Error(`The tests in ${tests} fail without any mutant: ${failed.by}`);
+  }
+}
+
+async function byTests(root: string, tests: string): Promise<Killed | undefined> {
   const results = join(root, "node_modules/results.json");
   rmSync(results, { force: true });
-  const args = ["run", `${folder}/`, "--bail=1", "--maxWorkers=1", "--reporter=json", `--outputFile=${results}`];
+  const args = ["run", tests, "--bail=1", "--maxWorkers=1", "--reporter=json", `--outputFile=${results}`];
   const vitest = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", ...args], {
-    ...({ cwd: root, stdio: "ignore", timeout: TIMEOUT_MS, killSignal: "SIGKILL" } as const),
+    cwd: root,
+    stdio: "ignore",
+    detached: true,
   });
-  const kill = () => void vitest.kill("SIGKILL");
+  // With its workers: one that loops does not see that it is alone.
+  const kill = () => void (vitest.pid && process.kill(-vitest.pid, "SIGKILL"));
   // Before the tree is removed, in which it writes.
   process.prependOnceListener("exit", kill);
+  const timer = setTimeout(kill, TIMEOUT_MS);
   const [code] = await once(vitest, "exit");
+  clearTimeout(timer);
   process.off("exit", kill);
   if (code === 0) return undefined;
   if (code === null) return { by: "the tests did not end" };
