@@ -33,7 +33,16 @@ async function setUp() {
   let missed = 0;
   const reads: typeof collection = {
     ...collection,
-    get: async (id, options) => (missed-- > 0 && !options?.latest ? undefined : collection.get(id, options)),
+    async get(id, options) {
+      const key = missed-- > 0 && !options?.latest ? undefined : await collection.get(id, options);
+      await points.read?.();
+      return key;
+    },
+    async list(...query) {
+      const found = await collection.list(...query);
+      await points.listed?.();
+      return found;
+    },
   };
   const keys = createKeys(reads, "record", {
     store,
@@ -322,6 +331,19 @@ describe("a key", () => {
     makeStale();
     expect(await attempt(body, ending("accepted"))).toEqual([3]);
     expect([...records.keys()]).toEqual([3]);
+  });
+
+  test.each(["read", "listed"])("that has expired is left to whoever claims it once it is %s (race)", async (point) => {
+    const { attempt, ending, removeExpired, points, advance, stored } = await setUp();
+    await attempt(body, ending("accepted"));
+    advance(26 * HOUR);
+    points[point] = async () => {
+      points[point] = undefined;
+      expect(await attempt(body, ending("accepted"))).toEqual([2]);
+    };
+    if (point === "listed") await removeExpired();
+    expect(await attempt(body, ending("accepted"))).toEqual([2, "again"]);
+    expect(await stored()).toMatchObject([{ recordId: 2 }]);
   });
 
   test("is kept an hour longer than it is answered from, and then removed", async () => {
