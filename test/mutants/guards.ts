@@ -1,10 +1,12 @@
 /** All guards that have a mutant. */
 import { category } from "./guards/category.ts";
 import { inventory } from "./guards/inventory.ts";
+import { keys } from "./guards/keys.ts";
+import { order } from "./guards/order.ts";
 import { pet } from "./guards/pet.ts";
 import { type Guarded, type Mutant, mutate } from "./mutant.ts";
 
-export const guarded: readonly Guarded[] = [...pet, ...category, ...inventory];
+export const guarded: readonly Guarded[] = [...pet, ...category, ...inventory, ...order, ...keys];
 
 export interface Guard extends Mutant {
   readonly file: string;

@@ -19,11 +19,6 @@ const rules: Guarded = {
       put: "",
     },
     {
-      guard: "a category that was never written is aborted only if its id is absent",
-      find: "doc ? keep(undefined) : put(tombstone(id",
-      put: "put(tombstone(id",
-    },
-    {
       guard: "only a category that exists is updated",
       after: "export const update =",
       find: "if (!exists(doc)) throw categoryNotFound(id);",
@@ -77,6 +72,36 @@ const rules: Guarded = {
       find: 'doc?.state !== "DELETING" || doc.op !== op',
       put: 'doc?.state !== "DELETING"',
     },
+    {
+      guard: "a deletion under way keeps its number, whatever Pet has seen",
+      find: 'doc?.state !== "ACTIVE" || doc.op >= known',
+      put: "!doc || doc.op >= known",
+      by: "tests",
+    },
+    {
+      guard: "the number of the latest deletion never falls",
+      find: 'doc?.state !== "ACTIVE" || doc.op >= known',
+      put: 'doc?.state !== "ACTIVE"',
+      by: "tests",
+    },
+    {
+      guard: "only a deletion under way gets another number",
+      find: 'doc?.state === "DELETING" && doc.op === op && latest >= op',
+      put: "doc?.op === op && latest >= op",
+      by: "tests",
+    },
+    {
+      guard: "only the deletion that its guard has called old gets another number",
+      find: 'doc?.state === "DELETING" && doc.op === op && latest >= op',
+      put: 'doc?.state === "DELETING" && latest >= op',
+      by: "tests",
+    },
+    {
+      guard: "a deletion that is later than what its guard knows keeps its number",
+      find: 'doc?.state === "DELETING" && doc.op === op && latest >= op',
+      put: 'doc?.state === "DELETING" && doc.op === op',
+      by: "tests",
+    },
   ],
 };
 
@@ -99,6 +124,12 @@ const deletion: Guarded = {
       put: "if (membership === Membership.NONE) return;",
     },
     {
+      guard: "a deletion that its guard calls old gets a higher number",
+      find: "if (membership === Membership.STALE && (await",
+      put: "if (false && (await",
+      by: "test/simulation/restored.test.ts",
+    },
+    {
       guard: "only the deletion that made the category active again opens its deletion guard",
       find: "if (steppedBack) await",
       put: "await",
@@ -115,4 +146,16 @@ const deletion: Guarded = {
   ],
 };
 
-export const category: readonly Guarded[] = [rules, deletion];
+const handlers: Guarded = {
+  file: "services/category/handlers.ts",
+  mutants: [
+    {
+      guard: "a category that was restored learns of its latest deletion",
+      find: "if (doc && doc.op < knownOp) doc = await categories.update(doc._id, knowDeletion(Number(knownOp)), call);",
+      put: "",
+      by: "test/simulation/restored.test.ts",
+    },
+  ],
+};
+
+export const category: readonly Guarded[] = [rules, deletion, handlers];

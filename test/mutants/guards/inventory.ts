@@ -1,46 +1,67 @@
 import type { Guarded } from "../mutant.ts";
+import { outbox } from "./outbox.ts";
+import { reservationRules, reservations } from "./reservations.ts";
 
 const rules: Guarded = {
   file: "services/inventory/rules.ts",
   mutants: [
+    ...reservationRules,
     {
       guard: "a new status goes into the outbox",
-      find: "({ status, statusRev: rev, pending: true } as const)",
-      put: "({ status, statusRev: rev } as const)",
+      find: "({ status, statusRev, pending: true } as const)",
+      put: "({ status, statusRev } as const)",
     },
     {
       guard: "a status has a number of its own",
-      find: "({ status, statusRev: rev, pending: true } as const)",
+      find: "({ status, statusRev, pending: true } as const)",
       put: "({ status, pending: true } as const)",
     },
     {
+      guard: "a status is numbered above the one before, though revisions began anew",
+      find: "const statusRev = Math.max(rev, doc.statusRev + 1);",
+      put: "const statusRev = rev;",
+      by: "tests",
+    },
+    {
       guard: "an entry that is retired is not opened again",
-      find: 'if (doc?.state === "RETIRED") return unchanged("NOT_FOUND");',
-      put: "",
+      find: 'if (doc) return isOpen(doc) ? unchanged("OK", doc) : unchanged("NOT_FOUND");',
+      put: 'if (isOpen(doc)) return unchanged("OK", doc);',
     },
     {
       guard: "an entry that is open is not opened again",
-      find: 'if (doc?.state === "OPEN") return unchanged("OK", doc);',
-      put: "",
+      find: 'if (doc) return isOpen(doc) ? unchanged("OK", doc) : unchanged("NOT_FOUND");',
+      put: 'if (doc && !isOpen(doc)) return unchanged("NOT_FOUND");',
+    },
+    {
+      guard: "an entry that was lost begins anew without units",
+      find: 'knownStatusRev !== undefined || listing === "sold" ? 0 : 1',
+      put: 'listing === "sold" ? 0 : 1',
+      by: "tests",
+    },
+    {
+      guard: "an entry that was lost begins anew with a later status than its pet has",
+      find: "Math.max(rev, (knownStatusRev ?? 0) + 1)",
+      put: "rev",
+      by: "tests",
     },
     {
       guard: "an order of a pet that is not available is refused",
-      find: 'if (doc.listing !== "available" || doc.quantity === 0) return "NOT_AVAILABLE";',
-      put: 'if (doc.quantity === 0) return "NOT_AVAILABLE";',
+      find: 'if (listing !== "available" || quantity === 0) return "NOT_AVAILABLE";',
+      put: 'if (quantity === 0) return "NOT_AVAILABLE";',
     },
     {
       guard: "an order of a pet that is sold out is refused as such",
-      find: 'doc.listing !== "available" || doc.quantity === 0',
-      put: 'doc.listing !== "available"',
+      find: 'listing !== "available" || quantity === 0',
+      put: 'listing !== "available"',
     },
     {
       guard: "no more is sold than there is",
-      find: 'if (doc.quantity < units) return "INSUFFICIENT_STOCK";',
+      find: 'if (quantity < units) return "INSUFFICIENT_STOCK";',
       put: "",
     },
     {
       guard: "open orders of a pet are bounded",
-      find: 'return doc.openOrders >= MAX_OPEN_ORDERS ? "TOO_MANY_OPEN_ORDERS" : undefined;',
+      find: 'return openOrders >= MAX_OPEN_ORDERS ? "TOO_MANY_OPEN_ORDERS" : undefined;',
       put: "return undefined;",
       by: "tests",
     },
@@ -85,14 +106,12 @@ const rules: Guarded = {
     },
     {
       guard: "only an open entry is listed",
-      after: "export const setListing =",
-      find: 'if (!isOpen(doc)) return unchanged("NOT_FOUND");',
-      put: 'if (!doc) return unchanged("NOT_FOUND");',
+      find: 'if (!isOpen(found)) return unchanged("NOT_FOUND");',
+      put: 'if (!found) return unchanged("NOT_FOUND");',
     },
     {
       guard: "a listing that comes again or late gets its first outcome, or is stale",
-      after: "export const setListing =",
-      find: "if (before) return unchanged(before, doc);",
+      find: "if (before) return unchanged(before, found);",
       put: "",
     },
     {
@@ -103,24 +122,24 @@ const rules: Guarded = {
     },
     {
       guard: "an entry remembers the outcome of a listing",
-      find: "{ ...change, lastOp: { op, outcome }, pending: doc.pending }",
-      put: "{ ...change, pending: doc.pending }",
+      find: "lastOp: { op, outcome, listing }, pending: doc.pending }",
+      put: "pending: doc.pending }",
     },
     {
       guard: "a listing leaves an older status in the outbox",
-      find: "lastOp: { op, outcome }, pending: doc.pending }",
-      put: "lastOp: { op, outcome }, pending: undefined }",
+      find: "lastOp: { op, outcome, listing }, pending: doc.pending }",
+      put: "lastOp: { op, outcome, listing }, pending: undefined }",
+    },
+    {
+      guard: "a listing is numbered above the status that the pet has",
+      find: "const ahead = doc.statusRev > found.statusRev ? { statusRev: doc.statusRev + 1 } : {};",
+      put: "const ahead = {};",
+      by: "tests",
     },
     {
       guard: "an entry that is retired is retired once",
       find: 'if (doc?.state === "RETIRED") return unchanged("OK");',
       put: "",
-    },
-    {
-      guard: "only an open entry is retired",
-      after: "export const retire =",
-      find: 'if (!isOpen(doc)) return unchanged("NOT_FOUND");',
-      put: 'if (!doc) return unchanged("NOT_FOUND");',
     },
     {
       guard: "a retirement that comes again or late gets its first outcome, or is stale",
@@ -145,116 +164,67 @@ const rules: Guarded = {
     },
     {
       guard: "an operation that is older than the latest is stale",
-      find: 'if (op < lastOp.op) return "STALE";',
-      put: "",
+      find: "if (op > lastOp.op) return undefined;",
+      put: "if (op !== lastOp.op) return undefined;",
     },
     {
       guard: "an operation that comes again gets its first outcome",
-      find: "return op === lastOp.op ? lastOp.outcome : undefined;",
-      put: "return undefined;",
+      find: "if (op > lastOp.op) return undefined;",
+      put: "if (op >= lastOp.op) return undefined;",
+    },
+    {
+      guard: "another operation of the latest number is stale",
+      find: " && listing === lastOp.listing",
+      put: "",
+      by: "tests",
     },
     {
       guard: "only the status that Pet has stored leaves the outbox",
-      find: "doc?.pending && doc.statusRev === statusRev ?",
+      find: "doc?.pending && doc.statusRev === publishedRev ?",
       put: "doc?.pending ?",
     },
     {
       guard: "a status that Pet has stored leaves the outbox once",
-      find: "doc?.pending && doc.statusRev === statusRev ?",
-      put: "doc && doc.statusRev === statusRev ?",
-    },
-  ],
-};
-
-const publisher: Guarded = {
-  file: "services/inventory/outbox-publisher.ts",
-  mutants: [
-    {
-      guard: "Pet has stored a status before it leaves the outbox",
-      find: "const { petId } = await pets.applyStatuses({ statuses }, outgoing(clock, callContext));",
-      put: `await Promise.all(due.map(({ _id, statusRev }) => entries.update(_id, markPublished(statusRev), callContext)));
-    const { petId } = await pets.applyStatuses({ statuses }, outgoing(clock, callContext));`,
+      find: "doc?.pending && doc.statusRev === publishedRev ?",
+      put: "doc && doc.statusRev === publishedRev ?",
     },
     {
-      guard: "only what Pet has stored leaves the outbox",
-      find: "const published = due.filter(({ _id }) => applied.has(_id));",
-      put: "const published = due;",
+      guard: "the next write takes out of the outbox what Pet has stored",
+      find: "rule(cleared(doc, publishedRev), rev)",
+      put: "rule(doc, rev)",
+      by: "tests",
     },
     {
-      guard: "what Pet has stored leaves the outbox",
-      find: "const published = due.filter(({ _id }) => applied.has(_id));",
-      put: "const published: typeof due = [];",
-    },
-    {
-      guard: "a status that is under way is not sent again",
-      find: "if (sent && sent.newest.statusRev >= statusRev) return sent.end.promise;",
+      guard: "an entry with an older status than its pet overtakes it",
+      find: "doc.statusRev < kept.statusRev || ",
       put: "",
       by: "tests",
     },
     {
-      guard: "of what waits the newest is sent",
-      find: "known && known.newest.statusRev > statusRev ? known.newest : { _id, status, statusRev }",
-      put: "known?.newest ?? { _id, status, statusRev }",
+      guard: "an entry with another status of the same number overtakes it",
+      find: "doc.statusRev < kept.statusRev || (doc.statusRev === kept.statusRev && doc.status !== kept.status)",
+      put: "doc.statusRev < kept.statusRev",
       by: "tests",
     },
     {
-      guard: "what waits does not become older",
-      find: "known && known.newest.statusRev > statusRev ? known.newest : { _id, status, statusRev }",
-      put: "{ _id, status, statusRev }",
+      guard: "an entry that is not behind its pet stays as it is",
+      find: "if (!isOpen(doc) || !isBehind)",
+      put: "if (!isOpen(doc))",
       by: "tests",
     },
     {
-      guard: "calls at the same time are bounded",
-      find: "while (calls < MAX_CALLS) {",
-      put: "while (true) {",
+      guard: "an entry that is retired overtakes nothing",
+      find: "if (!isOpen(doc) || !isBehind)",
+      put: "if (!isBehind)",
       by: "tests",
     },
     {
-      guard: "a call is bounded",
-      find: "if (batch.size === MAX_BATCH) break;",
-      put: "",
-      by: "tests",
-    },
-    {
-      guard: "one call at a time for each pet",
-      find: "if (underWay.has(petId)) continue;",
-      put: "",
-      by: "tests",
-    },
-    {
-      guard: "a status that Pet could not store is left to the worker",
-      find: "if (applied.has(petId)) end.resolve();",
-      put: "if (true) end.resolve();",
-      by: "tests",
-    },
-    {
-      guard: "a pet whose call is over can be sent again",
-      find: "for (const petId of batch.keys()) underWay.delete(petId);",
-      put: "",
-    },
-    {
-      guard: "a call that is over makes room for the next",
-      find: "calls--;\n    startCalls();",
-      put: "startCalls();",
-    },
-    {
-      guard: "what waits goes when a call is over",
-      find: "calls--;\n    startCalls();",
-      put: "calls--;",
-    },
-    {
-      guard: "what waits is bounded",
-      find: "if (waiting.size >= MAX_WAITING) return;",
-      put: "",
-      by: "tests",
-    },
-    {
-      guard: "the worker runs until there is no backlog",
-      find: "batch === limit && !stop?.aborted;",
-      put: "batch === limit && published === 0 && !stop?.aborted;",
+      guard: "an entry that overtakes its pet has a later status",
+      find: "statusRev: kept.statusRev + 1",
+      put: "statusRev: kept.statusRev",
       by: "tests",
     },
   ],
 };
 
-export const inventory: readonly Guarded[] = [rules, publisher];
+export const inventory: readonly Guarded[] = [rules, reservations, outbox];

@@ -1,4 +1,5 @@
 import type { Guarded } from "../mutant.ts";
+import { deletionGuard } from "./deletion-guard.ts";
 
 const rules: Guarded = {
   file: "services/pet/rules.ts",
@@ -134,13 +135,43 @@ const rules: Guarded = {
     },
     {
       guard: "a tombstone takes no status",
-      find: 'doc.state === "ABORTED" || doc.state === "DELETED" || newStatus',
-      put: "newStatus",
+      find: 'if (doc.state === "ABORTED" || doc.state === "DELETED") return keep(undefined);',
+      put: "",
     },
     {
       guard: "a status that is not newer changes nothing",
-      find: " || newStatus.status === undefined",
-      put: "",
+      find: "if (newStatus.status === undefined) {",
+      put: "if (false) {",
+    },
+    {
+      guard: "a pet says which other status it keeps",
+      find: "keep(isOther ? { status: doc.status, statusRev: doc.statusRev } : undefined)",
+      put: "keep(undefined)",
+      by: "tests",
+    },
+    {
+      guard: "a pet that keeps another status of the same number says so",
+      find: "doc.statusRev > stock.statusRev || doc.status !== stock.status",
+      put: "doc.statusRev > stock.statusRev",
+      by: "tests",
+    },
+    {
+      guard: "only the intent that Inventory has called old gets another number",
+      find: "doc?.intent?.op === op && latest >= op",
+      put: "doc?.intent && latest >= op",
+      by: "tests",
+    },
+    {
+      guard: "an intent that is later than what Inventory knows keeps its number",
+      find: "doc?.intent?.op === op && latest >= op",
+      put: "doc?.intent?.op === op",
+      by: "tests",
+    },
+    {
+      guard: "the next intent is later than one that got another number",
+      find: "{ ...doc, op: latest + 1, intent:",
+      put: "{ ...doc, intent:",
+      by: "tests",
     },
     {
       guard: "a pet that is being deleted takes no status",
@@ -179,13 +210,8 @@ const creation: Guarded = {
       put: 'return "CATEGORY_NOT_FOUND";',
     },
     {
-      guard: "a key whose pet is written is not decided again",
-      find: "if (written) return written;",
-      put: "",
-    },
-    {
       guard: "a pet that was refused stays so",
-      find: 'if (doc.state === "ABORTED") return doc.refusal ? refused(refusalError(doc.refusal)) : abandoned;',
+      find: 'if (doc.state === "ABORTED") return refused(refusalError(doc.refusal ?? "CATEGORY_NOT_FOUND"));',
       put: "",
     },
     {
@@ -244,6 +270,24 @@ const update: Guarded = {
       find: "applyIntent(op, toNumberedStatus(stock))",
       put: "applyIntent(op, undefined)",
     },
+    {
+      guard: "Inventory learns the number of the status that the pet has",
+      find: "knownStatusRev: BigInt(doc.statusRev)",
+      put: "knownStatusRev: 0n",
+      by: "test/simulation/restored.test.ts",
+    },
+    {
+      guard: "a listing that Inventory calls old gets a higher number",
+      find: "const now = await apply(renumberIntent(op, Number(latestOp)));",
+      put: "const now = await pets.get(id, callContext);",
+      by: "test/simulation/restored.test.ts",
+    },
+    {
+      guard: "an entry that is lost is opened again",
+      find: "if (now?.intent?.op === op && outcome === Outcome.NOT_FOUND)",
+      put: "if (false)",
+      by: "test/simulation/restored.test.ts",
+    },
   ],
 };
 
@@ -268,151 +312,28 @@ const deletion: Guarded = {
     },
     {
       guard: "the entry is retired before the pet is deleted",
-      find: "const { outcome } = await inventory.retire({ petId: BigInt(_id), op: BigInt(op) }, outgoing(clock, callContext));",
+      find: "const { outcome, latestOp } = await inventory.retire(",
       put: `await pets.update(_id, documentAfter(applyDeletion(op)), callContext);
-  const { outcome } = await inventory.retire({ petId: BigInt(_id), op: BigInt(op) }, outgoing(clock, callContext));`,
+  const { outcome, latestOp } = await inventory.retire(`,
+    },
+    {
+      guard: "a deletion that Inventory calls old gets a higher number",
+      find: "return apply(renumberIntent(op, Number(latestOp)));",
+      put: "return pets.get(_id, callContext);",
+      by: "test/simulation/restored.test.ts",
     },
   ],
 };
 
-const guard: Guarded = {
-  file: "services/pet/deletion-guard.ts",
+const handlers: Guarded = {
+  file: "services/pet/handlers.ts",
   mutants: [
     {
-      guard: "a clock that was set back clears what is remembered of categories",
-      find: "if (time < lastTime) seenAt.clear();",
-      put: "",
-      by: "tests",
-    },
-    {
-      guard: "a category is remembered for less long than its deletion guard is kept",
-      find: "now() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs",
-      put: "seenAt.has(id)",
-      by: "tests",
-    },
-    {
-      guard: "a closed deletion guard keeps pets out",
-      find: 'if (!guard?.closed) return "open";',
-      put: 'return "open";',
-    },
-    {
-      guard: "a pet learns that its category is gone",
-      after: "async function check(",
-      find: 'if (state === CategoryState.DELETED) return "deleted";',
-      put: "",
-    },
-    {
-      guard: "a pet opens no deletion guard while the deletion is undecided",
-      find: "state === CategoryState.DELETING || op !== guard.op",
-      put: "op !== guard.op",
-    },
-    {
-      guard: "a pet opens no deletion guard that another deletion has closed than it has asked about",
-      find: "state === CategoryState.DELETING || op !== guard.op",
-      put: "state === CategoryState.DELETING",
-    },
-    {
-      guard: "a deletion guard that a crash left closed is opened",
-      find: "await open(id, op, callContext);",
-      put: "",
-      by: "tests",
-    },
-    {
-      guard: "only the deletion that closed the deletion guard opens it",
-      find: "guard?.closed && guard.op === op ?",
-      put: "guard?.closed ?",
-    },
-    {
-      guard: "a pet that can't be read counts as a member",
-      find: "if (error instanceof Corrupt) return true;",
-      put: "if (error instanceof Corrupt) return false;",
-      by: "tests",
-    },
-    {
-      guard: "a category is not said to have a pet that is seen to be gone",
-      find: "if (!first || !isDeletionUnderWay(first) || first._id === failed) return",
-      put: "return",
-    },
-    {
-      guard: "a pet whose deletion can't be finished counts as a member",
-      find: "first._id === failed) return first !== undefined;",
-      put: "first._id === failed) return first !== undefined && first._id !== failed;",
-      by: "tests",
-    },
-    {
-      guard: "a pet that is joining counts as a member",
-      find: "(await isAny({ joining: id }, callContext)) || (await isAny({ member: id }, callContext))",
-      put: "await isAny({ member: id }, callContext)",
-    },
-    {
-      guard: "a pet that has joined counts as a member",
-      find: "(await isAny({ joining: id }, callContext)) || (await isAny({ member: id }, callContext))",
-      put: "await isAny({ joining: id }, callContext)",
-    },
-    {
-      guard: "joining pets are looked for before members",
-      find: "(await isAny({ joining: id }, callContext)) || (await isAny({ member: id }, callContext))",
-      put: "(await isAny({ member: id }, callContext)) || (await isAny({ joining: id }, callContext))",
-    },
-    {
-      guard: "a write waits for a deletion that is undecided",
-      find: 'if (verdict !== "deleting" || clock() + POLL_INTERVAL_MS > until) return verdict;',
-      put: "return verdict;",
-      by: "tests",
-    },
-    {
-      guard: "a category of which nothing is known is asked for",
-      find: "if (remembers(id) || (await guards.get(id, callContext))) return check(id, callContext);",
-      put: "return check(id, callContext);",
-    },
-    {
-      guard: "a category that is asked for and is gone lets nobody in",
-      after: "const asked = now();",
-      find: 'if ((await stateOf(id, callContext)).state === CategoryState.DELETED) return "deleted";',
-      put: "",
-    },
-    {
-      guard: "a deletion closes the deletion guard of a category that had none",
-      find: "if (!guard) return put({ _id: id, closed: true, op }, true);",
-      put: "if (!guard) return keep(true);",
-    },
-    {
-      guard: "an older deletion does not close the deletion guard",
-      find: "return op > guard.op ? put(",
-      put: "return op !== guard.op ? put(",
-    },
-    {
-      guard: "a deletion whose deletion guard was opened again does not go on",
-      find: "keep(op === guard.op && guard.closed)",
-      put: "keep(op === guard.op)",
-    },
-    {
-      guard: "a deletion that is not the latest is told so",
-      find: "if (!closed) return Membership.STALE;",
-      put: "",
-    },
-    {
-      guard: "the deletion guard is closed before members are looked for",
-      find: "const closed = await guards.update(",
-      put: "const before = await hasMembers(id, callContext);\n      if (!before) return Membership.NONE;\n      const closed = await guards.update(",
-    },
-    {
-      guard: "a category with members says so",
-      find: "(await hasMembers(id, callContext)) ? Membership.SOME : Membership.NONE",
-      put: "Membership.NONE",
-    },
-    {
-      guard: "a deletion guard stays while its category is not gone",
-      find: 'if ((await check(_id, call)) !== "deleted") return false;',
-      put: "",
-    },
-    {
-      guard: "a deletion guard stays while a pet is joining its category",
-      find: "if (await hasMembers(_id, call)) return false;",
-      put: "",
-      by: "tests",
+      guard: "a key whose pet is written is not decided again",
+      find: "stored ?? (await writePet(context, { id, params, isKeyed }, call))",
+      put: "await writePet(context, { id, params, isKeyed }, call)",
     },
   ],
 };
 
-export const pet: readonly Guarded[] = [rules, creation, update, deletion, guard];
+export const pet: readonly Guarded[] = [rules, creation, update, deletion, deletionGuard, handlers];
