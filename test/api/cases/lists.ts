@@ -16,7 +16,7 @@ interface Kind {
   readonly field: string;
   /** The name of the identifier: of the records' member, and of the list's parameter. */
   readonly id: "id" | "petId";
-  /** Creates three records. Returns their identifiers, oldest first, and a filter that selects only them. */
+  /** Creates three records. Returns their identifiers, the lowest first, and a filter that selects only them. */
   readonly three: (shop: Shop) => Promise<Three>;
 }
 interface Three {
@@ -25,9 +25,10 @@ interface Three {
   readonly request: object;
 }
 
+/** Of several processes each has ids at hand, so theirs need not be in the order of creation. */
 const threeOf = async (make: () => Promise<bigint | undefined>): Promise<bigint[]> => {
   const ids = [await make(), await make(), await make()];
-  return ids.map((id) => id ?? 0n);
+  return ids.map((id) => id ?? 0n).sort((a, b) => Number(a - b));
 };
 
 const kinds: readonly Kind[] = [
