@@ -7,8 +7,8 @@ export interface Relay extends Disposable {
   readonly port: number;
 }
 
-/** Whether a connection begins like HTTP/2, and no other protocol does: ALPN has to be negotiated before the first byte. */
-const isHttp2 = (first: Buffer) => "PRI".startsWith(first.toString("latin1", 0, 3));
+/** How a connection of HTTP/2 begins, and none of another protocol does: ALPN has to be negotiated before the first byte. */
+const PREFACE = "PRI";
 
 /** Passes bytes, ends and resets on in both directions, with one connection to the port for each. */
 export async function relayTo(port: number, ca: string): Promise<Relay> {
@@ -16,9 +16,11 @@ export async function relayTo(port: number, ca: string): Promise<Relay> {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     open.add(socket);
     socket.on("error", () => {}).once("close", () => open.delete(socket));
-    socket.once("data", (first: Buffer) => {
-      socket.pause();
-      const ALPNProtocols = [isHttp2(first) ? "h2" : "http/1.1"];
+    let first = Buffer.alloc(0);
+    function begin(): void {
+      socket.off("data", collect).off("end", begin).pause();
+      if (first.length === 0) return void socket.end();
+      const ALPNProtocols = [first.toString("latin1", 0, PREFACE.length) === PREFACE ? "h2" : "http/1.1"];
       const secured = connect({ port, host: "127.0.0.1", ca, ALPNProtocols });
       secured.on("error", () => socket.resetAndDestroy());
       secured.write(first);
@@ -26,8 +28,13 @@ export async function relayTo(port: number, ca: string): Promise<Relay> {
       socket.once("close", () => secured.destroy());
       // Reads the rest; without that the socket would never end.
       secured.once("close", () => socket.resume().end());
-    });
-    socket.once("end", () => socket.bytesRead === 0 && socket.end());
+    }
+    function collect(chunk: Buffer): void {
+      first = Buffer.concat([first, chunk]);
+      // "P" alone may be that of POST.
+      if (first.length >= PREFACE.length || !PREFACE.startsWith(first.toString("latin1"))) begin();
+    }
+    socket.on("data", collect).on("end", begin);
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   return {
