@@ -1,9 +1,10 @@
 /** Media types, bodies and their limits, over a real port. */
+import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { recordIn } from "./fixtures/gateway.ts";
-import { newPet, petGateway, post } from "./fixtures/pets.ts";
+import { newPet, petGateway, post, seen } from "./fixtures/pets.ts";
 
-const { call, codeOf, sendRaw } = petGateway();
+const { call, codeOf, port, sendRaw } = petGateway();
 
 test("Accept", async () => {
   const accept = (value: string, path = "/pets/1") => call(path, { headers: { accept: value } });
@@ -88,6 +89,18 @@ test.each<[string, RequestInit]>([
 ])("content %s means nothing in a DELETE", async (_, init) => {
   expect((await call("/pets/1", { ...init, method: "DELETE" })).status).toBe(204);
   expect((await call("/pets/1")).status).toBe(200); // on the same connection, perhaps
+});
+
+test("a DELETE whose content breaks off is refused, and not carried out", async () => {
+  const socket = connect(port(), "127.0.0.1").setEncoding("utf8");
+  socket.write("DELETE /pets/77 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12");
+  // By then whatever begins without its content has begun.
+  for (let i = 0; i < 3; i++) expect((await call("/pets/1")).status).toBe(200);
+  socket.end();
+  expect(recordIn((await socket.toArray()).join(""))).toMatchObject({ status: 400, code: "INVALID_HEADER" });
+  expect(seen.lastDeleted).not.toBe(77n);
+  expect((await call("/pets/77", { method: "DELETE", body: "12345" })).status).toBe(204);
+  expect(seen.lastDeleted).toBe(77n);
 });
 
 test.each([

@@ -1,5 +1,6 @@
 /** Registers operations as Fastify routes: what one request goes through, from its headers to the answer. */
 import type { IncomingMessage } from "node:http";
+import { finished } from "node:stream/promises";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
@@ -62,35 +63,44 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
     method: operation.verb,
     url: basePath + operation.segments.map(routePart).join(""),
     config: { endingHeaders },
-    // Returns a promise only if `authorize` does: one costs as much as all these checks.
+    // Returns a promise only if something has to be waited for: one costs as much as all these checks.
     onRequest: (request, reply, done): Promise<void> | void => {
       if (endingHeaders) reply.headers(endingHeaders(request.originalUrl));
       varyByAccept(reply);
       const admission = options.authorize(request, operation);
       if (admission) return admission.then(() => check(request));
-      check(request);
+      const arrival = check(request);
+      if (arrival) return arrival;
       done();
     },
     handler: stream ? streamHandler(operation, stream, options) : handlerOf(operation, options),
   });
 
-  function check(request: FastifyRequest): void {
+  function check(request: FastifyRequest): Promise<void> | undefined {
     checkSunset();
-    if (!operation.body) dropContent(request.raw);
+    const isDropping = !operation.body && dropContent(request.raw);
     if (stream) return;
     checkAccept(request);
     if (operation.body) {
       announceBody(request.raw);
       checkContentType(request.headers, bodyTypes);
-    } else if (operation.verb !== "GET") request.headers = NO_CONTENT;
+    } else if (operation.verb !== "GET") {
+      request.headers = NO_CONTENT;
+      // If it breaks off, the caller is told that the request can't be read: then it must not be carried out.
+      if (isDropping) return finished(request.raw, { writable: false });
+    }
   }
 }
 
-/** Discards a body that has no meaning (RFC 9110, 9.3). Unread, the request would run into the limit for its arrival. */
-function dropContent(request: IncomingMessage & { readonly stream?: { readonly endAfterHeaders: boolean } }): void {
+/**
+ * Discards a body that has no meaning (RFC 9110, 9.3), and returns whether there is one. Unread, the request would run into
+ * the limit for its arrival.
+ */
+function dropContent(request: IncomingMessage & { readonly stream?: { readonly endAfterHeaders: boolean } }): boolean {
   const { stream, headers } = request;
   const isEmpty = stream ? stream.endAfterHeaders : !("content-length" in headers || "transfer-encoding" in headers);
   if (!isEmpty) request.resume();
+  return !isEmpty;
 }
 
 /** Overrides the headers of a body that has no meaning, as in a DELETE (RFC 9110, 9.3.5): Fastify would check them. */
