@@ -118,6 +118,7 @@ async function local<C>(target: LocalTarget<C>, one: C): Promise<void> {
 async function settle(state: () => Promise<string>): Promise<string> {
   let before = await state();
   for (let same = 0; same < SAME; ) {
+    await sleep(PAUSE_MS);
     const now = await state();
     same = now === before ? same + 1 : 0;
     before = now;
@@ -125,6 +126,8 @@ async function settle(state: () => Promise<string>): Promise<string> {
   return before;
 }
 const SAME = 2;
+/** A deletion takes several calls between services, and between two of them nothing has changed yet. */
+const PAUSE_MS = 25;
 
 interface Cost {
   /** Processor time; undefined if the system does not tell. */
