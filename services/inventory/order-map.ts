@@ -42,12 +42,18 @@ export function withoutOrder(map: OrderMap, order: number): OrderMap {
   return at < 0 ? map : map.slice(0, at) + map.slice(endOf(map, at));
 }
 
-/** The orders in the map, ascending. */
-export function ordersIn(map: OrderMap): number[] {
-  const orders: number[] = [];
-  for (let at = 0; at < map.length; at = endOf(map, at)) orders.push(orderAt(map, at));
-  return orders;
+/** The orders in the map with their values, ascending. */
+export function entriesIn(map: OrderMap): [order: number, value: string][] {
+  const entries: [number, string][] = [];
+  for (let at = 0; at < map.length; at = endOf(map, at)) {
+    const order = orderAt(map, at);
+    entries.push([order, map.slice(map.indexOf("=", at) + 1, endOf(map, at))]);
+  }
+  return entries;
 }
+
+/** The orders in the map, ascending. */
+export const ordersIn = (map: OrderMap): number[] => entriesIn(map).map(([order]) => order);
 
 export function sizeOf(map: OrderMap): number {
   let size = 0;

@@ -42,14 +42,13 @@ export function createReservationsWorker(context: InventoryContext): Worker {
   async function look(): Promise<void> {
     const read = new Set<number>();
     for (let found = 0; found < MAX_ASKED && waiting.length < MAX_WAITING; ) {
-      const page = await next(PAGE);
-      if (page.some(({ _id }) => read.has(_id))) return;
+      const page = (await next(PAGE)).filter(({ _id }) => !read.has(_id));
       for (const { _id } of page) read.add(_id);
       const at = clock();
       const seen = page.flatMap(reservationsIn).map((reservation) => ({ at, reservation }));
       waiting.push(...seen);
       found += seen.length;
-      if (page.length < PAGE) return;
+      if (page.length < PAGE) return; // there are no others
     }
   }
 

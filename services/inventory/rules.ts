@@ -4,7 +4,7 @@ import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../resource/errors.ts";
 import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../resource/record.ts";
 import { type InventoryChange, type InventoryDoc, type OperationOutcome, toInventoryItem } from "./model.ts";
-import { highest, lastIn, NO_ORDERS, ordersIn, valueFor, withOrder, withoutOrder } from "./order-map.ts";
+import { entriesIn, highest, lastIn, NO_ORDERS, valueFor, withOrder, withoutOrder } from "./order-map.ts";
 
 type Rule<R> = (doc: InventoryDoc | undefined, rev: number) => Decision<InventoryDoc, R>;
 
@@ -155,10 +155,16 @@ export const release =
     return become(doc, { ...moved, ...settle(doc, order, "X") }, rev);
   };
 
+/** A value of `reservations`, such as "2:Xq3_f0aB". */
+function heldIn(value: string) {
+  const [units, tag = ""] = value.split(":");
+  return { units: Number(units), tag };
+}
+
 /** What an open order holds. */
 function heldBy(order: number, { reservations }: InventoryDoc) {
-  const [units, tag] = valueFor(reservations, order)?.split(":") ?? [];
-  return units === undefined ? undefined : { units: Number(units), tag };
+  const value = valueFor(reservations, order);
+  return value === undefined ? undefined : heldIn(value);
 }
 
 /** An order's reservation, with the tag of the attempt that made it. */
@@ -170,11 +176,8 @@ export interface Reservation {
 }
 
 /** All reservations of an entry. */
-export const reservationsIn = (doc: InventoryDoc): Reservation[] =>
-  ordersIn(doc.reservations).flatMap((order) => {
-    const held = heldBy(order, doc);
-    return held ? { petId: doc._id, order, units: held.units, tag: held.tag ?? "" } : [];
-  });
+export const reservationsIn = ({ _id: petId, reservations }: InventoryDoc): Reservation[] =>
+  entriesIn(reservations).map(([order, value]) => ({ petId, order, ...heldIn(value) }));
 
 /** Ends the reservation of an order. */
 const settle = (doc: InventoryDoc, order: number, ending: "C" | "X") => ({

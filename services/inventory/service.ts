@@ -23,11 +23,8 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
   const commitOrder: InventoryContext["commitOrder"] = async (id, order, units, callContext) => {
     const result = await change(id, commit(order, units), "inventory.committed", callContext);
     const { outcome, lostReservation } = result;
-    if (lostReservation)
-      deps.log.warn(
-        { petId: id, order, units },
-        "a complete order had no reservation: its units were taken from the stock",
-      );
+    const what = outcome === "OK" ? "its units were taken from the stock" : "there are too few in stock, so restock it";
+    if (lostReservation) deps.log.warn({ petId: id, order, units }, `a complete order had no reservation: ${what}`);
     return outcome;
   };
   const releaseOrder: InventoryContext["releaseOrder"] = (id, order, callContext) =>

@@ -97,14 +97,12 @@ export function createPetHandlers(context: PetContext): Implementation[] {
 
     async createPet({ pet: sent, requestId }, call) {
       const params = paramsOf(sent);
-      const creation = {
-        ...{ rpc: "CreatePet", requestId, params },
-        stored: (id: number) => pets.get(id, call),
-        async check() {
-          const refusal = await checkCategory(context, params.categoryId, call);
-          if (refusal) throw refusalError(refusal);
-        },
-      };
+      if (requestId === undefined) {
+        // Before an id is taken, so that a refusal leaves nothing behind.
+        const refusal = await checkCategory(context, params.categoryId, call);
+        if (refusal) throw refusalError(refusal);
+      }
+      const creation = { rpc: "CreatePet", requestId, params, stored: (id: number) => pets.get(id, call) };
       const pet = await keys.create(call, creation, async ({ id, isKeyed }, stored) => {
         const written = stored ?? (await writePet(context, { id, params, isKeyed }, call));
         return advanceCreation(context, written, call);

@@ -18,7 +18,6 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const callContext = { deadline: Number.MAX_VALUE, requestId: "", caller: "ann", progress: { hasBegun: false } };
 const soldOut = new DomainError("INSUFFICIENT_STOCK", "none left");
-const busy = new DomainError("CONCURRENT_UPDATE", "try again");
 
 /** A record is nothing but its outcome. */
 type Outcome = "accepted" | "refused" | "abandoned";
@@ -74,10 +73,9 @@ async function setUp() {
     readonly rpc?: string;
     readonly caller?: string;
     readonly requestId?: string | undefined;
-    readonly check?: () => Promise<void>;
   }
   /** The record that was made, or why none was; with "again" if the answer says that it is a replay. */
-  async function attempt(body: object, run: Run, { rpc = "Create", caller = "a", check, ...more }: More = {}) {
+  async function attempt(body: object, run: Run, { rpc = "Create", caller = "a", ...more }: More = {}) {
     const call = { ...callContext, headers: new Headers(), responseHeaders: new Headers(), caller };
     const requestId = "requestId" in more ? more.requestId : "k";
     const stored = async (id: number) => {
@@ -85,7 +83,7 @@ async function setUp() {
       await points.stored?.();
       return outcome;
     };
-    const creation = { rpc, requestId, params: body, stored, ...(check ? { check } : {}) };
+    const creation = { rpc, requestId, params: body, stored };
     const again = () => (call.responseHeaders.get(REPLAYED_HEADER) === "true" ? ["again"] : []);
     try {
       return [await keys.create(call as unknown as Call, creation, run), ...again()];
@@ -238,13 +236,6 @@ describe("without a key", () => {
     const run = endingInTurn(["abandoned", "abandoned", "accepted"]);
     expect(await attempt(body, run, unkeyed)).toEqual([14]);
   });
-
-  test("what the check throws is answered, and no id is taken", async () => {
-    const { attempt, ending } = await setUp();
-    const check = () => Promise.reject(busy);
-    expect(await attempt(body, ending("accepted"), { ...unkeyed, check })).toEqual(["CONCURRENT_UPDATE"]);
-    expect(await attempt(body, ending("accepted"), unkeyed)).toEqual([1]);
-  });
 });
 
 describe("an abandoned record", () => {
@@ -277,13 +268,6 @@ describe("an abandoned record", () => {
       [2, "accepted"],
     ]);
   });
-});
-
-test("what may be refused before an id is taken is not asked under a key", async () => {
-  const { attempt, ending, stored } = await setUp();
-  const check = () => Promise.reject(busy);
-  expect(await attempt(body, ending("accepted"), { check })).toEqual([1]);
-  expect(await stored()).toHaveLength(1);
 });
 
 test("a key that another process has claimed is found, though a read misses it", async () => {

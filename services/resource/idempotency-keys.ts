@@ -49,8 +49,6 @@ export interface Creation<D> {
   readonly params: object;
   /** Reads what is stored under an id. */
   readonly stored: (id: number) => Promise<D | undefined>;
-  /** Without a key, called before an id is taken: what it throws leaves nothing behind. */
-  readonly check?: () => Promise<void>;
 }
 
 export type Keys = ReturnType<typeof createKeys>;
@@ -76,10 +74,8 @@ export function createKeys(
 
   async function createWithoutKey<D, A>(
     call: Call,
-    { check }: Creation<D>,
     run: (attempt: Attempt, stored: D | undefined) => Promise<Resolved<A>>,
   ): Promise<A> {
-    await check?.();
     const tag = sha256(String(random())).slice(0, TAG_LENGTH);
     let above: number | undefined;
     for (let taken = 0; taken < MAX_IDS; taken++) {
@@ -97,7 +93,7 @@ export function createKeys(
       creation: Creation<D>,
       run: (attempt: Attempt, stored: D | undefined) => Promise<Resolved<A>>,
     ): Promise<A> {
-      if (creation.requestId === undefined) return createWithoutKey(call, creation, run);
+      if (creation.requestId === undefined) return createWithoutKey(call, run);
       const { rpc, requestId, params, stored } = creation;
       const _id = sha256(JSON.stringify([call.caller, rpc, requestId]));
       const fingerprint = sha256(JSON.stringify(params));

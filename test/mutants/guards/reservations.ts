@@ -173,7 +173,7 @@ export const reservations: Guarded = {
     },
     {
       guard: "one run reads no entry twice",
-      find: "if (page.some(({ _id }) => read.has(_id))) return;",
+      find: ".filter(({ _id }) => !read.has(_id))",
       put: "",
       by: "tests",
     },
