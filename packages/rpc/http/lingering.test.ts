@@ -75,16 +75,34 @@ describe("an answer that is there before its request", () => {
     expect(await ended.promise).toBe(true);
   });
 
-  test("keeps the connection where little is to come", async () => {
-    const { refuse, asked } = refusing();
-    const { port } = await startOnePort(refuse);
+  test.each<[string, Handler]>([
+    ["at once", (_, response) => void response.writeHead(404, { "content-length": 2 }).end("no")],
+    ["in parts", (_, response) => void (response.writeHead(404).write("n") && response.end("o"))],
+  ])("waits for the rest where little is to come, and keeps the connection: %s", async (_, refuse) => {
+    const asked: string[] = [];
+    const { port, url } = await startOnePort((request, response) => {
+      asked.push(`${request.method}`);
+      return refuse(request, response);
+    });
     const socket = tcp(port);
-    socket.write(`${headOf("POST /", { "content-length": 3 })}\r\n`);
-    const [first] = await once(socket, "data");
-    expect(String(first)).toMatch(/\r\nconnection: keep-alive\r\n/i);
-    socket.write(`abc${headOf("GET /", { connection: "close" })}\r\n`);
-    expect(statusesOf(await text(socket))).toEqual(["404"]);
-    expect(asked).toEqual(["POST", "GET"]);
+    let answers = "";
+    socket.on("data", (part) => (answers += part));
+    socket.write(`${headOf("POST /", { "content-length": 3 })}\r\nab`);
+    await expect.poll(() => asked).toEqual(["POST"]);
+    await text(http2(url).request({ ":path": "/" }));
+    expect(answers).toBe("");
+    socket.write(`c${headOf("DELETE /", { connection: "close" })}\r\n`);
+    await once(socket, "end");
+    expect(statusesOf(answers)).toEqual(["404", "404"]);
+    expect(answers).toMatch(/\r\nconnection: keep-alive\r\n/i);
+    expect(asked).toEqual(["POST", "GET", "DELETE"]);
+  });
+
+  test("that goes on waits for nothing", async () => {
+    const { port } = await startOnePort((_, response) => void response.writeHead(200).write("a"));
+    const socket = tcp(port);
+    socket.write(`${headOf("POST /", { "content-length": 3 })}\r\nab`);
+    expect(String(await once(socket, "data"))).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   test("is the last one where it says so", async () => {

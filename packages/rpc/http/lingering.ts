@@ -11,7 +11,11 @@ import { connectionOf } from "./connections.ts";
 /** Most bytes that are dropped. The time for them is that for the arrival of any request. */
 const DROPPED_BYTES = 64 * 1024 * 1024;
 
-/** Up to this length the connection is kept: reading the rest costs less than a new connection. */
+/**
+ * Up to this length the connection is kept, for reading the rest costs less than a new connection, and the answer waits for
+ * the rest, as that of Go's server does. Clients such as connect-go stop sending when an answer begins, and then close the
+ * connection, for a request cut short can't be followed by another: they lose the answer.
+ */
 const KEPT_BYTES = 64 * 1024;
 
 const answered = new WeakSet<IncomingMessage>();
@@ -42,6 +46,7 @@ export class LingeringResponse<R extends IncomingMessage = IncomingMessage> exte
     if (this.#isEarly()) {
       answered.add(this.req);
       if (lengthOf(this.req) > KEPT_BYTES) this.#announceClose();
+      else this.#hold();
     }
     return super.writeHead(...(head as [number]));
   }
@@ -65,6 +70,12 @@ export class LingeringResponse<R extends IncomingMessage = IncomingMessage> exte
   #isEarly(): boolean {
     const { complete, destroyed, headers } = this.req;
     return !complete && !destroyed && lengthOf(this.req) > 0 && (this.#isContinued || headers.expect === undefined);
+  }
+
+  /** An answer that is written whole in one turn, as refusals are, is held until `end` has read the rest; others go out. */
+  #hold(): void {
+    this.cork();
+    setImmediate(() => this.writableEnded || this.uncork());
   }
 
   #announceClose(): void {
