@@ -177,28 +177,18 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
     }
   }
 
-  function wakeSoon(): void {
-    if (readers.size <= WOKEN_TOGETHER) setImmediate(wakeAll);
-    else void sleep(PAUSE_MS).then(wakeAll);
-  }
-
-  function wakeAll(): void {
-    isMoreToTell = false;
-    const sleeping = readers.values();
-    const wakeSome = () => {
-      for (let woken = 0; woken < WOKEN_TOGETHER; ) {
-        const { done, value: reader } = sleeping.next();
-        if (done) {
-          isWaking = isMoreToTell;
-          if (isMoreToTell) wakeSoon();
-          return;
-        }
-        if (reader.wake) woken++;
-        reader.wake?.();
+  async function wakeAll(): Promise<void> {
+    isWaking = true;
+    while (isMoreToTell) {
+      await (readers.size <= WOKEN_TOGETHER ? turn() : sleep(PAUSE_MS));
+      isMoreToTell = false;
+      let woken = 0;
+      for (const { wake } of readers) {
+        wake?.();
+        if (wake && ++woken % WOKEN_TOGETHER === 0) await turn();
       }
-      setImmediate(wakeSome);
-    };
-    wakeSome();
+    }
+    isWaking = false;
   }
 
   return {
@@ -209,8 +199,7 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
     changes,
     wake() {
       isMoreToTell = true;
-      if (!isWaking) wakeSoon();
-      isWaking = true;
+      if (!isWaking) void wakeAll();
     },
     end(error) {
       for (const reader of [...readers]) {

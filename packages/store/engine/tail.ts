@@ -9,26 +9,9 @@ const MAX_BYTES = 4 * 1024 * 1024;
 /** Changes that are handed out at once. */
 const MAX_BATCH = 256;
 
-export interface Tail<V> {
-  /** After all changes that were added or skipped with `moveTo`. */
-  readonly position: Position;
-  /** Before all changes that are kept. */
-  readonly base: Position;
-  /** The number of the oldest change that is kept, and the one that the next will have. */
-  readonly first: number;
-  readonly end: number;
-  add(change: Change<V>, bytes: number): void;
-  /** Moves on to a position up to which nothing else is to be added. */
-  moveTo(position: Position): void;
-  /** Changes from that number on. Readers at the same place get the same array. */
-  from(number: number): readonly Change<V>[];
-  /** The number of the first change after a position that is not before the base. */
-  numberAfter(position: Position): number;
-  /** Forgets the changes. */
-  clear(): void;
-}
+export type Tail<V> = ReturnType<typeof createTail<V>>;
 
-export function createTail<V>(start: Position): Tail<V> {
+export function createTail<V>(start: Position) {
   let kept: { readonly change: Change<V>; readonly bytes: number }[] = [];
   /** How many entries at the beginning of `kept` are dropped already: they are cut off many at a time. */
   let gone = 0;
@@ -48,41 +31,49 @@ export function createTail<V>(start: Position): Tail<V> {
     gone = 0;
   }
 
-  const tail: Tail<V> = {
+  const tail = {
+    /** After all changes that were added or skipped with `moveTo`. */
     get position() {
       return position;
     },
+    /** Before all changes that are kept. */
     get base() {
       return base;
     },
+    /** The number of the oldest change that is kept. */
     get first() {
       return first;
     },
+    /** The number that the next change will have. */
     get end() {
       return first + kept.length - gone;
     },
-    add(change, size) {
+    add(change: Change<V>, size: number) {
       kept.push({ change, bytes: size });
       bytes += size;
       position = change.position;
       while (bytes > MAX_BYTES && kept.length - gone > 1) dropOldest();
     },
-    moveTo(to) {
+    /** Moves on to a position up to which nothing else is to be added. */
+    moveTo(to: Position) {
       position = to;
       if (first === tail.end) base = to;
     },
-    from(number) {
+    /** Changes from that number on. Readers at the same place get the same array. */
+    from(number: number): readonly Change<V>[] {
       const end = Math.min(tail.end, number + MAX_BATCH);
       if (handedOut?.number === number && handedOut.end === end) return handedOut.batch;
       const batch = Object.freeze(kept.slice(gone + number - first, gone + end - first).map(({ change }) => change));
       handedOut = { number, end, batch };
       return batch;
     },
-    numberAfter(place) {
+    /** The number of the first change after a position that is not before the base. */
+    numberAfter(place: Position): number {
       let number = tail.end;
       while (number > first && (kept[gone + number - 1 - first]?.change.position ?? "") > place) number--;
       return number;
     },
+    /** Forgets the changes. */
     clear() {
       first = tail.end;
       kept = [];
