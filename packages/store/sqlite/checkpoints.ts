@@ -24,19 +24,8 @@ export function checkComplete(db: DatabaseSync, path: string): void {
   );
 }
 
-export interface Checkpoints {
-  /** To be called after each commit. */
-  afterCommit(): void;
-  /** Makes the file complete without its log. Returns whether it is. */
-  save(): boolean;
-  /** Whether SQLite may remove the log, as it does when it closes the file. */
-  mayEnd(): boolean;
-}
-
 /** Takes the checkpoints over from SQLite. `isFull`: whether an error says that there was no room. */
-export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => boolean): Checkpoints {
-  // An older SQLite does not know NOOP, and would make a checkpoint each time.
-  if (!hasNoop) return { afterCommit() {}, save: () => false, mayEnd: () => true };
+export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => boolean) {
   db.exec("PRAGMA wal_autocheckpoint = 0");
   const state = counting(db, "NOOP");
   const passive = counting(db, "PASSIVE");
@@ -75,12 +64,15 @@ export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => bo
   }
 
   return {
-    afterCommit() {
+    /** To be called after each commit. */
+    afterCommit(): void {
       if (!say(0) || (isMarked && state().inLog < PAGES) || !say(1)) return;
       isMarked = orFalse(checkpoint) || isMarked;
       say(0);
     },
+    /** Makes the file complete without its log. Returns whether it is. */
     save: () => orFalse(() => say(0) && checkpoint()),
+    /** Whether SQLite may remove the log, as it does when it closes the file. */
     mayEnd: () => say(0),
   };
 }
@@ -94,6 +86,3 @@ function counting(db: DatabaseSync, mode: "NOOP" | "PASSIVE") {
     return { inLog, taken };
   };
 }
-
-const [major = 0, minor = 0] = (process.versions.sqlite ?? "").split(".").map(Number);
-const hasNoop = major > 3 || (major === 3 && minor >= 51);

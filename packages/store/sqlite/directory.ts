@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreLocked } from "../port.ts";
-import { isLocked, openFailure } from "./file.ts";
+import { isLocked, openFailure } from "./failures.ts";
 
 /** How long to wait for the directory, in milliseconds: whoever took it a moment ago has time to say who it is. */
 const BUSY_TIMEOUT_MS = 250;

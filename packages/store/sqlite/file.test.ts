@@ -8,7 +8,8 @@ import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
 import { openStore } from "../open.ts";
 import { type Doc, keep, put, schema, UnusableServer } from "../port.ts";
-import { openFile, readFailure } from "./file.ts";
+import { readFailure } from "./failures.ts";
+import { openFile } from "./file.ts";
 import { openEmbedded } from "./sqlite.ts";
 
 const PETS = schema<Doc & { readonly name?: string }>()("pets", { name: ["name"] });

@@ -1,18 +1,12 @@
-/** The file of the embedded engine: opening it, recognising it as the petstore's, and explaining failures. */
+/** The file of the embedded engine: opening it, and recognising it as the petstore's. */
 import { closeSync, fdatasync, mkdirSync, openSync, statSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { Corrupt, NotWritable, StoreLocked, Unavailable, UnsupportedFormat } from "../port.ts";
+import { Corrupt, UnsupportedFormat } from "../port.ts";
 import { COMPLETE, checkComplete } from "./checkpoints.ts";
-import {
-  carriedIdentity,
-  checkIdentity,
-  checkPresence,
-  holdIdentity,
-  type Identity,
-  IdentityFailure,
-} from "./identity.ts";
+import { openFailure } from "./failures.ts";
+import { carriedIdentity, checkIdentity, checkPresence, holdIdentity, type Identity } from "./identity.ts";
 
 /** Marks a file as the petstore's (SQLite's application_id): "pets" in ASCII. */
 const APPLICATION_ID = 0x70657473;
@@ -21,11 +15,6 @@ const APPLICATION_ID = 0x70657473;
  * 2: orders are stored once their units are reserved; idempotency keys hold no contents.
  */
 const FORMAT = 2;
-
-/** The result codes of SQLite that an operator can do something about. https://sqlite.org/rescode.html */
-const LOCKED = new Set([5, 6]);
-const DAMAGED = new Set([11, 26]);
-const FULL = 13;
 
 /**
  * Opens or creates the file for this process alone. Throws `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`,
@@ -42,7 +31,7 @@ export function openFile(path: string): DatabaseSync {
     return db;
   } catch (error) {
     db?.close();
-    throw error instanceof IdentityFailure ? openFailure(error.cause, error.path) : openFailure(error, path);
+    throw openFailure(error, path);
   }
 }
 
@@ -109,48 +98,3 @@ function identify(db: DatabaseSync, path: string): void {
 
 const pragma = (db: DatabaseSync, name: "application_id" | "user_version"): number =>
   Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
-
-/** SQLite's primary result code, or `undefined` for an error that is not SQLite's. */
-const resultCode = (error: unknown): number | undefined =>
-  error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
-
-/**
- * True when there was no room for a transaction. It had no effect then: what it wrote to the log lacks the commit mark. A
- * failed write of any other kind (a quota, a disk that is read-only now) can't be distinguished from a broken disk.
- */
-export const isFull = (error: unknown): boolean => resultCode(error) === FULL;
-
-/** True when another connection has the lock that is needed. */
-export const isLocked = (error: unknown): boolean => LOCKED.has(resultCode(error) ?? 0);
-
-/** Why opening failed, in words for the operator. Errors that are neither the system's nor SQLite's stay as they are. */
-export function openFailure(error: unknown, path: string): unknown {
-  const code = resultCode(error);
-  const isSystemError = error instanceof Error && "syscall" in error;
-  if (code === undefined && !isSystemError) return error;
-  if (isLocked(error)) {
-    return new StoreLocked(
-      `${dirname(path)} is in use by another process (${basename(path)} is locked): ` +
-        "stop that petstore, or set DATA_DIR to another directory.",
-      { cause: error },
-    );
-  }
-  if (code !== undefined && DAMAGED.has(code)) return damaged(path, error);
-  return new NotWritable(
-    `${path} can't be written (${error instanceof Error ? error.message : error}): ` +
-      "make room, allow writing there, or set DATA_DIR to another directory.",
-    { cause: error },
-  );
-}
-
-const damaged = (path: string, cause: unknown) =>
-  new Corrupt(`${path} is damaged or not a database: restore a backup, or set DATA_DIR to another directory.`, {
-    cause,
-  });
-
-/** What a failed read of the file means to the caller; errors that are not SQLite's stay as they are. */
-export function readFailure(error: unknown, path: string): unknown {
-  const code = resultCode(error);
-  if (code === undefined) return error;
-  return DAMAGED.has(code) ? damaged(path, error) : new Unavailable(false, error);
-}

@@ -141,7 +141,6 @@ describe("group commit", () => {
     const before = log.length;
     expect(await reason(commit.read(() => 1))).toMatchObject({ name: "Unavailable", inDoubt: false, cause: disk });
     expect(await reason(write("b"))).toMatchObject({ inDoubt: false });
-    expect(await reason(commit.alone(() => 1))).toMatchObject({ name: "Unavailable" });
     await commit.stop();
     expect(log.slice(before)).toEqual([]);
     expect(fatal.mock.calls).toEqual([[disk]]);
@@ -215,40 +214,11 @@ describe("group commit", () => {
     expect(fatal.mock.calls).toEqual([[disk]]);
   });
 
-  test("a transaction of its own is on disk before it is answered", async () => {
-    const { promise: synced, resolve: release } = Promise.withResolvers<void>();
-    const { log, commit } = scribe({ sync: () => synced });
-    const alone = commit.alone(() => 1).then(() => log.push("answered"));
-    await tick();
-    expect(log).toEqual(["BEGIN IMMEDIATE", "COMMIT"]);
-    release();
-    await alone;
-  });
-
   test("no room, and no way back: fatal", async () => {
     const { failing, fatal, write } = scribe();
     failing.set("COMMIT", full).set("ROLLBACK", disk);
     expect(await reason(write("a"))).toMatchObject({ inDoubt: true, cause: full });
     expect(fatal.mock.calls).toEqual([[full]]);
-  });
-
-  test("a transaction of its own is rolled back when it throws", async () => {
-    const { log, commit } = scribe();
-    await commit.alone(() => log.push("alone"));
-    await expect(commit.alone(() => never(new Error("no")))).rejects.toThrow("no");
-    expect(await commit.read(() => 7)).toBe(7);
-    expect(log).toEqual(["BEGIN IMMEDIATE", "alone", "COMMIT", "BEGIN IMMEDIATE", "ROLLBACK"]);
-  });
-
-  test("a transaction of its own whose commit fails: those that wait are refused, and nothing is written any more", async () => {
-    const { log, failing, fatal, commit, write } = scribe();
-    failing.set("COMMIT", disk);
-    const waiting = reason(write("a"));
-    expect(await reason(commit.alone(() => 1))).toBe(disk);
-    failing.clear();
-    expect(await waiting).toMatchObject({ name: "Unavailable", inDoubt: false, cause: disk });
-    expect(log).toEqual(["BEGIN IMMEDIATE", "COMMIT"]);
-    expect(fatal.mock.calls).toEqual([[disk]]);
   });
 
   test("stopping waits for all that was asked before", async () => {

@@ -26,19 +26,6 @@ export interface GroupCommitOptions {
   readonly onFatal: (error: unknown) => void;
 }
 
-export interface GroupCommit {
-  /** Runs a step that changes nothing, at once, and answers when what it saw is on disk. */
-  read<R>(step: () => R): Promise<R>;
-  /** Runs a step at the end of this tick, and answers when what it changed is on disk. */
-  write<R>(step: (batch: Batch) => R): Promise<R>;
-  /** Runs a transaction of its own; rolled back when it throws. */
-  alone<R>(transaction: () => R): Promise<R>;
-  /** Answers nothing more, because it is unknown what is on disk. */
-  fail(error: unknown): void;
-  /** Refuses every new call, and resolves when all earlier calls are answered and the step `last` has run. */
-  stop(last?: (batch: Batch) => void): Promise<void>;
-}
-
 interface Step {
   readonly run: (batch: Batch) => unknown;
   readonly resolve: (result: unknown) => void;
@@ -59,10 +46,7 @@ interface Ran extends Step {
  * sync it is unknown what is on disk, so no later call could be answered truthfully: the process has to end, and the next
  * start finds out.
  */
-export function groupCommit(
-  db: Transactions,
-  { clock, sync, isFull, onRoom, onFatal }: GroupCommitOptions,
-): GroupCommit {
+export function groupCommit(db: Transactions, { clock, sync, isFull, onRoom, onFatal }: GroupCommitOptions) {
   let refusal: unknown;
   let hasFailed = false;
   let hasRoom = true;
@@ -108,24 +92,9 @@ export function groupCommit(
     hasRoom = true;
   }
 
-  /** Calls `fail` as soon as the sync fails, so that nothing is answered in between. */
-  function startSync(): Promise<void> {
-    const started = sync();
-    syncing = started;
-    return started.then(
-      () => {
-        if (syncing === started) syncing = undefined;
-      },
-      (error) => {
-        fail(error);
-        throw error;
-      },
-    );
-  }
-
-  /** Rolls back a transaction that found no room. False when it is unknown what is on disk. */
+  /** Rolls back a transaction that found no room. False when it is committed, or unknown what is on disk. */
   function isUndone(error: unknown): boolean {
-    if (!isFull(error)) return false;
+    if (syncing || !isFull(error)) return false;
     try {
       if (db.isTransaction) db.exec("ROLLBACK");
       return true;
@@ -143,7 +112,9 @@ export function groupCommit(
     try {
       if (writes.size > 0) {
         commit(writes);
-        await startSync();
+        syncing = sync();
+        await syncing;
+        syncing = undefined;
         for (const made of writes.values()) made?.();
       }
       for (const { answer } of ran) answer();
@@ -173,41 +144,25 @@ export function groupCommit(
   }
 
   return {
-    async read(step) {
+    /** Runs a step that changes no document, at once, and answers when what it saw is on disk. */
+    async read<R>(step: () => R): Promise<R> {
       refuseWhenStopped();
       const result = step();
       await syncing?.catch((error) => Promise.reject(new Unavailable(false, error)));
       return result;
     },
 
-    async write(step) {
+    /** Runs a step at the end of this tick, and answers when what it changed is on disk. */
+    async write<R>(step: (batch: Batch) => R): Promise<R> {
       refuseWhenStopped();
       return schedule(step);
     },
 
-    async alone(transaction) {
-      refuseWhenStopped();
-      let result: ReturnType<typeof transaction>;
-      db.exec("BEGIN IMMEDIATE");
-      try {
-        result = transaction();
-      } catch (error) {
-        if (db.isTransaction) db.exec("ROLLBACK");
-        throw error;
-      }
-      try {
-        db.exec("COMMIT");
-      } catch (error) {
-        if (!isUndone(error)) fail(error);
-        throw error;
-      }
-      await startSync();
-      return result;
-    },
-
+    /** Answers nothing more, because it is unknown what is on disk. */
     fail,
 
-    async stop(last = () => {}) {
+    /** Refuses every new call, and resolves when all earlier calls are answered and the step `last` has run. */
+    async stop(last: (batch: Batch) => void = () => {}): Promise<void> {
       refusal ??= new Error("the store is closed");
       await schedule(last).catch(() => {}); // earlier calls are answered first
     },

@@ -12,6 +12,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Corrupt } from "../port.ts";
+import { openFailure } from "./failures.ts";
 
 const FILE = "identity.db";
 /** How long to wait for another service that is starting, in milliseconds. */
@@ -31,16 +32,6 @@ export interface Identity extends Disposable {
   nameFile(opened: number): void;
 }
 
-/** A failure of the identity's own file. */
-export class IdentityFailure extends Error {
-  override readonly name = "IdentityFailure";
-  readonly path: string;
-  constructor(path: string, cause: unknown) {
-    super(`${path} failed`, { cause });
-    this.path = path;
-  }
-}
-
 /**
  * The identity of the directory of the file `path`. Until it is disposed, other processes that open a file of this directory
  * wait. Of two that open the same file at once, neither may get it: each can have a part of SQLite's lock, and wants the
@@ -52,7 +43,7 @@ export function holdIdentity(path: string): Identity {
     try {
       return step();
     } catch (error) {
-      throw new IdentityFailure(file, error);
+      throw openFailure(error, file);
     }
   };
   const db = run(() => new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS }));

@@ -5,17 +5,13 @@ import { NotWritable } from "../port.ts";
 /** How often an idle store looks, in milliseconds. */
 const LOOK_MS = 500;
 
-export interface Place extends Disposable {
-  /** Calls `lost` if a path no longer leads to the file that it led to at first. */
-  check(): void;
-}
-
 /**
  * Files that were removed can still be written, and what is written is lost when they are closed. `lost` is told the first
  * path that leads elsewhere, by a check or by a look from time to time, and throws.
  */
-export function watchPlace(paths: readonly string[], lost: (path: string) => never): Place {
+export function watchPlace(paths: readonly string[], lost: (path: string) => never) {
   const files = paths.map((path) => ({ path, opened: look(path) }));
+  /** Calls `lost` if a path no longer leads to the file that it led to at first. */
   function check(): void {
     for (const { path, opened } of files) {
       const found = look(path);

@@ -10,7 +10,8 @@ import type { EngineContext } from "../engine/context.ts";
 import { type Batch, type TableEngine, tableStore } from "../engine/table-store.ts";
 import type { Store } from "../port.ts";
 import { takeCheckpoints } from "./checkpoints.ts";
-import { isFull, logOf, openFailure, openFile, openLog, readFailure } from "./file.ts";
+import { isFull, openFailure, readFailure } from "./failures.ts";
+import { logOf, openFile, openLog } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";
 import { displaced, watchPlace } from "./place.ts";
 import { embeddedTable, prepareTable } from "./table.ts";
@@ -91,7 +92,11 @@ export function embeddedStore(
     read: (step) => commit.read(() => reading(step)),
     write: (step) => commit.write((batch) => reading(() => step(batch))),
     async table(declaration) {
-      const prepared = commit.alone(() => prepareTable(db, declaration));
+      // Goes to the disk with whatever is committed next. If it is lost before, the next start does it again.
+      const prepared = commit.read(() => {
+        inTransaction(db, () => prepareTable(db, declaration));
+        checkpoints.afterCommit();
+      });
       await prepared.catch((error) => Promise.reject(openFailure(error, path)));
       return embeddedTable(db, declaration);
     },
@@ -101,18 +106,19 @@ export function embeddedStore(
   return tableStore(engine, { clock, sleep, report: reporting(log, clock) });
 }
 
+function inTransaction(db: DatabaseSync, work: () => void): void {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    work();
+    db.exec("COMMIT");
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
 /** Numbers that a sequence reserves in the file at a time. At most this many are lost when the process dies. */
 const BLOCK = 32;
-
-interface Sequence {
-  last: number;
-  /** Numbers up to here are reserved in the file, so that handing them out writes nothing. */
-  ceiling: number;
-  /** The batch that raises the ceiling, as long as it is not known whether it was committed. */
-  raisedBy?: object | undefined;
-  /** Raises the ceiling in the file. */
-  readonly raise: () => void;
-}
 
 /**
  * Counts in memory and reserves numbers in the file block by block. Only one process has the file open, so numbers are
@@ -123,13 +129,12 @@ function embeddedSequences(db: DatabaseSync) {
   const write = db.prepare(
     `INSERT INTO "$sequences" VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET last = excluded.last`,
   );
-  const known = new Map<string, Sequence>();
-  const stored = (name: string): number => (read.get(name) as { last: number } | undefined)?.last ?? 0;
+  /** The last number that was handed out, and the last that is reserved in the file: up to there nothing is written. */
+  const known = new Map<string, { last: number; reserved: number }>();
 
-  function open(name: string): Sequence {
-    const last = stored(name);
-    const raise = () => void write.run(name, opened.last + BLOCK);
-    const opened: Sequence = { last, ceiling: last, raise };
+  function open(name: string) {
+    const { last } = (read.get(name) as { last: number } | undefined) ?? { last: 0 };
+    const opened = { last, reserved: last };
     known.set(name, opened);
     return opened;
   }
@@ -137,25 +142,21 @@ function embeddedSequences(db: DatabaseSync) {
   return {
     next(name: string, batch: Batch, above = 0): number {
       const sequence = known.get(name) ?? open(name);
-      if (sequence.raisedBy && sequence.raisedBy !== batch.key) {
-        // That batch is over, and the file tells whether it was undone.
-        sequence.ceiling = stored(name);
-        sequence.raisedBy = undefined;
+      const number = Math.max(sequence.last, above) + 1;
+      sequence.last = number;
+      if (number > sequence.reserved) {
+        const end = number + BLOCK;
+        const reserve = () => void write.run(name, end);
+        batch.write(reserve, () => {
+          sequence.reserved = end;
+        });
       }
-      sequence.last = Math.max(sequence.last, above);
-      if (sequence.last >= sequence.ceiling) {
-        sequence.raisedBy = batch.key;
-        batch.write(sequence.raise);
-      }
-      return ++sequence.last;
+      return number;
     },
 
     /** Gives back reserved numbers that nobody took. */
     settle(batch: Batch): void {
-      for (const [name, sequence] of known) {
-        sequence.ceiling = sequence.last;
-        batch.write(() => void write.run(name, sequence.last));
-      }
+      for (const [name, { last }] of known) batch.write(() => void write.run(name, last));
     },
   };
 }
