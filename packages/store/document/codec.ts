@@ -4,7 +4,7 @@ import { Corrupt, type Doc, type DocumentSchema, type Id } from "../port.ts";
 import { readBson } from "./read-bson.ts";
 
 // Loaded with `require` as MongoDB's driver does: an import would load a second copy.
-const { deserialize, onDemand, serialize } = createRequire(import.meta.url)("bson") as typeof import("bson");
+const { deserialize, serialize } = createRequire(import.meta.url)("bson") as typeof import("bson");
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -50,31 +50,10 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
   return doc as T;
 }
 
-/** The start of a document whose first field is a 32-bit `_id`, after its length: type and name. The value follows. */
-const INT_ID = [...Buffer.from("\x10_id\0")];
-
-/** The `_id` in a document's bytes, read without decoding the rest. */
-export function idOf(bytes: Uint8Array): unknown {
-  if (bytes.length > 13 && INT_ID.every((byte, i) => bytes[4 + i] === byte)) {
-    return new DataView(bytes.buffer, bytes.byteOffset).getInt32(9, true);
-  }
-  try {
-    for (const [, nameOffset, nameLength, offset, length] of onDemand.parseToElements(bytes)) {
-      if (Buffer.from(bytes.buffer, bytes.byteOffset + nameOffset, nameLength).toString() !== "_id") continue;
-      const element = bytes.subarray(nameOffset - 1, offset + length);
-      const doc = Buffer.alloc(4 + element.length + 1);
-      doc.writeInt32LE(doc.length);
-      doc.set(element, 4);
-      return deserialize(doc)._id;
-    }
-  } catch {}
-  return undefined;
-}
-
 /** The fields of a document that `decode` may refuse; none when the bytes are no document at all. */
 export function peek(bytes: Uint8Array): Fields {
   try {
-    return deserialize(bytes, { validation: { utf8: false } });
+    return deserialize(bytes, { bsonRegExp: true, validation: { utf8: false } });
   } catch {
     return {};
   }

@@ -1,6 +1,5 @@
 import { serialize } from "bson";
 import { expect, test } from "vitest";
-import { idOf } from "./codec.ts";
 import { copyOf } from "./copy.ts";
 
 const MOST = 16 * 1024 * 1024 - 16 * 1024;
@@ -38,11 +37,4 @@ test("what is wrong is said with its place", () => {
   expect(place({ tags: ["a", { b: 1n }] })).toThrow("extra.tags[1].b is a bigint");
   expect(place([[Number.NaN]])).toThrow("extra[0][0] is NaN");
   expect(place({ $ref: 1 })).toThrow("extra.$ref: a field can't have this name.");
-});
-
-test("an _id is found wherever it stands, and none in what is no document", () => {
-  expect(idOf(serialize({ a: { _id: 2 }, _id: "é", b: 1 }))).toBe("é");
-  expect(idOf(serialize({ _id: 2 ** 40 }))).toBe(2 ** 40);
-  expect(idOf(serialize({ id: 1 }))).toBeUndefined();
-  expect(idOf(Uint8Array.of(9, 9, 9))).toBeUndefined();
 });

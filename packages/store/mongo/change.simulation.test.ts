@@ -47,7 +47,7 @@ function server(scheduler: fc.Scheduler, nextFault: () => Fault) {
     const known = knownDocuments<Stock>(decode);
     let number = 0;
     const reads = {
-      read: () => step("read", () => (bytes ? known.read(1, bytes) : void known.noteAbsent(1))),
+      read: () => step("read", () => (bytes ? known.read(bytes) : void known.noteAbsent(1))),
     };
     const { change } = createChanges<Stock>({
       keys: [],

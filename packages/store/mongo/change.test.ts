@@ -41,7 +41,7 @@ function bench(steps: Step[], { members = "several", clock = () => 0, knows, wri
   const log: string[] = [];
   const known = knownDocuments<Counter>((bytes) => readStored(bytes, { name: "counters" }));
   if (knows === "nothing") known.noteAbsent(1);
-  else if (knows !== undefined) known.read(1, serialize(stored(knows)));
+  else if (knows !== undefined) known.read(serialize(stored(knows)));
   const touched: unknown[] = [];
   let step: Step = { sees: 0, ...(write && { write }) };
   const written = (what: string, where: unknown): Written => {
@@ -302,10 +302,10 @@ describe("what the process knows saves the read", () => {
   test("an _id beyond all that was seen is most likely new", async () => {
     const { known } = bench([]);
     expect(known.base(2)).toBeUndefined();
-    known.read(1, serialize(stored(1)));
+    known.read(serialize(stored(1)));
     expect(known.base(2)).toEqual({ document: undefined });
     expect(known.base("2")).toBeUndefined();
-    known.read(3, serialize(stored(1)));
+    known.read(serialize({ ...stored(1), _id: 3 }));
     expect(known.base(2)).toBeUndefined();
   });
 

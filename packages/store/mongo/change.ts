@@ -23,7 +23,7 @@ export interface ChangeOptions<T extends Doc> {
   readonly telling?: Telling<T> | undefined;
   readonly database: Database;
   readonly raw: Raw;
-  readonly reads: PointReads<Stored<T>>;
+  readonly reads: PointReads<T>;
   readonly known: Known<T>;
   readonly openWriter: () => Writer;
   readonly timing: Timing;

@@ -169,12 +169,6 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
   const nowWithin = (options: CallOptions | undefined, ask = sharedNow) =>
     run(options, (call) => retryUntilDeadline(call, timing, () => ask("now", call)));
 
-  /** Settles with the read, or resolves after PATIENCE_MS. */
-  async function withinPatience(read: Promise<unknown>): Promise<void> {
-    const over = new AbortController();
-    await Promise.race([read, timing.sleep(PATIENCE_MS, over.signal)]).finally(() => over.abort());
-  }
-
   let stop = new AbortController();
   const feed: Feed<object> = createFeed<object>(
     {
@@ -190,7 +184,8 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
           // Only the server knows whether it can resume there. A position that it has not refused in time is read on,
           // however long it takes.
           let first: Promise<Read<object>> | undefined = past.read();
-          await withinPatience(first);
+          const over = new AbortController();
+          await Promise.race([first, timing.sleep(PATIENCE_MS, over.signal)]).finally(() => over.abort());
           // The clock can be past the deadline before its timer fires. The caller gets an error then, and would never
           // close this past.
           if (call.isOver) {

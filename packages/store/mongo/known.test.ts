@@ -11,7 +11,7 @@ const bytesOf = (_id: number) => serialize({ _id, rev: 1, text: "x".repeat(1000)
 
 test("what is known is bounded, and what is oldest is forgotten first", () => {
   const known = knownDocuments<Text>((bytes) => readStored(bytes, { name: "texts" }));
-  for (let id = 0; id < 10_000; id++) known.read(id, bytesOf(id));
+  for (let id = 0; id < 10_000; id++) known.read(bytesOf(id));
   const left = Array.from({ length: 10_000 }, (_, id) => id).filter((id) => known.base(id)?.document);
   expect(left.length).toBeGreaterThan(200);
   expect(left.length).toBeLessThan(600);
@@ -21,13 +21,13 @@ test("what is known is bounded, and what is oldest is forgotten first", () => {
 test("an id above all that were seen is most likely new, and nothing is known of one below", () => {
   const known = knownDocuments<Text>((bytes) => readStored(bytes, { name: "texts" }));
   expect(known.base(7)).toBeUndefined();
-  known.read(5, bytesOf(5));
+  known.read(bytesOf(5));
   expect([known.base(7), known.base(3)]).toEqual([{ document: undefined }, undefined]);
 });
 
 test("what is forgotten is not known, and what is absent is known to be", () => {
   const known = knownDocuments<Text>((bytes) => readStored(bytes, { name: "texts" }));
-  known.read(5, bytesOf(5));
+  known.read(bytesOf(5));
   expect(known.base(5)?.document?.doc._id).toBe(5);
   known.forget(5);
   expect(known.base(5)).toBeUndefined();

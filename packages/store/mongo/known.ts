@@ -17,19 +17,9 @@ interface Entry<T extends Doc> {
   readonly document: Stored<T> | undefined;
 }
 
-export interface Known<T extends Doc> {
-  /** The document, or its absence, if either is known. */
-  base(id: Id): Pick<Entry<T>, "document"> | undefined;
-  /** Decodes bytes that were just read. Throws `Corrupt`. */
-  read(id: Id, bytes: Uint8Array): Stored<T>;
-  /** Remembers that there is no such document. */
-  noteAbsent(id: Id): void;
-  noteWritten(id: Id, fields: Fields, document: Stored<T>): void;
-  /** Forgets what is out of date, or may be. */
-  forget(id: Id): void;
-}
+export type Known<T extends Doc> = ReturnType<typeof knownDocuments<T>>;
 
-export function knownDocuments<T extends Doc>(decode: (bytes: Uint8Array) => Stored<T>): Known<T> {
+export function knownDocuments<T extends Doc>(decode: (bytes: Uint8Array) => Stored<T>) {
   // When the young generation is full it becomes the old one, and the old one before it is dropped.
   let young = new Map<Id, Entry<T>>();
   let old = new Map<Id, Entry<T>>();
@@ -37,6 +27,7 @@ export function knownDocuments<T extends Doc>(decode: (bytes: Uint8Array) => Sto
   /** Ids are assigned in ascending order, so an id above all that were seen is most likely new. */
   let highest = Number.POSITIVE_INFINITY;
 
+  /** Forgets what is out of date, or may be. */
   function forget(id: Id): void {
     size -= young.get(id)?.bytes ?? 0;
     young.delete(id);
@@ -56,15 +47,18 @@ export function knownDocuments<T extends Doc>(decode: (bytes: Uint8Array) => Sto
   }
 
   return {
-    base: (id) =>
+    /** The document, or its absence, if either is known. */
+    base: (id: Id): Pick<Entry<T>, "document"> | undefined =>
       young.get(id) ?? old.get(id) ?? (typeof id === "number" && id > highest ? { document: undefined } : undefined),
-    read(id, bytes) {
+    /** Decodes bytes that were just read. Throws `Corrupt`. */
+    read(bytes: Uint8Array): Stored<T> {
       const document = decode(bytes);
-      note(id, bytes.length, document);
+      note(document.doc._id, bytes.length, document);
       return document;
     },
-    noteAbsent: (id) => note(id, 0, undefined),
-    noteWritten: (id, fields, document) => note(id, encode(fields).length, document),
+    /** Remembers that there is no such document. */
+    noteAbsent: (id: Id) => note(id, 0, undefined),
+    noteWritten: (id: Id, fields: Fields, document: Stored<T>) => note(id, encode(fields).length, document),
     forget,
   };
 }

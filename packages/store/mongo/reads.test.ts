@@ -1,7 +1,7 @@
 import { setImmediate as tick } from "node:timers/promises";
 import { deserialize, serialize } from "bson";
 import { afterEach, expect, test, vi } from "vitest";
-import { Corrupt, type Id } from "../port.ts";
+import { Corrupt, type Doc, type Id } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { pointReads } from "./reads.ts";
 
@@ -10,6 +10,10 @@ afterEach(() => void vi.useRealTimers());
 interface Asked {
   readonly filter: { readonly _id: Id | { readonly $in: readonly Id[] } };
   readonly readConcern: { readonly level: string };
+}
+
+interface Answer extends Doc {
+  readonly query: number;
 }
 
 const waits = { isOver: false, remaining: () => 1_000 };
@@ -38,14 +42,15 @@ function bench(several: boolean, isHeld = false) {
     },
   };
   const known = {
-    read(id: Id, bytes: Uint8Array) {
-      decoded.push(id);
-      if (id === "bad") throw new Corrupt("bad");
-      return deserialize(bytes) as { query: number };
+    read(bytes: Uint8Array) {
+      const doc = deserialize(bytes) as Answer;
+      decoded.push(doc._id);
+      if (doc._id === "bad") throw new Corrupt("bad");
+      return { doc, operations: [] };
     },
     noteAbsent: () => expect.unreachable(),
   };
-  const reads = pointReads(database as unknown as Database, {} as Raw, known);
+  const reads = pointReads<Answer>(database as unknown as Database, {} as Raw, known);
   const read = (id: Id, latest = false, by = waits) => reads.read(id, [by], latest);
   return { queries, filters, decoded, noted, read };
 }
@@ -108,10 +113,10 @@ test.each([true, false])("no read joins one that was sent before: it takes the n
   await tick();
   expect(idsOf(queries)).toEqual([[1]]);
   queries[0]?.answer();
-  expect((await first)?.query).toBe(1);
+  expect((await first)?.doc.query).toBe(1);
   await sent(queries, 2);
   queries[1]?.answer();
-  expect((await later).map((found) => found?.query)).toEqual([2, 2, 2]);
+  expect((await later).map((found) => found?.doc.query)).toEqual([2, 2, 2]);
   expect(idsOf(queries)).toEqual([[1], [1, 2]]);
 });
 
@@ -124,13 +129,13 @@ test("a read that may be lost is not waited for", async () => {
   await vi.advanceTimersByTimeAsync(600);
   await sent(queries, 2);
   queries[1]?.answer();
-  expect((await later)?.query).toBe(2);
+  expect((await later)?.doc.query).toBe(2);
 });
 
 test("more than 1000 ids travel in several queries, one after the other", async () => {
   const { queries, read } = bench(false);
   const answers = await Promise.all(Array.from({ length: 2_600 }, (_, id) => read(id)));
-  expect(answers.map((found) => found?.query)).toEqual(
+  expect(answers.map((found) => found?.doc.query)).toEqual(
     Array.from({ length: 2_600 }, (_, id) => 1 + Math.floor(id / 1_000)),
   );
   expect(queries.map(({ ids }) => ids.length)).toEqual([1_000, 1_000, 600]);
