@@ -11,46 +11,31 @@ interface Range {
   readonly since: number;
 }
 
-export interface AtHand {
-  /** The highest number that was taken, or that is known to be in use: what is taken now is above it. */
-  readonly highest: number;
-  readonly count: number;
-  isOld(now: number): boolean;
-  /** The lowest; undefined if there is none. */
-  give(): number | undefined;
-  /** Adds the numbers that were taken: `count` of them, behind `before`. */
-  add(before: number, count: number, now: number): void;
-  /** Drops the numbers up to this one. */
-  drop(upTo: number): void;
-  /**
-   * Keeps the numbers than which nobody can have given a higher one, because the counter still stands at the last of them,
-   * and drops all others.
-   */
-  confirm(counter: number, now: number): void;
-  /** The numbers that nobody misses if the counter still stands at the last of them. */
-  newest(): Readonly<Pick<Range, "next" | "last">> | undefined;
-}
+export type AtHand = ReturnType<typeof numbersAtHand>;
 
-export function numbersAtHand(): AtHand {
+export function numbersAtHand() {
   /** From the lowest to the highest. Between two of them others have taken numbers. */
   let ranges: Range[] = [];
   let highest = 0;
   return {
+    /** The highest number that was taken, or that is known to be in use: what is taken now is above it. */
     get highest() {
       return highest;
     },
     get count() {
       return ranges.reduce((count, { next, last }) => count + last - next + 1, 0);
     },
-    isOld: (now) => ranges[0] !== undefined && now - ranges[0].since >= FRESH_MS,
-    give() {
+    isOld: (now: number) => ranges[0] !== undefined && now - ranges[0].since >= FRESH_MS,
+    /** The lowest; undefined if there is none. */
+    give(): number | undefined {
       const [range] = ranges;
       if (!range) return undefined;
       const number = range.next++;
       if (number === range.last) ranges.shift();
       return number;
     },
-    add(before, count, now) {
+    /** Adds the numbers that were taken: `count` of them, behind `before`. */
+    add(before: number, count: number, now: number): void {
       // A higher number may have become known while these were taken.
       const next = Math.max(before, highest) + 1;
       const last = before + count;
@@ -60,15 +45,21 @@ export function numbersAtHand(): AtHand {
       else ranges.push({ next, last, since: now });
       highest = last;
     },
-    drop(upTo) {
+    /** Drops the numbers up to this one. */
+    drop(upTo: number): void {
       highest = Math.max(highest, upTo);
       ranges = ranges.filter(({ last }) => last > upTo);
       for (const range of ranges) range.next = Math.max(range.next, upTo + 1);
     },
-    confirm(counter, now) {
+    /**
+     * Keeps the numbers than which nobody can have given a higher one, because the counter still stands at the last of
+     * them, and drops all others.
+     */
+    confirm(counter: number, now: number): void {
       const newest = ranges.at(-1);
       ranges = newest?.last === counter ? [{ ...newest, since: now }] : [];
     },
-    newest: () => ranges.at(-1),
+    /** The numbers that nobody misses if the counter still stands at the last of them. */
+    newest: (): Readonly<Range> | undefined => ranges.at(-1),
   };
 }

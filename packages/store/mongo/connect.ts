@@ -32,11 +32,17 @@ const SETTINGS: MongoClientOptions = {
 /** MongoDB 6.0 speaks this version of the wire protocol. */
 const MIN_WIRE_VERSION = 17;
 const POLL_INTERVAL_MS = 1000;
-/** The driver's codes for a name or password that is wrong, and for a user that may not do this. */
-const AUTHENTICATION_FAILED = new Set([18, 8000]);
 export const UNAUTHORIZED = 13;
-const INVALID_NAMESPACE = 73;
-const DATABASE_DIFFER_CASE = 13_297;
+const WRONG_PASSWORD = "has a user name or a password that MongoDB does not accept";
+/** What is wrong with a connection string, by the server's error codes. */
+const PROBLEMS: Readonly<Record<number, string>> = {
+  18: WRONG_PASSWORD,
+  8000: WRONG_PASSWORD,
+  [UNAUTHORIZED]:
+    "names a user that may not read and write there: grant it the role readWrite on the petstore's databases",
+  73: "names a database whose name MongoDB does not allow or that is too long: letters, digits, - and _ will do",
+  13297: "names a database that is there already under a name that differs in capital letters alone",
+};
 /** The failed system calls that mean an unreadable file rather than an unreachable server. */
 const FILE_CALLS = new Set<unknown>(["open", "read"]);
 const FILE_SETTINGS = ["tlsCAFile", "tlsCertificateKeyFile", "tlsCRLFile"] as const;
@@ -111,22 +117,11 @@ function refusal(error: Error, { options }: MongoClient): UnusableServer | undef
   if (error instanceof MongoParseError || error instanceof MongoAPIError) {
     return wrong("is not a connection string that the MongoDB driver can follow");
   }
-  if (error instanceof MongoServerError && AUTHENTICATION_FAILED.has(Number(error.code))) {
-    return wrong("has a user name or a password that MongoDB does not accept");
-  }
-  if (error instanceof MongoServerError && error.code === UNAUTHORIZED) {
-    if (!options.credentials) return wrong("names no user, and MongoDB asks for one: mongodb://user:password@...");
-    return wrong(
-      "names a user that may not read and write there: grant it the role readWrite on the petstore's databases",
-    );
-  }
-  if (error instanceof MongoServerError && error.code === INVALID_NAMESPACE) {
-    return wrong(
-      "names a database whose name MongoDB does not allow or that is too long: letters, digits, - and _ will do",
-    );
-  }
-  if (error instanceof MongoServerError && error.code === DATABASE_DIFFER_CASE) {
-    return wrong("names a database that is there already under a name that differs in capital letters alone");
+  if (error instanceof MongoServerError) {
+    if (error.code === UNAUTHORIZED && !options.credentials)
+      return wrong("names no user, and MongoDB asks for one: mongodb://user:password@...");
+    const problem = PROBLEMS[Number(error.code)];
+    if (problem !== undefined) return wrong(problem);
   }
   // The driver drops servers that answer but don't belong to the set.
   if (topology?.servers.size === 0 && options.srvHost === undefined) {

@@ -10,16 +10,9 @@ const NO_SUCH_INDEX = 2;
 
 type Options = Parameters<typeof connect>[2];
 
-export interface IndexBuilds {
-  build(): Promise<void>;
-  /**
-   * Runs a query. If an index that it names is gone, as after the collection was dropped, builds all of them before it
-   * rejects: then the caller can try again.
-   */
-  withIndexes<R>(query: () => Promise<R>): Promise<R>;
-}
+export type IndexBuilds = ReturnType<typeof indexBuilds>;
 
-export function indexBuilds(uri: string, db: Db, declaration: Declaration, options: Options): IndexBuilds {
+export function indexBuilds(uri: string, db: Db, declaration: Declaration, options: Options) {
   let underWay: Promise<void> | undefined;
   const buildAgain = () => {
     options.log.warn(`an index of ${declaration.name} is gone: building what is missing`);
@@ -27,7 +20,11 @@ export function indexBuilds(uri: string, db: Db, declaration: Declaration, optio
   };
   return {
     build: () => buildIndexes(uri, db, declaration, options),
-    async withIndexes(query) {
+    /**
+     * Runs a query. If an index that it names is gone, as after the collection was dropped, builds all of them before it
+     * rejects: then the caller can try again.
+     */
+    async withIndexes<R>(query: () => Promise<R>): Promise<R> {
       try {
         return await query();
       } catch (error) {

@@ -71,21 +71,17 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   }
 
   let closed = false;
-  let underWay = 0;
-  const last = Promise.withResolvers<void>();
-  const end = () => {
-    if (--underWay === 0 && closed) last.resolve();
-  };
+  const underWay = new Set<Promise<unknown>>();
   const run: Run = (callOptions = {}, work, signal) => {
     if (closed) return Promise.reject(new Unavailable(false, new Error("the store is closed")));
     const { progress } = callOptions;
     const asked = progress?.seen === undefined ? undefined : progress;
     if (asked?.seen) database.follow(asked.seen);
     const answer = withDeadline(callOptions, clock, work, signal);
-    underWay++;
+    underWay.add(answer);
     const settle = () => {
       if (asked) asked.seen = database.seen();
-      end();
+      underWay.delete(answer);
     };
     answer.then(settle, settle);
     return answer;
@@ -140,7 +136,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     async close() {
       closed = true;
       for (const told of all) told.end();
-      if (underWay > 0) await last.promise;
+      await Promise.allSettled(underWay);
       await sequences.close();
       await clients.close();
     },

@@ -16,18 +16,12 @@ export interface Update<T extends Doc> {
   readonly reject: (error: unknown) => void;
 }
 
-export interface PerKeyQueue<T extends Doc> {
-  update<R>(id: Id, decide: Decide<T, R>, call: Call): Promise<R>;
-  /** Runs a step alone, between two changes of the document. */
-  alone<R>(id: Id, step: () => Promise<R>): Promise<R>;
-}
-
 type Entry<T extends Doc> = Update<T> | (() => Promise<void>);
 
 /** `change` never rejects. It settles the first of the given updates, and resolves to the others, which have to wait. */
 export function createPerKeyQueue<T extends Doc>(
   change: (id: Id, updates: readonly Update<T>[]) => Promise<readonly Update<T>[]>,
-): PerKeyQueue<T> {
+) {
   const enter = createBatcher<Id, Entry<T>>(async (id, entries) => {
     const [first] = entries;
     if (typeof first === "function") {
@@ -40,12 +34,13 @@ export function createPerKeyQueue<T extends Doc>(
   }, MAX_FOLDED);
 
   return {
-    update<R>(id: Id, decide: Decide<T, R>, call: Call) {
+    update<R>(id: Id, decide: Decide<T, R>, call: Call): Promise<R> {
       const { promise, resolve, reject } = Promise.withResolvers<R>();
       enter(id, { decide, call, resolve: (result) => resolve(result as R), reject });
       return promise;
     },
-    alone<R>(id: Id, step: () => Promise<R>) {
+    /** Runs a step alone, between two changes of the document. */
+    alone<R>(id: Id, step: () => Promise<R>): Promise<R> {
       const { promise, resolve, reject } = Promise.withResolvers<R>();
       enter(id, () => step().then(resolve, reject));
       return promise;

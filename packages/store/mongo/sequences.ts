@@ -38,19 +38,12 @@ interface Sequence {
   underWay: Promise<void>;
 }
 
-export interface Sequences {
-  /** A number greater than `above`. */
-  next(name: string, call: Call, above?: number): Promise<number>;
-  /** Gives back what is at hand, unless others have taken numbers above it. No call may be under way, and none may follow. */
-  close(): Promise<void>;
-}
-
 /** A number whose answer is lost is a gap, so a failed request is simply repeated. */
 export function createSequences(
   { db, inSession }: Pick<Database, "db" | "inSession">,
   timing: Timing,
   log: Pick<EngineContext["log"], "warn">,
-): Sequences {
+) {
   const { clock } = timing;
   const counters = db.collection<{ _id: string; last: number }>(COLLECTION);
   const sequences = new Map<string, Sequence>();
@@ -139,7 +132,8 @@ export function createSequences(
   }
 
   return {
-    async next(name, call, above = 0) {
+    /** A number greater than `above`. */
+    async next(name: string, call: Call, above = 0): Promise<number> {
       const sequence = sequences.get(name) ?? open(name);
       const { atHand } = sequence;
       sequence.asked++;
@@ -153,7 +147,8 @@ export function createSequences(
       enter(sequence, { call, resolve, reject });
       return promise;
     },
-    async close() {
+    /** Gives back what is at hand, unless others have taken numbers above it. No call may be under way, and none may follow. */
+    async close(): Promise<void> {
       isClosing = true;
       const all = Promise.all([...sequences.values()].map(giveBack));
       await withTimeout(CLOSE_MS, all).catch(() => {}); // a gap
