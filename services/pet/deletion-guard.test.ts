@@ -79,18 +79,6 @@ test("guards that a deletion left closed are opened, and don't keep others from 
   expect(await guards.get(OTHER)).toBeUndefined();
 });
 
-test("a category that was seen before the clock was set back is asked for again", async () => {
-  ofOther = CategoryState.ACTIVE;
-  expect(await deletionGuard.checkBeforeClaim(OTHER, callContext())).toBe("open");
-  await deletionGuard.close(OTHER, 1, callContext());
-  ofOther = CategoryState.DELETED;
-  time.advance(9 * DAY_MS);
-  expect(await removeExpired()).toBe(1);
-  time.advance(-9 * DAY_MS);
-  expect(await guards.get(OTHER)).toBeUndefined();
-  expect(await deletionGuard.checkBeforeClaim(OTHER, callContext())).toBe("deleted");
-});
-
 test("a pet that can't be read counts as a member", async () => {
   expect(await deletionGuard.close(OTHER, 1, callContext())).toEqual({ membership: Membership.NONE });
   await pets.update(1, insert(1, { facts: { name: "Rex" }, categoryId: OTHER }), callContext());

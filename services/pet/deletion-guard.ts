@@ -42,19 +42,7 @@ export function createDeletionGuard(context: GuardContext) {
    */
   const seenAt = new Map<number, number>();
   const expiry = createExpiry(retention.tombstones, clock);
-  let lastTime = clock();
-
-  /**
-   * Reads the clock. After it was set back, the remembered times are useless, and guards may have been removed: forgets
-   * everything.
-   */
-  function now(): number {
-    const time = clock();
-    if (time < lastTime) seenAt.clear();
-    lastTime = time;
-    return time;
-  }
-  const remembers = (id: number) => now() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
+  const remembers = (id: number) => clock() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
 
   const stateOf = async (id: number, callContext: CallContext, knownOp = 0) => {
     const asked = { categoryId: BigInt(id), knownOp: BigInt(knownOp) };
@@ -121,10 +109,10 @@ export function createDeletionGuard(context: GuardContext) {
     checkBeforeClaim: (id: number, callContext: CallContext): Promise<GuardVerdict> =>
       untilDecided(async () => {
         if (remembers(id) || (await guards.get(id, callContext))) return check(id, callContext);
-        const asked = now();
+        const asked = clock();
         if ((await stateOf(id, callContext)).state === CategoryState.DELETED) return "deleted";
         if (seenAt.size >= MAX_REMEMBERED) seenAt.clear();
-        if (asked <= now()) seenAt.set(id, asked);
+        seenAt.set(id, asked);
         return "open";
       }, callContext),
 
@@ -151,27 +139,20 @@ export function createDeletionGuard(context: GuardContext) {
     },
 
     /**
-     * Removes at most `limit` guards that were closed long ago and whose category is deleted, and reopens those that a
+     * Removes at most `most` guards that were closed long ago and whose category is deleted, and reopens those that a
      * crash left closed. Resolves to the number removed.
      */
-    removeExpired(limit: number, callContext: CallContext): Promise<number> {
-      now();
-      return removeExpired(
+    removeExpired: (most: number, call: CallContext): Promise<number> =>
+      removeExpired(
         expiry,
-        {
-          list: (endedOn, most, call) => guards.list({ where: { endedOn }, limit: most, order: "asc" }, call),
-          async remove({ _id }, call) {
-            if ((await check(_id, call)) !== "deleted") return false;
-            // A pet that is still being created or moved must find the guard closed.
-            if (await hasMembers(_id, call)) return false;
-            await guards.remove(_id, (guard) => guard.closed && expiry.isExpired(guard.endedOn), call);
-            return true;
-          },
+        most,
+        (endedOn, limit) => guards.list({ where: { endedOn }, limit, order: "asc" }, call),
+        async ({ _id }) => {
+          // A pet that is still being created or moved must find the guard closed.
+          if ((await check(_id, call)) !== "deleted" || (await hasMembers(_id, call))) return false;
+          return guards.remove(_id, (guard) => guard.closed && expiry.isExpired(guard.endedOn), call);
         },
-        limit,
-        callContext,
-      );
-    },
+      ),
   };
 }
 

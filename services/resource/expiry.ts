@@ -42,26 +42,22 @@ export function createExpiry({ ageMs, periodMs }: Age, clock: Clock): Expiry {
   };
 }
 
-interface Expiring<T> {
-  /** The documents that ended in one of the periods. */
-  readonly list: (periods: readonly number[], limit: number, callContext: CallContext) => Promise<readonly T[]>;
-  /** Removes one; false when it has to stay for now. */
-  readonly remove: (doc: T, callContext: CallContext) => Promise<boolean>;
-}
-
-/** Removes at most `limit` documents that are old enough. Resolves to the number removed. */
+/**
+ * Removes at most `limit` documents that are old enough, and resolves to their number. `list` reads those that ended in one
+ * of the periods. `remove` resolves to false for one that has to stay for now.
+ */
 export async function removeExpired<T>(
   expiry: Expiry,
-  { list, remove }: Expiring<T>,
   limit: number,
-  callContext: CallContext,
+  list: (periods: readonly number[], limit: number) => Promise<readonly T[]>,
+  remove: (doc: T) => Promise<unknown>,
 ): Promise<number> {
   let removed = 0;
   for (const periods of expiry.expiredPeriods()) {
     if (removed >= limit) break;
-    const old = await list(periods, limit - removed, callContext);
-    const gone = await Promise.all(old.map((doc) => remove(doc, callContext)));
-    removed += gone.filter(Boolean).length;
+    const old = await list(periods, limit - removed);
+    const gone = await Promise.all(old.map(remove));
+    removed += gone.filter((one) => one !== false).length;
   }
   return removed;
 }
@@ -97,14 +93,14 @@ export function tombstonesWorker(
   deps: Pick<Deps, "clock" | "random"> & { readonly expiry: Expiry },
 ): Worker {
   const { expiry } = deps;
-  const expiring: Expiring<ExpiringDoc> = {
-    list: (endedOn, most, call) => collection.list({ where: { endedOn }, limit: most, order: "asc" }, call),
-    async remove({ _id }, call) {
-      await collection.remove(_id, ({ endedOn }) => expiry.isExpired(endedOn), call);
-      return true;
-    },
-  };
-  return expiryWorker(name, (limit, callContext) => removeExpired(expiry, expiring, limit, callContext), deps);
+  const remove = (most: number, call: CallContext) =>
+    removeExpired(
+      expiry,
+      most,
+      (endedOn, limit) => collection.list({ where: { endedOn }, limit, order: "asc" }, call),
+      ({ _id }) => collection.remove(_id, ({ endedOn }) => expiry.isExpired(endedOn), call),
+    );
+  return expiryWorker(name, remove, deps);
 }
 
 /** A worker that removes change events that are old enough. */

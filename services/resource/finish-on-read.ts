@@ -4,8 +4,6 @@ import type { Runtime } from "@petstore/runtime/clock";
 import { DomainError } from "./errors.ts";
 import type { StoredRecord } from "./record.ts";
 
-/** Deletions that one read finishes at the same time. */
-const CONCURRENCY = 16;
 /** The longest that a list, or a page of a snapshot, waits for deletions, in milliseconds. */
 const LIST_WAIT_MS = 1_000;
 
@@ -38,13 +36,14 @@ export function finishOnRead<T extends StoredRecord>(
   const isVisible = (doc: T | undefined): doc is T => doc?.visible === true;
 
   async function many(docs: readonly T[], finishOne: (doc: T) => Promise<T | undefined>): Promise<T[]> {
-    const underWay = docs.filter(isUnderWay);
-    const finished = new Map<T, T | undefined>();
-    for (let next = 0; next < underWay.length; next += CONCURRENCY) {
-      const some = underWay.slice(next, next + CONCURRENCY);
-      await Promise.all(some.map(async (doc) => finished.set(doc, await finishOne(doc))));
-    }
-    return docs.map((doc) => (finished.has(doc) ? finished.get(doc) : doc)).filter(isVisible);
+    if (!docs.some(isUnderWay)) return docs.filter(isVisible);
+    const finished: (T | undefined)[] = [...docs];
+    await Promise.all(
+      docs.map(async (doc, i) => {
+        if (isUnderWay(doc)) finished[i] = await finishOne(doc);
+      }),
+    );
+    return finished.filter(isVisible);
   }
 
   function soon(callContext: CallContext): CallContext {

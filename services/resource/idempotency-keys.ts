@@ -130,19 +130,13 @@ export function createKeys(
       throw unfinished();
     },
 
-    /** Removes at most `limit` keys that have been kept long enough. Resolves to the number removed. */
-    removeExpired: (limit: number, callContext: CallContext): Promise<number> =>
+    /** Removes at most `most` keys that have been kept long enough. Resolves to the number removed. */
+    removeExpired: (most: number, call: CallContext): Promise<number> =>
       removeExpired(
         expiry,
-        {
-          list: (hour, most, call) => keys.list({ where: { hour }, limit: most, order: "asc" }, call),
-          async remove({ _id }, call) {
-            await keys.remove(_id, ({ hour }) => expiry.isExpired(hour), call);
-            return true;
-          },
-        },
-        limit,
-        callContext,
+        most,
+        (hour, limit) => keys.list({ where: { hour }, limit, order: "asc" }, call),
+        ({ _id }) => keys.remove(_id, ({ hour }) => expiry.isExpired(hour), call),
       ),
   };
 }

@@ -2,17 +2,7 @@
 import { leave } from "@petstore/rpc/server/until";
 import type { SharedTimer, Waiter } from "./shared-timer.ts";
 
-export interface NextOrTimeout<T> {
-  /** The next item, or `undefined` if the clock reaches `dueAt` (milliseconds) first. */
-  next(dueAt: number): Promise<IteratorResult<T, unknown> | undefined>;
-  /**
-   * Ends the waiting. While an item is still being awaited, the iterator is not closed: its source must learn of the end
-   * in another way.
-   */
-  leave(): void;
-}
-
-export function nextOrTimeout<T>(items: AsyncIterable<T>, timer: SharedTimer): NextOrTimeout<T> {
+export function nextOrTimeout<T>(items: AsyncIterable<T>, timer: SharedTimer) {
   const iterator = items[Symbol.asyncIterator]();
   const waiter: Waiter = { dueAt: 0, wake() {} };
   /** The read of the next item; it stays open across timeouts. */
@@ -24,7 +14,8 @@ export function nextOrTimeout<T>(items: AsyncIterable<T>, timer: SharedTimer): N
   };
 
   return {
-    next: (dueAt) =>
+    /** The next item, or `undefined` if the clock reaches `dueAt` (milliseconds) first. */
+    next: (dueAt: number): Promise<IteratorResult<T, unknown> | undefined> =>
       // No Promise.race: a promise that stays pending would remember each race that it was in.
       new Promise((resolve) => {
         waiter.wake = () => {
@@ -42,7 +33,11 @@ export function nextOrTimeout<T>(items: AsyncIterable<T>, timer: SharedTimer): N
         waiter.dueAt = dueAt;
         timer.wait(waiter);
       }),
-    leave() {
+    /**
+     * Ends the waiting. While an item is still being awaited, the iterator is not closed: its source must learn of the end
+     * in another way.
+     */
+    leave(): void {
       timer.leave(waiter);
       if (!asked) leave(iterator);
     },

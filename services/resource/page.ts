@@ -14,7 +14,8 @@ interface PageRequest {
   readonly orderBy?: string | undefined;
 }
 
-interface PageStart {
+/** Where a page begins, and how far it goes. */
+export interface PageStart {
   readonly after: number | undefined;
   readonly limit: number;
   readonly order: "asc" | "desc";

@@ -1,18 +1,12 @@
 import { background, type CallContext } from "@petstore/rpc/call";
 import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
+import type { PageStart } from "./page.ts";
 
 /** Documents that a run works on at the same time by default. */
 const CONCURRENCY = 8;
 /** Most different failures that the error of one run names. */
 const MAX_MESSAGES = 3;
-
-/** Where a batch begins and how far it goes. */
-interface RecoveryBatch {
-  readonly after: number | undefined;
-  readonly limit: number;
-  readonly order: "asc" | "desc";
-}
 
 interface Recovery<T> {
   readonly name: string;
@@ -21,7 +15,7 @@ interface Recovery<T> {
   /** Documents to work on at the same time. */
   readonly concurrency?: number;
   /** Reads, by an index, documents that have something unfinished. */
-  readonly list: (batch: RecoveryBatch, callContext: CallContext) => Promise<readonly T[]>;
+  readonly list: (batch: PageStart, callContext: CallContext) => Promise<readonly T[]>;
   /** Advances one document as far as it can go now. */
   readonly advance: (doc: T, callContext: CallContext) => Promise<unknown>;
 }

@@ -7,45 +7,37 @@ export interface Waiter {
   wake: () => void;
 }
 
-export interface SharedTimer {
-  /** Wakes the waiter once, when it is due. Its `dueAt` may be moved on meanwhile. */
-  wait(waiter: Waiter): void;
-  leave(waiter: Waiter): void;
-}
+export type SharedTimer = ReturnType<typeof createSharedTimer>;
 
-export function createSharedTimer({ clock, sleep }: Pick<Runtime, "clock" | "sleep">): SharedTimer {
+export function createSharedTimer({ clock, sleep }: Pick<Runtime, "clock" | "sleep">) {
   const waiters = new Set<Waiter>();
-  let timer: { readonly at: number; readonly stop: AbortController } | undefined;
+  /** When it rings, if anybody waits. */
+  let at = Number.POSITIVE_INFINITY;
+  let stop = new AbortController();
 
-  function set(at: number): void {
-    timer?.stop.abort();
-    timer = undefined;
-    if (at === Number.POSITIVE_INFINITY) return;
-    const stop = new AbortController();
-    timer = { at, stop };
+  function set(): void {
+    stop.abort();
+    stop = new AbortController();
+    at = Number.POSITIVE_INFINITY;
+    for (const { dueAt } of waiters) at = Math.min(at, dueAt);
+    if (waiters.size === 0) return;
     sleep(Math.max(0, at - clock()), stop.signal).then(ring, () => {}); // an aborted sleep rejects
   }
 
   function ring(): void {
     const now = clock();
-    let next = Number.POSITIVE_INFINITY;
-    for (const waiter of waiters) {
-      if (waiter.dueAt > now) next = Math.min(next, waiter.dueAt);
-      else {
-        waiters.delete(waiter);
-        waiter.wake();
-      }
-    }
-    set(next);
+    for (const waiter of waiters) if (waiter.dueAt <= now && waiters.delete(waiter)) waiter.wake();
+    set();
   }
 
   return {
-    wait(waiter) {
+    /** Wakes the waiter once, when it is due. Its `dueAt` may be moved on meanwhile. */
+    wait(waiter: Waiter): void {
       waiters.add(waiter);
-      if (!timer || waiter.dueAt < timer.at) set(waiter.dueAt);
+      if (waiter.dueAt < at) set();
     },
-    leave(waiter) {
-      if (waiters.delete(waiter) && waiters.size === 0) set(Number.POSITIVE_INFINITY);
+    leave(waiter: Waiter): void {
+      if (waiters.delete(waiter) && waiters.size === 0) set();
     },
   };
 }

@@ -4,14 +4,8 @@ export const deletionGuard: Guarded = {
   file: "services/pet/deletion-guard.ts",
   mutants: [
     {
-      guard: "a clock that was set back clears what is remembered of categories",
-      find: "if (time < lastTime) seenAt.clear();",
-      put: "",
-      by: "tests",
-    },
-    {
       guard: "a category is remembered for less long than its deletion guard is kept",
-      find: "now() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs",
+      find: "clock() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs",
       put: "seenAt.has(id)",
       by: "tests",
     },
