@@ -32,18 +32,12 @@ export function misspelledIn(
 }
 
 function nearest(name: string, settings: readonly string[]): string | undefined {
-  const close = settings.filter((setting) => Math.abs(setting.length - name.length) <= MOST_APART);
-  const upper = name.toUpperCase();
-  return (
-    close.find((setting) => plain(setting) === plain(upper)) ??
-    close.find((setting) => isWithin(1, upper, setting)) ??
-    close.find((setting) => isWithin(editsOf(setting), upper, setting))
-  );
+  const within = (edits: number) =>
+    settings.find((setting) => edits <= editsOf(setting) && isWithin(edits, plain(name), plain(setting)));
+  return within(0) ?? within(1) ?? within(2);
 }
 
-/** Underscores that a name may lack or have too many. Longer names are not compared. */
-const MOST_APART = 4;
-const plain = (name: string): string => name.replaceAll("_", "");
+const plain = (name: string): string => name.toUpperCase().replaceAll("_", "");
 
 /** Whether so many edits make one text of the other: a character more, less, exchanged, or swapped with the next. */
 function isWithin(edits: number, a: string, b: string): boolean {
