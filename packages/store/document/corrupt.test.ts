@@ -1,5 +1,7 @@
+import { BSONRegExp, serialize } from "bson";
 import { expect, test } from "vitest";
 import { Corrupt } from "../port.ts";
+import { decode } from "./codec.ts";
 import { readable, reporting } from "./corrupt.ts";
 
 test("each document that can't be read is logged, and again after an hour", () => {
@@ -17,6 +19,16 @@ test("each document that can't be read is logged, and again after an hour", () =
   expect(logged).toEqual(["Document 1", "Document 2", "Document 2"]);
   for (let id = 3; id < 3_000; id++) report(new Corrupt(`Document ${id}`));
   expect(logged).toHaveLength(2 + 1_000);
+});
+
+test.each([
+  ["a pattern that JavaScript does not know", serialize({ _id: 7, rev: 1, a: new BSONRegExp("(") })],
+  [
+    "a text that is no UTF-8",
+    Uint8Array.of(23, 0, 0, 0, 16, 95, 105, 100, 0, 7, 0, 0, 0, 2, 97, 0, 2, 0, 0, 0, 255, 0, 0),
+  ],
+])("a document with %s is named", (_, bytes) => {
+  expect(() => decode(bytes, { name: "things" })).toThrow("Document 7 of things can't be read");
 });
 
 test("only what can't be read is left out: any other failure is one", () => {

@@ -2,42 +2,32 @@
 import type { MongoClient } from "mongodb";
 import { createClient } from "./connect.ts";
 import { followMembers } from "./members.ts";
-import { createTurns, type Turns } from "./turns.ts";
+import { createTurns } from "./turns.ts";
 
-export interface Clients {
-  readonly calls: MongoClient;
-  /** For change streams, opened on first use. It has no socket timeout: the server answers when there is something new. */
-  streams(): MongoClient;
-  /** See `Database.hasSeveralMembers`. */
-  readonly hasSeveralMembers: () => boolean;
-  /**
-   * Limits the reads of the past, each of which takes a connection: `near` for the last minute, `far` for reads that may
-   * take as long as the oplog is.
-   */
-  readonly turns: { readonly near: Turns; readonly far: Turns };
-  close(): Promise<void>;
-}
+export type Clients = ReturnType<typeof openClients>;
 
-/**
- * Most reads of the past at a time, of each kind. They share the driver's 100 connections with the streams of the latest
- * changes.
- */
+/** Most reads of the past, of each kind. They share the driver's 100 connections with other change streams. */
 const MAX_LOOKS = 16;
 
 /** Throws `UnusableServer` for an invalid connection string. */
-export function openClients(uri: string): Clients {
+export function openClients(uri: string) {
   const calls = createClient(uri);
-  let streaming: MongoClient | undefined;
+  let waiting: MongoClient | undefined;
   return {
     calls,
-    streams() {
-      streaming ??= createClient(uri, { socketTimeoutMS: 0 });
-      return streaming;
+    /** For change streams and builds of indexes, opened on first use. It has no socket timeout: the server answers in its own time. */
+    patient(): MongoClient {
+      waiting ??= createClient(uri, { socketTimeoutMS: 0 });
+      return waiting;
     },
     hasSeveralMembers: followMembers(calls),
+    /**
+     * Limits the reads of the past, each of which takes a connection: `near` for the last minute, `far` for reads that may
+     * take as long as the oplog is.
+     */
     turns: { near: createTurns(MAX_LOOKS), far: createTurns(MAX_LOOKS) },
-    async close() {
-      await streaming?.close();
+    async close(): Promise<void> {
+      await waiting?.close();
       await calls.close();
     },
   };

@@ -2,7 +2,7 @@
 import { type Db, type IndexDescription, MongoServerError } from "mongodb";
 import type { Declaration } from "../engine/indexes.ts";
 import { Corrupt } from "../port.ts";
-import { connect, createClient } from "./connect.ts";
+import { connect } from "./connect.ts";
 import { keyOf } from "./lists.ts";
 
 /** BadValue: the answer to a query that names an index which does not exist. */
@@ -12,14 +12,15 @@ type Options = Parameters<typeof connect>[2];
 
 export type IndexBuilds = ReturnType<typeof indexBuilds>;
 
-export function indexBuilds(uri: string, db: Db, declaration: Declaration, options: Options) {
+/** `patient`: the database on a client without a socket timeout. */
+export function indexBuilds(db: Db, patient: () => Db, declaration: Declaration, options: Options) {
   let underWay: Promise<void> | undefined;
   const buildAgain = () => {
     options.log.warn(`an index of ${declaration.name} is gone: building what is missing`);
-    return buildIndexes(uri, db, declaration, options);
+    return buildIndexes(db, patient, declaration, options);
   };
   return {
-    build: () => buildIndexes(uri, db, declaration, options),
+    build: () => buildIndexes(db, patient, declaration, options),
     /**
      * Runs a query. If an index that it names is gone, as after the collection was dropped, builds all of them before it
      * rejects: then the caller can try again.
@@ -42,9 +43,9 @@ export function indexBuilds(uri: string, db: Db, declaration: Declaration, optio
 
 /**
  * Nearly always they exist already, which one command finds out. Building them may take longer than any call should: if
- * that command fails, it is repeated with a client of its own, without a socket timeout.
+ * that command fails, it is repeated without a socket timeout.
  */
-async function buildIndexes(uri: string, usual: Db, declaration: Declaration, options: Options): Promise<void> {
+async function buildIndexes(usual: Db, patient: () => Db, declaration: Declaration, options: Options): Promise<void> {
   const indexes = indexDescriptions(declaration);
   if (indexes.length === 0) return;
   // A majority is enough: a member that is down must not delay a start.
@@ -58,13 +59,8 @@ async function buildIndexes(uri: string, usual: Db, declaration: Declaration, op
   try {
     await build(usual);
   } catch {
-    const client = createClient(uri, { socketTimeoutMS: 0 });
-    const { databaseName, writeConcern } = usual;
-    try {
-      await connect(client, () => build(client.db(databaseName, { writeConcern })), options);
-    } finally {
-      await client.close();
-    }
+    const db = patient();
+    await connect(db.client, () => build(db), options);
   }
 }
 

@@ -45,7 +45,8 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
   const clients = (options.openClients ?? openClients)(uri);
   const { calls, hasSeveralMembers, turns } = clients;
   const database = openDatabase(calls, databaseName(uri, service), hasSeveralMembers);
-  const streams = () => clients.streams().db(database.db.databaseName, byMajority);
+  /** The database on the client without a socket timeout. */
+  const patient = () => clients.patient().db(database.db.databaseName, byMajority);
   const about = database.db.collection<{ _id: string; format: number }>("_petstore");
 
   /** Also checks whether the user may write. */
@@ -95,9 +96,9 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
 
   async function openCollection(declaration: Declaration): Promise<unknown> {
     checkDeclaration(declaration);
-    const indexes = indexBuilds(uri, database.db, declaration, options);
+    const indexes = indexBuilds(database.db, patient, declaration, options);
     await indexes.build();
-    const told = mongoChanges({ declaration, database, streams, turns, timing: options, run, report, log });
+    const told = mongoChanges({ declaration, database, streams: patient, turns, timing: options, run, report, log });
     all.push(told);
     return mongoCollection({
       declaration,

@@ -23,6 +23,7 @@ function bench(several: boolean, isHeld = false) {
   const queries: { ids: readonly Id[]; level: string; answer: () => void }[] = [];
   const filters: Asked["filter"][] = [];
   const decoded: Id[] = [];
+  const absent: Id[] = [];
   const noted: unknown[] = [];
   const database = {
     noteTime: ({ operationTime }: { operationTime: unknown }) => void noted.push(operationTime),
@@ -36,7 +37,7 @@ function bench(several: boolean, isHeld = false) {
         queries.push({ ids, level: session ? "in session" : readConcern.level, answer: resolve });
         const query = queries.length;
         if (isHeld) await promise;
-        const firstBatch = ids.map((id) => serialize({ _id: id, query }));
+        const firstBatch = ids.map((id) => serialize(id === "nameless" ? { query } : { _id: id, query }));
         return { cursor: { id: 0, firstBatch }, operationTime: `time of ${query}` };
       },
     },
@@ -45,14 +46,14 @@ function bench(several: boolean, isHeld = false) {
     read(bytes: Uint8Array) {
       const doc = deserialize(bytes) as Answer;
       decoded.push(doc._id);
-      if (doc._id === "bad") throw new Corrupt("bad");
+      if (doc._id === "bad" || doc._id === undefined) throw new Corrupt("bad");
       return { doc, operations: [] };
     },
-    noteAbsent: () => expect.unreachable(),
+    noteAbsent: (id: Id) => void absent.push(id),
   };
   const reads = pointReads<Answer>(database as unknown as Database, {} as Raw, known);
   const read = (id: Id, latest = false, by = waits) => reads.read(id, [by], latest);
-  return { queries, filters, decoded, noted, read };
+  return { queries, filters, decoded, absent, noted, read };
 }
 /** Until so many queries were sent. */
 async function sent(queries: readonly unknown[], count: number): Promise<void> {
@@ -103,6 +104,13 @@ test("a document that can't be decoded harms only those who ask for it", async (
   const [good, bad] = await Promise.allSettled([read("good"), read("bad"), read("bad")]);
   expect(good.status).toBe("fulfilled");
   expect(bad).toMatchObject({ reason: { name: "Corrupt" } });
+});
+
+test("where a document can't be told from others, none of those that were asked for is said to be absent", async () => {
+  const { absent, read } = bench(false);
+  const found = await Promise.allSettled([read("good"), read("nameless"), read("nameless")]);
+  expect(found.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+  expect(absent).toEqual([]);
 });
 
 test.each([true, false])("no read joins one that was sent before: it takes the next (latest: %s)", async (latest) => {

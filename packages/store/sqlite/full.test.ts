@@ -82,6 +82,17 @@ test("a change without room has no effect, and what was answered before is there
   await again.close();
 });
 
+test("a collection that can't be made leaves nothing behind, and the others as they are", async () => {
+  const db = openFile(path);
+  const store = embeddedStore(db, path, options);
+  const rows = await store.collection(ROWS);
+  const reserved = schema<Row>()("sqlite_rows", {}, undefined, (row: Row) => row);
+  await expect(store.collection(reserved)).rejects.toThrow("reserved");
+  expect(db.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'sqlite_rows%'").all()).toEqual([]);
+  expect(await insert(rows, 1)).toBe(1);
+  await store.close();
+});
+
 test("a number that found no room is never given twice", async () => {
   const db = openFile(path);
   const store = embeddedStore(db, path, options);

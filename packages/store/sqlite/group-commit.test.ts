@@ -214,6 +214,14 @@ describe("group commit", () => {
     expect(fatal.mock.calls).toEqual([[disk]]);
   });
 
+  test("no room for the sync of what is committed: fatal, and in doubt", async () => {
+    const { log, fatal, commit, write } = scribe({ sync: async () => never(full) });
+    expect(await reason(write("a"))).toMatchObject({ name: "Unavailable", inDoubt: true, cause: full });
+    expect(await reason(commit.read(() => 1))).toMatchObject({ name: "Unavailable", inDoubt: false });
+    expect(log).toEqual(["BEGIN IMMEDIATE", "a", "COMMIT"]);
+    expect(fatal.mock.calls).toEqual([[full]]);
+  });
+
   test("no room, and no way back: fatal", async () => {
     const { failing, fatal, write } = scribe();
     failing.set("COMMIT", full).set("ROLLBACK", disk);
