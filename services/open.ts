@@ -130,10 +130,7 @@ export async function canServe(
     .finally(() => over.abort());
 }
 
-/**
- * The process kills itself (SIGKILL) when it reaches the failpoint that `CRASH_AT` names, or that the test that started
- * it names later.
- */
+/** The process kills itself (SIGKILL) at the failpoint that `CRASH_AT` names, or that the test names later. */
 function failpointOf({ crashAt }: ServiceConfig): Deps["failpoint"] {
   let at = crashAt;
   onCommand("crash", (command) => {

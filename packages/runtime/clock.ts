@@ -5,10 +5,7 @@ import type { Logger } from "pino";
 /** Whole milliseconds since 1970 that never run backwards within a process. For deadlines, schedules and expiry. */
 export type Clock = () => number;
 
-/**
- * What an entry file builds takes its time, random numbers and pauses from here, so that a test or a simulation can
- * replace them.
- */
+/** What an entry file builds takes time, randomness and pauses from here, so that a test can replace them. */
 export interface Runtime {
   readonly clock: Clock;
   /** Uniform in [0, 1). */

@@ -49,10 +49,7 @@ export type Command =
  */
 export const LAUNCHED = "LAUNCHER_IPC";
 
-/**
- * A signal that is repeated within this time counts as the same, in milliseconds: a terminal signals npm and the process, and
- * npm passes it on.
- */
+/** A signal repeated within this time counts as one, in milliseconds: npm passes on what a terminal sends to both. */
 export const SAME_SIGNAL_MS = 500;
 
 /** Calls `act` for each command of this type. Other messages are ignored: any parent may send some. */

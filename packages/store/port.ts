@@ -69,10 +69,7 @@ export interface Schema<T extends Doc, I extends Indexes<T>, V = unknown> {
   readonly indexes: I;
   /** Validates what is read. Without one, every document is valid. */
   readonly document?: DocumentSchema<T> | undefined;
-  /**
-   * What `changes` shows of a document; undefined while it is hidden. Pure. Without one there are
-   * no changes to read, and none are kept.
-   */
+  /** What `changes` shows of a document; undefined while it is hidden. Pure. Without one no changes are kept. */
   readonly shown?: ((doc: T) => V | undefined) | undefined;
   /** Members of what is shown that readers of changes filter by: see `Change.former`. */
   readonly tracked?: readonly string[] | undefined;
@@ -139,17 +136,11 @@ export interface ListQuery<W> {
   readonly limit: number;
   /** By `_id`. */
   readonly order: "asc" | "desc";
-  /**
-   * Rejects with `Corrupt` for a document that would otherwise be left out: for callers that ask whether there is any
-   * document.
-   */
+  /** Rejects with `Corrupt` instead of leaving a document out: for callers that ask whether there is any. */
   readonly strict?: boolean | undefined;
 }
 
-/**
- * A place between two changes of a collection, the same for all processes that share the data. Opaque: it is stored and
- * passed back, never parsed.
- */
+/** A place between two changes of a collection, for all processes that share the data. Opaque: never parsed. */
 export type Position = string;
 
 /** A change of what the schema shows of a document. Changes that are stored as one are delivered as one. */

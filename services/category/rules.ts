@@ -23,10 +23,7 @@ export const insert =
     return put(fresh, { ...fresh, rev: 1 });
   };
 
-/**
- * Applies `change`: an absent member stays, one present but undefined is removed. Answers "deleting" while a deletion is
- * undecided.
- */
+/** Applies `change`: an absent member stays, an undefined one is removed. "deleting": a deletion is undecided. */
 export const update =
   (id: bigint, change: Partial<CategoryParams>, preconditions: Preconditions): Rule<CategoryDoc | "deleting"> =>
   (doc) => {

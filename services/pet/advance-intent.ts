@@ -35,10 +35,7 @@ export async function advanceIntent(
 /** True when Inventory may have retired the entry of the pet already. */
 export const isDeletionUnderWay = ({ intent }: PetDoc): boolean => intent?.delete === true;
 
-/**
- * Advances the deletion of a pet to its end and resolves to the stored pet: deleted, or unchanged when the deletion was
- * refused.
- */
+/** Advances a pet's deletion to its end and resolves to what is stored: deleted, or unchanged when it was refused. */
 export async function finishDeletion(context: PetContext, pet: PetDoc, callContext: CallContext) {
   if (pet.intent) await advanceIntent(context, pet, pet.intent.op, callContext);
   return context.pets.get(pet._id, { ...callContext, latest: true });

@@ -1,7 +1,4 @@
-/**
- * Creating a pet: store it as CREATING, check the deletion guard of its category, open its inventory entry, store it as
- * ACTIVE.
- */
+/** Creating a pet: store it as CREATING, check its category's guard, open its inventory entry, store it as ACTIVE. */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { accepted, type Resolved, refused } from "../resource/idempotency-keys.ts";
@@ -11,10 +8,7 @@ import { MAX_STEPS, type PetContext, toNumberedStatus, unfinished } from "./cont
 import { NO_CATEGORY, type PetDoc, type PetParams, type PetRefusal } from "./model.ts";
 import { abort, activate, insert, insertAborted, refusalError } from "./rules.ts";
 
-/**
- * Why pets can't join the category now, if they can't. Called before anything is written, so that a refusal leaves
- * nothing to clean up.
- */
+/** Why pets can't join the category now, if they can't. Called before anything is written: a refusal leaves nothing. */
 export async function checkCategory(
   { deletionGuard }: PetContext,
   categoryId: number,

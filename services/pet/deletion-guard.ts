@@ -36,10 +36,7 @@ interface GuardContext extends Pick<Deps, "clock" | "sleep" | "failpoint" | "ret
 
 export function createDeletionGuard(context: GuardContext) {
   const { clock, sleep, failpoint, retention, pets, guards, finishDeletion, categories } = context;
-  /**
-   * When each category was last seen to exist. If it was deleted since, its guard says so: guards are kept for longer
-   * than these times.
-   */
+  /** When each category was last seen to exist. Guards are kept for longer, and say if it was deleted since. */
   const seenAt = new Map<number, number>();
   const expiry = createExpiry(retention.tombstones, clock);
   const remembers = (id: number) => clock() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;

@@ -18,23 +18,19 @@ const PERIODS_PER_LIST = 100;
 /** Pause between two runs of an expiry worker, in milliseconds. */
 const INTERVAL_MS = 600_000;
 
-export interface Expiry {
-  /** The number of the current period. */
-  period(): number;
-  /** Whether what ended in that period is old enough to be removed. False without a period. */
-  isExpired(endedOn: number | undefined): boolean;
-  /** The expired periods, the latest first, in batches. */
-  expiredPeriods(): Generator<number[]>;
-}
+export type Expiry = ReturnType<typeof createExpiry>;
 
-export function createExpiry({ ageMs, periodMs }: Age, clock: Clock): Expiry {
+export function createExpiry({ ageMs, periodMs }: Age, clock: Clock) {
   const period = () => Math.floor(clock() / periodMs);
   const kept = Math.ceil(ageMs / periodMs);
   const last = () => period() - kept - 1;
   return {
+    /** The number of the current period. */
     period,
-    isExpired: (endedOn) => endedOn !== undefined && endedOn <= last(),
-    *expiredPeriods() {
+    /** Whether what ended in that period is old enough to be removed. False without a period. */
+    isExpired: (endedOn: number | undefined) => endedOn !== undefined && endedOn <= last(),
+    /** The expired periods, the latest first, in batches. */
+    *expiredPeriods(): Generator<number[]> {
       const end = last() - MAX_AGES_BACK * kept;
       for (let from = last(); from > end; from -= PERIODS_PER_LIST)
         yield Array.from({ length: Math.min(PERIODS_PER_LIST, from - end) }, (_, i) => from - i);

@@ -24,10 +24,7 @@ export function writeResumeToken(kind: string, { position, snapshot }: Place): s
   return `${text}.${checksum(text)}`;
 }
 
-/**
- * Throws VALIDATION_FAILED for a token that was not written for changes of this kind or, within a snapshot, for these
- * filters.
- */
+/** Throws VALIDATION_FAILED for a token of another kind of changes or, within a snapshot, of other filters. */
 export function readResumeToken(kind: string, bound: string, token: string): Place {
   const parts = token.split(".");
   const sum = parts.pop();

@@ -10,10 +10,7 @@ export interface Age {
 }
 
 export interface Retention {
-  /**
-   * What outlives its request and is still relied on: idempotency keys, and what a process remembers of other services'
-   * records.
-   */
+  /** What outlives its request and is relied on: idempotency keys, and what is known of other services' records. */
   readonly claims: Age;
   /** Tombstones. They must far outlive what they guard against: claims, requests and messages under way. */
   readonly tombstones: Age;

@@ -1,10 +1,7 @@
 /** Deep copies of documents. The same walk refuses values that would not come back from BSON unchanged. */
 import { encode, type Fields } from "./codec.ts";
 
-/**
- * MongoDB's limits, kept by every engine so that data can move between them, less 16 KiB for the fields with
- * `RESERVED_PREFIX`.
- */
+/** MongoDB's limits, for data may move between engines, less 16 KiB for the fields with `RESERVED_PREFIX`. */
 const MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024;
 const MAX_DEPTH = 100;
 

@@ -1,15 +1,9 @@
-/**
- * A corrupt document affects only itself: access by its `_id` is refused, everything else works without it, and it is
- * logged for the operator.
- */
+/** A corrupt document affects only itself: access by its `_id` is refused, and it is logged for the operator. */
 
 import type { Clock, EngineContext } from "../engine/context.ts";
 import { Corrupt } from "../port.ts";
 
-/**
- * How long a document that was logged is not logged again, as a list may meet it with every call; and how many documents
- * are logged in that time at most.
- */
+/** A document is logged once in this time, as lists may meet it with every call, and so many documents at most. */
 const REPORT_INTERVAL_MS = 3_600_000;
 const MAX_REPORTED = 1_000;
 
@@ -33,10 +27,7 @@ export function reporting(log: Pick<EngineContext["log"], "error">, clock: Clock
   };
 }
 
-/**
- * How many documents to read for a page of `limit` in each attempt: first as if all were readable, then with room for
- * those that are not.
- */
+/** How many documents to read for a page: first as if all were readable, then with room for those that are not. */
 export const attemptsAt = (limit: number): readonly number[] => [limit, limit + MAX_LEFT_OUT];
 
 export const tooMany = (collection: string) =>

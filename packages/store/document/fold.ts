@@ -9,18 +9,10 @@ import { frozen } from "./frozen.ts";
 /** How long deciding may go on before other work gets its turn, in milliseconds. */
 export const MAX_FOLD_MS = 10;
 
-export interface Fold<T extends Doc> {
-  /** The document as the last change left it. */
-  readonly doc: T | undefined;
-  /** True when it differs from the stored document. */
-  readonly isChanged: boolean;
-  /** Decides on the document as the changes before left it. If it throws, nothing has changed. */
-  update<R>(decide: Decide<T, R>): R;
-  remove(isOver: (doc: T) => boolean): void;
-}
+export type Fold<T extends Doc> = ReturnType<typeof fold<T>>;
 
 /** `stored` is frozen, and so is every successor. `keys` are the indexed fields. */
-export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonly string[]): Fold<T> {
+export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonly string[]) {
   let doc = stored;
   let isChanged = false;
 
@@ -30,13 +22,16 @@ export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonl
   }
 
   return {
+    /** The document as the last change left it. */
     get doc() {
       return doc;
     },
+    /** True when it differs from the stored document. */
     get isChanged() {
       return isChanged;
     },
-    update(decide) {
+    /** Decides on the document as the changes before left it. If it throws, nothing has changed. */
+    update<R>(decide: Decide<T, R>): R {
       const rev = (doc?.rev ?? 0) + 1;
       const decision = decide(doc, rev);
       if (decision.action === "keep") return decision.result;
@@ -47,7 +42,7 @@ export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonl
       become(frozen(copyOf(next)) as unknown as T);
       return decision.result;
     },
-    remove(isOver) {
+    remove(isOver: (doc: T) => boolean): void {
       if (doc && isOver(doc)) become(undefined);
     },
   };

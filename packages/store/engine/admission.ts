@@ -16,14 +16,9 @@ export const MAX_IN_ALL = 10_000;
 /** Counts what waits for each document of a collection. */
 export type Queues = Map<Id, number>;
 
-export interface Admission {
-  /** Runs a call that changes nothing. */
-  read<R>(options: CallOptions | undefined, call: () => Promise<R>): Promise<R>;
-  /** Runs a call that may change a document. */
-  change<R>(queues: Queues, id: Id, options: CallOptions | undefined, call: () => Promise<R>): Promise<R>;
-}
+export type Admission = ReturnType<typeof createAdmission>;
 
-export function createAdmission(): Admission {
+export function createAdmission() {
   let all = 0;
   const hasBegun = (options: CallOptions | undefined) => options?.progress?.hasBegun === true;
 
@@ -38,8 +33,10 @@ export function createAdmission(): Admission {
   }
 
   return {
+    /** Runs a call that changes nothing. */
     read: counted,
-    change: (queues, id, options, call) =>
+    /** Runs a call that may change a document. */
+    change: <R>(queues: Queues, id: Id, options: CallOptions | undefined, call: () => Promise<R>): Promise<R> =>
       counted(options, async () => {
         const waiting = queues.get(id) ?? 0;
         if (waiting >= MAX_PER_DOCUMENT && !hasBegun(options)) throw new Overloaded("one record");

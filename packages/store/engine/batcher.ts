@@ -5,10 +5,7 @@
  */
 import { nextTick } from "node:process";
 
-/**
- * Processes a batch in order and returns the items that did not get their turn; the next batch begins with them. Never
- * rejects.
- */
+/** Processes a batch in order and returns the items that did not get their turn, for the next. Never rejects. */
 export type Process<K, T> = (key: K, batch: readonly T[]) => readonly T[] | Promise<readonly T[]>;
 
 interface Queue<T> {
@@ -43,10 +40,7 @@ export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.PO
     else setImmediate(flush, key, queue);
   }
 
-  /**
-   * Replaces an empty Map by a new one. When V8 grows a Map, the old table refers to the new one and keeps its entries
-   * alive.
-   */
+  /** An empty Map is replaced: when V8 grows one, the old table refers to the new one and keeps its entries alive. */
   function forget(key: K): void {
     queues.delete(key);
     if (queues.size === 0) queues = new Map();

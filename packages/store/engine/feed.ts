@@ -6,7 +6,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { type Change, type Changes, type ChangesOptions, type Position, SlowConsumer } from "../port.ts";
 import type { EngineContext } from "./context.ts";
-import { createTail, type Tail } from "./tail.ts";
+import { createTail } from "./tail.ts";
 
 export interface Read<V> {
   readonly changes: readonly Change<V>[];
@@ -36,19 +36,7 @@ export interface Source<V> {
   stop?(): void;
 }
 
-export interface Feed<V> {
-  readonly tail: Tail<V>;
-  /** Whether there are readers. Without readers nothing must be added to the tail. */
-  readonly isRead: boolean;
-  changes(options: ChangesOptions): Promise<Changes<V>>;
-  /**
-   * Hands out what was added to the tail, after this tick of the event loop: to some readers in each tick, so that other
-   * work gets its turn in between. With more readers than for one tick, the writer gets its answer first.
-   */
-  wake(): void;
-  /** Ends all readers, with the error if there is one. */
-  end(error?: unknown): void;
-}
+export type Feed<V> = ReturnType<typeof createFeed<V>>;
 
 interface Reader<V> {
   /** After everything that was handed out. */
@@ -69,10 +57,7 @@ interface Reader<V> {
  */
 export const WOKEN_TOGETHER = 64;
 
-/**
- * Pause before changes are handed out to more readers than that, in milliseconds. Meanwhile the writer gets its answer,
- * and further changes can join.
- */
+/** Pause before more readers than that are woken, in milliseconds. The writer goes first, and changes can join. */
 export const PAUSE_MS = 8;
 
 /** Takes the place of a feed where the schema shows nothing. */
@@ -83,7 +68,7 @@ export function untold(name: string) {
 }
 
 /** `begin` is a position after which there has been no change. */
-export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineContext["sleep"]): Feed<V> {
+export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineContext["sleep"]) {
   const tail = createTail<V>(begin);
   const readers = new Set<Reader<V>>();
   let started: ReturnType<NonNullable<Source<V>["start"]>> | undefined;
@@ -193,15 +178,21 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
 
   return {
     tail,
+    /** Whether there are readers. Without readers nothing must be added to the tail. */
     get isRead() {
       return readers.size > 0;
     },
     changes,
-    wake() {
+    /**
+     * Hands out what was added to the tail, after this tick of the event loop: to some readers in each tick, so that other
+     * work gets its turn in between. With more readers than for one tick, the writer gets its answer first.
+     */
+    wake(): void {
       isMoreToTell = true;
       if (!isWaking) void wakeAll();
     },
-    end(error) {
+    /** Ends all readers, with the error if there is one. */
+    end(error?: unknown): void {
       for (const reader of [...readers]) {
         reader.failure = error;
         leave(reader);

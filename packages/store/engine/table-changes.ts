@@ -56,10 +56,7 @@ export interface ChangeLog {
 type Written = Doc & Told;
 
 export interface TableChanges {
-  /**
-   * Logs a change as part of its statement. Returns a function that delivers it to the readers; undefined if it is not
-   * visible.
-   */
+  /** Logs a change as part of its statement. Returns what delivers it; undefined if it is not visible. */
   note(before: Doc | undefined, after: Doc): (() => void) | undefined;
   changes(options: ChangesOptions): Promise<Changes<object>>;
   forget(before: number, limit: number, options: CallOptions | undefined): Promise<number>;

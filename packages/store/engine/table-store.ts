@@ -180,10 +180,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     throw tooMany(declaration.name);
   }
 
-  /**
-   * Each step finds the document as the step before left it, so a document is decoded, encoded and written once in a
-   * batch.
-   */
+  /** Each step goes on from the step before, so a document is decoded, encoded and written once in a batch. */
   function folding(id: Id, batch: Batch): Folding<T> {
     const documents = batches.get(batch.key) ?? new Map<Id, Folding<T>>();
     batches.set(batch.key, documents);

@@ -253,10 +253,7 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
 /** The change event of a document that was restored from a backup, when its last change did not show. */
 const restored = (shown: object | undefined): Told | undefined => shown && { type: "created", shown };
 
-/**
- * The current position, from a majority read: all later reads of this process come after it, and it is after everything
- * that the process can have seen.
- */
+/** The current position, by a majority read: after all that this process can have seen, before its later reads. */
 async function now(database: Database, collection: string, limits: ReadLimits): Promise<Position> {
   return database.inSession(async (session) => {
     await find(database, collection, { filter: {}, limit: 1, batchSize: 2 }, { session, limits });

@@ -17,10 +17,7 @@ import { createPerKeyQueue } from "./per-key-queue.ts";
 import { pointReads } from "./reads.ts";
 import { createWriters } from "./writes.ts";
 
-/**
- * Runs a call of the port within its deadline, unless the store is closed. When the signal aborts, nobody waits for the call
- * any more.
- */
+/** Runs a call of the port within its deadline, unless the store is closed. The signal says that nobody waits. */
 export type Run = <R>(
   options: CallOptions | undefined,
   work: (call: Call) => Promise<R>,
@@ -40,7 +37,7 @@ export interface CollectionOptions {
 }
 
 export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: CollectionOptions): Collection<T, I> {
-  const { declaration, database, changes, indexes, timing, nextOperation, run, admission, report } = options;
+  const { declaration, database, changes, indexes, timing, run, admission, report } = options;
   const queues: Queues = new Map();
   const read: Run = (options, work) => admission.read(options, () => run(options, work, options?.signal));
   const raw: Raw = database.db.collection(declaration.name);
@@ -50,17 +47,8 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   const list = createLists(database, raw);
   const keys = indexedFields(declaration);
   const openWriter = createWriters(database, raw);
-  const { change, remove } = createChanges<T>({
-    keys,
-    telling: tellingOf<T>(declaration),
-    database,
-    raw,
-    reads,
-    known,
-    openWriter,
-    timing,
-    nextOperation,
-  });
+  const telling = tellingOf<T>(declaration);
+  const { change, remove } = createChanges<T>({ ...options, keys, telling, raw, reads, known, openWriter });
   const queue = createPerKeyQueue(change);
 
   const readOrError = (id: Id, call: Call) =>

@@ -2,7 +2,7 @@
  * The database as the rest of the engine sees it: bytes by `_id`, every call causally after what the process has seen or
  * written.
  */
-import { type ClientSession, type Collection, type Db, type DbOptions, type MongoClient, ReadConcern } from "mongodb";
+import { type ClientSession, type Collection, type DbOptions, type MongoClient, ReadConcern } from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import type { Id } from "../port.ts";
 import { type ReadLimits, TIMEOUT_MS, withTimeout } from "./deadline.ts";
@@ -11,24 +11,7 @@ import { nameOf, readSeen, type Times, writeSeen } from "./seen.ts";
 /** Fields of any name; only the `_id` has a type. */
 export type Raw = Collection<{ _id: Id }>;
 
-export interface Database {
-  readonly db: Db;
-  /**
-   * A session that is causally after all that the process has seen or written. Two writes of one session can't overtake
-   * one another: the server refuses the earlier one once it knows the later.
-   */
-  openSession(): ClientSession;
-  /** Makes later sessions come after what this session, or the answer to a command, has seen or written. */
-  noteTime(seen: Partial<Times>): void;
-  /** Makes later sessions come after what another process has seen: one of these texts, or several with spaces between. */
-  follow(texts: string): void;
-  /** What the process has seen, as a text for others. */
-  seen(): string | undefined;
-  /** Runs calls in a session of their own. */
-  inSession<R>(calls: (session: ClientSession) => Promise<R>): Promise<R>;
-  /** Whether another server may have become the primary while the one that is asked does not know it yet. */
-  hasSeveralMembers(): boolean;
-}
+export type Database = ReturnType<typeof openDatabase>;
 
 /** Reads only what is durable, and answers writes only once they are. */
 export const byMajority: DbOptions = {
@@ -37,13 +20,17 @@ export const byMajority: DbOptions = {
   writeConcern: { w: "majority", journal: true },
 };
 
-export function openDatabase(client: MongoClient, name: string, hasSeveralMembers: () => boolean): Database {
+export function openDatabase(client: MongoClient, name: string, hasSeveralMembers: () => boolean) {
   const db = client.db(name, byMajority);
   const servers = nameOf(client.options);
   let seen: Times | undefined;
   /** `seen` as a text; undefined until somebody asks for it. */
   let text: string | undefined;
 
+  /**
+   * A session that is causally after all that the process has seen or written. Two writes of one session can't overtake
+   * one another: the server refuses the earlier one once it knows the later.
+   */
   function openSession(): ClientSession {
     const session = client.startSession({ causalConsistency: true });
     if (seen) session.advanceOperationTime(seen.operationTime);
@@ -51,12 +38,14 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
     return session;
   }
 
+  /** Makes later sessions come after what this session, or the answer to a command, has seen or written. */
   function noteTime({ operationTime, clusterTime }: Partial<Times>): void {
     if (!operationTime || (seen && !operationTime.greaterThan(seen.operationTime))) return;
     seen = { operationTime, clusterTime: clusterTime ?? seen?.clusterTime };
     text = undefined;
   }
 
+  /** What the process has seen, as a text for others. */
   function told(): string | undefined {
     text ??= seen && writeSeen(servers, seen);
     return text;
@@ -64,16 +53,19 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
 
   return {
     db,
+    /** Whether another server may have become the primary while the one that is asked does not know it yet. */
     hasSeveralMembers,
     openSession,
     noteTime,
     seen: told,
-    follow(texts) {
+    /** Makes later sessions come after what another process has seen: one of these texts, or several with spaces between. */
+    follow(texts: string): void {
       if (texts === told()) return;
       const times = readSeen(servers, texts);
       if (times) noteTime(times);
     },
-    async inSession(calls) {
+    /** Runs calls in a session of their own. */
+    async inSession<R>(calls: (session: ClientSession) => Promise<R>): Promise<R> {
       const session = openSession();
       try {
         return await calls(session);

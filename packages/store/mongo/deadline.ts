@@ -5,10 +5,7 @@ import { type CallOptions, Unavailable } from "../port.ts";
 
 /** The time of a call without a deadline, in milliseconds. */
 const DEFAULT_TIMEOUT_MS = 30_000;
-/**
- * A call ends this much before its deadline, so that the caller still gets the answer: this part of its time, but at most
- * MARGIN_MS.
- */
+/** A call ends this part of its time before its deadline, MARGIN_MS at most: the caller still gets the answer. */
 const MARGIN = 0.1;
 const MARGIN_MS = 500;
 /** The longest pause after a failure, and after losing a race for a document. */
@@ -105,10 +102,7 @@ const isOfSystem = (error: unknown): error is Error =>
   !(error instanceof MongoError) &&
   /^E(?!RR_)/.test(String((error as { code?: unknown }).code));
 
-/**
- * Resolves when the work is over, or after PATIENCE_MS, so that others do not wait for a call that may be lost, or whose
- * server may be.
- */
+/** Resolves when the work is over, or after PATIENCE_MS, so that others don't wait for what may be lost. */
 export async function withPatience(work: Promise<void>, onImpatience = () => {}): Promise<void> {
   const { promise: long, resolve } = Promise.withResolvers<void>();
   const timer = setInterval(() => {

@@ -23,10 +23,7 @@ export interface Operation {
 interface Entry extends Operation {
   /** The revision that the operation made. */
   readonly rev: number;
-  /**
-   * The change event of the operation, in the newest entry only. What is shown of the stored document itself is not
-   * repeated.
-   */
+  /** The operation's change event, in the newest entry only, without what is shown of the stored document itself. */
   readonly told?: Omit<Told, "shown"> & Partial<Told>;
 }
 

@@ -1,7 +1,4 @@
-/**
- * One change at a time for each document of a process. Updates that come meanwhile wait, and are then folded into one
- * write.
- */
+/** One change at a time for each document of a process. Updates that come meanwhile are folded into one write. */
 import { createBatcher } from "../engine/batcher.ts";
 import type { Decide, Doc, Id } from "../port.ts";
 import type { Call } from "./deadline.ts";

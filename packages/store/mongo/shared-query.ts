@@ -11,10 +11,7 @@ export interface Asker {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Processes a batch of askers with one query: if it fails, all of them are rejected. An asker that nobody waits for any more
- * is left out.
- */
+/** Processes a batch of askers with one query, or rejects all. Those that nobody waits for any more are left out. */
 export const together =
   <K, A extends Asker>(query: (key: K, askers: readonly A[], limits: ReadLimits) => Promise<void>): Process<K, A> =>
   async (key, all) => {

@@ -1,7 +1,4 @@
-/**
- * Runs a limited number of tasks at a time. Other tasks wait in the order in which they came, and leave when their signal
- * aborts.
- */
+/** Runs a limited number of tasks at a time. Others wait in order, and leave when their signal aborts. */
 export type Turns = <R>(signal: AbortSignal, work: () => Promise<R>) => Promise<R>;
 
 /** Rejects with the signal's reason if it aborts before the turn. A task that has begun keeps its turn until it has ended. */

@@ -61,23 +61,20 @@ function claim(db: DatabaseSync, path: string, identity: Identity): void {
 /** The path of the write-ahead log. SQLite follows a symbolic link, and has the log beside the file that it leads to. */
 export const logOf = (db: DatabaseSync): string => `${db.location()}-wal`;
 
-/** The file to which SQLite appends what is committed. */
-export interface WriteAheadLog {
-  /** Resolves when everything written to it so far is on disk. */
-  readonly sync: () => Promise<void>;
-  readonly close: () => void;
-}
-
 /**
  * Takes over the sync that ends each commit. SQLite makes it within COMMIT, where it blocks the event loop. With
  * `synchronous = NORMAL` only that sync is left out: the log is still synced before what is in it goes to the database.
  * https://sqlite.org/pragma.html#pragma_synchronous
  */
-export function openLog(db: DatabaseSync): WriteAheadLog {
+export function openLog(db: DatabaseSync) {
   const file = openSync(logOf(db), "r+");
   db.exec("PRAGMA synchronous = NORMAL");
   const sync = promisify(fdatasync);
-  return { sync: () => sync(file), close: () => closeSync(file) };
+  return {
+    /** Resolves when everything written to the log so far is on disk. */
+    sync: () => sync(file),
+    close: () => closeSync(file),
+  };
 }
 
 function identify(db: DatabaseSync, path: string): void {

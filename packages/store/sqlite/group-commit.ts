@@ -3,16 +3,12 @@
  * transaction, and so one sync. Neither these changes nor reads that saw them are answered before they are on disk.
  */
 
+import type { DatabaseSync } from "node:sqlite";
 import { MAX_FOLD_MS } from "../document/fold.ts";
 import { createBatcher } from "../engine/batcher.ts";
 import type { Clock } from "../engine/context.ts";
 import type { Batch } from "../engine/table-store.ts";
 import { Full, Unavailable } from "../port.ts";
-
-export interface Transactions {
-  exec(sql: string): void;
-  readonly isTransaction: boolean;
-}
 
 export interface GroupCommitOptions {
   readonly clock: Clock;
@@ -46,7 +42,10 @@ interface Ran extends Step {
  * sync it is unknown what is on disk, so no later call could be answered truthfully: the process has to end, and the next
  * start finds out.
  */
-export function groupCommit(db: Transactions, { clock, sync, isFull, onRoom, onFatal }: GroupCommitOptions) {
+export function groupCommit(
+  db: Pick<DatabaseSync, "exec" | "isTransaction">,
+  { clock, sync, isFull, onRoom, onFatal }: GroupCommitOptions,
+) {
   let refusal: unknown;
   let hasFailed = false;
   let hasRoom = true;

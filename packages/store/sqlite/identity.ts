@@ -19,25 +19,14 @@ const FILE = "identity.db";
 const BUSY_TIMEOUT_MS = 10_000;
 
 /** The identity of a directory, held while one of its files is opened. */
-export interface Identity extends Disposable {
-  /** The file that holds it. */
-  readonly path: string;
-  /** Undefined when there is none yet. */
-  readonly id: string | undefined;
-  /** How often the file was opened here before; 0 if it was not made here. */
-  readonly opened: number;
-  /** Makes one, on disk. */
-  make(): string;
-  /** Records that the file carries the identity and this number. */
-  nameFile(opened: number): void;
-}
+export type Identity = ReturnType<typeof holdIdentity>;
 
 /**
  * The identity of the directory of the file `path`. Until it is disposed, other processes that open a file of this directory
  * wait. Of two that open the same file at once, neither may get it: each can have a part of SQLite's lock, and wants the
  * other's.
  */
-export function holdIdentity(path: string): Identity {
+export function holdIdentity(path: string) {
   const [file, name] = [join(dirname(path), FILE), basename(path)];
   const run = <R>(step: () => R): R => {
     try {
@@ -48,6 +37,7 @@ export function holdIdentity(path: string): Identity {
   };
   const db = run(() => new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS }));
   try {
+    /** The identity, unless there is none yet; and how often the file was opened here before, 0 if it was not made here. */
     const known = run(() => {
       // The file is complete on its own whenever nobody writes to it, and its directory entry is synced, too.
       db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN IMMEDIATE");
@@ -58,8 +48,10 @@ export function holdIdentity(path: string): Identity {
       return { id, opened: Number(row?.times ?? 0) };
     });
     return {
+      /** The file that holds it. */
       path: file,
       ...known,
+      /** Makes one, on disk. */
       make: () =>
         run(() => {
           const id = randomBytes(12).toString("base64url");
@@ -69,7 +61,8 @@ export function holdIdentity(path: string): Identity {
             COMMIT; BEGIN IMMEDIATE`);
           return id;
         }),
-      nameFile: (opened) =>
+      /** Records that the file carries the identity and this number. */
+      nameFile: (opened: number) =>
         run(() => {
           db.prepare("INSERT OR REPLACE INTO openings VALUES (?, ?)").run(name, opened);
           db.exec("COMMIT");

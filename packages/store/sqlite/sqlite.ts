@@ -18,10 +18,7 @@ import { embeddedTable, prepareTable } from "./table.ts";
 
 export interface EmbeddedOptions extends Pick<EngineContext, "clock" | "sleep"> {
   readonly log: Pick<EngineContext["log"], "error" | "warn" | "info">;
-  /**
-   * A write failed so that it is unknown what is on disk, or the files are gone (`NotWritable`): the process has to end.
-   * Called once.
-   */
+  /** It is unknown what is on disk, or the files are gone (`NotWritable`): the process has to end. Called once. */
   readonly onFatal: (error: unknown) => void;
 }
 
