@@ -7,7 +7,7 @@ import { filesBelow, jsonText, openApiDocument, operationsOf } from "connect-tra
 import { describe, expect, test } from "vitest";
 import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { compileLibrary, serviceOf } from "../packages/transcoder/testdata/compile.ts";
+import { compileLibrary, serviceOf } from "../packages/transcoder/fixtures/compile.ts";
 import { testLimits } from "./fixtures/gateway.ts";
 import { petstoreDocument } from "./openapi.ts";
 

@@ -1,7 +1,7 @@
 /** Identifiers and tokens that are bytes: an address has them in base64url, and finds what it was made for. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compileProtos, serviceOf } from "./testdata/compile.ts";
-import { serve } from "./testdata/server.ts";
+import { compileProtos, serviceOf } from "./fixtures/compile.ts";
+import { serve } from "./fixtures/server.ts";
 
 const service = serviceOf(
   compileProtos({

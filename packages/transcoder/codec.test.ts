@@ -2,10 +2,10 @@
 import { create, type DescMessage, equals, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { compileLibrary } from "./fixtures/compile.ts";
 import { membersReader } from "./request/decode.ts";
 import { parseJson } from "./request/json.ts";
 import { messageWriter } from "./response/encode.ts";
-import { compileLibrary } from "./testdata/compile.ts";
 
 const registry = compileLibrary();
 const messageNamed = (name: string) => registry.getMessage(`foreign.library.v1.${name}`) as DescMessage;

@@ -1,7 +1,7 @@
 /** An enum that says that it is unspecified can be absent as a member, and not within a list or a map. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compileProtos, serviceOf } from "./testdata/compile.ts";
-import { serve } from "./testdata/server.ts";
+import { compileProtos, serviceOf } from "./fixtures/compile.ts";
+import { serve } from "./fixtures/server.ts";
 
 const service = serviceOf(
   compileProtos({

@@ -1,8 +1,8 @@
 /** A service that nothing here has heard of, served from its annotations alone, with a catalogue of errors. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compileLibrary, enumOf, serviceOf } from "./testdata/compile.ts";
-import { serve } from "./testdata/server.ts";
+import { compileLibrary, enumOf, serviceOf } from "./fixtures/compile.ts";
+import { serve } from "./fixtures/server.ts";
 
 const service = serviceOf(compileLibrary(), "foreign.library.v1.LibraryService");
 const reasons = enumOf(compileLibrary(), "foreign.library.v1.Reason");

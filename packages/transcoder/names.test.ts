@@ -1,7 +1,7 @@
 /** By which names callers may give a field: as in proto3 JSON both of its own, or its JSON name alone. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { compileProtos, serviceOf } from "./testdata/compile.ts";
-import { serve } from "./testdata/server.ts";
+import { compileProtos, serviceOf } from "./fixtures/compile.ts";
+import { serve } from "./fixtures/server.ts";
 
 const service = serviceOf(
   compileProtos({

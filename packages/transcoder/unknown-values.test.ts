@@ -2,9 +2,9 @@
 import { createRouterTransport } from "@connectrpc/connect";
 import { type FastifyInstance, fastify } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { compileProtos, enumOf, serviceOf } from "./fixtures/compile.ts";
 import { serverOptions, transcoder } from "./index.ts";
 import { logUnknownValues } from "./response/unknown-values.ts";
-import { compileProtos, enumOf, serviceOf } from "./testdata/compile.ts";
 
 const registry = compileProtos({
   "paint.proto": `syntax = "proto3";

@@ -37,7 +37,7 @@ describe("regular expressions", () => {
   const troublesOf = ({ source, flags }: Pattern): string[] =>
     analyse({ source, flags }).reports.map(({ type }) => `/${source}/${flags} ${type}`);
 
-  const isTest = (path: string) => /\.test\.ts$|\/(fixtures|testdata|conformance)\//.test(path);
+  const isTest = (path: string) => /\.test\.ts$|\/(fixtures|conformance)\//.test(path);
   // The document is made of the contract, at the start.
   const isOfTheContract = (path: string) => path.startsWith("packages/transcoder/openapi/");
   const sources = globSync("{gateway,packages,processes,services,launcher}/**/*.ts").filter(

@@ -4,7 +4,7 @@ import { violationsToProto as protoByLibrary, type Violation } from "@bufbuild/p
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { messagesOf } from "../../packages/transcoder/testdata/messages.ts";
+import { messagesOf } from "../../packages/transcoder/fixtures/messages.ts";
 import { commonCheck } from "../../packages/transcoder/validation/common-rules.ts";
 import { judge } from "../../packages/transcoder/validation/protovalidate.ts";
 import { violationsToProto } from "../../packages/transcoder/validation/violation.ts";

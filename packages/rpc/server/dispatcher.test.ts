@@ -17,7 +17,7 @@ import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/o
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../../../services/resource/errors.ts";
 import { storeFailureOf } from "../../../services/resource/store-failure.ts";
-import { compileLibrary, serviceOf } from "../../transcoder/testdata/compile.ts";
+import { compileLibrary, serviceOf } from "../../transcoder/fixtures/compile.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
 import { createErrorTranslation } from "../errors/translate.ts";
 import { createAuthorization } from "./authorization.ts";

@@ -1,6 +1,6 @@
 /** Annotations that can't be served are refused at the start, in words that lead to the place. */
 import { describe, expect, test } from "vitest";
-import { compileLibrary, compileProtos, serviceOf } from "../testdata/compile.ts";
+import { compileLibrary, compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { operationsOf } from "./operations.ts";
 
 test("the operations of a service, in the order of its contract", () => {

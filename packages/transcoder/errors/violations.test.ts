@@ -1,8 +1,8 @@
 /** Where a caller is told to look for what breaks a rule that is about more than one field. */
 import { expect, test } from "vitest";
 import { operationsOf } from "../contract/operations.ts";
+import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { inputReader } from "../request/input.ts";
-import { compileProtos, serviceOf } from "../testdata/compile.ts";
 import { prepareValidation } from "../validation/validate.ts";
 
 const operations = operationsOf(

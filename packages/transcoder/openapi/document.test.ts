@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { filesBelow } from "../contract/files.ts";
 import { operationsOf } from "../contract/operations.ts";
-import { compileProtos, serviceOf } from "../testdata/compile.ts";
+import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { openApiDocument } from "./document.ts";
 
 const service = serviceOf(

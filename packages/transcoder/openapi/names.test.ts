@@ -3,7 +3,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { filesBelow } from "../contract/files.ts";
 import { operationsOf } from "../contract/operations.ts";
-import { compileProtos, serviceOf } from "../testdata/compile.ts";
+import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { openApiDocument } from "./document.ts";
 import { createSchemas } from "./schemas.ts";
 

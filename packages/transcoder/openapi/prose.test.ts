@@ -3,7 +3,7 @@ import { RE2JS } from "@bufbuild/re2";
 import { expect, test } from "vitest";
 import { filesBelow } from "../contract/files.ts";
 import { operationsOf } from "../contract/operations.ts";
-import { compileProtos, enumOf, serviceOf } from "../testdata/compile.ts";
+import { compileProtos, enumOf, serviceOf } from "../fixtures/compile.ts";
 import { openApiDocument } from "./document.ts";
 import { jsonText } from "./json.ts";
 import { re2Text } from "./patterns.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { operationsOf } from "../contract/operations.ts";
-import { compileLibrary, compileProtos, serviceOf } from "../testdata/compile.ts";
+import { compileLibrary, compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { answerer } from "./answer.ts";
 
 const [operation] = operationsOf(

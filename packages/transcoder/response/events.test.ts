@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { operationsOf } from "../contract/operations.ts";
 import type { Stream } from "../contract/stream.ts";
-import { compileNews, compileProtos, serviceOf } from "../testdata/compile.ts";
+import { compileNews, compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { eventFormats, eventReader } from "./events.ts";
 
 const [serverSentEvents, linesOfJson] = eventFormats as [(typeof eventFormats)[0], (typeof eventFormats)[0]];

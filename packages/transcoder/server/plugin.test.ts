@@ -7,10 +7,10 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterEach, describe, expect, test } from "vitest";
+import { compileLibrary, enumOf, serviceOf } from "../fixtures/compile.ts";
+import { serve } from "../fixtures/server.ts";
 import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
 import { HttpError, type TranscoderOptions } from "../index.ts";
-import { compileLibrary, enumOf, serviceOf } from "../testdata/compile.ts";
-import { serve } from "../testdata/server.ts";
 
 const service = serviceOf(compileLibrary(), "foreign.library.v1.LibraryService");
 const reasons = enumOf(compileLibrary(), "foreign.library.v1.Reason");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compileProtos, serviceOf } from "../testdata/compile.ts";
-import { serve } from "../testdata/server.ts";
+import { compileProtos, serviceOf } from "../fixtures/compile.ts";
+import { serve } from "../fixtures/server.ts";
 
 const shelf = serviceOf(
   compileProtos({

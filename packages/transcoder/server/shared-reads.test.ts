@@ -3,9 +3,9 @@ import { setImmediate as tick } from "node:timers/promises";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { type FastifyRequest, fastify } from "fastify";
 import { afterEach, describe, expect, test } from "vitest";
+import { compileLibrary, compileProtos, serviceOf } from "../fixtures/compile.ts";
+import { serve } from "../fixtures/server.ts";
 import { serverOptions, transcoder } from "../index.ts";
-import { compileLibrary, compileProtos, serviceOf } from "../testdata/compile.ts";
-import { serve } from "../testdata/server.ts";
 import { NEVER_WAIT, type Share, shareReads, unshared } from "./shared-reads.ts";
 
 /** A turn of the event loop that ends, and time that passes, when they are told to. */

@@ -9,10 +9,10 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { EventSource } from "eventsource";
 import { afterEach, describe, expect, test } from "vitest";
+import { compileNews, serviceOf } from "../fixtures/compile.ts";
+import { serve } from "../fixtures/server.ts";
 import { HttpError, type TranscoderOptions } from "../index.ts";
 import { eventFormats, type StreamEvent } from "../response/events.ts";
-import { compileNews, serviceOf } from "../testdata/compile.ts";
-import { serve } from "../testdata/server.ts";
 import { writeEvents } from "./streams.ts";
 
 const service = serviceOf(compileNews(), "foreign.news.v1.NewsService");

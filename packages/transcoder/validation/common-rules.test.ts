@@ -2,7 +2,7 @@ import { create, type DescMessage, toJson } from "@bufbuild/protobuf";
 import { violationsToProto as protoByLibrary, type Violation } from "@bufbuild/protovalidate";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { describe, expect, test } from "vitest";
-import { compileProtos } from "../testdata/compile.ts";
+import { compileProtos } from "../fixtures/compile.ts";
 import { commonCheck } from "./common-rules.ts";
 import { judge } from "./protovalidate.ts";
 import { violationsToProto } from "./violation.ts";

@@ -1,6 +1,6 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { compileLibrary } from "../testdata/compile.ts";
+import { compileLibrary } from "../fixtures/compile.ts";
 import { curtail, MAX_PATHS } from "./field-limits.ts";
 
 const messageOf = (name: string) => compileLibrary().getMessage(`foreign.library.v1.${name}`) as DescMessage;

@@ -1,10 +1,10 @@
 /** A number that its type can't hold is told the range of its rules, wherever it stands. */
 import { create, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { compileProtos } from "../fixtures/compile.ts";
 import { membersReader } from "../request/decode.ts";
 import { parseJson } from "../request/json.ts";
 import { scalarFromText } from "../request/scalars.ts";
-import { compileProtos } from "../testdata/compile.ts";
 import { valueRules } from "./range.ts";
 import { prepareValidation, validate } from "./validate.ts";
 

@@ -1,7 +1,7 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, test, vi } from "vitest";
-import { compileProtos } from "../testdata/compile.ts";
+import { compileProtos } from "../fixtures/compile.ts";
 import { prepareValidation, validate } from "./validate.ts";
 
 vi.mock("@bufbuild/protovalidate", async (load) => {
