@@ -13,45 +13,35 @@ import { Inventory } from "./views/inventory.tsx";
 import { Orders } from "./views/orders.tsx";
 import { Pets } from "./views/pets.tsx";
 
-const titles: Readonly<Record<View, string>> = {
-  pets: "Pets",
-  categories: "Categories",
-  orders: "Orders",
-  inventory: "Inventory",
-  events: "Events",
-  requests: "Requests",
-};
+interface Page {
+  readonly title: string;
+  readonly Body: () => preact.JSX.Element;
+  /** The records that it needs. */
+  readonly shows?: Kind;
+}
 
-/** The kind of records that a view needs. */
-const shows: Partial<Record<View, Kind>> = {
-  pets: "pet",
-  categories: "category",
-  orders: "order",
-  inventory: "inventory",
-};
-
-const pages: Readonly<Record<View, () => preact.JSX.Element>> = {
-  pets: Pets,
-  categories: Categories,
-  orders: Orders,
-  inventory: Inventory,
-  events: Events,
-  requests: Requests,
+const pages: Readonly<Record<View, Page>> = {
+  pets: { title: "Pets", Body: Pets, shows: "pet" },
+  categories: { title: "Categories", Body: Categories, shows: "category" },
+  orders: { title: "Orders", Body: Orders, shows: "order" },
+  inventory: { title: "Inventory", Body: Inventory, shows: "inventory" },
+  events: { title: "Events", Body: Events },
+  requests: { title: "Requests", Body: Requests },
 };
 
 export function Shell() {
   const { view } = route.value;
+  const { title, Body } = pages[view];
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
-    document.title = `${titles[view]} · Petstore`;
+    document.title = `${title} · Petstore`;
     // People who use the keyboard continue at the beginning of the new view.
     if (!isFirst.current) main.current?.querySelector("h1")?.focus();
     isFirst.current = false;
-  }, [view]);
+  }, [title]);
   const hasRail = view !== "events" && liveState.value !== "refused";
   useEffect(() => void document.getElementById("console")?.classList.toggle("with-rail", hasRail), [hasRail]);
-  const Page = pages[view];
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
@@ -66,8 +56,8 @@ export function Shell() {
           {views.map((each) => (
             <li key={each}>
               <a href={hrefOf(each)} aria-current={each === view ? "page" : undefined}>
-                {titles[each]}
-                {denied.value.some((kind) => kind === shows[each]) && <small> no access</small>}
+                {pages[each].title}
+                {denied.value.some((kind) => kind === pages[each].shows) && <small> no access</small>}
               </a>
             </li>
           ))}
@@ -94,7 +84,7 @@ export function Shell() {
       </nav>
       <main ref={main} tabIndex={-1}>
         {/* A new caller gets a new page, without the previous caller's lists and drafts. */}
-        <Page key={`${sessions.value} ${view}`} />
+        <Body key={`${sessions.value} ${view}`} />
       </main>
       {hasRail && <Rail />}
       <p class="unseen" role="status">

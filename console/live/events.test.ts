@@ -1,7 +1,6 @@
 import { PetStatus } from "@petstore/client";
 import { expect, test } from "vitest";
-import { readTold, wordsOf } from "./events.ts";
-import { readLines } from "./lines.ts";
+import { readLines, readTold, wordsOf } from "./events.ts";
 
 const line = {
   id: "place",

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Kind } from "../records/changes.ts";
 import type { LiveEvent, Told } from "./events.ts";
 import { createFollowing } from "./follow.ts";
-import { Refusal, Unreached } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 import type { LiveState } from "./state.ts";
 
 const event = (id: string) => ({ id }) as LiveEvent;
@@ -64,7 +64,7 @@ test("a stream that ends or breaks goes on behind the last id, of a heartbeat to
 });
 
 test("whoever stands before the petstore is asked again no sooner than it wants, and is not the petstore", async () => {
-  const away = new Unreached(503, 120_000);
+  const away = new Refusal("", "503", 120_000);
   const { seen, pauses } = await follow([away], [away], [away], [away], []);
   expect(pauses.slice(0, 4)).toEqual([120_000, 120_000, 120_000, 120_000]);
   expect(seen).toContain("offline");

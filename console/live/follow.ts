@@ -2,7 +2,7 @@
 import { heard } from "../../packages/client/heard.ts";
 import type { Kind } from "../records/changes.ts";
 import type { Told } from "./events.ts";
-import { Refusal, Unreached } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 import { kinds as allKinds, type LiveState } from "./state.ts";
 
 export interface FollowOptions {
@@ -84,7 +84,8 @@ export function createFollowing(options: FollowOptions): Following {
       } catch (thrown) {
         if (signal.aborted) return;
         if (thrown instanceof Refusal) {
-          unanswered = 0;
+          pauseMs = thrown.retryAfterMs;
+          if (thrown.code !== "") unanswered = 0;
           if (LOST.has(thrown.code)) lastId = "";
           if (thrown.denied && kinds.includes(thrown.denied)) {
             kinds = kinds.filter((kind) => kind !== thrown.denied);
@@ -96,7 +97,6 @@ export function createFollowing(options: FollowOptions): Following {
             return refuse(thrown);
           }
         }
-        if (thrown instanceof Refusal || thrown instanceof Unreached) pauseMs = thrown.retryAfterMs;
       }
       if (signal.aborted) return;
       failures++;

@@ -1,11 +1,11 @@
-/** Tells the petstore's refusals of a stream from errors of the proxies before it. */
+/** Refusals of a stream: the petstore's, and those of proxies before it. */
 import type { Kind } from "../records/changes.ts";
 import { kinds, readScopes } from "./state.ts";
 
-/** The petstore's refusal of a stream. */
 export class Refusal extends Error {
+  /** Empty if another server answered, such as a proxy that does not reach the petstore. */
   readonly code: string;
-  /** How long the petstore asks to wait. */
+  /** How long the server asks to wait. */
   readonly retryAfterMs: number;
   /** The kind of records that the caller may not read, if that is the reason. */
   readonly denied: Kind | undefined;
@@ -17,26 +17,16 @@ export class Refusal extends Error {
   }
 }
 
-/** Another server answered, such as a proxy that does not reach the petstore. */
-export class Unreached extends Error {
-  /** How long it asks to wait. */
-  readonly retryAfterMs: number;
-  constructor(status: number, retryAfterMs: number) {
-    super(`no petstore answers: ${status}`);
-    this.retryAfterMs = retryAfterMs;
-  }
-}
-
 /** The longest pause that a server may ask for: people are looking at the page. */
 const MAX_RETRY_AFTER_S = 600;
 
-export async function refusalOf(response: Response): Promise<Refusal | Unreached> {
+export async function refusalOf(response: Response): Promise<Refusal> {
   const record = (await response.json().catch(() => ({}))) as {
     readonly code?: string;
     readonly message?: string;
   } | null;
   const retryAfterMs = Math.min(Number(response.headers.get("retry-after")) || 0, MAX_RETRY_AFTER_S) * 1_000;
-  if (typeof record?.code !== "string") return new Unreached(response.status, retryAfterMs);
+  if (typeof record?.code !== "string") return new Refusal("", `no petstore answers: ${response.status}`, retryAfterMs);
   // RFC 6750, 3: the scope that is missing.
   const [, scope] = / scope="([^"]*)"/.exec(response.headers.get("www-authenticate") ?? "") ?? [];
   const missing = kinds.find((kind) => readScopes[kind] === scope);

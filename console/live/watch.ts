@@ -6,9 +6,8 @@ import { batch } from "@preact/signals";
 import { baseUrl } from "../petstore.ts";
 import { type Kind, missed, tell } from "../records/changes.ts";
 import { credential, isAsked, ofCaller, sessions } from "../session.ts";
-import { type LiveEvent, readTold, type Told } from "./events.ts";
+import { type LiveEvent, readLines, readTold, type Told } from "./events.ts";
 import { createFollowing } from "./follow.ts";
-import { readLines } from "./lines.ts";
 import { refusalOf } from "./refusal.ts";
 import { denied, kinds, liveState } from "./state.ts";
 

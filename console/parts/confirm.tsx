@@ -3,8 +3,8 @@ import { isPetstoreError, type PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Dialog } from "./dialog.tsx";
-import { tellLate, useGone } from "./late.ts";
 import { Problem } from "./problem.tsx";
+import { useSending } from "./sending.ts";
 
 interface ConfirmProps {
   readonly title: string;
@@ -16,32 +16,23 @@ interface ConfirmProps {
 
 export function Confirm({ title, action, run, onClose, children }: ConfirmProps) {
   const problem = useSignal<PetstoreError | undefined>(undefined);
-  const isSending = useSignal(false);
-  const isGone = useGone();
-  async function confirm(): Promise<void> {
-    if (isSending.value) return;
-    isSending.value = true;
+  const { isSending, send } = useSending(title, onClose);
+  const confirm = () => {
     problem.value = undefined;
-    try {
-      await run();
-      if (!isGone.current) onClose();
-    } catch (thrown) {
+    return send(run, (thrown) => {
       if (!isPetstoreError(thrown)) throw thrown;
       problem.value = thrown;
-      if (isGone.current) tellLate(title, thrown);
-    } finally {
-      isSending.value = false;
-    }
-  }
+    });
+  };
   return (
     <Dialog title={title} onClose={onClose}>
-      <div class="body">{children}</div>
+      {children}
       {problem.value && <Problem error={problem.value} />}
       <footer>
         <button type="button" onClick={onClose}>
           Never mind
         </button>
-        <button type="button" class="danger" aria-disabled={isSending.value} onClick={confirm}>
+        <button type="button" class="danger" aria-disabled={isSending} onClick={confirm}>
           {action}
         </button>
       </footer>

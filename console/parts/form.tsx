@@ -5,8 +5,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Dialog } from "./dialog.tsx";
 import { type FieldErrors, fieldErrors, InvalidInput } from "./field-errors.ts";
-import { tellLate, useGone } from "./late.ts";
 import { Problem } from "./problem.tsx";
+import { useSending } from "./sending.ts";
 
 /** Texts of the fields, by the fields' names. */
 export type Values = Readonly<Record<string, string>>;
@@ -56,33 +56,26 @@ export function RecordForm({
   const problem = useSignal<PetstoreError | undefined>(undefined);
   const conflict = useSignal<Values | undefined>(undefined);
   const condition = useSignal(etag);
-  const isSending = useSignal(false);
   const form = useRef<HTMLFormElement>(null);
-  const isGone = useGone();
+  const { isSending, send } = useSending(title, onClose);
 
-  async function send(event: Event): Promise<void> {
-    event.preventDefault();
-    if (isSending.value) return;
-    isSending.value = true;
+  async function sendValues(): Promise<void> {
     problem.value = undefined;
     conflict.value = undefined;
     errors.value = {};
-    try {
-      // An incomplete date has the value "", like an empty field.
-      const half = [...(form.current?.querySelectorAll("input") ?? [])].find(({ validity }) => validity.badInput);
-      if (half) throw new InvalidInput(half.name, "must be a whole date and time, or none");
-      await submit(values.value, condition.value);
-      if (!isGone.current) onClose();
-    } catch (thrown) {
-      if (!isPetstoreError(thrown) && !(thrown instanceof InvalidInput)) throw thrown;
-      const names = fields.map(({ name }) => name);
-      errors.value = fieldErrors(thrown, names, fieldOf);
-      if (isPetstoreError(thrown) && thrown.reason === "ETAG_MISMATCH" && theirs && !isGone.current) await meet(theirs);
-      else if (isPetstoreError(thrown) && Object.keys(errors.value).length === 0) problem.value = thrown;
-      if (isPetstoreError(thrown) && isGone.current) tellLate(title, thrown);
-    } finally {
-      isSending.value = false;
-    }
+    // An incomplete date has the value "", like an empty field.
+    const half = [...(form.current?.querySelectorAll("input") ?? [])].find(({ validity }) => validity.badInput);
+    if (half) throw new InvalidInput(half.name, "must be a whole date and time, or none");
+    await submit(values.value, condition.value);
+  }
+
+  async function tell(thrown: unknown, isGone: boolean): Promise<void> {
+    if (!isPetstoreError(thrown) && !(thrown instanceof InvalidInput)) throw thrown;
+    const names = fields.map(({ name }) => name);
+    errors.value = fieldErrors(thrown, names, fieldOf);
+    if (!isPetstoreError(thrown)) return;
+    if (thrown.reason === "ETAG_MISMATCH" && theirs && !isGone) await meet(theirs);
+    else if (Object.keys(errors.value).length === 0) problem.value = thrown;
   }
 
   async function meet(read: () => Promise<Theirs | undefined>): Promise<void> {
@@ -103,7 +96,14 @@ export function RecordForm({
 
   return (
     <Dialog title={title} onClose={onClose}>
-      <form ref={form} noValidate onSubmit={send}>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send(sendValues, tell);
+        }}
+      >
         {fields.map((spec) => (
           <Field
             key={spec.name}
@@ -131,7 +131,7 @@ export function RecordForm({
           <button type="button" onClick={onClose}>
             Never mind
           </button>
-          <button type="submit" class="primary" aria-disabled={isSending.value}>
+          <button type="submit" class="primary" aria-disabled={isSending}>
             {submitLabel}
           </button>
         </footer>

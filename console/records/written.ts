@@ -1,4 +1,5 @@
 /** The page's own writes. */
+import { isPetstoreError, type Reason } from "@petstore/client";
 import { liveState } from "../live/state.ts";
 import { type Kind, type Kinds, missed, tell } from "./changes.ts";
 
@@ -13,3 +14,9 @@ export function written<K extends Kind>(kind: K, record: Kinds[K], isDeleted = f
   if (liveState.value === "live") return;
   for (const ms of SETTLED_MS) setTimeout(() => missed.value++, ms);
 }
+
+/** Resolves when a record is deleted, also if somebody else has deleted it. `reason` is what the petstore says then. */
+export const unlessGone = (deletion: Promise<unknown>, reason: Reason): Promise<unknown> =>
+  deletion.catch((thrown: unknown) => {
+    if (!isPetstoreError(thrown) || thrown.reason !== reason) throw thrown;
+  });

@@ -1,5 +1,7 @@
 /** A call in terms of the HTTP API: the operation that does the same, its request and its answer. */
 import type { DescField, DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "../../packages/client/gen/google/rpc/error_details_pb.ts";
 import { type HttpOperation, operations, statuses } from "../gen/http.ts";
 import { type Exact, httpJson, shownValue, textOf } from "./json.ts";
 
@@ -76,6 +78,10 @@ export function httpAnswer(operation: HttpOperation, { output }: DescMethod, ans
     body: shown ? shownValue(shown, value) : httpJson(output, answer),
   };
 }
+
+/** The petstore's reason, or UNAVAILABLE if no petstore answered. */
+export const reasonOf = (error: ConnectError): string =>
+  error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === "petstore")?.reason ?? "UNAVAILABLE";
 
 /** The error record, from its reason. */
 export function httpError(reason: string, message: string): HttpAnswer {

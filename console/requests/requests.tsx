@@ -6,10 +6,9 @@ import { Chip } from "../parts/status.tsx";
 import { baseUrl } from "../petstore.ts";
 import { credential } from "../session.ts";
 import { type Form, formsOf } from "./forms.ts";
-import { answerText, httpAnswer, httpError, operationOf } from "./http.ts";
+import { answerText, httpAnswer, httpError, operationOf, reasonOf } from "./http.ts";
 import type { Exact } from "./json.ts";
 import { type Call, calls } from "./log.ts";
-import { reasonOf } from "./reason.ts";
 
 export function Requests() {
   const chosen = useSignal<number | undefined>(undefined);

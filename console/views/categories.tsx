@@ -1,4 +1,4 @@
-import { type Category, isPetstoreError } from "@petstore/client";
+import type { Category } from "@petstore/client";
 import { useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
@@ -7,7 +7,7 @@ import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/f
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
 import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { petstore } from "../petstore.ts";
-import { written } from "../records/written.ts";
+import { unlessGone, written } from "../records/written.ts";
 import { hrefOf, route } from "../route.ts";
 
 type Open = { readonly what: "create" } | { readonly what: "edit" | "delete"; readonly category: Category };
@@ -118,10 +118,7 @@ function EditCategory({ category: before, onClose }: CategoryProps) {
 function DeleteCategory({ category, onClose }: CategoryProps) {
   async function run(): Promise<void> {
     const request = { categoryId: category.id, etag: category.etag };
-    await petstore.categories.deleteCategory(request).catch((thrown: unknown) => {
-      // Somebody else has deleted it: nothing is left to do.
-      if (!isPetstoreError(thrown) || thrown.reason !== "CATEGORY_NOT_FOUND") throw thrown;
-    });
+    await unlessGone(petstore.categories.deleteCategory(request), "CATEGORY_NOT_FOUND");
     written("category", category, true);
     notify(`${category.name} is deleted.`);
   }

@@ -1,5 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { isPetstoreError, type Order } from "@petstore/client";
+import type { Order } from "@petstore/client";
 import { useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
@@ -8,7 +8,7 @@ import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Chip } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
-import { written } from "../records/written.ts";
+import { unlessGone, written } from "../records/written.ts";
 import { hrefOf, route } from "../route.ts";
 import { OrderForm } from "./order-form.tsx";
 
@@ -126,10 +126,7 @@ function CompleteOrder({ order: before, onClose }: OrderProps) {
 
 function CancelOrder({ order, onClose }: OrderProps) {
   async function run(): Promise<void> {
-    await petstore.orders.deleteOrder({ orderId: idOf(order), etag: order.etag }).catch((thrown: unknown) => {
-      // Somebody else has cancelled it: nothing is left to do.
-      if (!isPetstoreError(thrown) || thrown.reason !== "ORDER_NOT_FOUND") throw thrown;
-    });
+    await unlessGone(petstore.orders.deleteOrder({ orderId: idOf(order), etag: order.etag }), "ORDER_NOT_FOUND");
     written("order", order, true);
     notify(`Order ${idOf(order)} is cancelled.`);
   }

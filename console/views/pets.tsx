@@ -1,4 +1,4 @@
-import { isPetstoreError, type NewPet, type Pet, PetStatus } from "@petstore/client";
+import { type NewPet, type Pet, PetStatus } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
@@ -11,7 +11,7 @@ import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Status, statusOf, statusOptions, statusWord } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
-import { written } from "../records/written.ts";
+import { unlessGone, written } from "../records/written.ts";
 import { hrefOf, route } from "../route.ts";
 import { OrderForm } from "./order-form.tsx";
 
@@ -195,10 +195,7 @@ function EditPet({ pet, onClose }: PetProps) {
 
 function DeletePet({ pet, onClose }: PetProps) {
   async function run(): Promise<void> {
-    await petstore.pets.deletePet({ petId: pet.id, etag: pet.etag }).catch((thrown: unknown) => {
-      // Somebody else has deleted it: nothing is left to do.
-      if (!isPetstoreError(thrown) || thrown.reason !== "PET_NOT_FOUND") throw thrown;
-    });
+    await unlessGone(petstore.pets.deletePet({ petId: pet.id, etag: pet.etag }), "PET_NOT_FOUND");
     written("pet", pet, true);
     notify(`${pet.name} is deleted.`);
   }

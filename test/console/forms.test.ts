@@ -6,9 +6,8 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { createPetstore, isPetstoreError, PetStatus } from "@petstore/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { formsOf } from "../../console/requests/forms.ts";
-import { answerText, httpAnswer, httpError, operationOf } from "../../console/requests/http.ts";
+import { answerText, httpAnswer, httpError, operationOf, reasonOf } from "../../console/requests/http.ts";
 import { type Call, calls, recorded } from "../../console/requests/log.ts";
-import { reasonOf } from "../../console/requests/reason.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 
 /** Until it is refused for what it is, and not for a service that has just started. */
