@@ -20,33 +20,16 @@ import {
   withDefault,
 } from "@petstore/runtime/environment";
 import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
-import { type Rate, rate } from "@petstore/runtime/rate";
+import { rate } from "@petstore/runtime/rate";
 import type { DeprecationPolicy, Limits } from "connect-transcoder";
-import { lameDuckSettings, type ProcessConfig, processConfig, processSettings } from "../processes/config.ts";
+import { lameDuckSettings, processConfig, processSettings } from "../processes/config.ts";
 
 export interface GatewayLimits extends Limits {
   /** One message of Connect or gRPC-Web. */
   readonly rpcBytes: number;
 }
 
-export interface GatewayConfig extends ProcessConfig {
-  readonly name: "gateway";
-  /** The file descriptor of the socket that it listens on, if it was started with one. */
-  readonly descriptor: number | undefined;
-  /** Where callers reach the gateway, if that is another address than its own; without a slash at the end. */
-  readonly publicUrl: string | undefined;
-  /** Prefix of every path: "" or such as "/api", without a slash at the end. */
-  readonly basePath: string;
-  /** Origins of the web pages that may call from a browser, or "*" for all. Empty means none. */
-  readonly corsOrigins: readonly string[];
-  /** How many requests each caller may send to this process; undefined means no limit. */
-  readonly rate: Rate | undefined;
-  readonly limits: GatewayLimits;
-  /** How long it goes on serving after it was told to stop, unready. In milliseconds. */
-  readonly lameDuckMs: number;
-  /** When deprecated operations end, where that differs from the contract. */
-  readonly deprecation: DeprecationPolicy;
-}
+export type GatewayConfig = Readonly<ReturnType<typeof gatewayConfig>>;
 
 const basePath: Kind<string> = kind("a path such as /api or /petstore/v1, without a slash at the end", (text) => {
   if (text === "/") return "";
@@ -90,7 +73,7 @@ const settings = {
 export const gatewayWarnings = (environment: Environment): readonly Warning[] => misspelledIn(environment, settings);
 
 /** The configuration of the gateway. `terminal` says whether the log goes to one. Throws `ConfigError`. */
-export function gatewayConfig(environment: Environment, terminal = process.stdout.isTTY === true): GatewayConfig {
+export function gatewayConfig(environment: Environment, terminal = process.stdout.isTTY === true) {
   const values = readEnvironment(environment, settings);
   if (values.DEPRECATED_AT !== undefined && values.SUNSET_AT !== undefined && values.SUNSET_AT < values.DEPRECATED_AT) {
     throw new ConfigError([
@@ -101,13 +84,18 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
   const common = processConfig(values, "gateway", terminal);
   return {
     ...common,
-    name: "gateway",
+    name: "gateway" as const,
+    /** Of the socket that it listens on, if it was started with one. */
     descriptor: values.LISTEN_FDS && FIRST_DESCRIPTOR,
     // With LISTEN_FDS, HOST does not say which machines reach the gateway, so it must not restrict the allowed hosts.
     ...(values.LISTEN_FDS && { allowedHosts: values.ALLOWED_HOSTS }),
+    /** Where callers reach the gateway, if that is another address than its own; without a slash at the end. */
     publicUrl: values.PUBLIC_URL,
+    /** In front of every path: "" or such as "/api". */
     basePath: values.HTTP_BASE_PATH,
+    /** Of the web pages that may call from a browser, or "*" for all. */
     corsOrigins: values.CORS_ORIGINS,
+    /** How much each caller may send to this process; undefined for no limit. */
     rate: values.RATE_LIMIT,
     limits: {
       bodyBytes: values.MAX_BODY_BYTES,
@@ -117,11 +105,13 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
       rpcBytes: values.MAX_RPC_BYTES,
       requestMs: values.MAX_REQUEST_TIME,
     },
+    /** How long it goes on serving after it was told to stop. */
     lameDuckMs: values.LAME_DUCK,
+    /** When deprecated operations end, where that differs from the contract. */
     deprecation: {
       deprecatedAt: values.DEPRECATED_AT,
       sunsetAt: values.SUNSET_AT,
       goneAfterSunset: values.AFTER_SUNSET === "gone",
-    },
+    } as DeprecationPolicy,
   };
 }

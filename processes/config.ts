@@ -3,13 +3,12 @@
  * each variable by itself; `processConfig` then builds the configuration and checks what concerns several variables
  * together. The settings of one kind are in `gateway/config.ts`, `services/config.ts` and `launcher/config.ts`.
  */
-import type { AuthConfig } from "@petstore/rpc/auth/open";
+import { isIP, isIPv6 } from "node:net";
 import { origin } from "@petstore/rpc/http/address";
 import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import type { Network } from "@petstore/rpc/http/caller-address";
-import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
-import { defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
-import type { CertificateFiles } from "@petstore/rpc/tls/certificates";
+import { defaultLimits } from "@petstore/rpc/http/limits";
+import { defaultStreamLimits } from "@petstore/rpc/server/open-streams";
 import {
   ConfigError,
   duration,
@@ -23,12 +22,10 @@ import {
   oneOf,
   optional,
   path,
-  type Secret,
   type Values,
   withDefault,
 } from "@petstore/runtime/environment";
-import type { LogFormat } from "@petstore/runtime/log";
-import { type LogLevel, logLevels } from "@petstore/runtime/log-levels";
+import { logLevels } from "@petstore/runtime/log-levels";
 import type { Warning } from "@petstore/runtime/misspelled";
 import { authConfig, authSettings } from "./auth.ts";
 import {
@@ -42,51 +39,10 @@ import {
   type ServiceName,
 } from "./names.ts";
 import { openFilesLimit, withinOpenFiles } from "./open-files.ts";
-import { proxies } from "./proxies.ts";
 import { tlsConfig, tlsSettings } from "./tls.ts";
 
 /** What services and the gateway have in common. */
-export interface ProcessConfig {
-  readonly name: ProcessName;
-  /** Its name in the log, see `instanceOf`. */
-  readonly instance: string;
-  readonly host: string;
-  /** 0 lets the system choose one. */
-  readonly port: number;
-  /** Where the services are reached: the addresses of all replicas of each, without a slash at the end. */
-  readonly urls: Readonly<Record<ServiceName, readonly string[]>>;
-  /** The host names that a request may have, besides localhost and loopback addresses; undefined when it may have any. */
-  readonly allowedHosts: readonly string[] | undefined;
-  /** The secret by which the processes of one petstore know each other, if not by certificates. */
-  readonly internalSecret: Secret | undefined;
-  /**
-   * The certificate of its port, and the authority for the client certificates that it asks for; undefined for a port
-   * without TLS.
-   */
-  readonly tls: CertificateFiles | undefined;
-  /**
-   * The certificate by which other processes know it for one of the petstore's own, and the authority that verifies
-   * theirs.
-   */
-  readonly internalTls: CertificateFiles | undefined;
-  /** The names that mark the petstore's own processes: their certificates have one of these. */
-  readonly peerNames: readonly string[];
-  /** How external callers authenticate; undefined when they need not. */
-  readonly auth: AuthConfig | undefined;
-  /** Callers need not authenticate, and ALLOW_UNAUTHENTICATED does not extend that to other machines. */
-  readonly loopbackOnly: boolean;
-  readonly logLevel: LogLevel;
-  readonly logFormat: LogFormat;
-  /** Addresses and networks of the proxies whose forwarding headers are trusted. */
-  readonly trustedProxies: readonly Network[];
-  readonly connections: Pick<OnePortLimits, "connections" | "connectionsPerAddress" | "writeMs">;
-  /** How many streams may be open, such as those that watch for changes. */
-  readonly streams: StreamLimits;
-  /** Says that these limits are lower than the settings, and what to do about it. */
-  readonly fewFiles: string | undefined;
-  /** Whether it calls the services over links, or each call is a plain RPC. */
-  readonly link: boolean;
-}
+export type ProcessConfig = Readonly<ReturnType<typeof processConfig>>;
 
 /** Settings of the gateway. The launcher waits that much longer for its end. */
 export const lameDuckSettings = { LAME_DUCK: withDefault(duration("0s", "60s"), 500) };
@@ -125,6 +81,17 @@ const replicas: Kind<Replicas> = kind(
     return all;
   },
 );
+
+const network: Kind<Network> = kind("an IP address or a network such as 10.0.0.0/8", (text) => {
+  const [address = "", bits, more] = text.split("/");
+  const most = isIPv6(address) ? 128 : 32;
+  const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+  if (isIP(address) === 0 || !isNetwork || more !== undefined) return undefined;
+  return { address, bits: bits === undefined ? most : Number(bits) };
+});
+
+/** Addresses and networks of the proxies that are trusted. */
+export const proxies: Kind<readonly Network[]> = list(network);
 
 /** The variables that services and the gateway have in common. */
 export const processSettings = {
@@ -168,7 +135,7 @@ export function processConfig(
   name: ProcessName,
   terminal: boolean,
   openFiles = openFilesLimit(),
-): ProcessConfig {
+) {
   const auth = authConfig(values);
   const loopbackOnly = auth === undefined && values.ALLOW_UNAUTHENTICATED === undefined;
   if (loopbackOnly && !isLoopback(values.HOST)) throw asksNobody(`HOST=${values.HOST}`, name, "use HOST=127.0.0.1");
@@ -199,25 +166,35 @@ export function processConfig(
     });
   return {
     name,
+    /** Its name in the log. */
     instance: instanceOf(name, REPLICA, count),
     host: values.HOST,
+    /** 0 lets the system choose one. */
     port: values.PORT ?? portOf(name, PORT_BASE, REPLICA),
+    /** Where all replicas of the services are reached, without a slash at the end. */
     urls: {
       pet: values.PET_URL ?? local("pet"),
       category: values.CATEGORY_URL ?? local("category"),
       order: values.ORDER_URL ?? local("order"),
       inventory: values.INVENTORY_URL ?? local("inventory"),
     },
-    // Other machines may call this one by any name.
+    /** What a request may name besides localhost and loopback addresses. Other machines may call this one by any name. */
     allowedHosts: values.ALLOWED_HOSTS ?? (isLoopback(values.HOST) ? [] : undefined),
+    /** By which the processes of one petstore know each other, if not by certificates. */
     internalSecret: values.INTERNAL_SECRET,
+    /** The certificate of its port, and the authority for those that it asks clients for. */
     tls,
+    /** The certificate by which other processes know it for one of the petstore's own, and the authority for theirs. */
     internalTls,
+    /** One of them marks a certificate as that of a process of the petstore. */
     peerNames: values.INTERNAL_TLS_NAMES,
+    /** How external callers authenticate; undefined if they need not. */
     auth,
+    /** They need not, and ALLOW_UNAUTHENTICATED does not extend that to other machines. */
     loopbackOnly,
     logLevel: values.LOG_LEVEL,
-    logFormat: values.LOG_FORMAT ?? (terminal ? "pretty" : "json"),
+    logFormat: values.LOG_FORMAT ?? (terminal ? ("pretty" as const) : ("json" as const)),
+    /** Whose forwarding headers are trusted. */
     trustedProxies: values.TRUST_PROXY,
     connections: {
       connections: sockets.MAX_CONNECTIONS,
@@ -225,7 +202,9 @@ export function processConfig(
       writeMs: values.WRITE_TIMEOUT,
     },
     streams: { streams: sockets.MAX_STREAMS, streamsPerCaller: values.MAX_STREAMS_PER_CALLER },
+    /** Says that these limits are lower than the settings, and what to do about it. */
     fewFiles: sockets.warning,
+    /** Whether it calls the services over links, or each call is a plain RPC. */
     link: values.LINK === "on",
   };
 }

@@ -1,6 +1,6 @@
 import { readEnvironment, withDefault } from "@petstore/runtime/environment";
 import { expect, test } from "vitest";
-import { proxies } from "./proxies.ts";
+import { proxies } from "./config.ts";
 
 const read = (text: string) => readEnvironment({ P: text }, { P: withDefault(proxies, []) }).P;
 

@@ -1,6 +1,6 @@
 import { readEnvironment, withDefault } from "@petstore/runtime/environment";
 import { describe, expect, test } from "vitest";
-import { proxies } from "../../../processes/proxies.ts";
+import { proxies } from "../../../processes/config.ts";
 import { callerAddress } from "./caller-address.ts";
 
 const PROXY = "10.0.0.1";
