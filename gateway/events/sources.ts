@@ -1,14 +1,9 @@
 /** The four services that publish changes of their records, and how their events become CloudEvents. */
 
-import type { DescService } from "@bufbuild/protobuf";
 import { create, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { TellUnknown } from "connect-transcoder";
-import {
-  CategoryService,
-  WatchCategoriesRequestSchema,
-  type WatchCategoriesResponse,
-} from "#proto/petstore/category/v1/category_service_pb.ts";
+import { CategoryService, type WatchCategoriesResponse } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { EventType, EventTypeSchema } from "#proto/petstore/common/v1/watch_pb.ts";
 import {
   CategoryCloudEventSchema,
@@ -18,28 +13,12 @@ import {
   RecordType,
   type WatchEventsResponse,
 } from "#proto/petstore/event/v1/event_service_pb.ts";
-import {
-  InventoryService,
-  WatchInventoryRequestSchema,
-  type WatchInventoryResponse,
-} from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import {
-  OrderService,
-  WatchOrdersRequestSchema,
-  type WatchOrdersResponse,
-} from "#proto/petstore/order/v1/order_service_pb.ts";
-import { PetService, WatchPetsRequestSchema, type WatchPetsResponse } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { InventoryService, type WatchInventoryResponse } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { OrderService, type WatchOrdersResponse } from "#proto/petstore/order/v1/order_service_pb.ts";
+import { PetService, type WatchPetsResponse } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 
 /** The name as it appears in the types of events. */
 export type SourceName = "pet" | "category" | "order" | "inventory";
-
-/** The parameters of a Watch request to a service. */
-export interface Asked {
-  readonly petId: bigint[];
-  /** Empty to start with the events from now on. */
-  readonly resumeToken: string;
-  readonly snapshot: boolean;
-}
 
 /** A message of a service's stream. */
 export interface Told {
@@ -52,11 +31,9 @@ export interface Told {
 export interface Source {
   readonly name: SourceName;
   readonly type: RecordType;
-  readonly service: DescService;
   readonly method: DescMethodServerStreaming;
   /** Whether its records belong to a pet, so that a request can select them by pet id. */
   readonly isAboutPets: boolean;
-  readonly request: (asked: Asked) => Message;
   readonly read: (response: Message, around: Around) => Told;
 }
 
@@ -121,10 +98,8 @@ export const sources: readonly Source[] = [
   {
     name: "pet",
     type: RecordType.PET,
-    service: PetService,
     method: PetService.method.watchPets,
     isAboutPets: true,
-    request: (asked) => create(WatchPetsRequestSchema, asked),
     read: reading<WatchPetsResponse>("/pets", (event, source) => {
       const data = present(event.pet);
       const value = create(PetCloudEventSchema, { ...attributes("pet", source, event, data.id, data.etag), data });
@@ -134,10 +109,8 @@ export const sources: readonly Source[] = [
   {
     name: "category",
     type: RecordType.CATEGORY,
-    service: CategoryService,
     method: CategoryService.method.watchCategories,
     isAboutPets: false,
-    request: ({ resumeToken, snapshot }) => create(WatchCategoriesRequestSchema, { resumeToken, snapshot }),
     read: reading<WatchCategoriesResponse>("/categories", (event, source) => {
       const data = present(event.category);
       const shared = attributes("category", source, event, data.id, data.etag);
@@ -147,10 +120,8 @@ export const sources: readonly Source[] = [
   {
     name: "order",
     type: RecordType.ORDER,
-    service: OrderService,
     method: OrderService.method.watchOrders,
     isAboutPets: true,
-    request: (asked) => create(WatchOrdersRequestSchema, asked),
     read: reading<WatchOrdersResponse>("/store/orders", (event, source) => {
       const data = present(event.order);
       const shared = attributes("order", source, event, data.id ?? 0n, data.etag);
@@ -160,10 +131,8 @@ export const sources: readonly Source[] = [
   {
     name: "inventory",
     type: RecordType.INVENTORY,
-    service: InventoryService,
     method: InventoryService.method.watchInventory,
     isAboutPets: true,
-    request: (asked) => create(WatchInventoryRequestSchema, asked),
     read: reading<WatchInventoryResponse>("/store/inventory", (event, source) => {
       const data = present(event.item);
       const shared = attributes("inventory", source, event, data.petId, data.etag);
