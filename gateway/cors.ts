@@ -4,11 +4,7 @@ import { cors as connectCors } from "@connectrpc/connect";
 import fastifyCors, { type FastifyCorsOptions } from "@fastify/cors";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 
-export interface Cors {
-  readonly register: (app: FastifyInstance) => Promise<void>;
-  /** The CORS header fields of an answer that no route gives. */
-  readonly headers: (request: IncomingMessage) => Record<string, string>;
-}
+export type Cors = ReturnType<typeof cors>;
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -56,8 +52,9 @@ const RESPONSE_HEADERS = [
 const PREFLIGHT_SECONDS = 7200; // Chromium's maximum
 
 /** `origins` holds origins, or "*" for all. Without any, answers carry no CORS headers. */
-export const cors = (origins: readonly string[]): Cors => ({
-  register: (app) => register(app, origins),
+export const cors = (origins: readonly string[]) => ({
+  register: (app: FastifyInstance) => register(app, origins),
+  /** The header fields of an answer that no route gives. */
   headers: corsHeaders(origins),
 });
 
@@ -77,7 +74,7 @@ async function register(app: FastifyInstance, origins: readonly string[]): Promi
 }
 
 /** The header fields that the plugin adds, for answers that bypass it. */
-function corsHeaders(origins: readonly string[]): Cors["headers"] {
+function corsHeaders(origins: readonly string[]): (request: IncomingMessage) => Record<string, string> {
   if (origins.length === 0) return () => ({});
   const common = { vary: "Origin", "access-control-expose-headers": RESPONSE_HEADERS.join(", ") };
   return ({ headers: { origin } }) => {

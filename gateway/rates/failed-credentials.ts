@@ -10,8 +10,7 @@ import type { Credentials } from "@petstore/rpc/auth/credentials";
 import type { CallerAddress } from "@petstore/rpc/http/caller-address";
 import type { Runtime } from "@petstore/runtime/clock";
 import { refuseBeyond } from "./counting.ts";
-import { createLatest } from "./latest.ts";
-import { createRateLimits } from "./rate-limits.ts";
+import { createLatest, createRateLimits } from "./rate-limits.ts";
 
 /** Requests with invalid credentials, of one address. */
 const FAILURES = { requests: 20, windowMs: 60_000, burst: 20 };
@@ -20,23 +19,17 @@ const CHECKS = { requests: 50, windowMs: 1000, burst: 50 };
 /** How many valid access tokens are remembered at most, by their hashes. */
 const MAX_VALID = 10_000;
 
-export interface FailedCredentials {
-  /** Call before credentials are judged. Throws an HttpError if too many of the address's access tokens were verified. */
-  begin(request: IncomingMessage, credentials: Credentials): void;
-  /** Call for credentials that are valid. */
-  succeed(credentials: Credentials): void;
-  /** Counts a request with invalid credentials. Throws an HttpError if the address has sent too many. */
-  fail(request: IncomingMessage, credentials: Credentials): void;
-}
+export type FailedCredentials = ReturnType<typeof limitFailedCredentials>;
 
-export function limitFailedCredentials(addressOf: CallerAddress, { clock }: Pick<Runtime, "clock">): FailedCredentials {
+export function limitFailedCredentials(addressOf: CallerAddress, { clock }: Pick<Runtime, "clock">) {
   const failures = createRateLimits(FAILURES, { clock });
   const checks = createRateLimits(CHECKS, { clock });
   /** They are verified again each time, so that none outlives its end. */
   const valid = createLatest<true>(MAX_VALID);
   const hasFailures = (address: string) => failures.peek(address)?.remaining !== FAILURES.burst - 1;
   return {
-    begin(request, credentials) {
+    /** Call before credentials are judged. Throws an HttpError if too many of the address's access tokens were verified. */
+    begin(request: IncomingMessage, credentials: Credentials): void {
       const address = addressOf(request);
       if (!hasFailures(address)) return;
       const name = nameIn(credentials);
@@ -46,11 +39,13 @@ export function limitFailedCredentials(addressOf: CallerAddress, { clock }: Pick
           "with other access tokens may come from an address that sends invalid ones",
         );
     },
-    succeed(credentials) {
+    /** Call for credentials that are valid. */
+    succeed(credentials: Credentials): void {
       const name = nameIn(credentials);
       if (name !== undefined) valid.set(name, true);
     },
-    fail(request, credentials) {
+    /** Counts a request with invalid credentials. Throws an HttpError if the address has sent too many. */
+    fail(request: IncomingMessage, credentials: Credentials): void {
       const name = nameIn(credentials);
       if (name !== undefined) valid.delete(name);
       const verdict = failures.count(addressOf(request));

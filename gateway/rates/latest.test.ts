@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLatest } from "./latest.ts";
+import { createLatest } from "./rate-limits.ts";
 
 test("the last half is always remembered, and never more than the whole", () => {
   const latest = createLatest<number>(10);
