@@ -7,7 +7,6 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
-import { ensureHost } from "@petstore/rpc/http/host";
 import { judgeTypes } from "@petstore/rpc/server/call-types";
 import { limitedCompressions, strictJson } from "@petstore/rpc/server/connect-options";
 import { limitCall } from "@petstore/rpc/server/message-limit";
@@ -103,7 +102,6 @@ function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions
         const refusal = judge(request.raw, splitTarget(request.originalUrl).query);
         if (refusal?.answer) return sendAnswer(app, reply, refusal.answer);
         if (refusal) throw new HttpError("UNSUPPORTED_MEDIA_TYPE", refusal.message, refusal.headers);
-        ensureHost(request.raw);
         done();
       },
       handler: async (request, reply) => {

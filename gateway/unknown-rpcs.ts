@@ -1,7 +1,7 @@
 /** Answers calls of unknown RPCs in the caller's RPC protocol, not with the 404 error of the HTTP API. */
 
 import type { PlainAnswer } from "@petstore/rpc/http/plain-answer";
-import { unknownRpcAnswer } from "@petstore/rpc/server/unknown-rpc";
+import { unknownRpcAnswer } from "@petstore/rpc/server/error-answer";
 import { splitTarget } from "connect-transcoder";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errors } from "#errors";
@@ -16,10 +16,7 @@ export function answerUnknownRpcs(app: FastifyInstance): void {
     if (!RPC_PATH.test(path) || isAnybodysJson(request)) return done();
     // There is one, but not by this method.
     if (app.hasRoute({ method: "POST", url: path })) return done();
-    const answer = unknownRpcAnswer(
-      { method: request.method, query, contentType: request.headers["content-type"] },
-      errors,
-    );
+    const answer = unknownRpcAnswer(request, query, errors);
     if (!answer) return done();
     sendAnswer(app, reply, answer);
   });

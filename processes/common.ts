@@ -2,13 +2,12 @@
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/pipeline";
-import { openTls } from "@petstore/rpc/tls/open";
+import { openTls } from "@petstore/rpc/tls/certificates";
 import { realTime } from "@petstore/runtime/clock";
 import { createLogger } from "@petstore/runtime/log";
 import type { ProcessConfig } from "./config.ts";
 import { errorSource, errors } from "./errors.ts";
 import type { ServiceName } from "./names.ts";
-import { watchOpenFiles } from "./open-files.ts";
 
 export type Common = Awaited<ReturnType<typeof openCommon>>;
 
@@ -17,7 +16,6 @@ export async function openCommon(config: ProcessConfig, stack: AsyncDisposableSt
   const { instance, logLevel, logFormat, auth } = config;
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   if (config.fewFiles !== undefined) log.warn(config.fewFiles);
-  stack.use(watchOpenFiles({ ...realTime, log }));
   const asking = { errors, realm: errorSource.domain, log, ...realTime };
   const authentication = await openAuthentication(auth, asking, stack);
   return { log, authentication, ...(await openTls(config, { ...realTime, log }, stack)) };

@@ -1,5 +1,5 @@
 /** The settings for the certificates and secrets that a process shows, and those that it accepts. */
-import type { TlsConfig } from "@petstore/rpc/tls/open";
+import type { TlsConfig } from "@petstore/rpc/tls/certificates";
 import {
   ConfigError,
   list,

@@ -1,8 +1,7 @@
 /** The context of a call: its deadline, its request id and its caller, and how these are passed to other services. */
-import type { Runtime } from "@petstore/runtime/clock";
+import type { Clock, Runtime } from "@petstore/runtime/clock";
 import type { Rate } from "@petstore/runtime/rate";
 import { isRequestId, newRequestId, REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
-import { deadlineAt } from "./deadline.ts";
 import { DeadlineExpired } from "./errors/translate.ts";
 
 /** Headers that only the system's own processes may set. An endpoint for outside callers replaces theirs. */
@@ -109,7 +108,27 @@ const CALL_MS = 3_000;
  * DeadlineExpired when no time remains, as the store does: a process that slept must not send a call that is out of date.
  */
 export function outgoing(clock: Runtime["clock"], { deadline, requestId: id, caller }: CallContext) {
-  const left = deadlineAt(clock, deadline).remaining();
+  const left = deadline - clock();
   if (left <= 0) throw new DeadlineExpired("the deadline had passed before another service was asked");
   return { timeoutMs: Math.min(CALL_MS, left), headers: callHeaders({ id, caller }) };
+}
+
+/** The time until which work is worth doing. Processes send each other the remaining time, never an instant: clocks differ. */
+export interface Deadline {
+  /** On the process's clock (milliseconds). Infinite if there is no limit. */
+  readonly at: number;
+  /** Milliseconds until the deadline; negative after it. */
+  remaining(): number;
+  /** The timeout of a call that is made now: the remaining milliseconds, at least 1; undefined if there is no limit. */
+  timeoutMs(): number | undefined;
+}
+
+/** The longest time that a timer of Node can be set to, about 25 days. Node fires a longer timer at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** The deadline `ms` milliseconds from now; no limit if `ms` is undefined. */
+export function deadlineAfter(clock: Clock, ms = Number.POSITIVE_INFINITY): Deadline {
+  const at = clock() + ms;
+  const remaining = () => at - clock();
+  return { at, remaining, timeoutMs: () => (ms === Number.POSITIVE_INFINITY ? undefined : Math.max(1, remaining())) };
 }

@@ -18,11 +18,11 @@ import { parseEntityTags } from "../../packages/transcoder/policy/conditional.ts
 import { bodyTypesOf, checkContentType } from "../../packages/transcoder/policy/media.ts";
 import { prefersStrict, timeoutMs } from "../../packages/transcoder/request/headers.ts";
 import { inputReader } from "../../packages/transcoder/request/input.ts";
-import { toInteger } from "../../packages/transcoder/request/integer.ts";
 import { parseJson } from "../../packages/transcoder/request/json.ts";
 import { isWellEncoded } from "../../packages/transcoder/request/path.ts";
 import { formatQuery, parseQuery } from "../../packages/transcoder/request/query.ts";
 import { REQUEST_ID_PATTERN } from "../../packages/transcoder/request/request-id.ts";
+import { toInteger } from "../../packages/transcoder/request/scalars.ts";
 import { parseTimestamp } from "../../packages/transcoder/request/timestamp.ts";
 import { readPage } from "../../services/resource/page.ts";
 import { countSteps } from "./step-counter.ts";

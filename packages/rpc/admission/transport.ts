@@ -1,7 +1,6 @@
 /** Admission control for calls that are passed on to a service, so that it gets no more than it can finish. */
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { notMade } from "../client/ambiguous-failure.ts";
-import { stillRunning } from "../client/failed-call.ts";
+import { notMade, stillRunning } from "../client/failed-call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { NOT_BEGUN } from "../errors/translate.ts";
 import type { Admission, Admitted, Tells } from "./admission.ts";

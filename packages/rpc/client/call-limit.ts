@@ -2,33 +2,29 @@
 import { create, type DescMessage, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { notMade } from "./ambiguous-failure.ts";
+import { notMade } from "./failed-call.ts";
 
 /** Most unanswered calls to one service. */
 const MAX_CALLS = 10_000;
 /** Most bytes of their request messages. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-export interface CallLimit {
-  /** Counts a call and its bytes. Returns a function to call when it ends. Throws OVERLOADED beyond the limit. */
-  enter(bytes: number): () => void;
-}
+/** Counts a call and its bytes. Returns a function to call when it ends. Throws OVERLOADED beyond the limit. */
+export type CallLimit = (bytes: number) => () => void;
 
 /** Bounds the calls of this process that wait for one service: a slow service must not fill the memory of its callers. */
 export function limitCalls(errors: ErrorCatalogue, maxCalls = MAX_CALLS, maxBytes = MAX_BYTES): CallLimit {
   let calls = 0;
   let waiting = 0;
-  return {
-    enter(bytes) {
-      if (calls >= maxCalls || waiting + bytes > maxBytes)
-        throw notMade(errors, "OVERLOADED", "Too many calls are under way. Try again in a second.");
-      calls++;
-      waiting += bytes;
-      return () => {
-        calls--;
-        waiting -= bytes;
-      };
-    },
+  return (bytes) => {
+    if (calls >= maxCalls || waiting + bytes > maxBytes)
+      throw notMade(errors, "OVERLOADED", "Too many calls are under way. Try again in a second.");
+    calls++;
+    waiting += bytes;
+    return () => {
+      calls--;
+      waiting -= bytes;
+    };
   };
 }
 
@@ -36,7 +32,7 @@ export function limitCalls(errors: ErrorCatalogue, maxCalls = MAX_CALLS, maxByte
 export function enterCall(limit: CallLimit, { input }: DescMethod, init: MessageInitShape<DescMessage>) {
   const message = create(input, init);
   const bytes = toBinary(input, message);
-  return { message, bytes, leave: limit.enter(bytes.length) };
+  return { message, bytes, leave: limit(bytes.length) };
 }
 
 /** Counts the unary calls of a transport towards the limit. */

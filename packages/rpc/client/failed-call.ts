@@ -1,5 +1,81 @@
-/** What is known of a call that failed: whether it never ran, or whether the service still works on it. */
-import type { ConnectError } from "@connectrpc/connect";
+/** What is known of a call that failed: whether it ran, never ran, or may have run; or whether the service still works on it. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import type { ErrorCatalogue, OwnReason } from "../errors/catalogue.ts";
+import { advice } from "../errors/translate.ts";
+
+const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
+
+/**
+ * Whether a call failed in transit. `broken` are the codes by which Connect reports a connection that broke, a stream that was
+ * reset, or a reply that was cut short. An error with a reason came from the service, and an aborted signal proves nothing.
+ */
+export const wayBroke = (error: ConnectError, { reasonOf }: ErrorCatalogue, signal: AbortSignal | undefined): boolean =>
+  !signal?.aborted && !reasonOf(error) && broken.has(error.code);
+
+/**
+ * Turns failures in transit into AmbiguousFailure. Every error of our services has a reason. One without a reason arose in
+ * transit, so it is unknown whether the call ran. The caller gets UNAVAILABLE (never 500 or 502 over HTTP), and the call is
+ * retried by the process that noticed the failure and by no other.
+ */
+export function withAmbiguousFailures(next: Transport, { errors }: { readonly errors: ErrorCatalogue }): Transport {
+  const told = (method: DescMethod, thrown: unknown, signal: AbortSignal | undefined): ConnectError => {
+    const error = ConnectError.from(thrown);
+    return wayBroke(error, errors, signal) ? new AmbiguousFailure(method, errors, error) : error;
+  };
+  return {
+    async stream(method, signal, timeoutMs, headers, input, contextValues) {
+      try {
+        const answer = await next.stream(method, signal, timeoutMs, headers, input, contextValues);
+        return { ...answer, message: translating(answer.message, (thrown) => told(method, thrown, signal)) };
+      } catch (thrown) {
+        throw told(method, thrown, signal);
+      }
+    },
+    async unary(method, signal, timeoutMs, headers, input, contextValues) {
+      try {
+        return await next.unary(method, signal, timeoutMs, headers, input, contextValues);
+      } catch (thrown) {
+        throw told(method, thrown, signal);
+      }
+    },
+  };
+}
+
+/** Yields the messages of a stream. If it ends with an error, throws what `told` makes of that. */
+export async function* translating<T>(
+  messages: AsyncIterable<T>,
+  told: (thrown: unknown) => ConnectError,
+): AsyncIterable<T> {
+  try {
+    yield* messages;
+  } catch (thrown) {
+    throw told(thrown);
+  }
+}
+
+/** UNAVAILABLE for a call without a reply: it may or may not have run. */
+export class AmbiguousFailure extends ConnectError {
+  readonly #isAmbiguous = true;
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && #isAmbiguous in value && value.#isAmbiguous;
+  }
+  constructor({ parent, idempotency }: DescMethod, { rpcError }: ErrorCatalogue, cause: ConnectError) {
+    const whatNow = advice(idempotency !== Level.NO_SIDE_EFFECTS);
+    const { rawMessage, code, details } = rpcError("UNAVAILABLE", `${parent.name} did not answer. ${whatNow}`);
+    super(rawMessage, code, undefined, undefined, cause);
+    this.details = details;
+  }
+}
+
+/** The error for a call that was not made at all. It is no RpcError, which a service would pass on to its own caller. */
+export function notMade({ rpcError }: ErrorCatalogue, reason: OwnReason, message: string): ConnectError {
+  const { rawMessage, code, details } = rpcError(reason, message);
+  const error = new ConnectError(rawMessage, code);
+  error.details = details;
+  return error;
+}
 
 const unsent = new WeakSet<object>();
 

@@ -3,11 +3,10 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { Runtime } from "@petstore/runtime/clock";
-import { deadlineAfter } from "../deadline.ts";
+import { deadlineAfter } from "../call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { notMade, translating, wayBroke } from "./ambiguous-failure.ts";
 import type { Balancer } from "./balancer.ts";
-import { neverRan } from "./failed-call.ts";
+import { neverRan, notMade, translating, wayBroke } from "./failed-call.ts";
 import type { Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
 

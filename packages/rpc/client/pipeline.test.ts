@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { AmbiguousFailure, withAmbiguousFailures } from "./ambiguous-failure.ts";
+import { AmbiguousFailure, withAmbiguousFailures } from "./failed-call.ts";
 import { pipeline } from "./pipeline.ts";
 
 const { getCategory, createCategory, deleteCategory } = CategoryService.method;

@@ -5,9 +5,9 @@
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { withAmbiguousFailures } from "./ambiguous-failure.ts";
 import { createBalancer } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
+import { withAmbiguousFailures } from "./failed-call.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
 import { openReplica, type Replica, type ReplicaOptions } from "./replica.ts";
 import { withRetry } from "./retry.ts";

@@ -1,5 +1,6 @@
 /** One process of a service, as its callers see it: an HTTP/2 connection for unary calls and one for streams. */
 import { constants, type Http2Session } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "@petstore/runtime/clock";
@@ -151,13 +152,11 @@ const FORGOTTEN_MS = 100;
  * a connection if it puts another one in its place, as it does when one is lost while it is being verified.
  */
 async function remembered<T>(sessions: Http2SessionManager, ask: () => Promise<T>): Promise<T> {
-  const { promise: forgotten, resolve } = Promise.withResolvers<undefined>();
-  const check = () => /open|idle/.test(sessions.state()) && resolve(undefined);
-  const timer = setInterval(check, FORGOTTEN_MS);
-  try {
-    return (await Promise.race([ask(), forgotten])) ?? (await remembered(sessions, ask));
-  } finally {
-    clearInterval(timer);
+  const asked = ask();
+  for (;;) {
+    const given = await Promise.race([asked, sleep(FORGOTTEN_MS, undefined, { ref: false })]);
+    if (given) return given;
+    if (/open|idle/.test(sessions.state())) return remembered(sessions, ask);
   }
 }
 

@@ -4,8 +4,8 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
-import { deadlineAfter } from "../deadline.ts";
-import { AmbiguousFailure } from "./ambiguous-failure.ts";
+import { deadlineAfter } from "../call.ts";
+import { AmbiguousFailure } from "./failed-call.ts";
 
 const MAX_ATTEMPTS = 3;
 /** Retries may be this part of the traffic, so that they don't overload a service in trouble. */

@@ -58,30 +58,24 @@ interface Circumstances {
   readonly writes?: boolean;
 }
 
-export interface ErrorTranslation {
-  /** Whether an error was not foreseen. */
-  isBug(thrown: unknown): boolean;
-  /**
-   * Turns anything that a handler threw into the error that the caller gets.
-   *
-   * A failed call to another service becomes UNAVAILABLE whatever went wrong there: this service does not know what became
-   * of its own call, and says so.
-   */
-  toRpcError(thrown: unknown, circumstances: Circumstances): RpcError;
-}
+export type ErrorTranslation = ReturnType<typeof createErrorTranslation>;
 
-export function createErrorTranslation(
-  errors: ErrorCatalogue,
-  storeFailureOf: StoreFailureOf = () => undefined,
-): ErrorTranslation {
+export function createErrorTranslation(errors: ErrorCatalogue, storeFailureOf: StoreFailureOf = () => undefined) {
   const { rpcError, system } = errors;
   const failureOf = (thrown: unknown) => (thrown instanceof DeadlineExpired ? "in doubt" : storeFailureOf(thrown));
 
   return {
-    isBug: (thrown) =>
+    /** Whether an error was not foreseen. */
+    isBug: (thrown: unknown): boolean =>
       !(thrown instanceof DomainError || thrown instanceof ConnectError) &&
       [undefined, "corrupt"].includes(failureOf(thrown)),
-    toRpcError(thrown, { requestId, isLate = false, writes = false }) {
+    /**
+     * Turns anything that a handler threw into the error that the caller gets.
+     *
+     * A failed call to another service becomes UNAVAILABLE whatever went wrong there: this service does not know what became
+     * of its own call, and says so.
+     */
+    toRpcError(thrown: unknown, { requestId, isLate = false, writes = false }: Circumstances): RpcError {
       if (thrown instanceof RpcError) return thrown;
       if (thrown instanceof DomainError) return domainError(errors as ErrorCatalogue<string>, thrown);
       if (thrown instanceof ConnectError) {

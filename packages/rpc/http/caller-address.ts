@@ -2,7 +2,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import parseForwarded from "forwarded-parse";
-import { callerNetwork, plainAddress } from "./caller-network.ts";
 
 /** A network, or a single address as a network with all its bits. */
 export interface Network {
@@ -71,3 +70,24 @@ const listedHops = (header: string | readonly string[] | undefined): string[] | 
 /** The address in `192.0.2.1:4711`, `[2001:db8::1]:4711` or `[2001:db8::1]`. */
 const withoutPort = (hop: string): string =>
   /^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
+
+/** Turns an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) into the IPv4 address; returns any other as it is. */
+const plainAddress = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+
+/**
+ * An IPv4 address as it is; for IPv6 the /64 network, which is what one customer has, always in the same notation. Empty for
+ * a connection that is already closed.
+ */
+export function callerNetwork(remoteAddress: string | undefined): string {
+  const address = plainAddress(remoteAddress ?? "");
+  if (!isIPv6(address)) return address;
+  const [head = "", tail] = (address.split("%")[0] as string).split("::");
+  const left = head === "" ? [] : head.split(":");
+  const right = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length - (right.at(-1)?.includes(".") ? 1 : 0);
+  const groups = [...left, ...Array.from({ length: zeros }, () => "0"), ...right];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/64`;
+}

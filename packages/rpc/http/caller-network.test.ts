@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callerNetwork } from "./caller-network.ts";
+import { callerNetwork } from "./caller-address.ts";
 
 test.each([
   ["192.0.2.1", "192.0.2.1"],

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { callerNetwork } from "./caller-network.ts";
+import { callerNetwork } from "./caller-address.ts";
 
 export interface ConnectionLimits {
   /** Connections at a time, without those of strangers that carry a stream. */
@@ -68,8 +68,6 @@ const endOf = ({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "re
  * flight to it; otherwise the kernel retransmits for as long as it is configured to.
  */
 const PROBE = { enable: true, initialDelay: 5_000, interval: 3_000, count: 3 };
-
-export type Connections = ReturnType<typeof createConnections>;
 
 /** `proves` judges the certificate of a connection with TLS, once. */
 export function createConnections(limits: ConnectionLimits, proves: (socket: TLSSocket) => boolean = () => false) {

@@ -4,7 +4,7 @@
  * (RFC 9112, 9.6).
  */
 import { type IncomingMessage, ServerResponse } from "node:http";
-import { constants, Http2ServerResponse } from "node:http2";
+import { constants, Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
 import { connectionOf } from "./connections.ts";
 
@@ -115,4 +115,21 @@ function dropRest(request: Readable, done: () => void): void {
   };
   request.on("readable", drop).once("close", stop);
   drop();
+}
+
+/**
+ * Sends "100 Continue", for which clients wait that don't want to send a body in vain (RFC 9110, 10.1.1), when the body is
+ * first wanted. A request that is refused before gets nothing but the refusal.
+ */
+export function continueWhenRead(
+  request: IncomingMessage & { readonly stream?: ServerHttp2Stream },
+  response: ServerResponse,
+): void {
+  const wanted = (event: string | symbol) => {
+    if (event !== "data" && event !== "readable") return;
+    request.off("newListener", wanted);
+    // For a stream that was reset together with its request, Node's answer throws, and nothing would catch that.
+    if (!response.headersSent && !request.stream?.destroyed && !request.stream?.closed) response.writeContinue();
+  };
+  request.on("newListener", wanted);
 }

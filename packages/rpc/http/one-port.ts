@@ -15,13 +15,11 @@ import type { Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
 import { NO_PROXY } from "connect-transcoder/server/wire";
 import { type Port, ports } from "./closing.ts";
-import { type Connection, connectionOf, createConnections } from "./connections.ts";
-import { continueWhenRead } from "./continue.ts";
+import { connectionOf, createConnections } from "./connections.ts";
 import { mendHost } from "./host.ts";
 import { defaultLimits, type OnePortLimits } from "./limits.ts";
-import { DroppingResponse, LingeringResponse } from "./lingering.ts";
+import { continueWhenRead, DroppingResponse, LingeringResponse } from "./lingering.ts";
 import { peek } from "./peek.ts";
-import { readingAhead } from "./reading-ahead.ts";
 import {
   createRequestBudget,
   holdRequest,
@@ -32,8 +30,7 @@ import {
 } from "./request-budget.ts";
 import { type ServerTls, secureOptions } from "./secure.ts";
 import { createSessions } from "./sessions.ts";
-import { whenStalled } from "./stalled.ts";
-import { createTurns } from "./turns.ts";
+import { createTurns, readingAhead } from "./turns.ts";
 import { limitUnread } from "./unread.ts";
 import { behindAnswers, plainHttp, refusePlainly } from "./unreadable.ts";
 
@@ -113,7 +110,6 @@ export function createOnePortServer(
     if (connection.isPeer) allowPeer(stream?.session);
     const hold = connection.isPeer ? undefined : holdRequest(budget, request, limits.bodyBytes);
     const taken = follow(response, connection, stream?.session as ServerHttp2Session | undefined);
-    if (!stream) whenStalled(response, limits.writeMs, () => cutOff(connection));
     let giveUp = () => {};
     // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
     (stream ?? response).once("close", () => {
@@ -132,11 +128,6 @@ export function createOnePortServer(
     if (connection.isPeer || isRefused(request) || (isUpload && !stream)) begin();
     else giveUp = inTurn(isUpload && stream ? readingAhead(request, stream, begin) : begin);
   };
-
-  function cutOff({ address, end }: Connection): void {
-    log?.debug({ address }, `ended, for nothing was taken of an answer for ${limits.writeMs} ms`);
-    end();
-  }
 
   const trusted = new WeakSet<object>();
   function allowPeer(session: ServerHttp2Stream["session"]): void {

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { END_HEADERS, END_STREAM, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
-import { readingAhead } from "./reading-ahead.ts";
+import { readingAhead } from "./turns.ts";
 
 const POST: readonly Field[] = [
   [":method", "POST"],

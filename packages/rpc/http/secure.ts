@@ -4,8 +4,7 @@ import type { SecureServerOptions } from "node:http2";
 import type { Server, TLSSocket } from "node:tls";
 import type { Logger } from "@petstore/runtime/log";
 import type { Watched } from "@petstore/runtime/watched-files";
-import type { Certificates } from "../tls/certificates.ts";
-import { bearsName } from "../tls/peer-names.ts";
+import { bearsName, type Certificates } from "../tls/certificates.ts";
 
 export interface ServerTls {
   /** With a `ca`, clients are asked for a certificate of that CA. They need not present one. */

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { startOnePort } from "../fixtures/one-port.ts";
-import { whenStalled } from "./stalled.ts";
+import { whenStalled } from "./unread.ts";
 
 /** A response whose timer the test lets run out. */
 function stub() {

@@ -1,4 +1,4 @@
-/** Answers that wait in memory until their client reads them. */
+/** Answers that wait in memory until their client reads them, and the time limit for clients that don't. */
 import type { ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import { type Clock, realTime } from "@petstore/runtime/clock";
@@ -33,24 +33,22 @@ interface Reader {
 
 /**
  * Ends the connections with the most bytes while more than `waitingBytes` wait in all, and one of HTTP/2 that takes nothing
- * for `writeMs`. Its streams count together: as long as the client takes bytes of one, the others may wait. (On HTTP/1.1 that
- * is the time limit of the response, by which Node knows how much of one write was taken. On HTTP/2 any other traffic would
- * renew it.)
+ * for `writeMs`. Its streams count together: as long as the client takes bytes of one, the others may wait. (On HTTP/1.1
+ * that is `whenStalled`, for Node knows how much of one write was taken. On HTTP/2 any other traffic would renew its timer.)
  */
 export function limitUnread(
   { writeMs, waitingBytes }: UnreadLimits,
   log?: Pick<Logger, "debug">,
   clock: Clock = realTime.clock,
 ) {
+  const stalled = `nothing was taken of an answer for ${writeMs} ms`;
   const readers = new Map<Connection, Reader>();
   let timer: NodeJS.Timeout | undefined;
 
   function sweep(): void {
     const now = clock();
     const waiting = [...readers.values()].filter((reader) => measure(reader, now) > 0 && !reader.connection.isPeer);
-    for (const reader of waiting)
-      if (reader.session && now - reader.changedAt > writeMs)
-        end(reader, `nothing was taken of an answer for ${writeMs} ms`);
+    for (const reader of waiting) if (reader.session && now - reader.changedAt > writeMs) end(reader, stalled);
     let total = waiting.reduce((sum, { bytes }) => sum + bytes, 0);
     if (total <= waitingBytes) return;
     for (const reader of waiting.sort((a, b) => b.bytes - a.bytes)) {
@@ -111,6 +109,7 @@ export function limitUnread(
     };
     readers.set(connection, reader);
     reader.open.add(response);
+    if (!session) whenStalled(response, writeMs, () => end(reader, stalled), clock);
     timer ??= setInterval(sweep, SWEEP_MS).unref();
     return () => {
       reader.open.delete(response);
@@ -125,3 +124,28 @@ export function limitUnread(
 }
 
 const windowOf = ({ state }: ServerHttp2Session): number => state.remoteWindowSize ?? 0;
+
+/**
+ * How often the timer of the socket runs out within the limit. Where a part of a write was taken, Node starts the timer over,
+ * but only when it runs out: with one long timer the limit could be twice as long.
+ */
+const LOOKS = 5;
+
+/** Calls `giveUp` when bytes of an answer of HTTP/1.1 have waited for `ms`, or up to a fifth longer, and none was taken. */
+export function whenStalled(response: ServerResponse, ms: number, giveUp: () => void, clock: Clock): void {
+  const step = ms / LOOKS;
+  let quiet = 0;
+  let written = 0;
+  let lookedAt = 0;
+  response.setTimeout(step, () => {
+    const { socket } = response;
+    if (!socket || response.writableLength === 0) return; // the next write starts the timer
+    const before = { written, lookedAt };
+    written = socket.bytesWritten - socket.writableLength;
+    lookedAt = clock();
+    const isTaken = written !== before.written || lookedAt - before.lookedAt >= 2 * step - 1;
+    quiet = isTaken ? 1 : quiet + 1;
+    if (quiet >= LOOKS) giveUp();
+    else socket.setTimeout(step);
+  });
+}

@@ -1,8 +1,7 @@
 /** Calls of a Connect client to services in the same process: nothing is encoded, and no socket is passed. */
 import { create, type DescMethodServerStreaming, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type StreamResponse, type Transport, type UnaryResponse } from "@connectrpc/connect";
-import { translating } from "../client/ambiguous-failure.ts";
-import { markRunning } from "../client/failed-call.ts";
+import { markRunning, translating } from "../client/failed-call.ts";
 import { fromAny, toAny } from "../errors/details.ts";
 import type { Answer, Dispatcher } from "../server/dispatcher.ts";
 import { onAbort } from "../server/until.ts";

@@ -1,11 +1,10 @@
 /** One call at the client's end of a link, from its start until it is settled. */
 import { type DescMethodUnary, fromBinary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
+import type { Deadline } from "../call.ts";
 import { markRunning } from "../client/failed-call.ts";
-import type { Deadline } from "../deadline.ts";
 import type { Answer, Header } from "../gen/link/internal/v1/link_service_pb.ts";
-import { toError } from "./failure.ts";
-import { type CallHeaders, toHeaders } from "./headers.ts";
+import { type CallHeaders, toError, toHeaders } from "./metadata.ts";
 
 export interface NewCall {
   readonly method: DescMethodUnary;

@@ -3,8 +3,8 @@ import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "nod
 import querystring from "node:querystring";
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Deadline } from "../call.ts";
 import { markNeverRan } from "../client/failed-call.ts";
-import type { Deadline } from "../deadline.ts";
 import {
   type CallSchema,
   LinkRequestSchema,

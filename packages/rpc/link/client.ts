@@ -2,12 +2,12 @@
 import type { ClientHttp2Stream } from "node:http2";
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import type { Clock } from "@petstore/runtime/clock";
+import { deadlineAfter } from "../call.ts";
 import { type CallLimit, enterCall } from "../client/call-limit.ts";
-import { deadlineAfter } from "../deadline.ts";
 import { ClientCall } from "./client-call.ts";
 import { type ClientStream, openStream } from "./client-stream.ts";
 import { onceATurn } from "./frames.ts";
-import { fromCallHeaders, toCallHeaders } from "./headers.ts";
+import { fromCallHeaders, toCallHeaders } from "./metadata.ts";
 
 /** Calls of one turn that are sent together without waiting for more. */
 const SENT_AT_ONCE = 32;

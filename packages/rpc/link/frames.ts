@@ -38,20 +38,14 @@ export class LinkViolation extends Error {
 export const toFrame = <D extends DescMessage>(desc: D, message: MessageInitShape<D>): Buffer =>
   Buffer.from(encodeEnvelope(0, toBinary(desc, create(desc, message))).buffer);
 
-export interface FrameReader {
-  /** Takes what has arrived, and hands on the messages that are complete. Throws LinkViolation. */
-  read(chunk: Buffer): void;
-  /** Whether a message has begun to arrive and is not complete. */
-  isWithinFrame(): boolean;
-}
-
 /** Reads messages from bytes, however they are cut into chunks. A message in many chunks is copied once. */
-export function readFrames<D extends DescMessage>(desc: D, take: (message: MessageShape<D>) => void): FrameReader {
+export function readFrames<D extends DescMessage>(desc: D, take: (message: MessageShape<D>) => void) {
   let parts: Buffer[] = [];
   let held = 0;
   /** Bytes needed before more can be decoded. */
   let needed = PREFIX_BYTES;
 
+  /** Takes what has arrived, and hands on the messages that are complete. Throws LinkViolation. */
   function read(chunk: Buffer): void {
     parts.push(chunk);
     held += chunk.length;
@@ -71,7 +65,9 @@ export function readFrames<D extends DescMessage>(desc: D, take: (message: Messa
     held = bytes.length - at;
     parts = held > 0 ? [bytes.subarray(at)] : [];
   }
-  return { read, isWithinFrame: () => held > 0 };
+  /** Whether a message has begun to arrive and is not complete. */
+  const isWithinFrame = () => held > 0;
+  return { read, isWithinFrame };
 }
 
 function lengthAt(bytes: Buffer, at: number): number {

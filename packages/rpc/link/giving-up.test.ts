@@ -21,7 +21,7 @@ import {
   startService,
 } from "../fixtures/linked.ts";
 import { implement } from "../server/handlers.ts";
-import { toError } from "./failure.ts";
+import { toError } from "./metadata.ts";
 
 /** A link on which nothing is answered, and what has arrived on it. */
 async function unanswered() {

@@ -3,26 +3,16 @@ import { type DescMethodUnary, fromBinary, type MessageInitShape, toBinary } fro
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
+import { noSuchRpc } from "../server/error-answer.ts";
 import { MAX_MESSAGE_BYTES, tooLarge } from "../server/message-limit.ts";
 import { maxRequestBytes } from "../server/request-limit.ts";
-import { noSuchRpc } from "../server/unknown-rpc.ts";
-import { failedAnswer } from "./failure.ts";
 import { bytesOfAnswer, LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";
-import { fromCallHeaders, toFields } from "./headers.ts";
+import { failedAnswer, fromCallHeaders, toFields } from "./metadata.ts";
 
 export type AnswerInit = MessageInitShape<typeof AnswerSchema> & { readonly id: number };
 
 /** Most methods that may have a number on one link. */
 const MAX_METHODS = 1000;
-
-export interface ServerCalls {
-  /** Begins the calls of a message. Throws LinkViolation. */
-  take(request: LinkRequest): void;
-  /** The number of unanswered calls, and the bytes of their requests. */
-  underWay(): { readonly calls: number; readonly bytes: number };
-  /** To be called when no answer can be sent any more: calls that have not begun never begin, and reads end. */
-  abandon(): void;
-}
 
 export interface ServerCallsDeps {
   readonly dispatcher: Dispatcher;
@@ -31,7 +21,7 @@ export interface ServerCallsDeps {
 }
 
 /** The process that opened the link has proved to be one of the system's own, so its calls need not prove it again. */
-export function createServerCalls({ dispatcher, onEnd }: ServerCallsDeps): ServerCalls {
+export function createServerCalls({ dispatcher, onEnd }: ServerCallsDeps) {
   const methods = new Map<number, DescMethodUnary | undefined>();
   /** By id. Replaced by a new Map whenever it is empty, see `InFlight`. */
   let running = new Map<number, AbortController>();
@@ -64,13 +54,16 @@ export function createServerCalls({ dispatcher, onEnd }: ServerCallsDeps): Serve
   }
 
   return {
-    take({ methods, calls, cancels }) {
+    /** Begins the calls of a message. Throws LinkViolation. */
+    take({ methods, calls, cancels }: LinkRequest): void {
       for (const { number, name } of methods) define(number, name);
       for (const call of calls) begin(call);
       for (const id of cancels) running.get(id)?.abort(); // it may have been answered meanwhile
     },
+    /** The number of unanswered calls, and the bytes of their requests. */
     underWay: () => ({ calls: running.size, bytes }),
-    abandon() {
+    /** To be called when no answer can be sent any more: calls that have not begun never begin, and reads end. */
+    abandon(): void {
       isAbandoned = true;
       for (const controller of running.values()) controller.abort();
     },

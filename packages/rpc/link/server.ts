@@ -18,25 +18,19 @@ export interface LinkServerOptions {
   readonly limits?: LinkLimits;
 }
 
-export interface LinkServer {
-  /**
-   * Serves a request that opens a link, if its caller may; resolves when all work for it has ended. Undefined for any other
-   * request, including those for a link that `routes` refuses.
-   */
-  serve(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined;
-  /** Refuses requests for a link whose caller may not open one, or whose protocol can't carry one. */
-  routes(router: ConnectRouter): void;
-  /** To be called when the process stops: refuses new links, and ends open ones when their last call is answered. */
-  drain(): void;
-}
+export type LinkServer = ReturnType<typeof createLinkServer>;
 
-export function createLinkServer({ dispatcher, log, limits = defaultLimits }: LinkServerOptions): LinkServer {
+export function createLinkServer({ dispatcher, log, limits = defaultLimits }: LinkServerOptions) {
   const { rpcError, system } = dispatcher.errors;
   const open = new Set<ServerStream>();
   let isDraining = false;
 
   return {
-    serve(request, response) {
+    /**
+     * Serves a request that opens a link, if its caller may; resolves when all work for it has ended. Undefined for any other
+     * request, including those for a link that `routes` refuses.
+     */
+    serve(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
       if (request.url !== LINK_PATH || !isGrpc(request) || !isPeerRequest(dispatcher, request)) return undefined;
       // HTTP/2 objects of the compatibility API, typed as those of HTTP/1.1.
       const exchange = [request, response] as unknown as [Http2ServerRequest, Http2ServerResponse];
@@ -45,7 +39,8 @@ export function createLinkServer({ dispatcher, log, limits = defaultLimits }: Li
       if (isDraining) link.drain();
       return link.ended.finally(() => open.delete(link));
     },
-    routes(router) {
+    /** Refuses requests for a link whose caller may not open one, or whose protocol can't carry one. */
+    routes(router: ConnectRouter): void {
       const refuse = async function* (_requests: unknown, { requestHeader }: HandlerContext) {
         yield* [];
         throw dispatcher.isTrusted(requestHeader)
@@ -54,7 +49,8 @@ export function createLinkServer({ dispatcher, log, limits = defaultLimits }: Li
       };
       router.service(LinkService, { link: refuse });
     },
-    drain() {
+    /** To be called when the process stops: refuses new links, and ends open ones when their last call is answered. */
+    drain(): void {
       isDraining = true;
       for (const link of open) link.drain();
     },

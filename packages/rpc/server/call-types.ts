@@ -67,7 +67,7 @@ export function judgeTypes({ methodKind }: DescMethod, { errors, notGrpc }: Call
       request.headers["content-type"] = type?.essence;
       return undefined;
     }
-    const answer = errorAnswer({ method, query, contentType }, errorOf(message), 415, headers);
+    const answer = errorAnswer(request, query, errorOf(message), 415, headers);
     return { message, headers, answer };
   };
 }

@@ -22,12 +22,12 @@ import { type Call, type Principal, requestIdOf, SEEN_HEADER } from "../call.ts"
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, type StoreFailureOf } from "../errors/translate.ts";
 import { createAuthorization } from "./authorization.ts";
+import { noSuchRpc } from "./error-answer.ts";
 import type { Implementation, UnaryHandler } from "./handlers.ts";
 import { defaultStreamLimits, type StreamLimits } from "./open-streams.ts";
 import { addRoutes, isServed, isUnary, type RequestOrigin, type Served } from "./routes.ts";
 import { createRuns, type Entry, type Incoming, type IncomingStream, methodName, type Run } from "./run.ts";
 import { createStreamCalls } from "./stream-calls.ts";
-import { noSuchRpc } from "./unknown-rpc.ts";
 
 export interface Answer {
   readonly message: Message;

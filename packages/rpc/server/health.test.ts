@@ -41,7 +41,7 @@ test("draining is final", () => {
   health.set(true);
   health.drain();
   health.set(true);
-  expect([...health.all().values()]).toEqual([Status.NOT_SERVING, Status.NOT_SERVING, Status.NOT_SERVING]);
+  expect([...health.statuses.values()]).toEqual([Status.NOT_SERVING, Status.NOT_SERVING, Status.NOT_SERVING]);
 });
 
 describe("a watch", () => {

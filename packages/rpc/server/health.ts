@@ -7,9 +7,8 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/heal
 import { type Implementation, implement } from "./handlers.ts";
 
 export interface HealthState {
-  /** The status of a service, by its full name; "" is the process. Undefined if there is no such service. */
-  get(service: string): Status | undefined;
-  all(): ReadonlyMap<string, Status>;
+  /** By the full names of the services; "" is the process. */
+  readonly statuses: ReadonlyMap<string, Status>;
   /** Whether the process takes calls. */
   isServing(): boolean;
   /** Sets the status of all services and of the process; after `drain` it does nothing. */
@@ -31,8 +30,7 @@ export function createHealth(services: readonly string[]): HealthState {
     changes.emit("change");
   };
   return {
-    get: (service) => statuses.get(service),
-    all: () => statuses,
+    statuses,
     isServing: () => statuses.get("") === Status.SERVING,
     set,
     drain() {
@@ -58,7 +56,7 @@ export const healthService = (health: HealthState): Implementation =>
     Health,
     {
       check({ service }) {
-        const status = health.get(service);
+        const status = health.statuses.get(service);
         if (status === undefined) throw new RpcError(`no service "${excerpt(service)}" here`, Code.NotFound);
         return { status };
       },
@@ -70,7 +68,7 @@ export const healthService = (health: HealthState): Implementation =>
           throw error;
         }
       },
-      list: () => ({ statuses: Object.fromEntries([...health.all()].map(([name, status]) => [name, { status }])) }),
+      list: () => ({ statuses: Object.fromEntries([...health.statuses].map(([name, status]) => [name, { status }])) }),
     },
     { isDiagnostic: true },
   );

@@ -5,22 +5,20 @@ import { createContextValues } from "@connectrpc/connect";
 import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
-import { splitTarget } from "connect-transcoder/request/target";
+import { splitTarget } from "connect-transcoder/request/head";
 import { keepRepeated } from "../auth/credentials.ts";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import type { CallerAddress } from "../http/caller-address.ts";
 import { isProven } from "../http/connections.ts";
-import { ensureHost } from "../http/host.ts";
 import { countAsStream, type Handler } from "../http/one-port.ts";
 import { answerPlainly, inWords, type PlainAnswer } from "../http/plain-answer.ts";
 import type { LinkServer } from "../link/server.ts";
 import { judgeTypes } from "./call-types.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { NO_SUCH_RPC, unknownRpcAnswer } from "./error-answer.ts";
 import { type Gate, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
 import { limitCall } from "./message-limit.ts";
 import { shortenProtocolFields } from "./protocol-fields.ts";
 import { type Caller, callerKey, isServerStreaming } from "./routes.ts";
-import { NO_SUCH_RPC, unknownRpcAnswer } from "./unknown-rpc.ts";
 import { endedBy } from "./until.ts";
 
 export interface ListenerOptions {
@@ -86,7 +84,10 @@ export function createListener(
     if (request.method === "GET") response.setHeader("cache-control", "no-store");
     const { path, query } = splitTarget(request.url ?? "");
     const found = byPath.get(path);
-    if (!found) return answerPlainly(request, response, unknown(request, query, errors));
+    if (!found) {
+      const answer = unknownRpcAnswer(request, query, errors) ?? inWords(404, NO_SUCH_RPC);
+      return answerPlainly(request, response, answer);
+    }
     const { handler, judge } = found;
     const { allowedMethods } = handler;
     if (!allowedMethods.includes(request.method ?? ""))
@@ -94,7 +95,6 @@ export function createListener(
     const refusal = judge(request, query);
     if (refusal)
       return answerPlainly(request, response, refusal.answer ?? inWords(415, refusal.message, refusal.headers));
-    ensureHost(request);
     if (asksCallers) keepRepeated(request);
     const caller = whoAsks(request, response, addressOf);
     const serveStream = isBinaryGrpc(request) ? streams.get(path) : undefined;
@@ -121,9 +121,6 @@ const whoAsks = (request: IncomingMessage, response: ServerResponse, addressOf: 
           countAsStream: () => countAsStream(request, response),
         },
       };
-
-const unknown = ({ method, headers }: IncomingMessage, query: string, errors: ErrorCatalogue): PlainAnswer =>
-  unknownRpcAnswer({ method, query, contentType: headers["content-type"] }, errors) ?? inWords(404, NO_SUCH_RPC);
 
 const notAllowed = (allowed: readonly string[]): PlainAnswer =>
   inWords(405, `This RPC is called by ${allowed.join(" or ")}.`, { allow: allowed.join(", ") });

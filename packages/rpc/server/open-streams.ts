@@ -9,19 +9,15 @@ export interface StreamLimits {
 
 export const defaultStreamLimits: StreamLimits = { streams: 1_000, streamsPerCaller: 20 };
 
-export interface OpenStreams {
-  /**
-   * Counts one more stream, and returns a function that stops counting it. If the limit is reached, returns a message for the
-   * caller instead. An undefined `caller` is one of the system's own processes, which has counted its own callers.
-   */
-  enter(caller: string | undefined): (() => void) | string;
-}
-
-export function createOpenStreams({ streams, streamsPerCaller }: StreamLimits): OpenStreams {
+export function createOpenStreams({ streams, streamsPerCaller }: StreamLimits) {
   const all = new Map<string | undefined, number>();
   let count = 0;
   return {
-    enter(caller) {
+    /**
+     * Counts one more stream, and returns a function that stops counting it. If the limit is reached, returns a message for the
+     * caller instead. An undefined `caller` is one of the system's own processes, which has counted its own callers.
+     */
+    enter(caller: string | undefined): (() => void) | string {
       const own = all.get(caller) ?? 0;
       if (caller !== undefined && own >= streamsPerCaller)
         return `There are ${own} streams open of this caller, as many as there may be. End one of them first.`;

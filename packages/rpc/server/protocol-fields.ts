@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import { LONGEST_TIMER_MS } from "../deadline.ts";
+import { LONGEST_TIMER_MS } from "../call.ts";
 
 /** No valid protocol header or parameter of gRPC or Connect is longer; for a parameter this includes its name. */
 const MAX_LENGTH = 128;

@@ -1,9 +1,9 @@
 /** grpc.reflection v1 and v1alpha: tells tools such as `buf curl` and grpcurl what a server offers. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type AnyDesc, type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
-import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import { type AnyDesc, createRegistry, type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { filesBelow } from "connect-transcoder/contract/files";
 import { file_google_rpc_error_details } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { ServerReflection, type ServerReflectionRequest } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
@@ -35,15 +35,14 @@ export function serveReflection(
 }
 
 function createAnswers(services: readonly DescService[]) {
-  const index = indexOf(services);
+  const files = filesBelow([...services.map(({ file }) => file), file_google_rpc_error_details]);
+  const types = createRegistry(...files);
+  const symbols = new Map([...types].flatMap((type) => namesIn(type).map((name) => [name, type.file])));
+  const encoded = new Map(files.map((file) => [file, toBinary(FileDescriptorProtoSchema, file.proto)]));
 
-  const encoded = new Map(
-    [...index.files.values()].map((file) => [file, toBinary(FileDescriptorProtoSchema, file.proto)]),
-  );
-
-  const files = (file: DescFile | undefined) => {
+  const withImports = (file: DescFile | undefined) => {
     if (file === undefined) return failure(Code.NotFound, "not found");
-    const fileDescriptorProto = [...withImports(file)].map((one) => encoded.get(one) as Uint8Array);
+    const fileDescriptorProto = filesBelow([file]).map((one) => encoded.get(one) as Uint8Array);
     return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as const;
   };
 
@@ -55,17 +54,22 @@ function createAnswers(services: readonly DescService[]) {
           value: { service: services.map(({ typeName }) => ({ name: typeName })) },
         } as const;
       case "fileByFilename":
-        return files(index.files.get(question.value));
+        return withImports(files.find(({ proto }) => proto.name === question.value));
       case "fileContainingSymbol":
-        return files(index.symbols.get(question.value));
-      case "fileContainingExtension":
-        return files(index.extensions.get(question.value.containingType)?.get(question.value.extensionNumber));
+        return withImports(symbols.get(question.value));
+      case "fileContainingExtension": {
+        const extendee = types.getMessage(question.value.containingType);
+        return withImports(extendee && types.getExtensionFor(extendee, question.value.extensionNumber)?.file);
+      }
       case "allExtensionNumbersOfType": {
-        const extensionNumber = [...(index.extensions.get(question.value)?.keys() ?? [])];
-        if (!index.symbols.has(question.value)) return failure(Code.NotFound, "not found");
+        const extendee = types.getMessage(question.value);
+        if (!extendee) return failure(Code.NotFound, "not found");
+        const extensionNumber = [...types].flatMap((type) =>
+          type.kind === "extension" && type.extendee.typeName === extendee.typeName ? type.number : [],
+        );
         return {
           case: "allExtensionNumbersResponse",
-          value: { baseTypeName: question.value, extensionNumber },
+          value: { baseTypeName: extendee.typeName, extensionNumber },
         } as const;
       }
       default:
@@ -77,45 +81,19 @@ function createAnswers(services: readonly DescService[]) {
 const failure = (errorCode: Code, errorMessage: string) =>
   ({ case: "errorResponse", value: { errorCode, errorMessage } }) as const;
 
-/** Every file that the services need, or the details of their errors, by its name and by what it declares. */
-function indexOf(services: readonly DescService[]) {
-  const files = new Map<string, DescFile>();
-  const symbols = new Map<string, DescFile>();
-  const extensions = new Map<string, Map<number, DescFile>>();
-  const roots = [...services.map(({ file }) => file), file_google_rpc_error_details];
-  for (const file of roots.flatMap((root) => [...withImports(root)])) {
-    files.set(file.proto.name, file);
-    for (const type of nestedTypes(file)) {
-      for (const name of [type.typeName, ...namesWithin(type)]) symbols.set(name, file);
-      if (type.kind === "extension") {
-        const numbers = extensions.get(type.extendee.typeName) ?? new Map<number, DescFile>();
-        extensions.set(type.extendee.typeName, numbers.set(type.number, file));
-      }
-    }
-  }
-  return { files, symbols, extensions };
-}
-
-/** Full names of what a type declares. Values of an enum are siblings of the enum (descriptor.proto, EnumValueDescriptorProto). */
-function namesWithin(type: AnyDesc): string[] {
+/** Full names of a type and of what it declares. Values of an enum are its siblings (descriptor.proto, EnumValueDescriptorProto). */
+function namesIn(type: AnyDesc & { readonly typeName: string }): string[] {
+  const { typeName } = type;
   switch (type.kind) {
     case "service":
-      return type.methods.map(({ name }) => `${type.typeName}.${name}`);
+      return [typeName, ...type.methods.map(({ name }) => `${typeName}.${name}`)];
     case "message":
-      return [...type.fields, ...type.oneofs].map(({ name }) => `${type.typeName}.${name}`);
+      return [typeName, ...[...type.fields, ...type.oneofs].map(({ name }) => `${typeName}.${name}`)];
     case "enum":
-      return type.values.map(({ name }) => type.typeName.slice(0, -type.name.length) + name);
+      return [typeName, ...type.values.map(({ name }) => typeName.slice(0, -type.name.length) + name)];
     default:
-      return [];
+      return [typeName];
   }
-}
-
-/** A file and everything that it imports, directly or indirectly. */
-function withImports(file: DescFile, found = new Set<DescFile>()): Set<DescFile> {
-  if (found.has(file)) return found;
-  found.add(file);
-  for (const dependency of file.dependencies) withImports(dependency, found);
-  return found;
 }
 
 const goneSoon = () => new ConnectError("the process stops", Code.Unavailable);

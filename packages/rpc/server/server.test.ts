@@ -76,9 +76,9 @@ describe.each(transports)("%s", (_, transport) => {
     const answer = call(server, "dog");
     await arrived.promise;
     const closed = server.close();
-    expect(server.health.get("")).toBe(Status.NOT_SERVING);
+    expect(server.health.statuses.get("")).toBe(Status.NOT_SERVING);
     server.health.set(true);
-    expect(server.health.get("")).toBe(Status.NOT_SERVING);
+    expect(server.health.statuses.get("")).toBe(Status.NOT_SERVING);
     finish.resolve("finished");
     expect((await answer).category?.name).toBe("finished");
     await closed;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
-import { splitTarget } from "connect-transcoder/request/target";
+import { splitTarget } from "connect-transcoder/request/head";
 import { Health } from "../gen/health/v1/health_pb.ts";
 import { origin } from "../http/address.ts";
 import { createHostCheck, type HostCheck } from "../http/allowed-hosts.ts";

@@ -1,8 +1,7 @@
 /** Server-streaming calls: how many there may be, and all the ways in which one ends. */
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { callerName, type Principal } from "../call.ts";
-import { LONGEST_TIMER_MS } from "../deadline.ts";
+import { callerName, LONGEST_TIMER_MS, type Principal } from "../call.ts";
 import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import type { createAuthorization } from "./authorization.ts";
 import type { Init, StreamHandler } from "./handlers.ts";

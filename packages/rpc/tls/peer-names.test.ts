@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bearsName } from "./peer-names.ts";
+import { bearsName } from "./certificates.ts";
 
 const NAMES = ["spiffe://library/process", "shelf.internal"];
 

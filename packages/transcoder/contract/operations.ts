@@ -8,12 +8,12 @@ import {
   type DescService,
   getOption,
   hasOption,
-  ScalarType,
 } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { operation as operationOption, scope, tag } from "../gen/transcoder/v1/annotations_pb.ts";
+import { isInteger } from "../validation/value-rules.ts";
 import { headerOf, isClamped, isOutputOnly, isUpdateMask } from "./fields.ts";
 import { ensureServed, ensureWhole } from "./served.ts";
 import { type Stream, streamOf } from "./stream.ts";
@@ -172,7 +172,7 @@ function operationOf(service: DescService, method: Operation["method"], rule: Ht
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
   if (annotated.location && record) parseTemplate(annotated.location, record);
   for (const field of [...free, ...inHeaders]) ensureServed(field, true);
-  const unclampable = free.find((field) => isClamped(field) && !isInteger(field));
+  const unclampable = free.find((field) => isClamped(field) && !(field.scalar && isInteger(field.scalar)));
   if (unclampable) throw new Error(`${unclampable.name} is clamped, which only an integer can be`);
   const wholes = stream ? stream.data.map(({ message }) => message) : response ? [] : [output];
   for (const whole of wholes) ensureWhole(whole, "answer");
@@ -289,15 +289,6 @@ const headersIn = (fields: readonly DescField[]): HeaderField[] =>
     if (!IS_OWN.test(name)) throw new Error(`${field.name} can't be the header "${name}"`);
     return [{ name: STANDARD.get(name.toLowerCase()) ?? name, field }];
   });
-
-const NOT_INTEGERS = new Set([
-  ScalarType.DOUBLE,
-  ScalarType.FLOAT,
-  ScalarType.BOOL,
-  ScalarType.STRING,
-  ScalarType.BYTES,
-]);
-const isInteger = ({ scalar }: DescField): boolean => scalar !== undefined && !NOT_INTEGERS.has(scalar);
 
 const isQueryable = ({ fieldKind, message }: DescField): boolean => fieldKind !== "map" && message === undefined;
 

@@ -48,70 +48,59 @@ const list = (reasons: readonly Reason[]): string =>
 
 /** The headers of answers. Required ones are on every answer that lists them. */
 export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObject => ({
-  "X-Request-Id": header("The request's identifier, the caller's if it sent one that can stand in a log.", {
-    required: true,
-    schema: { type: "string", pattern: REQUEST_ID_PATTERN },
+  "X-Request-Id": required("The request's identifier, the caller's if it sent one that can stand in a log.", {
+    type: "string",
+    pattern: REQUEST_ID_PATTERN,
   }),
-  "API-Version": header("The version of this interface.", {
-    required: true,
-    schema: { type: "string", const: apiVersion },
+  "API-Version": required("The version of this interface.", { type: "string", const: apiVersion }),
+  "X-Content-Type-Options": required("The answer is what its Content-Type says, whatever it looks like (Fetch, 3.6).", {
+    type: "string",
+    const: "nosniff",
   }),
-  "X-Content-Type-Options": header("The answer is what its Content-Type says, whatever it looks like (Fetch, 3.6).", {
-    required: true,
-    schema: { type: "string", const: "nosniff" },
-  }),
-  "Cache-Control": header(
+  "Cache-Control": required(
     "`no-cache` on what was read: it may be kept, but not shown again without asking, best with `If-None-Match`. " +
       "`no-store` on answers to writes, on events and on errors (RFC 9111, 5.2.2).",
-    { required: true, schema: { type: "string", enum: ["no-cache", "no-store"] } },
+    { type: "string", enum: ["no-cache", "no-store"] },
   ),
-  Vary: header("What in the request the answer depends on, beside its address (RFC 9110, 12.5.5).", {
-    required: true,
-    schema: { type: "string", pattern: "^(Origin, )?Accept$" },
+  Vary: required("What in the request the answer depends on, beside its address (RFC 9110, 12.5.5).", {
+    type: "string",
+    pattern: "^(Origin, )?Accept$",
   }),
-  ETag: header("The record's revision, a strong entity tag. It changes if and only if the record does.", {
-    required: true,
-    schema: { type: "string", pattern: '^"[!#-~]+"$' },
+  ETag: required("The record's revision, a strong entity tag. It changes if and only if the record does.", {
+    type: "string",
+    pattern: '^"[!#-~]+"$',
   }),
-  Location: header("Where the record that was created is found.", {
-    required: true,
-    schema: { type: "string", format: "uri-reference" },
-  }),
+  Location: required("Where the record that was created is found.", { type: "string", format: "uri-reference" }),
   Link: header(
     'Links (RFC 8288): `rel="next"` is the next page of a list, if there is one; `rel="successor-version"` is what to ' +
       "call instead of a deprecated operation.",
-    { schema: { type: "string" } },
   ),
-  Deprecation: header("Since when the operation is deprecated (RFC 9745).", {
-    schema: { type: "string", pattern: "^@-?\\d+$" },
+  Deprecation: header("Since when the operation is deprecated (RFC 9745).", { pattern: "^@-?\\d+$" }),
+  Sunset: header("From when on the operation may be gone (RFC 8594).", { pattern: " GMT$" }),
+  "Idempotent-Replayed": header("`true` when this is the first answer to the same key, sent again.", { const: "true" }),
+  "X-Accel-Buffering": required("Asks proxies, such as nginx, to pass each event on as it comes.", {
+    type: "string",
+    const: "no",
   }),
-  Sunset: header("From when on the operation may be gone (RFC 8594).", {
-    schema: { type: "string", pattern: " GMT$" },
-  }),
-  "Idempotent-Replayed": header("`true` when this is the first answer to the same key, sent again.", {
-    schema: { type: "string", const: "true" },
-  }),
-  "X-Accel-Buffering": header("Asks proxies, such as nginx, to pass each event on as it comes.", {
-    required: true,
-    schema: { type: "string", const: "no" },
-  }),
-  "Retry-After": header("Seconds to wait before the request is sent again (RFC 9110, 10.2.3).", {
-    required: true,
-    schema: { type: "integer", minimum: 0 },
+  "Retry-After": required("Seconds to wait before the request is sent again (RFC 9110, 10.2.3).", {
+    type: "integer",
+    minimum: 0,
   }),
   ...(asksCallers && {
     "WWW-Authenticate": header("How to show who you are, and the scope that is missing (RFC 6750, 3).", {
-      schema: { type: "string", pattern: "^Bearer realm=" },
+      pattern: "^Bearer realm=",
     }),
   }),
-  Accept: header("The media types that PUT takes, where another was sent (RFC 9110, 12.5.1).", {
-    schema: { type: "string" },
-  }),
-  "Accept-Post": header("The same for POST (Linked Data Platform, 7.1).", { schema: { type: "string" } }),
-  "Accept-Patch": header("The same for PATCH (RFC 5789).", { schema: { type: "string" } }),
+  Accept: header("The media types that PUT takes, where another was sent (RFC 9110, 12.5.1)."),
+  "Accept-Post": header("The same for POST (Linked Data Platform, 7.1)."),
+  "Accept-Patch": header("The same for PATCH (RFC 5789)."),
   "Accept-Encoding": header("The codings that a body may have, where another was sent (RFC 9110, 12.5.3).", {
-    schema: { type: "string", const: "identity" },
+    const: "identity",
   }),
 });
 
-const header = (description: string, more: JsonObject): JsonObject => ({ description, ...more });
+const required = (description: string, schema: JsonObject): JsonObject => ({ description, required: true, schema });
+const header = (description: string, rules: JsonObject = {}): JsonObject => ({
+  description,
+  schema: { type: "string", ...rules },
+});

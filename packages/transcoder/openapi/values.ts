@@ -2,36 +2,23 @@
 import { type DescEnum, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { enumNames } from "../contract/enums.ts";
+import { type Range, rangeOf } from "../validation/range.ts";
 import type { JsonObject } from "./json.ts";
 
-const integer = (format: string, minimum?: bigint, maximum?: bigint): JsonObject => ({
-  type: "integer",
-  format,
-  minimum,
-  maximum,
-});
-const int32 = integer("int32", -(2n ** 31n), 2n ** 31n - 1n);
-const uint32 = integer("uint32", 0n, 2n ** 32n - 1n);
-// Their formats say how far they go: what holds numbers in doubles, as JavaScript does, would round the limits.
-const int64 = integer("int64");
-const uint64 = integer("uint64", 0n);
+/** Formats of 64 bits say how far they go: what holds numbers in doubles, as JavaScript does, would round the limits. */
+function integer({ min, max }: Range<bigint>): JsonObject {
+  const sign = min === 0n ? "u" : "";
+  return max < 2n ** 32n
+    ? { type: "integer", format: `${sign}int32`, minimum: min, maximum: max }
+    : { type: "integer", format: `${sign}int64`, minimum: min === 0n ? min : undefined };
+}
 
 /** What JSON has no number for is a string, as in proto3 JSON. */
 const floating = (format: string): JsonObject => ({
   anyOf: [{ type: "number", format }, { enum: ["NaN", "Infinity", "-Infinity"] }],
 });
 
-const scalars: Readonly<Record<ScalarType, JsonObject>> = {
-  [ScalarType.INT32]: int32,
-  [ScalarType.SINT32]: int32,
-  [ScalarType.SFIXED32]: int32,
-  [ScalarType.UINT32]: uint32,
-  [ScalarType.FIXED32]: uint32,
-  [ScalarType.INT64]: int64,
-  [ScalarType.SINT64]: int64,
-  [ScalarType.SFIXED64]: int64,
-  [ScalarType.UINT64]: uint64,
-  [ScalarType.FIXED64]: uint64,
+const others: Partial<Record<ScalarType, JsonObject>> = {
   [ScalarType.BOOL]: { type: "boolean" },
   [ScalarType.STRING]: { type: "string" },
   [ScalarType.BYTES]: { type: "string", contentEncoding: "base64" },
@@ -39,7 +26,10 @@ const scalars: Readonly<Record<ScalarType, JsonObject>> = {
   [ScalarType.FLOAT]: floating("float"),
 };
 
-export const scalarSchema = (type: ScalarType): JsonObject => scalars[type];
+export function scalarSchema(type: ScalarType): JsonObject {
+  const range = rangeOf(type);
+  return range ? integer(range) : (others[type] as JsonObject);
+}
 
 /** In a parameter, where base64 is read as well. */
 export const addressBytes: JsonObject = { type: "string", contentEncoding: "base64url" };

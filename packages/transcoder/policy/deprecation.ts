@@ -2,8 +2,8 @@
 import { create } from "@bufbuild/protobuf";
 import type { Deprecation, Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
+import { splitTarget } from "../request/head.ts";
 import { pathReader } from "../request/path.ts";
-import { splitTarget } from "../request/target.ts";
 
 /** What the operator of a server may decide about operations that the contract deprecates. */
 export interface DeprecationPolicy {

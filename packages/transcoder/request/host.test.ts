@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { hostProblem, isHost, withBrackets } from "./host.ts";
+import { hostProblem, isHost, withBrackets } from "./head.ts";
 
 test.each(["a", "a.example", "a.example:80", "a:", "127.0.0.1:8080", "[::1]:8080", "a_b", "a-b"])(
   "%s is a host",

@@ -9,6 +9,7 @@ import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
 import { type Assign, assigner, isUsed, membersReader } from "./decode.ts";
+import { splitTarget } from "./head.ts";
 import { idempotencyKey } from "./headers.ts";
 import { parseJson } from "./json.ts";
 import { pathReader } from "./path.ts";
@@ -16,7 +17,6 @@ import { parseQuery, queryReader } from "./query.ts";
 import { operationFor, resumeReader } from "./resume.ts";
 import { scalarFromText } from "./scalars.ts";
 import { SchemaError } from "./schema-error.ts";
-import { splitTarget } from "./target.ts";
 
 export interface Incoming {
   readonly target: string;

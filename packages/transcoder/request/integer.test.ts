@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { toInteger } from "./integer.ts";
+import { toInteger } from "./scalars.ts";
 
 test.each<[string, bigint | undefined]>([
   ["0", 0n],

@@ -7,7 +7,7 @@
 import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 
-/** A number as it was written; `integer.ts` knows its value. */
+/** A number as it was written; `toInteger` knows its value. */
 export class JsonNumber {
   readonly text: string;
   constructor(text: string) {

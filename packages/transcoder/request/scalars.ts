@@ -2,8 +2,7 @@
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { enumNames } from "../contract/enums.ts";
-import { type Range, rangeWords } from "../validation/range.ts";
-import { toInteger } from "./integer.ts";
+import { type Range, rangeOf, rangeWords } from "../validation/range.ts";
 import { JsonNumber, type JsonValue } from "./json.ts";
 import { SchemaError } from "./schema-error.ts";
 
@@ -12,26 +11,8 @@ type FromText = (text: string) => unknown;
 
 type Rules = FieldRules | undefined;
 
-const signed = (bits: bigint): Range<bigint> => ({ min: -(1n << (bits - 1n)), max: (1n << (bits - 1n)) - 1n });
-const unsigned = (bits: bigint): Range<bigint> => ({ min: 0n, max: (1n << bits) - 1n });
-
-const ranges: Partial<Record<ScalarType, Range<bigint>>> = {
-  [ScalarType.INT32]: signed(32n),
-  [ScalarType.SINT32]: signed(32n),
-  [ScalarType.SFIXED32]: signed(32n),
-  [ScalarType.UINT32]: unsigned(32n),
-  [ScalarType.FIXED32]: unsigned(32n),
-  [ScalarType.INT64]: signed(64n),
-  [ScalarType.SINT64]: signed(64n),
-  [ScalarType.SFIXED64]: signed(64n),
-  [ScalarType.UINT64]: unsigned(64n),
-  [ScalarType.FIXED64]: unsigned(64n),
-};
-
-const MAX_INT32_LIKE = unsigned(32n).max;
-
 /** protobuf-es holds 64 bit integers as bigint and 32 bit ones as number. */
-const hold = (value: bigint, { max }: Range<bigint>): bigint | number => (max > MAX_INT32_LIKE ? value : Number(value));
+const hold = (value: bigint, { max }: Range<bigint>): bigint | number => (max >= 2n ** 32n ? value : Number(value));
 
 function within(value: bigint, range: Range<bigint>, rules: Rules): bigint | number {
   if (value < range.min || value > range.max) throw new SchemaError(rangeWords(range, rules));
@@ -106,7 +87,7 @@ function bytesFromText(text: string): Uint8Array<ArrayBuffer> {
 
 /** How a scalar is read from JSON. The rules are those that its range is told by. */
 export function scalarFromJson(type: ScalarType, rules?: Rules): FromJson {
-  const range = ranges[type];
+  const range = rangeOf(type);
   if (range) return (value) => integerFromJson(value, range, rules);
   switch (type) {
     case ScalarType.STRING:
@@ -122,7 +103,7 @@ export function scalarFromJson(type: ScalarType, rules?: Rules): FromJson {
 
 /** How a scalar is read from a path, a query, a header or the key of a map. `clamped` concerns integers only. */
 export function scalarFromText(type: ScalarType, rules?: Rules, clamped = false): FromText {
-  const range = ranges[type];
+  const range = rangeOf(type);
   if (range) return (text) => integerFromText(text, range, rules, clamped);
   switch (type) {
     case ScalarType.STRING:
@@ -150,4 +131,32 @@ export function enumFromJson(desc: DescEnum, isItem = false): FromJson {
     if (number === undefined) throw new SchemaError(`must be one of ${allowed}`);
     return number;
   };
+}
+
+const PARTS = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+// No integer that a field can hold has more digits (2^64-1 has 20); beyond, size is all that matters.
+const MANY_DIGITS = 40;
+
+/**
+ * The integer that a JSON number stands for, exact however it is written: 1 for `1.0` and `10e-1`, 0 for `-0`; undefined for `1.5`. Numbers of more
+ * than 40 digits come back as 10^40 or -10^40: no field holds either.
+ */
+export function toInteger(text: string): bigint | undefined {
+  if (/^-?\d{1,15}$/.test(text)) return BigInt(Number(text)); // the common case
+  const [, sign, whole = "", fraction = "", exponent = "0"] = PARTS.exec(text) as RegExpExecArray;
+  const significant = (whole + fraction).replace(/^0+/, "");
+  const digits = significant.slice(0, lengthWithoutZeros(significant));
+  if (digits === "") return 0n;
+  const zeros = Number(exponent) - fraction.length + (significant.length - digits.length);
+  if (zeros < 0) return undefined;
+  const size = digits.length + zeros > MANY_DIGITS ? 10n ** BigInt(MANY_DIGITS) : BigInt(digits + "0".repeat(zeros));
+  return sign ? -size : size;
+}
+
+/** A scan, for /0+$/ begins anew at every zero. */
+function lengthWithoutZeros(digits: string): number {
+  let end = digits.length;
+  while (digits[end - 1] === "0") end--;
+  return end;
 }

@@ -4,9 +4,9 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { byName, isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { addressText } from "../contract/template.ts";
+import { splitTarget } from "../request/head.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
 import { scalarFromText } from "../request/scalars.ts";
-import { splitTarget } from "../request/target.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 
@@ -115,4 +115,17 @@ function clamped({ fieldKind, scalar, jsonName }: DescField): LinkParameter {
   const read = scalarFromText(scalar as never, undefined, true);
   const values = (value: string) => (fieldKind === "list" ? value.split(",") : [value]);
   return (value) => formatQuery([[jsonName, values(value).map(read).join(",")]]);
+}
+
+/** Parameters of lists that filter nothing, by the names that they have everywhere (AIP-132, AIP-158). */
+const NO_FILTERS: readonly string[] = ["page_token", "page_size", "limit", "order_by"];
+
+/** Compiles whether a request asks for one record, as it is by itself. A list with an id filter may; other lists never do. */
+export function asksForOne({ idFilter, query, record }: Operation): (request: Message) => boolean {
+  if (!idFilter) return () => record !== undefined;
+  const others = query.filter((field) => field !== idFilter && !NO_FILTERS.includes(field.name));
+  return (request) => {
+    const ids = (request as unknown as Record<string, readonly unknown[]>)[idFilter.localName];
+    return ids?.length === 1 && !others.some((field) => isFieldSet(request, field));
+  };
 }

@@ -1,7 +1,7 @@
 /** What every request gets when it arrives, and every answer says. */
 import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
-import { restoreMethod } from "../request/method.ts";
+import { restoreMethod } from "../request/head.ts";
 import { commonHeaders, errorAnswers } from "./error-answers.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
 

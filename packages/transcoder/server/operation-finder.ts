@@ -1,6 +1,7 @@
-/** Which operation a request asks for, where it says so in the plainest way. */
+/** Which operation a request asks for, where it says so in the plainest way, and where a record is found whose GET has gone. */
 import type { Operation } from "../contract/operations.ts";
 import type { Segment } from "../contract/template.ts";
+import { type DeprecationPolicy, endOf, successorReader } from "../policy/deprecation.ts";
 
 export type FindOperation = (verb?: string, target?: string) => Operation | undefined;
 
@@ -30,3 +31,28 @@ const shape = (verb: string, parts: number) => `${verb} ${parts}`;
 /** Sorts fixed text before what a request fills in, segment by segment from the left, as the router does. */
 const freedom = ({ segments }: Operation) => segments.map((segment) => ("literal" in segment ? 0 : 1)).join("");
 const isIn = (segment: Segment, part: string) => ("literal" in segment ? part === segment.literal : part !== "");
+
+interface Options {
+  readonly basePath: string;
+  readonly deprecation: DeprecationPolicy;
+  readonly clock: () => number;
+}
+
+/** Compiles the address of the record at a path: the path, or after the sunset of its GET what that names as its successor. */
+export function recordAddress(
+  operations: readonly Operation[],
+  { basePath, deprecation, clock }: Options,
+): (path: string) => string {
+  const find = operationFinder(operations, basePath);
+  const ending = new Map(
+    operations.flatMap((operation) => {
+      const end = endOf(operation, deprecation);
+      return end ? [[operation, { end, successorOf: successorReader(operation, basePath) }]] : [];
+    }),
+  );
+  return (path) => {
+    const operation = find("GET", path);
+    const found = operation && ending.get(operation);
+    return (found && clock() >= found.end.getTime() && found.successorOf(path)) || path;
+  };
+}

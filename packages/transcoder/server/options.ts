@@ -7,8 +7,8 @@ import type { ErrorOptions } from "../errors/error-exit.ts";
 import type { About } from "../openapi/document.ts";
 import type { Sources } from "../openapi/sources.ts";
 import type { DeprecationPolicy } from "../policy/deprecation.ts";
+import type { SizeLimits } from "../request/head.ts";
 import { REQUEST_ID_HEADER } from "../request/request-id.ts";
-import type { SizeLimits } from "../request/sizes.ts";
 
 /** How large a request may be and how long it may take. */
 export interface Limits extends SizeLimits {

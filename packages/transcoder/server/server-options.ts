@@ -1,11 +1,9 @@
 /** What a plugin can't tell Fastify any more: it has to be known when the server is made. */
 import type { Server } from "node:http";
 import type { FastifyHttpOptions, FastifyInstance } from "fastify";
-import { makeRoutable } from "../request/method.ts";
+import { makeRoutable, parserLimit, splitTarget } from "../request/head.ts";
 import { isWellEncoded } from "../request/path.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
-import { parserLimit } from "../request/sizes.ts";
-import { splitTarget } from "../request/target.ts";
 import { errorAnswers } from "./error-answers.ts";
 import { serverDefaults, type TranscoderOptions } from "./options.ts";
 import { parserError } from "./wire.ts";

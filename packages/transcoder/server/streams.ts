@@ -16,8 +16,8 @@ import { contentOf } from "../response/encode.ts";
 import { type EventFormat, eventFormats, eventReader, type StreamEvent } from "../response/events.ts";
 import { type After, after } from "./after.ts";
 import { arrivedTooLate } from "./arrival.ts";
-import { isGone } from "./gone.ts";
 import type { HandlerOptions } from "./routes.ts";
+import { isGone } from "./wire.ts";
 
 /** The open streams of a server, which ends them when it closes. */
 export interface OpenStreams {

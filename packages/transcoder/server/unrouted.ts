@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
 import { ACCEPT_PATCH } from "../policy/media.ts";
-import { splitTarget } from "../request/target.ts";
+import { splitTarget } from "../request/head.ts";
 
 /**
  * Answers OPTIONS on every path that has a route, whoever registers it, and refuses what has none. To be called before

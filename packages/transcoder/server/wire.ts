@@ -1,9 +1,10 @@
-/** Answers for what node's HTTP parser gives up on: there is no request yet, only a socket. */
-import { type IncomingMessage, STATUS_CODES } from "node:http";
+/** What node's server leaves to its users: what its parser gives up on, odd requests, and whether there is anybody to answer. */
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Http2ServerResponse } from "node:http2";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
-import type { SizeLimits } from "../request/sizes.ts";
+import type { SizeLimits } from "../request/head.ts";
 
 /** The code of an error that is not of the parser. */
 export const NO_PROXY = "ERR_NO_PROXY";
@@ -82,4 +83,10 @@ export function writeResponse(socket: Duplex, { status, headers, body }: Message
   else socket.resume();
   const close = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once("close", () => clearTimeout(close));
+}
+
+/** Whether there is nobody any more to answer: a listener to "close" would not be called. HTTP/2's API does not show it itself. */
+export function isGone(response: Pick<ServerResponse, "closed" | "destroyed">): boolean {
+  const { stream } = response as Partial<Pick<Http2ServerResponse, "stream">>;
+  return response.closed || response.destroyed || stream?.destroyed === true;
 }

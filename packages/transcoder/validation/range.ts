@@ -1,16 +1,24 @@
 /** The range of a number: what its rules (buf.validate) leave of what its type can hold. */
-import { type DescField, getOption } from "@bufbuild/protobuf";
+import { type DescField, getOption, ScalarType } from "@bufbuild/protobuf";
 import {
   type FieldRules,
   field as fieldOption,
   type Int64Rules,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { integers, LIMITS } from "./value-rules.ts";
+import { integers, isInteger, LIMITS } from "./value-rules.ts";
 
 /** What a type can hold. */
 export interface Range<T extends bigint | number> {
   readonly min: T;
   readonly max: T;
+}
+
+/** What a type of integers can hold; undefined for other types. */
+export function rangeOf(type: ScalarType): Range<bigint> | undefined {
+  if (!isInteger(type)) return undefined;
+  const name = ScalarType[type]; // UINT64, FIXED64, INT64, SINT64, SFIXED64, and the same with 32
+  const size = 1n << BigInt(name.slice(-2));
+  return /^[UF]/.test(name) ? { min: 0n, max: size - 1n } : { min: -size / 2n, max: size / 2n - 1n };
 }
 
 /** The rules of a field's value; of a list those of its items, of a map those of its values. */

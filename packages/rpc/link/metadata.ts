@@ -1,6 +1,14 @@
-/** Headers as a link carries them: the two that every call has as fields of their own, the others by name. */
+/**
+ * Metadata as a link carries it. Headers: the two that every call has as fields of their own, the others by name. A failure:
+ * exactly what a plain RPC has in its trailers.
+ */
+import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { ConnectError } from "@connectrpc/connect";
 import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
 import { CALLER_HEADER } from "../call.ts";
+import { fromAny, toAny } from "../errors/details.ts";
+import type { Answer, AnswerSchema, Failure } from "../gen/link/internal/v1/link_service_pb.ts";
 
 interface Field {
   readonly name: string;
@@ -42,4 +50,22 @@ export function fromCallHeaders({ requestId, caller, headers }: CallHeaders): He
   if (requestId !== "") all.set(REQUEST_ID_HEADER, requestId);
   if (caller !== "") all.set(CALLER_HEADER, caller);
   return all;
+}
+
+type AnswerInit = MessageInitShape<typeof AnswerSchema>;
+
+export const failedAnswer = (id: number, { code, rawMessage: message, details, metadata }: ConnectError) =>
+  ({
+    id,
+    outcome: {
+      case: "failure",
+      value: { code, message, details: details.map((detail) => toBinary(AnySchema, toAny(detail))) },
+    },
+    headers: toFields(metadata),
+  }) satisfies AnswerInit;
+
+export function toError({ code, message, details }: Failure, headers: Answer["headers"]): ConnectError {
+  const error = new ConnectError(message, code, toHeaders(headers));
+  error.details = details.map((bytes) => fromAny(fromBinary(AnySchema, bytes)));
+  return error;
 }
