@@ -53,37 +53,3 @@ test("a start with next to no files is refused in one line", { timeout }, async 
   expect(await it.ended).toBe(1);
   expect(it.output()).toMatch(/^The petstore can't start\. This process may have 70 files open [^\n]*\n$/);
 });
-
-test("that no more files can be opened is logged once, and again when it comes back", { timeout }, async () => {
-  const script = `
-    import { openSync, closeSync } from "node:fs";
-    const { watchOpenFiles } = await import(${JSON.stringify(join(root, "processes/open-files.ts"))});
-    const { createLogger } = await import(${JSON.stringify(join(root, "packages/runtime/log.ts"))});
-    const log = createLogger({ service: "full", level: "info", format: "json" });
-    let tried = Promise.withResolvers();
-    let next;
-    const sleep = () => new Promise((resolve) => {
-      next = resolve;
-      tried.resolve();
-    });
-    const tryAgain = () => {
-      tried = Promise.withResolvers();
-      next();
-      return tried.promise;
-    };
-    watchOpenFiles({ sleep, random: () => 0, log });
-    await tried.promise;
-    for (let i = 0; i < 2; i++) {
-      const files = [];
-      try { for (;;) files.push(openSync("/dev/null")); } catch {}
-      for (let i = 0; i < 3; i++) await tryAgain();
-      for (const file of files) closeSync(file);
-      await tryAgain();
-    }
-    process.exit();`;
-  await using it = run(["--input-type=module", "--eval", script], {}, false, 100);
-  expect(await it.ended).toBe(0);
-  expect(
-    it.output().match(/"level":"error".*EMFILE.*no more files can be opened: new connections are reset/g),
-  ).toHaveLength(2);
-});

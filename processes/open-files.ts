@@ -2,14 +2,8 @@
  * How many files a process may have open (`ulimit -n`), connections among them. When it has reached that limit, the system
  * resets new connections and Node tells nobody, so the limits of connections and streams have to be below it.
  */
-import { open } from "node:fs/promises";
-import { devNull } from "node:os";
-import type { Runtime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
-import { every } from "@petstore/runtime/workers";
 
-/** How often a process tries whether it can open one more, in milliseconds. */
-const TRIAL_MS = 1_000;
 /** The least of MAX_CONNECTIONS. */
 const FEWEST = 10;
 
@@ -62,20 +56,4 @@ export function withinOpenFiles(limits: SocketLimits, openFiles: number): Socket
     ...lowered,
     warning: `${problem}: it takes ${lowered.MAX_CONNECTIONS} connections and ${lowered.MAX_STREAMS} streams. For more, ${advice}`,
   };
-}
-
-/** Logs when the limit is reached all the same, once each time. */
-export function watchOpenFiles({ sleep, random, log }: Pick<Runtime, "sleep" | "random" | "log">): AsyncDisposable {
-  let isReached = false;
-  const tryOne = async () => {
-    try {
-      await (await open(devNull)).close();
-      isReached = false;
-    } catch (err) {
-      if (!isReached)
-        log.error({ err }, "no more files can be opened: new connections are reset until some are closed");
-      isReached = true;
-    }
-  };
-  return every(TRIAL_MS, "open files", tryOne, { sleep, random, log });
 }
