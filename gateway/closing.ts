@@ -16,19 +16,14 @@ export interface ClosingOptions extends Pick<Runtime, "sleep"> {
   readonly endStreams?: () => void;
 }
 
-export interface Closing {
-  /** False from the moment the gateway is told to stop: no more requests are to be sent to it. */
-  isAccepting(): boolean;
-  /** Resolves when the last request is answered and the last connection closed. */
-  close(app: FastifyInstance): Promise<void>;
-}
+export type Closing = ReturnType<typeof createClosing>;
 
 /**
  * A server that closes a kept-alive connection resets a request that may be on its way there (RFC 9112, 9.5). So the server
  * first goes on serving for the lame-duck time, and closes each connection after its next answer, which announces that
  * (`Connection: close`). What is idle after that time has been idle throughout, and is closed last.
  */
-export function createClosing({ lameDuckMs, endStreams, sleep }: ClosingOptions): Closing {
+export function createClosing({ lameDuckMs, endStreams, sleep }: ClosingOptions) {
   let accepting = true;
   const close = async (app: FastifyInstance) => {
     const { server } = app;
@@ -39,5 +34,10 @@ export function createClosing({ lameDuckMs, endStreams, sleep }: ClosingOptions)
     // While closing, Fastify ends a connection after its next answer, even if more requests wait. By now none is open.
     await app.close();
   };
-  return { isAccepting: () => accepting, close };
+  return {
+    /** False from the moment the gateway is told to stop: no more requests are to be sent to it. */
+    isAccepting: () => accepting,
+    /** Resolves when the last request is answered and the last connection closed. */
+    close,
+  };
 }

@@ -56,33 +56,9 @@ export interface Closing {
   once(event: "close", listener: () => void): unknown;
 }
 
-export interface Admission {
-  /**
-   * Whether one more call may begin. If there is no room left, a caller that holds less than its share may still begin one, so
-   * that no caller can keep others out.
-   */
-  hasRoom(method: DescMethod, caller?: string): boolean;
-  /**
-   * Whether there is room for a caller's call. If so, the call counts as the caller's until its response closes. If the caller
-   * goes away before, it counts for about as long as such calls take, at most 1 s, because its work goes on.
-   */
-  letIn(method: DescMethod, caller?: string, response?: Closing): boolean;
-  /** Whether no more calls may begin, for any caller. */
-  isFull(method: DescMethod): boolean;
-  /** Counts a request of a caller that was let in. Returns a function that stops counting it. */
-  hold(caller: string): () => void;
-  /** Whether a call can't be answered in the time left: others are under way, and it would need more even without them. */
-  isHopeless(method: DescMethod, leftMs: number): boolean;
-  /** Counts a call from now on, whether there is room for it or not. */
-  begin(method: DescMethod): Admitted;
-  /** The call has ended. */
-  end(call: Admitted, tells: Tells): void;
-  underWay(): number;
-  /** How many calls may be under way now, not counting the extra room of higher priorities. */
-  limit(): number;
-}
+export type Admission = ReturnType<typeof createAdmission>;
 
-export function createAdmission({ clock }: { readonly clock: Clock }): Admission {
+export function createAdmission({ clock }: { readonly clock: Clock }) {
   const kinds = new WeakMap<DescMethod, Kind>();
   /** Requests of each caller that has any. */
   const held = new Map<string, number>();
@@ -118,11 +94,17 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
     window = { since: now, calls: 0, slowdowns: 0, peak: underWay };
   }
 
+  /** How many calls may be under way now, not counting the extra room of higher priorities. */
   const limitNow = () => (probeUntil > Number.NEGATIVE_INFINITY && clock() < probeUntil ? CALM : limit);
 
   const roomFor = (method: DescMethod) => limitNow() * ROOM[priorityOf(method)];
+  /** Whether no more calls may begin, for any caller. */
   const isFull = (method: DescMethod) => underWay >= MOST * roomFor(method);
 
+  /**
+   * Whether one more call may begin. If there is no room left, a caller that holds less than its share may still begin one, so
+   * that no caller can keep others out.
+   */
   function hasRoom(method: DescMethod, caller?: string): boolean {
     const room = roomFor(method);
     if (underWay < room) return true;
@@ -130,6 +112,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
     return caller !== undefined && !isFull(method) && (held.get(caller) ?? 0) < room / (held.size + 1);
   }
 
+  /** Counts a request of a caller that was let in. Returns a function that stops counting it. */
   function hold(caller: string): () => void {
     held.set(caller, (held.get(caller) ?? 0) + 1);
     return () => {
@@ -143,7 +126,11 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
     isFull,
     hasRoom,
     hold,
-    letIn(method, caller, response) {
+    /**
+     * Whether there is room for a caller's call. If so, the call counts as the caller's until its response closes. If the caller
+     * goes away before, it counts for about as long as such calls take, at most 1 s, because its work goes on.
+     */
+    letIn(method: DescMethod, caller?: string, response?: Closing): boolean {
       if (!hasRoom(method, caller)) return false;
       // A stream lasts: it would use up its caller's share of the room for short calls.
       if (caller === undefined || !response || method.methodKind !== "unary") return true;
@@ -155,7 +142,8 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
       });
       return true;
     },
-    isHopeless(method, leftMs) {
+    /** Whether a call can't be answered in the time left: others are under way, and it would need more even without them. */
+    isHopeless(method: DescMethod, leftMs: number): boolean {
       if (leftMs <= 0) return true;
       const kind = kindOf(method);
       if (underWay < CALM || kind.calmCalls < MEMORY || leftMs >= kind.calmMs) return false;
@@ -163,7 +151,8 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
       kind.isTrial = ++kind.hopeless % MEMORY === 0;
       return !kind.isTrial;
     },
-    begin(method) {
+    /** Counts a call from now on, whether there is room for it or not. */
+    begin(method: DescMethod): Admitted {
       if (underWay === 0 && clock() - restedAt >= WINDOW_MS) limit = Math.max(limit, START_LIMIT);
       underWay++;
       if (underWay > window.peak) window.peak = underWay;
@@ -172,7 +161,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }): Admission
       kind.isTrial = false;
       return { kind, startedAt: clock(), isCalm: underWay <= CALM, isTrial };
     },
-    end({ kind, startedAt, isCalm, isTrial }, tells) {
+    end({ kind, startedAt, isCalm, isTrial }: Admitted, tells: Tells): void {
       const now = clock();
       if (--underWay === 0) restedAt = now;
       const ms = now - startedAt;

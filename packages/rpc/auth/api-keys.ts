@@ -5,7 +5,7 @@ import { ConfigError } from "@petstore/runtime/environment";
 import { rate } from "@petstore/runtime/rate";
 import { problemOf, watchFiles } from "@petstore/runtime/watched-files";
 import { hashOf, parseApiKey } from "./api-key.ts";
-import type { Identity, Verify } from "./authentication.ts";
+import type { Identity } from "./authentication.ts";
 import { InvalidCredential } from "./credentials.ts";
 import { type KeyFile, parseKeyFile } from "./key-file.ts";
 
@@ -16,19 +16,11 @@ interface Accepted {
   readonly identity: Identity;
 }
 
-export interface ApiKeys extends AsyncDisposable {
-  readonly verify: Verify;
-  /** Calls `changed` whenever the accepted keys, or what they grant, have changed. */
-  onChange(changed: () => void): void;
-  /** Reads the file again now, as otherwise happens by itself. Never rejects. */
-  reload(): Promise<void>;
-}
-
 /** Opens a file of keys. If it becomes invalid later, the keys read before stay accepted. Throws ConfigError. */
 export async function openApiKeys(
   path: string,
   { wallClock, log, ...time }: Pick<Runtime, "log" | "sleep" | "random"> & WallTime,
-): Promise<ApiKeys> {
+) {
   const file = await watchFiles([path], {
     name: "api-keys",
     parse: ([text = ""]) => acceptedFrom(parseKeyFile(text)),
@@ -44,7 +36,7 @@ export async function openApiKeys(
     throw new ConfigError([`API_KEYS_FILE can't be used: ${problem}. \`npm run keys\` writes one.`]);
   });
   return {
-    verify(given) {
+    verify(given: string): Identity {
       const { id, secret } = parseApiKey(given);
       const key = file.current().get(id);
       const isIt = timingSafeEqual(hashOf(secret), key?.hash ?? NO_HASH);
@@ -53,7 +45,9 @@ export async function openApiKeys(
       if (key.expiresAt <= wallClock()) throw new InvalidCredential("The API key has expired.");
       return key.identity;
     },
+    /** Calls its argument whenever the accepted keys, or what they grant, have changed. */
     onChange: file.onChange,
+    /** Reads the file again now, as otherwise happens by itself. Never rejects. */
     reload: file.reload,
     [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
   };

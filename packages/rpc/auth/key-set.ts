@@ -27,17 +27,12 @@ export class NoKeys extends Error {
   override readonly name = "NoKeys";
 }
 
-export interface KeySet {
-  /** Verifies a token with the key that it names, or with each that fits it. Rejects with NoKeys, or with an error of jose's. */
-  verify(token: string, options: JWTVerifyOptions): Promise<JWTPayload>;
-  /** Fetches the keys now. Rejects if that fails; the keys that are known stay accepted. */
-  refresh(): Promise<void>;
-}
+export type KeySet = ReturnType<typeof createKeySet>;
 
 type KeySetDeps = Pick<Runtime, "log"> & WallTime;
 
 /** `load` fetches the JWK Set (RFC 7517, 5), and limits its own time and size. */
-export function createKeySet(load: () => Promise<unknown>, { wallClock, log }: KeySetDeps): KeySet {
+export function createKeySet(load: () => Promise<unknown>, { wallClock, log }: KeySetDeps) {
   let known: JWTVerifyGetKey | undefined;
   let loadedAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
@@ -53,6 +48,7 @@ export function createKeySet(load: () => Promise<unknown>, { wallClock, log }: K
     loadedAt = wallClock();
   };
 
+  /** Fetches the keys now. Rejects if that fails; the keys that are known stay accepted. */
   function refresh(): Promise<void> {
     loading ??= fetchKeys().finally(() => {
       loading = undefined;
@@ -72,7 +68,8 @@ export function createKeySet(load: () => Promise<unknown>, { wallClock, log }: K
 
   return {
     refresh,
-    async verify(token, options) {
+    /** Verifies a token with the key that it names, or with each that fits it. Rejects with NoKeys, or with an error of jose's. */
+    async verify(token: string, options: JWTVerifyOptions): Promise<JWTPayload> {
       if (since(triedAt) >= LONG_MS)
         catchingUp ??= refreshIfMay().finally(() => {
           catchingUp = undefined;

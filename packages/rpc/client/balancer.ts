@@ -19,23 +19,7 @@ const UNHEARD_MS = 500;
 /** Unanswered health checks after which a replica counts as silent. One may be due to a pause of this process itself. */
 const QUESTIONS = 2;
 
-export interface Balancer {
-  /** How many replicas there are. */
-  readonly size: number;
-  /**
-   * The next replica in turn that was not tried. A replica that is not ready is chosen only if there is no other, and a
-   * silent one never; undefined if none is left.
-   */
-  next(tried?: ReadonlySet<Replica>): Replica | undefined;
-  /** A call to a replica failed in transit: skips the replica until it says that it serves. */
-  failed(replica: Replica): void;
-  /**
-   * A replica answered UNAVAILABLE, which may be about another service: checks its health, and skips it if it does not serve.
-   */
-  doubted(replica: Replica): void;
-  /** A call to a replica begins. `onSilence` is called if the replica turns out to be silent before the call has ended. */
-  begin(replica: Replica, onSilence: () => void): CallEnd;
-}
+export type Balancer = ReturnType<typeof createBalancer>;
 
 /** Must be called when a call has ended; `answered` if the replica ended it. */
 export type CallEnd = (answered: boolean) => void;
@@ -55,7 +39,7 @@ interface Member {
 export function createBalancer(
   replicas: readonly Replica[],
   { clock, random, sleep }: Pick<Runtime, "clock" | "random" | "sleep">,
-): Balancer {
+) {
   const members = replicas.map(
     (replica): Member => ({
       replica,
@@ -128,8 +112,13 @@ export function createBalancer(
   }
 
   return {
+    /** How many replicas there are. */
     size: members.length,
-    next(tried = new Set()) {
+    /**
+     * The next replica in turn that was not tried. A replica that is not ready is chosen only if there is no other, and a
+     * silent one never; undefined if none is left.
+     */
+    next(tried: ReadonlySet<Replica> = new Set()): Replica | undefined {
       for (const member of members)
         if (member.failure && clock() >= member.failure.askAt) void ask(member, member.failure);
       const inTurn = members.map((_, i) => members[(turn + i) % members.length] as Member);
@@ -138,9 +127,12 @@ export function createBalancer(
       if (chosen) turn = members.indexOf(chosen) + 1;
       return chosen?.replica;
     },
-    failed: (replica) => fail(memberOf(replica)),
-    doubted: (replica) => void doubt(memberOf(replica)),
-    begin(replica, onSilence) {
+    /** A call to a replica failed in transit: skips the replica until it says that it serves. */
+    failed: (replica: Replica) => fail(memberOf(replica)),
+    /** A replica answered UNAVAILABLE, which may be about another service: skips it if its health says that it does not serve. */
+    doubted: (replica: Replica) => void doubt(memberOf(replica)),
+    /** A call to a replica begins. `onSilence` is called if the replica turns out to be silent before the call has ended. */
+    begin(replica: Replica, onSilence: () => void): CallEnd {
       const member = memberOf(replica);
       const number = member.calls.add(onSilence);
       member.unheardSince ??= clock();

@@ -6,20 +6,17 @@
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { SEEN_HEADER } from "../call.ts";
 
-export interface Seen {
-  /** All that was seen, for the header of a call. */
-  text(): string;
-  /** Takes what an answer tells out of its headers, so that nobody passes it on. */
-  take(headers: Headers): void;
-}
+export type Seen = ReturnType<typeof createSeen>;
 
 /** For the calls to all services, because what one of them says may follow from what another one has done. */
-export function createSeen(): Seen {
+export function createSeen() {
   const latest = new Map<string, string>();
   let all = "";
   return {
+    /** All that was seen, for the header of a call. */
     text: () => all,
-    take(headers) {
+    /** Takes what an answer tells out of its headers, so that nobody passes it on. */
+    take(headers: Headers): void {
       const told = headers.get(SEEN_HEADER);
       if (told === null) return;
       headers.delete(SEEN_HEADER);

@@ -32,19 +32,14 @@ export interface ServerStreamDeps {
   readonly limits: LinkLimits;
 }
 
-export interface ServerStream {
-  /** Asks the caller to end the link. Calls that it sends until then are answered. */
-  drain(): void;
-  /** Resolves when the stream is closed and no call is under way any more. */
-  readonly ended: Promise<void>;
-}
+export type ServerStream = ReturnType<typeof serveStream>;
 
 /** Serves a link that one of the system's own processes has opened. */
 export function serveStream(
   request: Http2ServerRequest,
   response: Http2ServerResponse,
   { dispatcher, log, limits }: ServerStreamDeps,
-): ServerStream {
+) {
   const { stream } = request;
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   const calls = createServerCalls({ dispatcher, onEnd });
@@ -166,10 +161,12 @@ export function serveStream(
   });
 
   return {
-    drain() {
+    /** Asks the caller to end the link. Calls that it sends until then are answered. */
+    drain(): void {
       if (state === "open") response.write(toFrame(LinkResponseSchema, { drain: {} }));
       else if (state === "new") stream.close(constants.NGHTTP2_REFUSED_STREAM);
     },
+    /** Resolves when the stream is closed and no call is under way any more. */
     ended,
   };
 }

@@ -6,38 +6,32 @@ import { RpcError } from "../errors/catalogue.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { type Implementation, implement } from "./handlers.ts";
 
-export interface HealthState {
-  /** By the full names of the services; "" is the process. */
-  readonly statuses: ReadonlyMap<string, Status>;
-  /** Whether the process takes calls. */
-  isServing(): boolean;
-  /** Sets the status of all services and of the process; after `drain` it does nothing. */
-  set(serving: boolean): void;
-  /** Sets everything to NOT_SERVING, for good. */
-  drain(): void;
-  /** Yields a service's status, SERVICE_UNKNOWN if there is none, and then every change until the signal aborts. */
-  watch(service: string, signal: AbortSignal): AsyncIterable<Status>;
-}
+export type HealthState = ReturnType<typeof createHealth>;
 
 /** Everything is NOT_SERVING until `set(true)`. */
-export function createHealth(services: readonly string[]): HealthState {
+export function createHealth(services: readonly string[]) {
   const statuses = new Map<string, Status>(["", ...services].map((name) => [name, Status.NOT_SERVING]));
   const changes = new EventEmitter().setMaxListeners(0);
   let drained = false;
-  const set = (serving: boolean) => {
+  /** Sets the status of all services and of the process; after `drain` it does nothing. */
+  const set = (serving: boolean): void => {
     if (drained || serving === (statuses.get("") === Status.SERVING)) return;
     for (const name of statuses.keys()) statuses.set(name, serving ? Status.SERVING : Status.NOT_SERVING);
     changes.emit("change");
   };
   return {
-    statuses,
+    /** By the full names of the services; "" is the process. */
+    statuses: statuses as ReadonlyMap<string, Status>,
+    /** Whether the process takes calls. */
     isServing: () => statuses.get("") === Status.SERVING,
     set,
-    drain() {
+    /** Sets everything to NOT_SERVING, for good. */
+    drain(): void {
       set(false);
       drained = true;
     },
-    async *watch(service, signal) {
+    /** Yields a service's status, SERVICE_UNKNOWN if there is none, and then every change until the signal aborts. */
+    async *watch(service: string, signal: AbortSignal): AsyncGenerator<Status, never> {
       const changed = on(changes, "change", { signal });
       let last: Status | undefined;
       for (;;) {

@@ -14,22 +14,7 @@ import { addressBytes, enumSchema, isTimestamp, nullable, scalarSchema, timestam
  */
 export type Direction = "input" | "parameter" | "output";
 
-export interface Schemas {
-  /** Refers to the schema of a message. */
-  message(desc: DescMessage, direction: Direction): JsonObject;
-  /** Refers to the schema of a merge patch of a message. */
-  mergePatch(desc: DescMessage): JsonObject;
-  /** Refers to the schema of an array of what the field lists. */
-  list(name: string, field: DescField): JsonObject;
-  /** The schema of an object with these fields as members. */
-  object(fields: readonly DescField[]): JsonObject;
-  /** The schema of one value of a field, with what the contract says about it. */
-  field(field: DescField, direction: Direction): JsonObject;
-  /** Whether a caller has to send the field. */
-  isRequired(field: DescField): boolean;
-  /** Every schema that was referred to, by name. */
-  components(): JsonObject;
-}
+export type Schemas = ReturnType<typeof createSchemas>;
 
 type Described = Pick<Sources, "docs" | "files" | "examples" | "patchExamples">;
 
@@ -37,7 +22,7 @@ type Described = Pick<Sources, "docs" | "files" | "examples" | "patchExamples">;
 export function createSchemas(
   { docs, files, examples = {}, patchExamples = {} }: Described,
   reserved: readonly string[],
-): Schemas {
+) {
   const named = new Map<string, { of: string; schema: () => JsonObject }>();
   const inputs = new Set<DescMessage>();
 
@@ -54,6 +39,7 @@ export function createSchemas(
     return { $ref: `#/components/schemas/${name}` };
   }
 
+  /** Refers to the schema of a message. */
   function message(desc: DescMessage, direction: Direction): JsonObject {
     if (isTimestamp(desc)) return timestampSchema;
     const isNewInput = direction === "input" && !inputs.has(desc);
@@ -72,6 +58,7 @@ export function createSchemas(
     return reference;
   }
 
+  /** Refers to the schema of a merge patch of a message. */
   const mergePatch = (desc: DescMessage): JsonObject =>
     refer(`${desc.name}Patch`, `${desc.typeName}-patch`, () => ({
       description:
@@ -84,6 +71,7 @@ export function createSchemas(
       examples: patchExamples[desc.typeName],
     }));
 
+  /** The schema of one value of a field, with what the contract says about it. */
   function field(desc: DescField, direction: Direction): JsonObject {
     const rules = hasOption(desc, fieldRules) ? getOption(desc, fieldRules) : undefined;
     const readOnly = isOutputOnly(desc) ? true : undefined;
@@ -139,6 +127,7 @@ export function createSchemas(
     return { description: [docs[name], description].filter(Boolean).join("\n\n") || undefined, ...schema };
   };
 
+  /** The schema of an object with these fields as members. */
   const object = (fields: readonly DescField[]): JsonObject => ({
     type: "object",
     properties: Object.fromEntries(fields.map((member) => [member.jsonName, field(member, "input")])),
@@ -150,11 +139,14 @@ export function createSchemas(
     mergePatch,
     field,
     object,
-    isRequired: (desc) => isRequired(desc, true, files),
-    list: (name, desc) =>
+    /** Whether a caller has to send the field. */
+    isRequired: (desc: DescField) => isRequired(desc, true, files),
+    /** Refers to the schema of an array of what the field lists. */
+    list: (name: string, desc: DescField) =>
       refer(name, `${desc.parent.typeName}.${desc.name}`, () => ({ type: "array", items: value(desc, "output") })),
-    // Built anew, for only now it is known which messages are inputs.
-    components: () => Object.fromEntries([...named].sort(byName).map(([name, { schema }]) => [name, schema()])),
+    /** Every schema that was referred to, by name. Built anew, for only now it is known which messages are inputs. */
+    components: (): JsonObject =>
+      Object.fromEntries([...named].sort(byName).map(([name, { schema }]) => [name, schema()])),
   };
 }
 

@@ -19,16 +19,10 @@ import { arrivedTooLate } from "./arrival.ts";
 import type { HandlerOptions } from "./routes.ts";
 import { isGone } from "./wire.ts";
 
-/** The open streams of a server, which ends them when it closes. */
-export interface OpenStreams {
-  /** `end` ends the stream in good order. Returns a function to call when its answer has been sent. */
-  add(end: () => void): () => void;
-  /** Ends all streams, and those that are added later. Resolves when all answers have been sent. */
-  end(): Promise<void>;
-  isOver(): boolean;
-}
+export type OpenStreams = ReturnType<typeof openStreams>;
 
-export function openStreams(): OpenStreams {
+/** The open streams of a server, which ends them when it closes. */
+export function openStreams() {
   const all = new Set<() => void>();
   let isOver = false;
   let allOut = () => {};
@@ -37,7 +31,8 @@ export function openStreams(): OpenStreams {
   });
   const settle = () => isOver && all.size === 0 && allOut();
   return {
-    add(end) {
+    /** `end` ends the stream in good order. Returns a function to call when its answer has been sent. */
+    add(end: () => void): () => void {
       all.add(end);
       if (isOver) end();
       return () => {
@@ -45,7 +40,8 @@ export function openStreams(): OpenStreams {
         settle();
       };
     },
-    end() {
+    /** Ends all streams, and those that are added later. Resolves when all answers have been sent. */
+    end(): Promise<void> {
       isOver = true;
       for (const end of all) end();
       settle();
