@@ -14,9 +14,9 @@ import {
 import type { Socket } from "node:net";
 import type { Logger } from "@petstore/runtime/log";
 import { NO_PROXY } from "connect-transcoder/server/wire";
+import { mendHost } from "./allowed-hosts.ts";
 import { type Port, ports } from "./closing.ts";
 import { connectionOf, createConnections } from "./connections.ts";
-import { mendHost } from "./host.ts";
 import { defaultLimits, type OnePortLimits } from "./limits.ts";
 import { continueWhenRead, DroppingResponse, LingeringResponse } from "./lingering.ts";
 import { peek } from "./peek.ts";

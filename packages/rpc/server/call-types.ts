@@ -5,7 +5,7 @@
 import type { IncomingMessage } from "node:http";
 import type { MIMEType } from "node:util";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { isUtf8, parseType } from "connect-transcoder/policy/content-type";
+import { isUtf8, parseType } from "connect-transcoder/policy/media";
 import { excerpt } from "connect-transcoder/validation/excerpt";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import type { PlainAnswer } from "../http/plain-answer.ts";

@@ -11,7 +11,7 @@ import {
   type HandlerContext,
   type Interceptor,
 } from "@connectrpc/connect";
-import { isCharset } from "connect-transcoder/policy/content-type";
+import { isCharset } from "connect-transcoder/policy/media";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { isMessage } from "./protocol-fields.ts";
 

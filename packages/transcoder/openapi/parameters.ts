@@ -3,7 +3,7 @@ import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operations.ts";
 import { isConditional } from "../policy/conditional.ts";
-import { LAST_EVENT_ID } from "../request/resume.ts";
+import { LAST_EVENT_ID } from "../request/headers.ts";
 import { lastEventId } from "./events.ts";
 import type { JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";

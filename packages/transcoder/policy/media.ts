@@ -1,11 +1,11 @@
 /** What representations a request brings and what it takes. */
 import type { IncomingHttpHeaders } from "node:http";
+import { MIMEType } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { isNamed, parseAccept, weightOf } from "./accept.ts";
-import { codingsIn, isCharset, isUtf8, parseType } from "./content-type.ts";
 
 export const JSON_TYPE = "application/json";
 export const PROBLEM_TYPE = "application/problem+json";
@@ -106,4 +106,32 @@ const codingProblem = (coding: string): string =>
 export function checkUntyped(headers: IncomingHttpHeaders, body: Uint8Array | undefined, types: BodyTypes): void {
   if (body && body.length > 0 && headers["content-type"] === undefined)
     checkContentType({ ...headers, "content-length": String(body.length) }, types);
+}
+
+/** Reads a media type (RFC 9110, 8.3). Undefined for what is none. Parameters that are not well-formed are left out. */
+export function parseType(text: string): MIMEType | undefined {
+  try {
+    return new MIMEType(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether text of this type is in UTF-8, as it is where no charset is named. */
+export const isUtf8 = ({ params }: MIMEType): boolean => /^utf-?8$/i.test(params.get("charset") ?? "utf-8");
+
+/** The content codings that a header lists, in lower case. */
+const codingsIn = (header = ""): readonly string[] =>
+  header
+    .split(",")
+    .map((coding) => coding.trim().toLowerCase())
+    .filter((coding) => coding !== "");
+
+/** Whether a text is the name of a charset, which some take for a coding. */
+export function isCharset(text: string): boolean {
+  try {
+    return new TextDecoder(text) !== undefined;
+  } catch {
+    return false;
+  }
 }

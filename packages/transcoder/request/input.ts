@@ -10,11 +10,10 @@ import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
 import { type Assign, assigner, isUsed, membersReader } from "./decode.ts";
 import { splitTarget } from "./head.ts";
-import { idempotencyKey } from "./headers.ts";
+import { idempotencyKey, operationFor, resumeReader } from "./headers.ts";
 import { parseJson } from "./json.ts";
 import { pathReader } from "./path.ts";
 import { parseQuery, queryReader } from "./query.ts";
-import { operationFor, resumeReader } from "./resume.ts";
 import { scalarFromText } from "./scalars.ts";
 import { SchemaError } from "./schema-error.ts";
 
