@@ -1,12 +1,9 @@
 // npm 10 installs the pinned Node, but forgets its link in node_modules/.bin: the packages for other platforms, which it
 // passes over, claim the same name. This makes up for it. Plain JavaScript, as it runs on whatever Node is there.
+import "./require-packages.mjs";
 import { execSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 
-if (!existsSync("node_modules/connect-transcoder")) {
-  console.error("The packages of this repository are not in node_modules: install it with npm, by `npm ci`.");
-  process.exit(1);
-}
 const linked = ["node", "node.cmd"].some((name) => existsSync(`node_modules/.bin/${name}`));
 const installed = readdirSync("node_modules").filter((name) => /^node-(bin-)?(linux|darwin|win)-/.test(name));
 if (!linked && installed.length > 0) {

@@ -1,5 +1,6 @@
 // Preloaded by the npm scripts that run what `npm ci` has made, if it was allowed to. Plain JavaScript on purpose: without the
 // installation's scripts, npm may not have linked the Node that it brought along.
+import "./require-packages.mjs";
 import { existsSync } from "node:fs";
 
 // Made last of all.

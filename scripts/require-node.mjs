@@ -1,5 +1,7 @@
 // Preloaded by every npm script that runs TypeScript: an older Node would stop at the first type annotation with a
 // syntax error that explains nothing. Plain JavaScript on purpose.
+import "./require-packages.mjs";
+
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 24 || (major === 24 && minor < 12)) {
   console.error(
