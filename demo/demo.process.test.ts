@@ -80,6 +80,15 @@ test("waits for a petstore that does not answer for a while", async () => {
   expect(it.output()).toMatch(/^\d+ ordered/m);
 });
 
+test("finds a petstore that PORT_BASE has moved", async () => {
+  const { port } = new URL(petstore.http);
+  await using it = run([join(import.meta.dirname, "main.ts"), "--pets", `${PETS}`, "--changes", "0"], {
+    PORT_BASE: port,
+  });
+  expect(await it.ended).toBe(0);
+  expect(it.output()).toContain(`open orders at http://127.0.0.1:${port}.`);
+});
+
 test("says what to do when there is no petstore", async () => {
   const { code, output } = await toItsEnd("--url", "http://127.0.0.1:1");
   expect(output).toMatch(/^No petstore answers at http:\/\/127\.0\.0\.1:1 .*\nStart one with npm start/);

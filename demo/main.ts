@@ -17,8 +17,8 @@ const help = `npm run demo -- [options]     fills the petstore with a shop, and 
 What is there already is left as it is, so it may be run again.
 
 options
-  --url URL        where the petstore is, such as http://127.0.0.1:8080, which is what it is without
-                   this and without PETSTORE_URL
+  --url URL        where the petstore is. Without this and without PETSTORE_URL it is
+                   http://127.0.0.1:8080, or at the port that PORT_BASE says
   --seed 1         draws the shop: the same seed, the same shop
   --pets 300       how many there are to be, ${MAX_PETS} at most
   --rate 3         changes a second, ${MAX_RATE} at most
@@ -30,7 +30,7 @@ your own, NODE_EXTRA_CA_CERTS names its certificate.
 `;
 
 const options = {
-  url: { type: "string", default: process.env.PETSTORE_URL || "http://127.0.0.1:8080" },
+  url: { type: "string", default: process.env.PETSTORE_URL || `http://127.0.0.1:${process.env.PORT_BASE || 8080}` },
   seed: { type: "string", default: "1" },
   pets: { type: "string", default: "300" },
   rate: { type: "string", default: "3" },

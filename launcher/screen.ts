@@ -49,13 +49,15 @@ export function welcome(
   ];
   const shown = credential ? ' -H "authorization: Bearer $CREDENTIAL"' : "";
   const curl = authority === undefined ? "curl" : `curl --cacert ${authority}`;
-  const trust = authority === undefined ? "" : `NODE_EXTRA_CA_CERTS=${authority} `;
-  const where = gateway === DEFAULT_URL ? "" : ` -- --url ${typed(gateway)}`;
-  const trials: readonly Row[] = [
-    [`${trust}npm run demo${where}`, "", "a shop with 300 pets, and customers"],
-    [`${curl} ${typed(`${gateway}/pets`)}${shown}`, "", ""],
-    [`${curl} ${typed(`${gateway}/store/orders`)}${shown} --json '{"petId": 1}'`, "", "order the first of them"],
-  ];
+  const trust = (variable: string) => (authority === undefined ? "" : `${variable}=${authority} `);
+  const [option, variable] =
+    gateway === DEFAULT_URL ? ["", ""] : [` -- --url ${typed(gateway)}`, `PETSTORE_URL=${typed(gateway)} `];
+  // Each is a whole line: not every shell takes what follows "#" for a comment.
+  const trials = {
+    "A shop with 300 pets, and customers until Ctrl-C": `${trust("NODE_EXTRA_CA_CERTS")}npm run demo${option}`,
+    "A category, a pet in it, and an order for the pet": `${trust("CURL_CA_BUNDLE")}${variable}sh examples/curl/order.sh`,
+    "All pets": `${curl} ${typed(`${gateway}/pets`)}${shown}`,
+  };
   return [
     "",
     ...table(rows),
@@ -63,7 +65,7 @@ export function welcome(
     ...(credential
       ? [`Try in another terminal, with ${howToGet[credential]}:`, "  read -rs CREDENTIAL; export CREDENTIAL"]
       : ["Try in another terminal:"]),
-    ...table(trials),
+    ...Object.entries(trials).flatMap(([what, command]) => [`  ${what}:`, `    ${paint("bold", command)}`]),
     "",
     `${paint("green", "The petstore is ready")} (${seconds.toFixed(1)} s). Data is in ${dataDir ?? "MongoDB"}. Ctrl-C stops everything.`,
     "",
