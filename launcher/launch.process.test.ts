@@ -115,6 +115,18 @@ The petstore is ready (1.0 s). Data is in data. Ctrl-C stops everything.
   });
 });
 
+  test.skipIf(process.platform !== "linux").each(["/proc/petstore", "/proc/self/deep/petstore"])(
+    "refuses at once a data directory that nobody can make: %s",
+    { timeout },
+    async (path) => {
+      await using it = launched(["gateway:well"], { DATA_DIR: path });
+      expect(await it.ended).toBe(1);
+      expect(it.output()).toMatch(
+        /^The petstore can't start\. \/proc\S+ can't be written \(ENOENT\b.*set DATA_DIR.*\n$/,
+      );
+    },
+  );
+
 describe("one DATA_DIR", () => {
   test("is taken by one of those that start at once; the other says who has it", { timeout }, async () => {
     const fresh = { DATA_DIR: join(dataDir, "at-once") };
@@ -128,7 +140,7 @@ describe("one DATA_DIR", () => {
     const port = winner === one ? 21000 : 22000;
     expect(loser?.output()).toContain(
       `The petstore can't start. ${fresh.DATA_DIR} is in use by another petstore (process ${winner?.process.pid}, port ${port}): ` +
-        "stop that one, or set DATA_DIR to another directory.",
+        "stop that one, or give this one a DATA_DIR and a PORT_BASE of its own.",
     );
     expect(loser?.output()).not.toContain("ready at");
     await winner?.printed(/is ready/);

@@ -1,9 +1,10 @@
 /** A directory, taken as a whole by whoever starts the processes that open its files. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreLocked } from "../port.ts";
 import { isLocked, openFailure } from "./failures.ts";
+import { makeDirectory } from "./file.ts";
 
 /** How long to wait for the directory, in milliseconds: whoever took it a moment ago has time to say who it is. */
 const BUSY_TIMEOUT_MS = 250;
@@ -16,7 +17,7 @@ export function takeDirectory(directory: string, about: string): Disposable {
   const note = join(directory, "launcher.pid");
   let lock: DatabaseSync | undefined;
   try {
-    mkdirSync(directory, { recursive: true });
+    makeDirectory(directory);
     // An empty database, to which nothing is ever written: SQLite's locks are the system's, and end with their process.
     lock = new DatabaseSync(resolve(directory, "launcher.lock"), { timeout: BUSY_TIMEOUT_MS });
     lock.exec("BEGIN IMMEDIATE");
@@ -27,7 +28,7 @@ export function takeDirectory(directory: string, about: string): Disposable {
     if (!isLocked(error)) throw openFailure(error, directory);
     const who = existsSync(note) ? ` (process ${readFileSync(note, "utf8").trim().replace("\n", ", ")})` : "";
     throw new StoreLocked(
-      `${directory} is in use by another petstore${who}: stop that one, or set DATA_DIR to another directory.`,
+      `${directory} is in use by another petstore${who}: stop that one, or give this one a DATA_DIR and a PORT_BASE of its own.`,
       { cause: error },
     );
   }

@@ -1,5 +1,5 @@
 /** The file of the embedded engine: opening it, and recognising it as the petstore's. */
-import { closeSync, fdatasync, mkdirSync, openSync, statSync } from "node:fs";
+import { closeSync, existsSync, fdatasync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
@@ -23,7 +23,7 @@ const FORMAT = 2;
 export function openFile(path: string): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeDirectory(dirname(path));
     using identity = holdIdentity(path);
     checkPresence(path, identity);
     db = new DatabaseSync(path);
@@ -32,6 +32,20 @@ export function openFile(path: string): DatabaseSync {
   } catch (error) {
     db?.close();
     throw openFailure(error, path);
+  }
+}
+
+/**
+ * Makes a directory, and those above it. Node's own `recursive` never returns where the parent is there and the system says
+ * ENOENT all the same, as in /proc.
+ */
+export function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  if (dirname(path) !== path) makeDirectory(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if (!existsSync(path)) throw error; // another process may have made it
   }
 }
 
