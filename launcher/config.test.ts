@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openFilesLimit } from "../processes/open-files.ts";
-import { launcherConfig, launcherWarnings } from "./config.ts";
+import { launcherArguments, launcherConfig, launcherWarnings } from "./config.ts";
 
 test("the processes share a secret that is new each time, unless one is set", () => {
   const secret = () => launcherConfig({}, false).environment.INTERNAL_SECRET;
@@ -103,6 +103,13 @@ test.each([
   ["JWT_JWKS", "~/jwks.json", /^JWT_JWKS=~\/jwks\.json is wrong: .* or a path/],
 ])("%s=%s, which a shell would have replaced, is refused with what to write", (name, value, problem) => {
   expect(() => launcherConfig({ [name]: value }, false)).toThrow(problem);
+});
+
+test("the command line says who started it, if the shell does", () => {
+  const startedBy = (argument: string) => launcherArguments([argument], {}).startedBy;
+  expect(startedBy("--started-by=1234")).toBe(1234);
+  for (const word of ["$PPID", "", "%PPID%"]) expect(startedBy(`--started-by=${word}`)).toBeUndefined();
+  expect(launcherArguments(["--started-by=7", "--single-process"], {})).toEqual({ singleProcess: true, startedBy: 7 });
 });
 
 test("LAME_DUCK is known, for the stop waits as much longer", () => {

@@ -25,8 +25,6 @@ export interface LauncherConfig {
   readonly authority: string | undefined;
   /** The credential that callers need; undefined when they need none. */
   readonly credential: "API key" | "access token" | undefined;
-  /** Whether npm started this process. It then ends with npm: a signal to npm alone does not arrive here. */
-  readonly endsWithParent: boolean;
   /** How long the gateway goes on serving after it was told to stop, in milliseconds. */
   readonly lameDuckMs: number;
 }
@@ -111,20 +109,27 @@ export function launcherConfig(
     dataDir: MONGODB_URI ? undefined : DATA_DIR,
     authority: values.INTERNAL_TLS_CERT === undefined ? values.INTERNAL_TLS_CA : undefined,
     credential: auth && (auth.apiKeysFile === undefined ? "access token" : "API key"),
-    endsWithParent: given.npm_lifecycle_event !== undefined,
     lameDuckMs,
   };
 }
 
-/**
- * Whether the whole petstore is to be one process: `npm start -- --single-process`, or SINGLE_PROCESS=1. Throws
- * `ConfigError` for an argument that is not known.
- */
-export function asksForOneProcess(args: readonly string[], environment: Environment): boolean {
-  const unknown = args.find((arg) => arg !== "--single-process");
+export interface Arguments {
+  /** Whether the whole petstore is to be one process: `npm start -- --single-process`, or SINGLE_PROCESS=1. */
+  readonly singleProcess: boolean;
+  /** The process id of npm, if it started this process: `--started-by=$PPID`, which some shells don't replace. */
+  readonly startedBy: number | undefined;
+}
+
+const STARTED_BY = "--started-by=";
+
+/** Throws `ConfigError` for an argument that is not known. */
+export function launcherArguments(args: readonly string[], environment: Environment): Arguments {
+  const startedBy = args.find((arg) => arg.startsWith(STARTED_BY))?.slice(STARTED_BY.length);
+  const given = args.filter((arg) => !arg.startsWith(STARTED_BY));
+  const unknown = given.find((arg) => arg !== "--single-process");
   if (unknown !== undefined) throw new ConfigError([`${unknown} is not known: the only argument is --single-process.`]);
   const { SINGLE_PROCESS } = readEnvironment(environment, { SINGLE_PROCESS: optional(integer(0, 1)) });
-  return args.length > 0 || SINGLE_PROCESS === 1;
+  return { singleProcess: given.length > 0 || SINGLE_PROCESS === 1, startedBy: Number(startedBy) || undefined };
 }
 
 /**

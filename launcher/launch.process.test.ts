@@ -1,11 +1,12 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Run, run } from "../packages/runtime/fixtures/run.ts";
+import { freePorts } from "../test/harness/instances.ts";
 
 const script = join(import.meta.dirname, "fixtures/launch.ts");
 const timeout = 60_000;
@@ -113,7 +114,6 @@ The petstore is ready (1.0 s). Data is in data. Ctrl-C stops everything.
     expect(it.output()).toMatch(/can't start\. \S+file\/data can't be written \(ENOTDIR\b.*set DATA_DIR/);
     expect(existsSync(join(file, "data"))).toBe(false);
   });
-});
 
   test.skipIf(process.platform !== "linux").each(["/proc/petstore", "/proc/self/deep/petstore"])(
     "refuses at once a data directory that nobody can make: %s",
@@ -126,6 +126,7 @@ The petstore is ready (1.0 s). Data is in data. Ctrl-C stops everything.
       );
     },
   );
+});
 
 describe("one DATA_DIR", () => {
   test("is taken by one of those that start at once; the other says who has it", { timeout }, async () => {
@@ -172,7 +173,7 @@ test("SIGUSR1 opens no inspector, neither in the processes nor in the launcher a
   timeout,
 }, async () => {
   const { start } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")).scripts;
-  const [, flags = ""] = /&& node (.*)launcher\/main\.ts$/.exec(start) ?? [];
+  const [, flags = ""] = /&& node (.*)launcher\/main\.ts\b/.exec(start) ?? [];
   await using it = run([...flags.trim().split(" "), script, "gateway:well", "pet:well"], { DATA_DIR: dataDir });
   await it.printed(/is ready/);
   for (const pid of [it.process.pid as number, await pidOf(it, "gateway"), await pidOf(it, "pet")])
@@ -256,23 +257,73 @@ describe("the end", () => {
   });
 });
 
-test("ends when npm, which started it, is gone without a word", { timeout }, async () => {
-  const env = { ...process.env, DATA_DIR: dataDir, npm_lifecycle_event: "start" };
-  // The shell stands for npm's: it waits for the launcher and passes no signal on.
-  const shell = spawn("sh", ["-c", `"${process.execPath}" "${script}" gateway:well pet:well; true`], { env });
-  let output = "";
-  const { promise: ready, resolve } = Promise.withResolvers<void>();
-  for (const stream of [shell.stdout, shell.stderr])
-    stream.on("data", (text) => {
-      output += text;
-      if (output.includes("is ready")) resolve();
-    });
-  await ready;
-  shell.kill("SIGKILL");
-  // The pipes close when the last of all processes has ended.
-  await once(shell, "close");
-  expect(output).toMatch(/^npm is gone: stopping$/m);
-  expect(output).toMatch(/^stopped$/m);
+describe("ends when npm, which started it, is gone without a word", () => {
+  /** Runs a command in a shell, whose end is told when all its processes have ended: the last of them closes the pipes. */
+  function shell(command: string, env: NodeJS.ProcessEnv = {}) {
+    const settings = { ...process.env, DATA_DIR: dataDir, ...env };
+    const it = spawn("sh", ["-c", command], { env: settings, detached: true });
+    let isClosed = false;
+    const closed = once(it, "close").finally(() => (isClosed = true));
+    onTestFinished(() => void (isClosed || process.kill(-(it.pid as number), "SIGKILL"))); // all of its group
+    let output = "";
+    const { promise: ready, resolve } = Promise.withResolvers<void>();
+    for (const stream of [it.stdout, it.stderr])
+      stream.on("data", (text) => {
+        output += text;
+        if (output.includes("is ready")) resolve();
+      });
+    return { ready, kill: () => it.kill("SIGKILL"), closed, output: () => output };
+  }
+  async function killed(command: string, env?: NodeJS.ProcessEnv): Promise<string> {
+    const { ready, kill, closed, output } = shell(command, env);
+    await ready;
+    kill();
+    await closed;
+    return output();
+  }
+  const node = `"${process.execPath}" "${script}"`;
+  const stopped = /^npm is gone: stopping$[\s\S]*^stopped$/m;
+
+  test("where it is npm's child", { timeout }, async () => {
+    expect(await killed(`${node} --started-by=$$ gateway:well pet:well; true`)).toMatch(stopped);
+  });
+
+  test("where nobody asks how npm ended", { timeout }, async () => {
+    const npm = `sh -c '${node} --started-by=$$ gateway:well pet:well; true'`;
+    const { ready, kill, closed, output } = shell(`${npm} & echo "npm is $!"; exec sleep 600`);
+    await ready;
+    process.kill(Number(/^npm is (\d+)$/m.exec(output())?.[1]), "SIGKILL");
+    await expect.poll(output, { timeout: 30_000 }).toMatch(stopped);
+    kill();
+    await closed;
+  });
+
+  test("where a shell stays between the two", { timeout }, async () => {
+    expect(await killed(`sh -c '${node} --started-by=$PPID gateway:well pet:well; true'; true`)).toMatch(stopped);
+  });
+
+  test("before it has begun", { timeout }, async () => {
+    const { pid } = spawnSync("true");
+    await using it = launched([`--started-by=${pid}`, "gateway:well", "pet:well"]);
+    expect(await it.ended).toBe(0);
+    expect(it.output()).toMatch(stopped);
+  });
+
+  test("as `npm start` has it: ports and data are free again", { timeout }, async () => {
+    const env = { DATA_DIR: join(dataDir, "npm"), PORT_BASE: `${await freePorts()}` };
+    for (let i = 0; i < 2; i++) expect(await killed("exec npm start", env)).toMatch(stopped);
+  });
+
+  test("and at the end of nobody else, though npm may have started that", { timeout }, async () => {
+    const env = { DATA_DIR: join(dataDir, "alone"), npm_lifecycle_event: "start" };
+    const { ready, kill, closed, output } = shell(`${node} pet:well; true`, env);
+    await ready;
+    kill();
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    process.kill(Number(readFileSync(join(env.DATA_DIR, "launcher.pid"), "utf8").split("\n")[0]), "SIGTERM");
+    await closed;
+    expect(output()).toMatch(/^SIGTERM: stopping$/m);
+  });
 });
 
 test("that nobody reads any more what it says is no reason to end", { timeout }, async () => {

@@ -31,8 +31,14 @@ const petstore = ({ replicas }: LauncherConfig): readonly Program[] =>
     }));
   });
 
-/** Starts the programs, and ends this process when they have ended: with 0 after a stop, with 1 if one can't start. */
-export async function launch(programs: (config: LauncherConfig) => readonly Program[] = petstore): Promise<void> {
+/**
+ * Starts the programs, and ends this process when they have ended: with 0 after a stop, with 1 if one can't start.
+ * `startedBy` is the process id of npm.
+ */
+export async function launch(
+  startedBy: number | undefined,
+  programs: (config: LauncherConfig) => readonly Program[] = petstore,
+): Promise<void> {
   const startedAt = performance.now();
   const children: Child[] = [];
   let stopLimitMs = STOP_LIMIT_MS;
@@ -42,7 +48,7 @@ export async function launch(programs: (config: LauncherConfig) => readonly Prog
   }
   const giveUp = (why: string) => void stop(`${paint("red", "The petstore ends.")} ${why}`, NO_RESTART);
   try {
-    const config = await prepare(() => isStopping() || stop("npm is gone: stopping", 0));
+    const config = await prepare(startedBy, () => isStopping() || stop("npm is gone: stopping", 0));
     const { environment, sharedPort, lameDuckMs } = config;
     stopLimitMs += lameDuckMs;
     const shared = sharedPort && (await bindSharedPort(sharedPort));

@@ -1,15 +1,16 @@
 /** `npm start`: runs the whole petstore on this machine until Ctrl-C, in five processes or, with --single-process, in one. */
 import { ConfigError } from "@petstore/runtime/environment";
-import { asksForOneProcess } from "./config.ts";
+import { launcherArguments } from "./config.ts";
 import { paint, say } from "./screen.ts";
 
 try {
-  if (asksForOneProcess(process.argv.slice(2), process.env)) {
+  const { singleProcess, startedBy } = launcherArguments(process.argv.slice(2), process.env);
+  if (singleProcess) {
     await import("@petstore/runtime/compile-cache");
     const { runProcess } = await import("@petstore/runtime/lifecycle");
     const { openPetstore } = await import("./single-process.ts");
-    await runProcess(openPetstore, process.env);
-  } else await (await import("./launch.ts")).launch();
+    await runProcess((stack, waitsFor) => openPetstore(startedBy, stack, waitsFor), process.env);
+  } else await (await import("./launch.ts")).launch(startedBy);
 } catch (error) {
   if (!(error instanceof ConfigError)) throw error;
   say(`${paint("red", "The petstore can't start.")} ${error.message}`);

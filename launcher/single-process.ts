@@ -19,10 +19,14 @@ import { say, welcome } from "./screen.ts";
 
 const startedAt = performance.now();
 
-/** Opens the petstore; the stack closes it. */
-export async function openPetstore(stack: AsyncDisposableStack, waitsFor: WaitsFor): Promise<Running> {
+/** Opens the petstore; the stack closes it. `startedBy` is the process id of npm. */
+export async function openPetstore(
+  startedBy: number | undefined,
+  stack: AsyncDisposableStack,
+  waitsFor: WaitsFor,
+): Promise<Running> {
   // The end by a signal, as npm would have passed it on.
-  const launcher = await prepare(() => process.kill(process.pid, "SIGTERM"), processNames.length);
+  const launcher = await prepare(startedBy, () => process.kill(process.pid, "SIGTERM"), processNames.length);
   const { environment, lameDuckMs, replicas } = launcher;
   if (replicas.size > 0)
     throw new ConfigError(["REPLICAS asks for several processes: leave it out, or start without --single-process."]);
