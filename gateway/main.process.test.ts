@@ -48,6 +48,11 @@ test("starts without its services, says where it is, and stops when told to", as
     expect(await status("/readyz")).toBe(503);
     expect(await status("/docs")).toBe(200);
     expect(await status("/pets/1")).toBe(503);
+    const content = { method: "POST", headers: { "content-type": "application/json" }, body: '{"name":"dogs"}' };
+    expect(await (await fetch(`${base}/categories`, content)).json()).toMatchObject({
+      code: "UNAVAILABLE",
+      message: "CategoryService can't be reached now. Nothing was done. Try again in a second.",
+    });
     const document = await (await fetch(`${base}/openapi.json`)).json();
     expect(document).toMatchObject({ servers: [{ url: base }], info: { version: "1.0.0" } });
     expect(await (await fetch(`${base}/docs/start.js`)).text()).toContain(`"${base}"`);

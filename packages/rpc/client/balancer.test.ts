@@ -6,7 +6,7 @@ import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { createBalancer } from "./balancer.ts";
-import { markNeverRan } from "./failed-call.ts";
+import { markNeverRan, neverRan } from "./failed-call.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
 import type { Replica } from "./replica.ts";
 
@@ -319,6 +319,15 @@ describe("a replica that owes answers", () => {
     // What may have had effects is waited for.
     answer();
     expect(await write).toBe("answered");
+  });
+
+  test("may have run what moved on and found no other", async () => {
+    const call = balance("a", "b");
+    silence("a");
+    failing.set("b", unsent);
+    const read = call();
+    await advance(600);
+    expect(neverRan((await read) as ConnectError)).toBe(false);
   });
 
   test("is out when a stream does not begin there, which begins elsewhere", async () => {

@@ -55,15 +55,17 @@ export async function* translating<T>(
   }
 }
 
-/** UNAVAILABLE for a call without a reply: it may or may not have run. */
+/** UNAVAILABLE for a call without a reply: it may or may not have run. Of one that never ran it says so. */
 export class AmbiguousFailure extends ConnectError {
   readonly #isAmbiguous = true;
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === "object" && value !== null && #isAmbiguous in value && value.#isAmbiguous;
   }
   constructor({ parent, idempotency }: DescMethod, { rpcError }: ErrorCatalogue, cause: ConnectError) {
-    const whatNow = advice(idempotency !== Level.NO_SIDE_EFFECTS);
-    const { rawMessage, code, details } = rpcError("UNAVAILABLE", `${parent.name} did not answer. ${whatNow}`);
+    const words = neverRan(cause)
+      ? "can't be reached now. Nothing was done. Try again in a second."
+      : `did not answer. ${advice(idempotency !== Level.NO_SIDE_EFFECTS)}`;
+    const { rawMessage, code, details } = rpcError("UNAVAILABLE", `${parent.name} ${words}`);
     super(rawMessage, code, undefined, undefined, cause);
     this.details = details;
   }

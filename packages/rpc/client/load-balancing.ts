@@ -73,6 +73,8 @@ export function withLoadBalancing(
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
       const deadline = deadlineAfter(clock, timeoutMs);
       const tried: Replica[] = [];
+      /** Of a replica that may have run the call. */
+      let inDoubt: ConnectError | undefined;
       for (;;) {
         const replica = tried.length === 0 ? ofThisTick() : balancer.next(new Set(tried));
         if (!replica) throw allSilent(errors, method);
@@ -102,8 +104,9 @@ export function withLoadBalancing(
             doubt(replica, error);
             throw error;
           }
-          if (error !== isSilent) balancer.failed(replica);
-          if ((error !== isSilent && !neverRan(error)) || tried.length === balancer.size) throw error;
+          if (error === isSilent) inDoubt = error;
+          else balancer.failed(replica);
+          if ((error !== isSilent && !neverRan(error)) || tried.length === balancer.size) throw inDoubt ?? error;
         }
       }
     },

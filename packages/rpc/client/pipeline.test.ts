@@ -5,10 +5,11 @@ import { describe, expect, test } from "vitest";
 import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { AmbiguousFailure, withAmbiguousFailures } from "./failed-call.ts";
+import { AmbiguousFailure, markNeverRan, withAmbiguousFailures } from "./failed-call.ts";
 import { pipeline } from "./pipeline.ts";
 
 const { getCategory, createCategory, deleteCategory } = CategoryService.method;
+const unsent = () => markNeverRan(new ConnectError("connection refused", Code.Unavailable));
 const lost = () => new ConnectError("socket hang up", Code.Aborted);
 
 /** A transport that fails as told, then answers; and what it was called with. */
@@ -57,6 +58,13 @@ describe("an ambiguous failure", () => {
     },
   );
 
+  test.each([getCategory, deleteCategory])("is none where the call never left: $name", async (method) => {
+    const { transport } = scripted(unsent());
+    const error = (await call(withAmbiguousFailures(transport, noWait), method)) as ConnectError;
+    expect(reasonOf(error)?.reason).toBe("UNAVAILABLE");
+    expect(error.rawMessage).toBe("CategoryService can't be reached now. Nothing was done. Try again in a second.");
+  });
+
   test("is not what a service says itself, whatever its code", async () => {
     const { transport } = scripted(rpcError("INTERNAL", "a bug"));
     expect(await call(withAmbiguousFailures(transport, noWait), getCategory)).toMatchObject({
@@ -88,6 +96,14 @@ describe("retries", () => {
       expect(await call(stack(transport), method, input)).toBeInstanceOf(AmbiguousFailure);
       expect(calls).toHaveLength(1);
     }
+  });
+
+  test("a call may have run if any attempt may have", async () => {
+    const input = { requestId: "k" };
+    const never = scripted(unsent(), unsent(), unsent());
+    expect((await call(stack(never.transport), createCategory, input))?.rawMessage).toContain("Nothing was done");
+    const once = scripted(unsent(), lost(), unsent());
+    expect((await call(stack(once.transport), createCategory, input))?.rawMessage).toContain("may or may not have");
   });
 
   test("what a service answered is not asked again: it was nearest to the failure", async () => {

@@ -5,7 +5,7 @@ import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { deadlineAfter } from "../call.ts";
-import { AmbiguousFailure } from "./failed-call.ts";
+import { AmbiguousFailure, neverRan } from "./failed-call.ts";
 
 const MAX_ATTEMPTS = 3;
 /** Retries may be this part of the traffic, so that they don't overload a service in trouble. */
@@ -50,13 +50,18 @@ export function withRetry(
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
       const deadline = deadlineAfter(clock, timeoutMs);
       budget = Math.min(BURST, budget + SHARE);
+      let inDoubt: AmbiguousFailure | undefined;
       for (let attempt = 1; ; attempt++) {
         try {
           return await next.unary(method, signal, deadline.timeoutMs(), headers, input, contextValues);
         } catch (error) {
           const pause = random() * FIRST_PAUSE_MS * 4 ** (attempt - 1);
-          const again = error instanceof AmbiguousFailure && isReplayable(method, input) && attempt < MAX_ATTEMPTS;
-          if (!again || budget < 1 || pause >= deadline.remaining() || signal?.aborted) throw error;
+          const isLost = error instanceof AmbiguousFailure;
+          // That the last attempt never ran says nothing of those before it.
+          if (isLost && !neverRan(error)) inDoubt = error;
+          const again = isLost && isReplayable(method, input) && attempt < MAX_ATTEMPTS;
+          if (!again || budget < 1 || pause >= deadline.remaining() || signal?.aborted)
+            throw isLost ? (inDoubt ?? error) : error;
           budget -= 1;
           await sleep(pause, signal);
         }
