@@ -29,14 +29,9 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-export interface ConsoleOptions {
-  readonly basePath: string;
-  /** Directory of another build, for tests. */
-  readonly dir?: string;
-}
-
+/** `dir` is another build, for tests. */
 export const petstoreConsole =
-  ({ basePath, dir = built }: ConsoleOptions) =>
+  ({ basePath, dir = built }: { readonly basePath: string; readonly dir?: string }) =>
   async (app: FastifyInstance): Promise<void> => {
     const page = await readFile(join(dir, "index.html"));
     const etag = `"${createHash("sha256").update(page).digest("base64url")}"`;

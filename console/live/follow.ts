@@ -39,12 +39,7 @@ const FINAL = new Set(["UNAUTHENTICATED", "PERMISSION_DENIED", "ROUTE_NOT_FOUND"
 /** The place is not known any more, or none of this petstore's: the only way on is to begin again. */
 const LOST = new Set(["EVENTS_EXPIRED", "INVALID_HEADER"]);
 
-export interface Following {
-  /** Continues where it last ended, until the signal is aborted or the stream is refused; then resolves. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
-export function createFollowing(options: FollowOptions): Following {
+export function createFollowing(options: FollowOptions) {
   const { open, take, lost, deny, refuse, show, sleep, now, random } = options;
   let lastId = "";
   let heardAt = now();
@@ -70,6 +65,7 @@ export function createFollowing(options: FollowOptions): Following {
     }
   }
 
+  /** Continues where it last ended, until the signal is aborted or the stream is refused; then resolves. */
   async function run(signal: AbortSignal): Promise<void> {
     let failures = 0;
     let unanswered = 0;

@@ -15,31 +15,7 @@ export interface Identity extends Principal {
 /** Finds the holder of a credential. Throws InvalidCredential, or an RpcError if the credential can't be verified now. */
 export type Verify = (text: string) => Identity | Promise<Identity>;
 
-export interface Authentication {
-  /**
-   * Returns the caller, if it may call the method. Rejects with UNAUTHENTICATED, or with PERMISSION_DENIED if the scope is
-   * missing; the error's header `WWW-Authenticate` tells which (RFC 6750, 3). `known` is called as soon as the caller is
-   * known; an error that it throws is passed on. `also` are more methods that the caller must be allowed to call.
-   */
-  admit(
-    credentials: Credentials,
-    method: DescMethod,
-    known?: (caller: Principal) => void,
-    also?: readonly DescMethod[],
-  ): Promise<Principal>;
-  /**
-   * For an admitted call that lasts, such as a stream: checks it again whenever `recheckAll` is called. Calls `end` once, with
-   * the first refusal. Returns a function that stops the checks.
-   */
-  recheck(
-    credentials: Credentials,
-    method: DescMethod,
-    end: (refusal: RpcError) => void,
-    also?: readonly DescMethod[],
-  ): () => void;
-  /** Checks all lasting calls again. Never rejects: a credential that can't be verified now ends no call. */
-  recheckAll(): Promise<void>;
-}
+export type Authentication = ReturnType<typeof createAuthentication>;
 
 export interface AuthenticationOptions {
   readonly errors: ErrorCatalogue;
@@ -50,7 +26,7 @@ export interface AuthenticationOptions {
   readonly tokens?: Verify | undefined;
 }
 
-export function createAuthentication({ errors, realm, apiKeys, tokens }: AuthenticationOptions): Authentication {
+export function createAuthentication({ errors, realm, apiKeys, tokens }: AuthenticationOptions) {
   const accesses = new WeakMap<DescMethod, Access>();
   const needs = (method: DescMethod): Access => {
     const access = accesses.get(method) ?? accessOf(method);
@@ -93,7 +69,17 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
     if (access.kind === "nobody" || access.kind === "internal") throw denied("Nobody may call this from outside.");
   }
 
-  const admit: Authentication["admit"] = async (credentials, method, known, also = []) => {
+  /**
+   * Returns the caller, if it may call the method. Rejects with UNAUTHENTICATED, or with PERMISSION_DENIED if the scope is
+   * missing; the error's header `WWW-Authenticate` tells which (RFC 6750, 3). `known` is called as soon as the caller is
+   * known; an error that it throws is passed on. `also` are more methods that the caller must be allowed to call.
+   */
+  async function admit(
+    credentials: Credentials,
+    method: DescMethod,
+    known?: (caller: Principal) => void,
+    also: readonly DescMethod[] = [],
+  ): Promise<Principal> {
     const access = needs(method);
     if (access.kind === "open") return ANONYMOUS;
     const identity = await identify(credentials);
@@ -101,18 +87,28 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
     allow(identity, access);
     for (const other of also) allow(identity, needs(other));
     return identity;
-  };
+  }
 
   const lasting = new Set<{ readonly admitted: () => Promise<unknown>; readonly end: (refusal: RpcError) => void }>();
 
   return {
     admit,
-    recheck(credentials, method, end, also) {
+    /**
+     * For an admitted call that lasts, such as a stream: checks it again whenever `recheckAll` is called. Calls `end` once, with
+     * the first refusal. Returns a function that stops the checks.
+     */
+    recheck(
+      credentials: Credentials,
+      method: DescMethod,
+      end: (refusal: RpcError) => void,
+      also?: readonly DescMethod[],
+    ): () => void {
       const one = { admitted: () => admit(credentials, method, undefined, also), end };
       lasting.add(one);
       return () => void lasting.delete(one);
     },
-    async recheckAll() {
+    /** Checks all lasting calls again. Never rejects: a credential that can't be verified now ends no call. */
+    async recheckAll(): Promise<void> {
       // One after the other, because verifying a signature takes a while, and requests are waiting.
       for (const one of [...lasting]) {
         const refused = lasting.has(one) && (await one.admitted().then(() => undefined, refusalIn));

@@ -9,7 +9,7 @@ import { createBalancer } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
 import { withAmbiguousFailures } from "./failed-call.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
-import { openReplica, type Replica, type ReplicaOptions } from "./replica.ts";
+import { openReplica, type ReplicaOptions } from "./replica.ts";
 import { withRetry } from "./retry.ts";
 
 export interface PipelineDeps extends Pick<Runtime, "clock" | "random" | "sleep"> {
@@ -32,20 +32,10 @@ export interface ServiceTransportOptions
   readonly urls: readonly string[];
 }
 
-export interface ServiceTransport extends Transport {
-  readonly replicas: readonly Replica[];
-  close(): void;
-}
+export type ServiceTransport = ReturnType<typeof createServiceTransport>;
 
 /** A transport to one service. It connects when it is first used. */
-export function createServiceTransport({
-  urls,
-  secret,
-  certificates,
-  link,
-  log,
-  ...deps
-}: ServiceTransportOptions): ServiceTransport {
+export function createServiceTransport({ urls, secret, certificates, link, log, ...deps }: ServiceTransportOptions) {
   const limit = limitCalls(deps.errors);
   const replicas = urls.map((url) => openReplica(url, { secret, certificates, limit, link, log, clock: deps.clock }));
   const balanced = withLoadBalancing(createBalancer(replicas, deps), deps);

@@ -19,16 +19,7 @@ import { markNeverRan } from "./failed-call.ts";
 /** Time limit of a health check. */
 const CHECK_MS = 1000;
 
-export interface Replica {
-  /** Its address, such as "http://127.0.0.1:8081". */
-  readonly url: string;
-  readonly transport: Transport;
-  /** Whether it reports SERVING; also false if it does not answer in time, by default within a second. Never rejects. */
-  isServing(timeoutMs?: number): Promise<boolean>;
-  /** Whether it leaves a health check unanswered for a second; false if the connection is broken. Never rejects. */
-  isSilent(): Promise<boolean>;
-  close(): void;
-}
+export type Replica = ReturnType<typeof openReplica>;
 
 export interface ReplicaOptions {
   /** Proves, if no certificate does, that this process may call internal services and name the caller that it calls for. */
@@ -49,7 +40,7 @@ const TELL_MS = 10_000;
 const UNVERIFIED = /CERT|UNABLE_TO|INVALID_CA|HOSTNAME/;
 
 /** Connects when it is first called. */
-export function openReplica(url: string, options: ReplicaOptions): Replica {
+export function openReplica(url: string, options: ReplicaOptions) {
   const { secret, certificates, limit, clock, link = true, log } = options;
   let toldAt = Number.NEGATIVE_INFINITY;
   // Callers get only UNAVAILABLE, and the cause does not go away by itself.
@@ -104,17 +95,19 @@ export function openReplica(url: string, options: ReplicaOptions): Replica {
   return {
     url,
     transport: link ? withLink(transport, { connect, clock, limit }) : withCallLimit(transport, limit),
-    isServing: (timeoutMs = CHECK_MS) =>
+    /** Whether it reports SERVING; also false if it does not answer in time. Never rejects. */
+    isServing: (timeoutMs = CHECK_MS): Promise<boolean> =>
       health.check({}, { timeoutMs }).then(
         ({ status }) => status === Status.SERVING,
         () => false,
       ),
-    isSilent: () =>
+    /** Whether it leaves a health check unanswered for a second; false if the connection is broken. Never rejects. */
+    isSilent: (): Promise<boolean> =>
       health.check({}, { timeoutMs: CHECK_MS }).then(
         () => false,
         (error) => ConnectError.from(error).code === Code.DeadlineExceeded,
       ),
-    close() {
+    close(): void {
       connections.abort();
       forStreams.connections.abort();
     },

@@ -50,15 +50,10 @@ export interface RpcServerOptions {
   readonly maxBytesOf?: ((method: DescMethod) => number) | undefined;
 }
 
-export interface RpcServer extends AsyncDisposable {
-  readonly url: string;
-  readonly port: number;
-  /** Reports NOT_SERVING, accepts no new connections, finishes running requests, and cuts off those left after `graceMs`. */
-  close(graceMs?: number): Promise<void>;
-}
+export type RpcServer = Awaited<ReturnType<typeof startRpcServer>>;
 
 /** Resolves when the server takes calls. Rejects with `ListenError` if it can't listen and there is advice. */
-export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
+export async function startRpcServer(options: RpcServerOptions) {
   const { host, log, dispatcher, health, limits = defaultLimits, tls, allowedHosts } = options;
   const { maxBytesOf = maxRequestBytes, addressOf = callerAddress([]) } = options;
   const { errors } = dispatcher;
@@ -101,7 +96,8 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const port = await listen(server, { host, port: options.port }, options.listenAdvice);
   health.set(true);
   let closed: Promise<void> | undefined;
-  const close = (graceMs = GRACE_MS) => {
+  /** Reports NOT_SERVING, accepts no new connections, finishes running requests, and cuts off those left after `graceMs`. */
+  const close = (graceMs = GRACE_MS): Promise<void> => {
     health.drain();
     links.drain();
     stopping.abort();
