@@ -14,8 +14,7 @@ export async function checkCategory(
   categoryId: number,
   callContext: CallContext,
 ): Promise<PetRefusal | undefined> {
-  const verdict =
-    categoryId === NO_CATEGORY ? "deleted" : await deletionGuard.checkBeforeClaim(categoryId, callContext);
+  const verdict = categoryId === NO_CATEGORY ? "deleted" : await deletionGuard.check(categoryId, callContext);
   if (verdict === "open") return undefined;
   return verdict === "deleted" ? "CATEGORY_NOT_FOUND" : "CONCURRENT_UPDATE";
 }
@@ -32,7 +31,7 @@ export async function writePet(
   const refusal = isKeyed ? await checkCategory(context, params.categoryId, callContext) : undefined;
   // An attempt with the same key may still create the pet, so it can't be said that nothing happened.
   if (refusal === "CONCURRENT_UPDATE") throw unfinished();
-  const write = refusal ? insertAborted(id, refusal) : insert(id, params);
+  const write = refusal ? insertAborted(id) : insert(id, params);
   return context.pets.update(id, documentAfter(write), callContext);
 }
 
@@ -47,11 +46,11 @@ export async function advanceCreation(
   for (let step = 0; step < MAX_STEPS; step++) {
     if (!doc) throw unfinished();
     const id = doc._id;
-    if (doc.state === "ABORTED") return refused(refusalError(doc.refusal ?? "CATEGORY_NOT_FOUND"));
+    if (doc.state === "ABORTED") return refused(refusalError("CATEGORY_NOT_FOUND"));
     if (doc.state !== "CREATING") return accepted(doc);
     const call = onBehalfOf(doc, callContext);
     await failpoint("pet.creating");
-    const verdict = await deletionGuard.checkAfterClaim(doc.categoryId, call);
+    const verdict = await deletionGuard.check(doc.categoryId, call);
     // Not a refusal: if the category becomes ACTIVE again, the pet can still be created.
     if (verdict === "deleting") throw unfinished();
     await failpoint("pet.guard-checked");

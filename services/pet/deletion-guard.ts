@@ -39,7 +39,16 @@ export function createDeletionGuard(context: GuardContext) {
   /** When each category was last seen to exist. Guards are kept for longer, and say if it was deleted since. */
   const seenAt = new Map<number, number>();
   const expiry = createExpiry(retention.tombstones, clock);
-  const remembers = (id: number) => clock() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
+  let lastTime = clock();
+
+  /** Reads the clock. After it was set back all is forgotten: the times say nothing, and guards may have been removed. */
+  function now(): number {
+    const time = clock();
+    if (time < lastTime) seenAt.clear();
+    lastTime = time;
+    return time;
+  }
+  const remembers = (id: number) => now() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
 
   const stateOf = async (id: number, callContext: CallContext, knownOp = 0) => {
     const asked = { categoryId: BigInt(id), knownOp: BigInt(knownOp) };
@@ -47,9 +56,10 @@ export function createDeletionGuard(context: GuardContext) {
     return { state, op: Number(op) };
   };
 
-  /** Reads the guard, and asks Category when it is closed. */
-  async function check(id: number, callContext: CallContext): Promise<GuardVerdict> {
+  /** Reads the guard. Asks Category when it is closed, and when there is none and the category is not remembered. */
+  async function checkNow(id: number, callContext: CallContext): Promise<GuardVerdict> {
     const guard = await guards.get(id, callContext);
+    if (!guard && !remembers(id)) return ask(id, callContext);
     if (!guard?.closed) return "open";
     const { state, op } = await stateOf(id, callContext, guard.op);
     if (state === CategoryState.DELETED) return "deleted";
@@ -57,6 +67,15 @@ export function createDeletionGuard(context: GuardContext) {
     // The deletion that closed the guard was given up, but its process crashed before it opened the guard.
     await failpoint("guard.left-closed");
     await open(id, op, callContext);
+    return "open";
+  }
+
+  /** Asks whether the category exists, and remembers that it does. */
+  async function ask(id: number, callContext: CallContext): Promise<GuardVerdict> {
+    const asked = now();
+    if ((await stateOf(id, callContext)).state === CategoryState.DELETED) return "deleted";
+    if (seenAt.size >= MAX_REMEMBERED) seenAt.clear();
+    if (asked <= now()) seenAt.set(id, asked);
     return "open";
   }
 
@@ -102,20 +121,12 @@ export function createDeletionGuard(context: GuardContext) {
   }
 
   return {
-    /** Checks, before anything is written, that the category exists and is not being deleted. */
-    checkBeforeClaim: (id: number, callContext: CallContext): Promise<GuardVerdict> =>
-      untilDecided(async () => {
-        if (remembers(id) || (await guards.get(id, callContext))) return check(id, callContext);
-        const asked = clock();
-        if ((await stateOf(id, callContext)).state === CategoryState.DELETED) return "deleted";
-        if (seenAt.size >= MAX_REMEMBERED) seenAt.clear();
-        seenAt.set(id, asked);
-        return "open";
-      }, callContext),
-
-    /** Checks the guard after the pet has claimed its place. What is remembered of the category no longer counts. */
-    checkAfterClaim: (id: number, callContext: CallContext): Promise<GuardVerdict> =>
-      untilDecided(() => check(id, callContext), callContext),
+    /**
+     * Checks that the category exists and is not being deleted: before anything is written, so that a refusal leaves nothing
+     * behind, and once more after the pet has claimed its place.
+     */
+    check: (id: number, callContext: CallContext): Promise<GuardVerdict> =>
+      untilDecided(() => checkNow(id, callContext), callContext),
 
     /** Lets pets join again, unless a later deletion than `op` has closed the guard. */
     open,
@@ -139,17 +150,19 @@ export function createDeletionGuard(context: GuardContext) {
      * Removes at most `most` guards that were closed long ago and whose category is deleted, and reopens those that a
      * crash left closed. Resolves to the number removed.
      */
-    removeExpired: (most: number, call: CallContext): Promise<number> =>
-      removeExpired(
+    removeExpired(most: number, call: CallContext): Promise<number> {
+      now();
+      return removeExpired(
         expiry,
         most,
         (endedOn, limit) => guards.list({ where: { endedOn }, limit, order: "asc" }, call),
         async ({ _id }) => {
           // A pet that is still being created or moved must find the guard closed.
-          if ((await check(_id, call)) !== "deleted" || (await hasMembers(_id, call))) return false;
+          if ((await checkNow(_id, call)) !== "deleted" || (await hasMembers(_id, call))) return false;
           return guards.remove(_id, (guard) => guard.closed && expiry.isExpired(guard.endedOn), call);
         },
-      ),
+      );
+    },
   };
 }
 

@@ -65,8 +65,8 @@ export type IntentEnd = Infer<typeof intentEndSchema>;
 /**
  * A pet as stored.
  *
- * CREATING (counts as a member of its category, not visible) -> ACTIVE -> DELETED; or CREATING -> ABORTED: refused, or
- * abandoned. ABORTED and DELETED are tombstones.
+ * CREATING (counts as a member of its category, not visible) -> ACTIVE -> DELETED; or CREATING -> ABORTED, or ABORTED at once
+ * under a key: its category is gone. ABORTED and DELETED are tombstones.
  */
 const petDocSchema = s.object({
   ...recordSchema.fields,
@@ -86,8 +86,6 @@ const petDocSchema = s.object({
   op: s.int,
   intent: intentSchema.optional,
   last: intentEndSchema.optional,
-  /** Why an ABORTED pet was refused; absent when it was abandoned. */
-  refusal: petRefusalSchema.optional,
 });
 export type PetDoc = Infer<typeof petDocSchema>;
 

@@ -46,15 +46,15 @@ describe("creation", () => {
     expect(fresh).toMatchObject({ state: "CREATING", member: 7, version: 1, listing: "available", pending: true });
     expect(fresh.visible).toBeUndefined();
   });
-  test("that is refused under a key is stored as a tombstone with its refusal", () => {
-    const refused = doc(insertAborted(1, "CATEGORY_NOT_FOUND")(undefined));
-    expect(refused).toMatchObject({ _id: 1, state: "ABORTED", refusal: "CATEGORY_NOT_FOUND", facts: { name: "" } });
+  test("that is refused under a key is stored as a tombstone", () => {
+    const refused = doc(insertAborted(1)(undefined));
+    expect(refused).toMatchObject({ _id: 1, state: "ABORTED", facts: { name: "" } });
     for (const mark of ["visible", "member", "pending"] as const) expect(refused[mark]).toBeUndefined();
   });
   test("never writes over what is there", () => {
     for (const present of [active, voided]) {
       expect(insert(1, { facts: { name: "x" }, categoryId: 1 })(present)).toEqual(untouched);
-      expect(insertAborted(1, "CATEGORY_NOT_FOUND")(present)).toEqual(untouched);
+      expect(insertAborted(1)(present)).toEqual(untouched);
     }
   });
   test("ends with the status that Inventory answered, at version 1", () => {
@@ -72,11 +72,7 @@ describe("creation", () => {
     for (const pet of [active, moving, deleted, voided]) expect(activate(stock("sold", 99))(pet)).toEqual(untouched);
   });
   test("is refused for good only when its category is gone, and leaves a tombstone", () => {
-    expect(doc(abort(creating))).toMatchObject({
-      state: "ABORTED",
-      refusal: "CATEGORY_NOT_FOUND",
-      facts: { name: "" },
-    });
+    expect(doc(abort(creating))).toMatchObject({ state: "ABORTED", facts: { name: "" } });
     expect(doc(abort(creating)).member).toBeUndefined();
     expect(abort(active)).toEqual(untouched);
   });

@@ -61,20 +61,18 @@ export const insert =
     return put({ ...fresh, op: 0, pending: true, format: FORMAT }, undefined);
   };
 
-/** Stores that a pet was refused under a key, unless its id is already written. */
+/** Stores that a pet was refused under a key because its category is gone, unless its id is already written. */
 export const insertAborted =
-  (id: number, refusal: PetRefusal): Rule<void> =>
+  (id: number): Rule<void> =>
   (doc) => {
     if (doc) return keep(undefined);
     const empty = { facts: NO_FACTS, categoryId: 0, status: "sold", statusRev: 0, listing: "sold" } as const;
-    return put({ _id: id, version: 1, state: "ABORTED", ...empty, op: 0, refusal, format: FORMAT }, undefined);
+    return put({ _id: id, version: 1, state: "ABORTED", ...empty, op: 0, format: FORMAT }, undefined);
   };
 
 /** CREATING -> ABORTED: the pet's category is deleted. */
 export const abort: Rule<void> = (doc) =>
-  doc?.state === "CREATING"
-    ? put(tombstone(doc, "ABORTED", { refusal: "CATEGORY_NOT_FOUND" }), undefined)
-    : keep(undefined);
+  doc?.state === "CREATING" ? put(tombstone(doc, "ABORTED"), undefined) : keep(undefined);
 
 /** CREATING -> ACTIVE: the pet's entry at Inventory is open. */
 export const activate =
@@ -138,7 +136,7 @@ export const applyIntent =
 export const applyDeletion =
   (op: number): Rule<void> =>
   (doc) =>
-    doc?.intent?.op === op ? put(tombstone(doc, "DELETED", { last: { op } }), undefined) : keep(undefined);
+    doc?.intent?.op === op ? put(tombstone(doc, "DELETED", { op }), undefined) : keep(undefined);
 
 /** Drops an intent that was refused. */
 export const dropIntent =
@@ -180,7 +178,7 @@ export const applyStatus =
   };
 
 /** What is left of a pet, so that its id is never used again and late messages find that it is gone. */
-function tombstone(doc: PetDoc, state: "ABORTED" | "DELETED", end: Pick<PetDoc, "refusal" | "last">): PetDoc {
-  const cleared = { ...withoutIntent, visible: undefined, member: undefined, last: undefined, refusal: undefined };
-  return { ...doc, ...cleared, state, facts: NO_FACTS, categoryId: 0, ...end };
+function tombstone(doc: PetDoc, state: "ABORTED" | "DELETED", last?: PetDoc["last"]): PetDoc {
+  const cleared = { ...withoutIntent, visible: undefined, member: undefined };
+  return { ...doc, ...cleared, state, facts: NO_FACTS, categoryId: 0, last };
 }

@@ -18,7 +18,7 @@ export async function carryOutUpdate(
   const id = doc._id;
   const apply = (rule: Decide<PetDoc, void>) => pets.update(id, documentAfter(rule), callContext);
   if (doc.joining !== undefined) {
-    const verdict = await deletionGuard.checkAfterClaim(doc.joining, callContext);
+    const verdict = await deletionGuard.check(doc.joining, callContext);
     if (verdict === "deleting") throw unfinished();
     await failpoint("pet.guard-checked");
     if (verdict === "deleted") return apply(dropIntent(op, "CATEGORY_NOT_FOUND"));

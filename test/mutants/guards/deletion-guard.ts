@@ -22,7 +22,7 @@ export const deletionGuard: Guarded = {
     },
     {
       guard: "a pet learns that its category is gone",
-      after: "async function check(",
+      after: "async function checkNow(",
       find: 'if (state === CategoryState.DELETED) return "deleted";',
       put: "",
     },
@@ -87,8 +87,8 @@ export const deletionGuard: Guarded = {
     },
     {
       guard: "a category of which nothing is known is asked for",
-      find: "if (remembers(id) || (await guards.get(id, callContext))) return check(id, callContext);",
-      put: "return check(id, callContext);",
+      find: "if (!guard && !remembers(id)) return ask(id, callContext);",
+      put: "",
     },
     {
       guard: "a category that is asked for and is gone lets nobody in",
@@ -130,7 +130,7 @@ export const deletionGuard: Guarded = {
     },
     {
       guard: "a deletion guard stays while its category is not gone",
-      find: 'if ((await check(_id, call)) !== "deleted") return false;',
+      find: 'if ((await checkNow(_id, call)) !== "deleted") return false;',
       put: "",
     },
     {

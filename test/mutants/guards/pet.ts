@@ -180,13 +180,13 @@ const rules: Guarded = {
     },
     {
       guard: "a tombstone is not visible",
-      find: "visible: undefined, member: undefined, last",
-      put: "member: undefined, last",
+      find: "visible: undefined, member: undefined }",
+      put: "member: undefined }",
     },
     {
       guard: "a tombstone is no member of a category",
-      find: "visible: undefined, member: undefined, last",
-      put: "visible: undefined, last",
+      find: "visible: undefined, member: undefined }",
+      put: "visible: undefined }",
     },
     {
       guard: "a tombstone has no intent",
@@ -211,7 +211,7 @@ const creation: Guarded = {
     },
     {
       guard: "a pet that was refused stays so",
-      find: 'if (doc.state === "ABORTED") return refused(refusalError(doc.refusal ?? "CATEGORY_NOT_FOUND"));',
+      find: 'if (doc.state === "ABORTED") return refused(refusalError("CATEGORY_NOT_FOUND"));',
       put: "",
     },
     {
@@ -221,7 +221,7 @@ const creation: Guarded = {
     },
     {
       guard: "a pet looks at the deletion guard when it has claimed its place",
-      find: "await deletionGuard.checkAfterClaim(doc.categoryId, call)",
+      find: "await deletionGuard.check(doc.categoryId, call)",
       put: '"open" as string',
     },
     {
