@@ -4,6 +4,7 @@ import type { Decide } from "@petstore/store/port";
 import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../resource/deps.ts";
 import type { Expiry } from "../resource/expiry.ts";
+import type { HighestOrder } from "./highest-order.ts";
 import type { Entries, InventoryDoc, OperationOutcome } from "./model.ts";
 import type { Publisher } from "./outbox-publisher.ts";
 import type { OperationResult } from "./rules.ts";
@@ -14,6 +15,7 @@ export interface InventoryContext extends Deps, InventoryPeers {
   readonly entries: Entries;
   readonly expiry: Expiry;
   readonly publisher: Publisher;
+  readonly highestOrder: HighestOrder;
   /** Changes an entry. If the entry has a status to publish, notifies the publisher; the answer does not wait for Pet. */
   change<R extends Pick<OperationResult, "entry">>(
     id: number,

@@ -120,6 +120,10 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
       return {};
     },
 
+    async getHighestOrder(_, call) {
+      return { orderId: BigInt(await context.highestOrder.get(call)) };
+    },
+
     async setListing({ petId, op, listing, knownStatusRev }, call) {
       const id = storedId(petId);
       if (id === undefined) return notFound;

@@ -30,7 +30,7 @@ interface Seen {
 }
 
 export function createReservationsWorker(context: InventoryContext): Worker {
-  const { clock, log, failpoint, entries, orders, commitOrder, releaseOrder } = context;
+  const { clock, log, failpoint, entries, orders, highestOrder, commitOrder, releaseOrder } = context;
   const next = inTurn(
     (batch, callContext) => entries.list({ ...batch, where: { hasReservations: true } }, callContext),
     context,
@@ -43,7 +43,10 @@ export function createReservationsWorker(context: InventoryContext): Worker {
     const read = new Set<number>();
     for (let found = 0; found < MAX_ASKED && waiting.length < MAX_WAITING; ) {
       const page = (await next(PAGE)).filter(({ _id }) => !read.has(_id));
-      for (const { _id } of page) read.add(_id);
+      for (const entry of page) {
+        read.add(entry._id);
+        highestOrder.note(entry);
+      }
       const at = clock();
       const seen = page.flatMap(reservationsIn).map((reservation) => ({ at, reservation }));
       waiting.push(...seen);

@@ -66,6 +66,44 @@ describe("reading", () => {
   );
 });
 
+describe("GetHighestOrder", () => {
+  const highest = async () => (await internal().getHighestOrder({})).orderId;
+  const reserve = (petId: bigint, orderId: bigint) => internal().reserve({ petId, orderId, quantity: 1, tag: "a" });
+  beforeEach(async () => {
+    for (const petId of [1n, 2n]) await open(petId);
+  });
+
+  test("is the highest that any entry has known, also when another process has crashed since", async () => {
+    expect(await highest()).toBe(0n);
+    await reserve(1n, 7n);
+    await reserve(2n, 5n);
+    expect(await highest()).toBe(7n);
+    await internal().release({ petId: 1n, orderId: 7n });
+    await internal().retire({ petId: 1n, op: 1n });
+    await service.runWorkers();
+    await service.restart();
+    expect(await highest()).toBe(7n);
+  });
+
+  test("does not fall when a process has seen lower ones only", async () => {
+    await reserve(1n, 7n);
+    await internal().release({ petId: 1n, orderId: 7n });
+    await service.runWorkers();
+    await service.restart();
+    await reserve(2n, 5n);
+    await service.runWorkers();
+    await service.restart();
+    expect(await highest()).toBe(7n);
+  });
+
+  test("is learned again from open orders when a crash has forgotten it", async () => {
+    await reserve(1n, 7n);
+    await service.restart();
+    await service.runWorkers();
+    expect(await highest()).toBe(7n);
+  });
+});
+
 describe("UpdateInventory", () => {
   const set = (quantity: number | undefined, more: object = {}) =>
     inventory().updateInventory({ petId: 1n, inventory: { quantity }, ...more });

@@ -4,6 +4,7 @@ import { createExpiry, withExpiry } from "../resource/expiry.ts";
 import type { ServiceModule } from "../resource/module.ts";
 import type { InventoryContext, InventoryPeers } from "./context.ts";
 import { createInventoryHandlers } from "./handlers.ts";
+import { createHighestOrder, MARKS } from "./highest-order.ts";
 import { INVENTORY, isTombstone } from "./model.ts";
 import { createPublisher } from "./outbox-publisher.ts";
 import { commit, onceCleared, release } from "./rules.ts";
@@ -13,10 +14,12 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
   const entries = withExpiry(await deps.store.collection(INVENTORY), isTombstone, expiry);
   const publisher = createPublisher({ ...deps, ...peers, entries });
+  const highestOrder = createHighestOrder(await deps.store.collection(MARKS), deps);
 
   const change: InventoryContext["change"] = async (id, decide, failpoint, callContext) => {
     const result = await entries.update(id, onceCleared(decide, publisher.publishedRev(id)), callContext);
     await deps.failpoint(failpoint);
+    if (result.entry) highestOrder.note(result.entry);
     if (result.entry?.pending) publisher.notify(result.entry);
     return result;
   };
@@ -30,6 +33,6 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
   const releaseOrder: InventoryContext["releaseOrder"] = (id, order, callContext) =>
     change(id, release(order), "inventory.released", callContext);
 
-  const context = { ...deps, ...peers, entries, expiry, publisher, change, commitOrder, releaseOrder };
+  const context = { ...deps, ...peers, entries, expiry, publisher, highestOrder, change, commitOrder, releaseOrder };
   return { implementations: createInventoryHandlers(context), workers: createInventoryWorkers(context) };
 }

@@ -20,6 +20,7 @@ import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import { releaseUnits } from "./cancel-order.ts";
 import { commitUnits } from "./complete-order.ts";
 import type { OrderContext } from "./context.ts";
+import { createKnownOrders } from "./known-orders.ts";
 import { input, type OrderDoc, type OrderView, orderOf, toOrder } from "./model.ts";
 import { placeOrder } from "./place-order.ts";
 import { asPlaced, cancel, insertAborted, orderNotFound, update } from "./rules.ts";
@@ -36,6 +37,7 @@ interface Filters {
 
 export function createOrderHandlers(context: OrderContext): Implementation[] {
   const { orders, keys, clock } = context;
+  const knownOrders = createKnownOrders(context);
   const maxSize = maxPageSize(ListOrdersRequestSchema);
   const toEvent = (attributes: EventAttributes, id: number, view: OrderView) =>
     create(OrderEventSchema, { ...attributes, order: toOrder(id, view, view.version) });
@@ -63,7 +65,8 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
     async createOrder({ order: sent, requestId }, call) {
       const placing = { ...call, deadline: Math.min(call.deadline, clock() + PLACING_TIMEOUT_MS) };
       const params = input.fromMessage(sent);
-      const creation = { rpc: "CreateOrder", requestId, params, stored: (id: number) => orders.get(id, placing) };
+      const stored = (id: number) => orders.get(id, placing);
+      const creation = { rpc: "CreateOrder", requestId, params, stored, above: await knownOrders() };
       const id = await keys.create(placing, creation, (attempt, stored) =>
         placeOrder(context, attempt, { sent, params, stored }, placing),
       );

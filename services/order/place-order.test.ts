@@ -19,6 +19,28 @@ function askEarly(times: number) {
   };
 }
 
+describe("an order's id", () => {
+  test("is above every order that Inventory knows, which is asked once", async () => {
+    shop.stock.elsewhere = 41n;
+    expect(await shop.make({})).toBe(42n);
+    expect(await shop.make()).toBe(43n);
+    expect(shop.stock.timesAsked).toBe(1);
+  });
+
+  test("is above them under a key, too", async () => {
+    shop.stock.elsewhere = 41n;
+    expect((await place({}, { requestId: "key" })).order?.id).toBe(42n);
+  });
+
+  test("needs no answer, but Inventory is asked again", async () => {
+    shop.stock.elsewhere = 41n;
+    shop.stock.down = { call: "getHighestOrder" };
+    expect(await shop.make({})).toBe(1n);
+    shop.stock.down = undefined;
+    expect(await shop.make({})).toBe(42n);
+  });
+});
+
 describe("CreateOrder", () => {
   test("takes the units of the pet and shows what was filled in", async () => {
     const { order } = await place({ petId: 7n });
@@ -43,7 +65,7 @@ describe("CreateOrder", () => {
     for (const tag of tags) expect(tag).toMatch(/^[\w-]{8}$/);
   });
 
-  test("without a pet asks no other service and fills in only that it is not complete", async () => {
+  test("without a pet takes nothing from a stock and fills in only that it is not complete", async () => {
     const { order } = await place({});
     expect(order).toEqual(await shop.get(1n));
     expect([order?.petId, order?.quantity, order?.shipDate]).toEqual(Array(3).fill(undefined));

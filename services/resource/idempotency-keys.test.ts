@@ -73,6 +73,7 @@ async function setUp() {
     readonly rpc?: string;
     readonly caller?: string;
     readonly requestId?: string | undefined;
+    readonly above?: number;
   }
   /** The record that was made, or why none was; with "again" if the answer says that it is a replay. */
   async function attempt(body: object, run: Run, { rpc = "Create", caller = "a", ...more }: More = {}) {
@@ -83,7 +84,7 @@ async function setUp() {
       await points.stored?.();
       return outcome;
     };
-    const creation = { rpc, requestId, params: body, stored };
+    const creation = { rpc, requestId, params: body, stored, above: more.above };
     const again = () => (call.responseHeaders.get(REPLAYED_HEADER) === "true" ? ["again"] : []);
     try {
       return [await keys.create(call as unknown as Call, creation, run), ...again()];
@@ -237,6 +238,14 @@ describe("without a key", () => {
     expect(await attempt(body, run, unkeyed)).toEqual([14]);
   });
 });
+
+test.each([{ requestId: "k" }, { requestId: undefined }])(
+  "the first id is above those that are known: %j",
+  async (how) => {
+    const { attempt, ending } = await setUp();
+    expect(await attempt(body, ending("accepted"), { ...how, above: 9 })).toEqual([10]);
+  },
+);
 
 describe("an abandoned record", () => {
   test("is replaced by one with a fresh id, within the call", async () => {

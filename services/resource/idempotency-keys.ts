@@ -49,6 +49,8 @@ export interface Creation<D> {
   readonly params: object;
   /** Reads what is stored under an id. */
   readonly stored: (id: number) => Promise<D | undefined>;
+  /** The highest id that is known to be in use elsewhere, if any. */
+  readonly above?: number | undefined;
 }
 
 export type Keys = ReturnType<typeof createKeys>;
@@ -74,10 +76,11 @@ export function createKeys(
 
   async function createWithoutKey<D, A>(
     call: Call,
+    creation: Creation<D>,
     run: (attempt: Attempt, stored: D | undefined) => Promise<Resolved<A>>,
   ): Promise<A> {
     const tag = sha256(String(random())).slice(0, TAG_LENGTH);
-    let above: number | undefined;
+    let { above } = creation;
     for (let taken = 0; taken < MAX_IDS; taken++) {
       const resolved = await run({ id: await nextId(call, above), tag, isKeyed: false }, undefined);
       if (resolved.resolution !== "abandoned") return answerOf(resolved);
@@ -93,7 +96,7 @@ export function createKeys(
       creation: Creation<D>,
       run: (attempt: Attempt, stored: D | undefined) => Promise<Resolved<A>>,
     ): Promise<A> {
-      if (creation.requestId === undefined) return createWithoutKey(call, run);
+      if (creation.requestId === undefined) return createWithoutKey(call, creation, run);
       const { rpc, requestId, params, stored } = creation;
       const _id = sha256(JSON.stringify([call.caller, rpc, requestId]));
       const fingerprint = sha256(JSON.stringify(params));
@@ -108,7 +111,7 @@ export function createKeys(
           key = undefined;
         }
         if (!key) {
-          const recordId = await nextId(call);
+          const recordId = await nextId(call, creation.above);
           key = await keys.update(_id, claim({ _id, recordId, fingerprint, hour: validity.period() }), call);
           isFirst = key.recordId === recordId;
           if (isExpired(key)) continue;

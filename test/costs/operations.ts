@@ -26,14 +26,20 @@ const pet: Unmarked = { do: "create pet", category: 1 };
 const keyedPet: Unmarked = { ...pet, key };
 const stray: Unmarked = { do: "create pet", category: 77 };
 const keyedStray: Unmarked = { ...stray, key };
-/** Two categories, both of which Pet has seen, and in each a pet; the second one has five units. */
+const petless: Unmarked = { do: "place order", quantity: 1 };
+/**
+ * Two categories, both of which Pet has seen, and in each a pet; the second one has five units. With the first order Order
+ * asks which orders Inventory knows.
+ */
 const PET = 2;
+const ORDER = 2;
 const shop: readonly Unmarked[] = [
   category,
   category,
   { ...pet, category: 2 },
   { ...pet, category: 1 },
   { do: "stock", id: PET, quantity: 5 },
+  petless,
 ];
 const order: Unmarked = { do: "place order", pet: PET, quantity: 1 };
 const keyed: Unmarked = { ...order, key };
@@ -41,9 +47,8 @@ const complete: Unmarked = { ...order, complete: true };
 const last: Unmarked = { ...order, quantity: 5 };
 const tooMuch: Unmarked = { ...order, quantity: 6 };
 const keyedTooMuch: Unmarked = { ...tooMuch, key };
-const petless: Unmarked = { do: "place order", quantity: 1 };
-const completion: Unmarked = { do: "complete order", id: 1 };
-const cancellation: Unmarked = { do: "cancel order", id: 1 };
+const completion: Unmarked = { do: "complete order", id: ORDER };
+const cancellation: Unmarked = { do: "cancel order", id: ORDER };
 const change = (change: { category?: number; status?: "pending" }): Unmarked => ({
   do: "change pet",
   id: PET,
@@ -63,13 +68,13 @@ export const operations: readonly Costed[] = [
   costed(`POST ${orders}, placed as complete`, 6, [...shop, complete]),
   costed(`POST ${orders}, placed as complete, with a key`, 7, [...shop, { ...complete, key }]),
   costed(`POST ${orders}, of the last units`, 4, [...shop, last]),
-  costed(`POST ${orders}, without a pet`, 2, [petless]),
+  costed(`POST ${orders}, without a pet`, 2, [petless, petless]),
   costed(`POST ${orders}, refused`, 0, [...shop, tooMuch], "INSUFFICIENT_STOCK"),
   costed(`POST ${orders}, refused, with a key`, 5, [...shop, keyedTooMuch], "INSUFFICIENT_STOCK"),
   costed(`POST ${orders}, refused, with a key, again`, 6, [...shop, keyedTooMuch, keyedTooMuch], "INSUFFICIENT_STOCK"),
   costed(`PATCH ${ofOrder}, completed`, 3, [...shop, order, completion]),
   costed(`PATCH ${ofOrder}, completed, again`, 0, [...shop, order, completion, completion]),
-  costed(`PATCH ${ofOrder}, another date`, 1, [...shop, order, { do: "date order", id: 1 }]),
+  costed(`PATCH ${ofOrder}, another date`, 1, [...shop, order, { do: "date order", id: ORDER }]),
   costed(`DELETE ${ofOrder}`, 3, [...shop, order, cancellation]),
   costed(`DELETE ${ofOrder}, of the last units`, 3, [...shop, last, cancellation]),
   costed(`DELETE ${ofOrder}, again`, 0, [...shop, order, cancellation, cancellation], "ORDER_NOT_FOUND"),

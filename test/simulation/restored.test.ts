@@ -33,6 +33,7 @@ async function restored(service: ServiceName, before: Unmarked[], lost: Unmarked
   cluster.injectFaults({ ...noFaults, random: seededRandom(1) });
   return {
     run,
+    cluster,
     /** What is shown of a record once all workers have nothing to do. */
     async see(kind: "pet" | "order" | "inventory" | "category", id: number) {
       await cluster.settle();
@@ -143,6 +144,15 @@ describe("an older category", () => {
 });
 
 describe("an older order", () => {
+  test("gives no id again that an entry has known, though Inventory was restarted and another pet is ordered", async () => {
+    const lost = [order(1), order(1), { do: "complete order", id: 1 }, { do: "cancel order", id: 2 }] as const;
+    const { run, cluster } = await restored("order", [category, pet, pet, stock(5)], [...lost]);
+    cluster.kill("inventory");
+    await cluster.untilIdle();
+    const placed = await run(order(2));
+    expect(placed.is === "done" && placed.shown?.id).toBe(3);
+  });
+
   test("whose id is given again does not take the units of the one that is lost", async () => {
     const { run, see } = await restored("order", [category, pet, stock(5)], [order(1, 2), order(1, 1)]);
     const placed = await run(order(1, 1));

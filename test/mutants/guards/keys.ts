@@ -122,6 +122,18 @@ const creating: Guarded = {
       by: "tests",
     },
     {
+      guard: "without a key the first id is above what is known of others",
+      find: "let { above } = creation;",
+      put: "let above: number | undefined;",
+      by: "tests",
+    },
+    {
+      guard: "under a key the first id is above what is known of others",
+      find: "await nextId(call, creation.above)",
+      put: "await nextId(call)",
+      by: "tests",
+    },
+    {
       guard: "under a key a fresh id is above what is known of others",
       find: "await nextId(call, resolved.above)",
       put: "await nextId(call)",

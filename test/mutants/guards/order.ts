@@ -187,6 +187,12 @@ const handlers: Guarded = {
       by: "tests",
     },
     {
+      guard: "no id is given again that Inventory knows",
+      find: "above: await knownOrders()",
+      put: "above: undefined",
+      by: "test/simulation/restored.test.ts",
+    },
+    {
       guard: "an order is stored as COMPLETE before its units are sold",
       find: "const doc = await orders.update(id, update(request.orderId, change, request), call);",
       put: `const before = await orders.get(id, call);

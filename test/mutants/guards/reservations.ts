@@ -177,5 +177,42 @@ export const reservations: Guarded = {
       put: "",
       by: "tests",
     },
+    {
+      guard: "open orders tell what a crash has forgotten of the highest order",
+      find: "highestOrder.note(entry);",
+      put: "",
+      by: "tests",
+    },
   ],
 };
+
+export const highestOrder: readonly Guarded[] = [
+  {
+    file: "services/inventory/highest-order.ts",
+    mutants: [
+      {
+        guard: "the highest order outlives its process",
+        find: 'await marks.update(HIGHEST_ORDER, raise(noted), background(deps, "highest-order"))',
+        put: "noted",
+        by: "tests",
+      },
+      {
+        guard: "the highest order never falls",
+        find: "doc && doc.order >= order ? keep(doc.order) : put",
+        put: "doc && doc.order < 0 ? keep(doc.order) : put",
+        by: "tests",
+      },
+    ],
+  },
+  {
+    file: "services/inventory/service.ts",
+    mutants: [
+      {
+        guard: "an entry that is changed tells the highest order that it knows",
+        find: "if (result.entry) highestOrder.note(result.entry);",
+        put: "",
+        by: "tests",
+      },
+    ],
+  },
+];
