@@ -1,7 +1,7 @@
 /**
  * Random histories of several clients against the real processes, which are killed at random moments. On MongoDB every
  * write is judged too, in the order in which it was made. Watchers, through the gateway and at the services, are told all of it.
- * HISTORY_RUNS says how long, HISTORY_SEED which.
+ * HISTORY_RUNS says how long, some 14 for each kill, HISTORY_SEED which.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
@@ -137,6 +137,7 @@ test(`nothing is lost, doubled or stuck (HISTORY_SEED=${historySeed} HISTORY_RUN
     await stop();
     if (streams() > 1) count("resumed");
   }
+  process.stdout.write(`${ROUNDS} rounds: ${JSON.stringify(counts)}\n`);
   // A run without them proves nothing about them.
   for (const what of ["killed", "unknown", "done", "resumed"])
     expect([what, counts[what]]).toEqual([what, expect.any(Number)]);
