@@ -7,7 +7,7 @@ import { petstoreConsole } from "./console.ts";
 import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { recordIn, sendRaw, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
-import { health } from "./health.ts";
+import { createReadiness, health } from "./health.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 let calls = 0;
@@ -27,7 +27,7 @@ beforeAll(async () => {
     plugins: [
       petstoreConsole({ basePath: "" }),
       docs({ basePath: "", title: "Petstore", url: () => "", document: async () => "{}" }),
-      health({ ...common, services: [], isAccepting: () => true } as never),
+      health("", createReadiness({ ...common, services: [], isAccepting: () => true })),
       rpcEndpoint({ ...common, services, limits: { ...testLimits, rpcBytes: 1024 } }),
     ],
   });

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { createClosing } from "./closing.ts";
 import { startGateway } from "./fixtures/gateway.ts";
-import { health } from "./health.ts";
+import { createReadiness, health } from "./health.ts";
 
 const GET = "GET /pets/1 HTTP/1.1\r\nHost: x\r\n\r\n";
 const CLOSE = /^connection: close\r$/im;
@@ -57,7 +57,7 @@ async function start() {
       },
     },
     {
-      plugins: [health({ basePath: "", services: [], isAccepting: closing.isAccepting, clock: Date.now })],
+      plugins: [health("", createReadiness({ services: [], isAccepting: closing.isAccepting, clock: Date.now }))],
     },
   );
   return { ...gateway, gate, close: () => closing.close(gateway.app), endLameDuck: lameDuck.resolve };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { startGateway } from "./fixtures/gateway.ts";
-import { health } from "./health.ts";
+import { createReadiness, health } from "./health.ts";
 
 let accepting = true;
 /** Places of the replicas that don't serve. */
@@ -28,7 +28,7 @@ const services = [
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 beforeAll(async () => {
-  const plugins = [health({ basePath: "/api", services, isAccepting: () => accepting, clock: () => now })];
+  const plugins = [health("/api", createReadiness({ services, isAccepting: () => accepting, clock: () => now }))];
   gateway = await startGateway(PetService, {}, { basePath: "/api", plugins });
 });
 afterAll(() => gateway.app.close());

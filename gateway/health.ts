@@ -10,41 +10,44 @@ const MAX_AGE_MS = 250;
 const PATIENCE_MS = 900;
 const probe = { config: { answersAnyHost: true } };
 
-export interface HealthOptions extends Pick<Runtime, "clock"> {
-  readonly basePath: string;
+export interface ReadinessOptions extends Pick<Runtime, "clock"> {
   readonly services: readonly { readonly name: string; readonly replicas: readonly Pick<Replica, "isServing">[] }[];
   /** False from the moment the gateway is told to stop: no more requests are to be sent to it. */
   readonly isAccepting: () => boolean;
 }
 
+/** What `/readyz` answers. */
+export function createReadiness({ services, isAccepting, clock }: ReadinessOptions) {
+  /**
+   * Names replicas by their position in the list of addresses (pet-1, pet-2): the addresses themselves are not public.
+   */
+  async function look({ name, replicas }: ReadinessOptions["services"][number]) {
+    const serving = await Promise.all(replicas.map((replica) => replica.isServing(PATIENCE_MS)));
+    if (!serving.includes(true)) return { failing: [name], degraded: [] };
+    return { failing: [], degraded: serving.flatMap((serves, i) => (serves ? [] : [`${name}-${i + 1}`])) };
+  }
+  const state = atMostEvery(MAX_AGE_MS, () => Promise.all(services.map(look)), clock);
+  return async () => {
+    const found = isAccepting() ? await state() : [];
+    const seen = isAccepting() ? found : [{ failing: ["gateway"], degraded: [] }];
+    const failing = seen.flatMap((service) => service.failing);
+    const degraded = seen.flatMap((service) => service.degraded);
+    const ready = failing.length < seen.length;
+    const body = { status: ready ? "ready" : "not ready", failing, ...(degraded.length > 0 && { degraded }) };
+    return { status: ready ? 200 : 503, body };
+  };
+}
+
 export const health =
-  ({ basePath, services, isAccepting, clock }: HealthOptions) =>
+  (basePath: string, readiness: ReturnType<typeof createReadiness>) =>
   async (app: FastifyInstance): Promise<void> => {
-    /**
-     * Names replicas by their position in the list of addresses (pet-1, pet-2): the addresses themselves are not public.
-     */
-    async function look({ name, replicas }: HealthOptions["services"][number]) {
-      const serving = await Promise.all(replicas.map((replica) => replica.isServing(PATIENCE_MS)));
-      if (!serving.includes(true)) return { failing: [name], degraded: [] };
-      return { failing: [], degraded: serving.flatMap((serves, i) => (serves ? [] : [`${name}-${i + 1}`])) };
-    }
-
-    const state = atMostEvery(MAX_AGE_MS, () => Promise.all(services.map(look)), clock);
-
     app.get(`${basePath}/healthz`, probe, async (_, reply) =>
       reply.header("cache-control", "no-store").send({ status: "ok" }),
     );
 
     app.get(`${basePath}/readyz`, probe, async (_, reply) => {
-      const found = isAccepting() ? await state() : [];
-      const seen = isAccepting() ? found : [{ failing: ["gateway"], degraded: [] }];
-      const failing = seen.flatMap((service) => service.failing);
-      const degraded = seen.flatMap((service) => service.degraded);
-      const ready = failing.length < seen.length;
-      return reply
-        .code(ready ? 200 : 503)
-        .header("cache-control", "no-store")
-        .send({ status: ready ? "ready" : "not ready", failing, ...(degraded.length > 0 && { degraded }) });
+      const { status, body } = await readiness();
+      return reply.code(status).header("cache-control", "no-store").send(body);
     });
   };
 

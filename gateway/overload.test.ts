@@ -14,7 +14,7 @@ import { START_LIMIT } from "../packages/rpc/admission/limit.ts";
 import type { GatewayOptions } from "./app.ts";
 import { cors } from "./cors.ts";
 import { sendRaw, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
-import { health } from "./health.ts";
+import { createReadiness, health } from "./health.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
@@ -47,7 +47,7 @@ async function start(options: Partial<GatewayOptions> = {}) {
     {
       services,
       plugins: [
-        health({ basePath: "", services: serving, isAccepting: () => true, clock: Date.now }),
+        health("", createReadiness({ services: serving, isAccepting: () => true, clock: Date.now })),
         rpcEndpoint({
           basePath: "",
           services,

@@ -7,7 +7,6 @@ import { origin } from "@petstore/rpc/http/address";
 import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { callerAddress } from "@petstore/rpc/http/caller-address";
 import { listen } from "@petstore/rpc/http/listen";
-import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { effectiveDates, jsonText, logUnknownValues, operationsOf } from "connect-transcoder";
@@ -25,7 +24,7 @@ import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { errorOptions } from "./errors.ts";
 import { eventTransport } from "./events/watch-events.ts";
-import { health } from "./health.ts";
+import { createReadiness, health } from "./health.ts";
 import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
@@ -39,14 +38,14 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 
-export interface GatewayParts extends Pick<Common, "log" | "authentication" | "tls"> {
+export interface GatewayParts extends Pick<Common, "log" | "time" | "admin" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
 }
 
 /** Opens the gateway, ready to take requests; the stack closes it. Resolves to its address. */
 export async function openGateway(
   config: GatewayConfig,
-  { log, authentication, tls, pathTo }: GatewayParts,
+  { log, time, admin, authentication, tls, pathTo }: GatewayParts,
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { basePath, limits, deprecation, lameDuckMs, rate } = config;
@@ -55,26 +54,28 @@ export async function openGateway(
   const seen = createSeen();
   const services = publicServices.map(({ name, desc }) => {
     const { replicas, ...all } = pathTo(name);
-    const admission = createAdmission(realTime);
+    const admission = createAdmission(time);
     const transport = withAdmission(withSeen(all, seen), admission, errors);
     return { name, desc, transport, replicas, admission };
   });
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
-  const watching = { transports, basePath, tellUnknown: logUnknownValues(log), log, ...realTime };
+  const watching = { transports, basePath, tellUnknown: logUnknownValues(log), log, ...time };
   const events = { desc: EventService, transport: eventTransport(watching) };
   const draining = new AbortController();
-  const closing = createClosing({ lameDuckMs, endStreams: () => draining.abort(), ...realTime });
+  const closing = createClosing({ lameDuckMs, endStreams: () => draining.abort(), ...time });
+  const readiness = createReadiness({ services, isAccepting: closing.isAccepting, ...time });
+  admin.routes.set("GET /readyz", readiness);
   let checkHost = config.allowedHosts && createHostCheck(config.allowedHosts);
   const app = await buildGateway({
     services: [...services, events],
     draining: draining.signal,
     errors: errorOptions,
     log,
-    ...realTime,
+    ...time,
     limits,
-    auth: authOf(authentication, limitFailedCredentials(addressOf, realTime)),
+    auth: authOf(authentication, limitFailedCredentials(addressOf, time)),
     // A key may have a rate of its own.
-    rates: rate || authentication ? createRateLimits(rate, realTime) : undefined,
+    rates: rate || authentication ? createRateLimits(rate, time) : undefined,
     addressOf,
     connections: config.connections,
     streams: config.streams,
@@ -91,8 +92,8 @@ export async function openGateway(
         url: () => publicUrl + basePath,
         document: () => documentOf({ ...config, publicUrl }),
       }),
-      health({ basePath, services, isAccepting: closing.isAccepting, ...realTime }),
-      rpcEndpoint({ basePath, services, limits, draining: draining.signal, ...realTime }),
+      health(basePath, readiness),
+      rpcEndpoint({ basePath, services, limits, draining: draining.signal, ...time }),
     ],
   });
   stack.defer(() => closing.close(app));

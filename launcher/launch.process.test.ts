@@ -126,6 +126,14 @@ The petstore is ready (1.0 s). Data is in data. Ctrl-C stops everything.
       );
     },
   );
+
+  test("one admin port for all is refused", { timeout }, async () => {
+    await using it = launched(["gateway:well"], { ADMIN_PORT: "9000" });
+    expect(await it.ended).toBe(1);
+    expect(it.output()).toMatch(
+      /can't start\. ADMIN_PORT=9000 is one port, and each process has its own: leave it out/,
+    );
+  });
 });
 
 describe("one DATA_DIR", () => {

@@ -50,6 +50,11 @@ export async function launch(
   try {
     const config = await prepare(startedBy, () => isStopping() || stop("npm is gone: stopping", 0));
     const { environment, sharedPort, lameDuckMs } = config;
+    if (Number(environment.ADMIN_PORT) > 0)
+      throw new ConfigError([
+        `ADMIN_PORT=${environment.ADMIN_PORT} is one port, and each process has its own: leave it out, for the ports 100 above ` +
+          "theirs, or set it to off, or to 0 for any that are free.",
+      ]);
     stopLimitMs += lameDuckMs;
     const shared = sharedPort && (await bindSharedPort(sharedPort));
     for (const program of programs(config)) {

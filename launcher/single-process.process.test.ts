@@ -34,6 +34,7 @@ test("what one mode has stored the other goes on with, and back", { timeout }, a
   const first = await start(["--single-process"]);
   await first.it.printed(/Ctrl-C stops everything/);
   expect(await ask(first.port, "/readyz")).toEqual({ status: "ready", failing: [] });
+  expect(await ask(first.port + 100, "/readyz")).toEqual({ status: "ready", failing: [] });
   await ask(first.port, "/categories", { name: "dogs" });
   await ask(first.port, "/pets", { name: "Rex", categoryId: 1 });
   const order = await ask(first.port, "/store/orders", { petId: 1 });
@@ -47,6 +48,8 @@ test("what one mode has stored the other goes on with, and back", { timeout }, a
   await second.it.printed(/Ctrl-C stops everything/);
   await expect.poll(() => new Set(second.it.output().match(pids)).size).toBe(5);
   await expect.poll(() => ask(second.port, "/store/orders")).toEqual([order]);
+  expect(await ask(second.port + 100, "/readyz")).toEqual({ status: "ready", failing: [] });
+  expect(await ask(second.port + 101, "/readyz")).toEqual({ status: "ready" });
   await ask(second.port, "/pets", { name: "Tom", categoryId: 1 });
   second.it.process.kill("SIGTERM");
   expect(await second.it.ended).toBe(0);

@@ -2,18 +2,15 @@
  * The whole petstore in one process: the same services behind the same ports, on the same data. The gateway and the services
  * call each other in memory.
  */
-import { pipeline } from "@petstore/rpc/client/pipeline";
-import { inProcessTransport } from "@petstore/rpc/in-process/transport";
-import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { gatewayConfig } from "../gateway/config.ts";
 import { openGateway } from "../gateway/serve.ts";
-import { openCommon, type PathTo } from "../processes/common.ts";
-import { errors } from "../processes/errors.ts";
+import { openCommon } from "../processes/common.ts";
 import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
 import { serviceConfig } from "../services/config.ts";
 import { type OpenService, servicesOfOneProcess } from "../services/open.ts";
+import { pathsInMemory, pick } from "./paths-in-memory.ts";
 import { prepare } from "./prepare.ts";
 import { say, welcome } from "./screen.ts";
 
@@ -34,7 +31,7 @@ export async function openPetstore(
   const common = await openCommon({ ...config, instance: "petstore" }, stack);
   const names = processNames.filter(isServiceName);
   const services = new Map<ServiceName, OpenService>();
-  const parts = { ...common, pathTo: pathsInMemory(services), waitsFor };
+  const parts = { ...common, pathTo: pathsInMemory(() => services, common.time), waitsFor };
   const openService = servicesOfOneProcess();
   const open = async (name: ServiceName) =>
     services.set(name, await openService(serviceConfig(environment, name), parts, stack));
@@ -46,21 +43,4 @@ export async function openPetstore(
   const all = [{ name: "gateway", kind: "gateway", url }, ...places];
   say(welcome(all, (performance.now() - startedAt) / 1000, launcher));
   return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
-}
-
-/** Services that call each other are opened one after another, so each is looked up when it is called. */
-function pathsInMemory(services: ReadonlyMap<ServiceName, OpenService>): PathTo {
-  return (name) => ({
-    ...pipeline(
-      inProcessTransport(() => pick(services, name).dispatcher),
-      { errors, ...realTime },
-    ),
-    replicas: [{ isServing: async () => pick(services, name).health.isServing() }],
-  });
-}
-
-function pick(services: ReadonlyMap<ServiceName, OpenService>, name: ServiceName): OpenService {
-  const found = services.get(name);
-  if (!found) throw new Error(`${name} is not open yet.`);
-  return found;
 }

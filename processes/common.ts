@@ -1,24 +1,32 @@
-/** What services and the gateway open alike: log, credentials, certificates, and the way to the services' processes. */
+/** What services and the gateway open alike: log, admin port, credentials, certificates, and the way to the services' processes. */
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/pipeline";
 import { openTls } from "@petstore/rpc/tls/certificates";
 import { realTime } from "@petstore/runtime/clock";
 import { createLogger } from "@petstore/runtime/log";
+import { openAdmin } from "./admin.ts";
 import type { ProcessConfig } from "./config.ts";
 import { errorSource, errors } from "./errors.ts";
 import type { ServiceName } from "./names.ts";
 
+/** Time and chance. */
+export type Time = typeof realTime;
+
 export type Common = Awaited<ReturnType<typeof openCommon>>;
 
-/** The stack closes it. Throws ConfigError if a file of the configuration can't be used. */
-export async function openCommon(config: ProcessConfig, stack: AsyncDisposableStack) {
+/**
+ * The stack closes it. Throws ConfigError if a file of the configuration can't be used. `time` is what all of the process goes
+ * by.
+ */
+export async function openCommon(config: ProcessConfig, stack: AsyncDisposableStack, time: Time = realTime) {
   const { instance, logLevel, logFormat, auth } = config;
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   if (config.fewFiles !== undefined) log.warn(config.fewFiles);
-  const asking = { errors, realm: errorSource.domain, log, ...realTime };
+  const admin = await openAdmin(config, log, stack);
+  const asking = { errors, realm: errorSource.domain, log, ...time };
   const authentication = await openAuthentication(auth, asking, stack);
-  return { log, authentication, ...(await openTls(config, { ...realTime, log }, stack)) };
+  return { log, time, admin, authentication, ...(await openTls(config, { ...time, log }, stack)) };
 }
 
 /** The way to a service, and what `/readyz` asks of it. */
@@ -28,11 +36,11 @@ export type PathTo = (service: ServiceName) => Pick<ServiceTransport, "unary" | 
 
 /** The ways to services that are processes of their own; the stack closes them. */
 export const pathsOverNetwork =
-  (config: ProcessConfig, { log, certificates }: Common, stack: AsyncDisposableStack): PathTo =>
+  (config: ProcessConfig, { log, time, certificates }: Common, stack: AsyncDisposableStack): PathTo =>
   (service) => {
     const secret = config.internalSecret?.reveal();
     const { link, urls } = config;
-    const options = { urls: urls[service], secret, certificates, link, log, errors, ...realTime };
+    const options = { urls: urls[service], secret, certificates, link, log, errors, ...time };
     const transport = createServiceTransport(options);
     stack.defer(() => transport.close());
     return transport;

@@ -157,11 +157,51 @@ describe("several of a kind", () => {
   });
 
   test("ports beyond the last one are refused", () => {
-    expect(of("pet", { REPLICAS: "inventory:2", PORT_BASE: "65526" }).urls.inventory[1]).toBe("http://127.0.0.1:65535");
-    expect(() => of("pet", { REPLICAS: "inventory:2", PORT_BASE: "65527" })).toThrow(
-      "PORT_BASE=65527 is too high for so many REPLICAS: the last of them would have port 65536. Choose a lower one.",
+    const two = { REPLICAS: "inventory:2", ADMIN_PORT: "off" };
+    expect(of("pet", { ...two, PORT_BASE: "65526" }).urls.inventory[1]).toBe("http://127.0.0.1:65535");
+    expect(() => of("pet", { ...two, PORT_BASE: "65527" })).toThrow(
+      "PORT_BASE=65527 is too high: the last port would be 65536. Choose a lower one.",
+    );
+    expect(of("inventory", { PORT_BASE: "65431" }).admin?.port).toBe(65535);
+    expect(() => of("pet", { PORT_BASE: "65432" })).toThrow(
+      "PORT_BASE=65432 is too high: the last port would be 65536.",
     );
   });
+});
+
+describe("the admin port", () => {
+  const adminOf = (name: "gateway" | "pet", given: Record<string, string>) =>
+    processConfig(readEnvironment({ INTERNAL_SECRET: "x".repeat(32), ...given }, processSettings), name, false).admin;
+
+  test("is 100 above the port, unless it is said otherwise", () => {
+    expect(adminOf("gateway", {})).toEqual({ host: "127.0.0.1", port: 8180 });
+    expect(adminOf("pet", { PORT_BASE: "9080" })?.port).toBe(9181);
+    expect(adminOf("pet", { PORT: "3000" })?.port).toBe(3100);
+    expect(adminOf("pet", { PORT: "0" })?.port).toBe(0);
+    expect(adminOf("pet", { ADMIN_PORT: "0" })?.port).toBe(0);
+    expect(adminOf("pet", { ADMIN_PORT: "9999", ADMIN_HOST: "::1" })).toEqual({ host: "::1", port: 9999 });
+    expect(adminOf("pet", { ADMIN_PORT: "off" })).toBeUndefined();
+    expect(() => adminOf("pet", { ADMIN_PORT: "on" })).toThrow(
+      "ADMIN_PORT=on is wrong: it must be a port from 0 to 65535 (0 takes one that is free), or off for none.",
+    );
+    expect(() => adminOf("pet", { PORT: "65500" })).toThrow("PORT=65500 leaves no room for the admin port above it");
+  });
+
+  test.each([1, 2, 20, 21, 64])(
+    "with %i processes of each kind no two processes have the same one, or another's port",
+    (count) => {
+      const REPLICAS = processNames.map((name) => `${name}:${count}`).join(",");
+      const all = processNames.flatMap((name) =>
+        Array.from({ length: count }, (_, i) => {
+          const given = { INTERNAL_SECRET: "x".repeat(32), REPLICAS, REPLICA: `${i + 1}` };
+          return processConfig(readEnvironment(given, processSettings), name, false);
+        }),
+      );
+      const admin = all.map((one) => one.admin?.port);
+      expect(new Set(admin).size).toBe(5 * count);
+      expect(admin.filter((port) => all.some((one) => one.port === port))).toEqual([]);
+    },
+  );
 });
 
 test("connections have bounds of their own", () => {

@@ -30,6 +30,8 @@ import type { Warning } from "@petstore/runtime/misspelled";
 import { authConfig, authSettings } from "./auth.ts";
 import {
   addressSettings,
+  adminDistance,
+  adminPortOf,
   instanceOf,
   type ProcessName,
   portOf,
@@ -93,13 +95,21 @@ const network: Kind<Network> = kind("an IP address or a network such as 10.0.0.0
 /** Addresses and networks of the proxies that are trusted. */
 export const proxies: Kind<readonly Network[]> = list(network);
 
+const port = integer(0, MAX_PORT);
+const adminPort: Kind<number | "off"> = kind(
+  `a port from 0 to ${MAX_PORT} (0 takes one that is free), or off for none`,
+  (text) => (text === "off" ? text : port.read(text)),
+);
+
 /** The variables that services and the gateway have in common. */
 export const processSettings = {
   REPLICAS: withDefault(replicas, new Map()),
   REPLICA: optional(integer(1, MAX_REPLICAS)),
   HOST: withDefault(host, "127.0.0.1"),
-  PORT: optional(integer(0, 65_535)),
+  PORT: optional(port),
   PORT_BASE: withDefault(integer(1024, 65_536 - processNames.length), 8080),
+  ADMIN_HOST: withDefault(host, "127.0.0.1"),
+  ADMIN_PORT: optional(adminPort),
   ...addressSettings,
   ALLOWED_HOSTS: optional(list(host)),
   ...tlsSettings,
@@ -140,12 +150,13 @@ export function processConfig(
   const loopbackOnly = auth === undefined && values.ALLOW_UNAUTHENTICATED === undefined;
   if (loopbackOnly && !isLoopback(values.HOST)) throw asksNobody(`HOST=${values.HOST}`, name, "use HOST=127.0.0.1");
   const { REPLICAS, REPLICA = 1, PORT_BASE } = values;
-  const highest = Math.max(...processNames.map((each) => portOf(each, PORT_BASE, replicasOf(REPLICAS, each))));
-  if (highest > MAX_PORT) {
-    throw new ConfigError([
-      `PORT_BASE=${PORT_BASE} is too high for so many REPLICAS: the last of them would have port ${highest}. Choose a lower one.`,
-    ]);
-  }
+  const lastOf = (each: ProcessName) =>
+    values.ADMIN_PORT === undefined
+      ? adminPortOf(each, PORT_BASE, replicasOf(REPLICAS, each), REPLICAS)
+      : portOf(each, PORT_BASE, replicasOf(REPLICAS, each));
+  const last = Math.max(...processNames.map(lastOf));
+  if (last > MAX_PORT)
+    throw new ConfigError([`PORT_BASE=${PORT_BASE} is too high: the last port would be ${last}. Choose a lower one.`]);
   const count = replicasOf(REPLICAS, name);
   if (REPLICA > count)
     throw new ConfigError([
@@ -171,6 +182,8 @@ export function processConfig(
     host: values.HOST,
     /** 0 lets the system choose one. */
     port: values.PORT ?? portOf(name, PORT_BASE, REPLICA),
+    /** Where its admin port listens, see `admin.ts`; undefined for none. */
+    admin: adminOf(values, adminPortOf(name, PORT_BASE, REPLICA, REPLICAS)),
     /** Where all replicas of the services are reached, without a slash at the end. */
     urls: {
       pet: values.PET_URL ?? local("pet"),
@@ -207,4 +220,18 @@ export function processConfig(
     /** Whether it calls the services over links, or each call is a plain RPC. */
     link: values.LINK === "on",
   };
+}
+
+/** `usual` is the admin port of a process that was given neither ADMIN_PORT nor a PORT of its own. */
+function adminOf(
+  { ADMIN_HOST: host, ADMIN_PORT, PORT, REPLICAS }: Values<typeof processSettings>,
+  usual: number,
+): { readonly host: string; readonly port: number } | undefined {
+  // A port by chance has no neighbour that is known to be free.
+  const port = ADMIN_PORT ?? (PORT === undefined ? usual : PORT && PORT + adminDistance(REPLICAS));
+  if (port === "off") return undefined;
+  if (port <= MAX_PORT) return { host, port };
+  throw new ConfigError([
+    `PORT=${PORT} leaves no room for the admin port above it: set ADMIN_PORT, or ADMIN_PORT=off.`,
+  ]);
 }

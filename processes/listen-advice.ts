@@ -12,6 +12,19 @@ export const listenAdvice: ListenAdvice = (code, host, port) =>
     ["ENOTFOUND", `HOST=${host} is no name that this machine can find: use HOST=127.0.0.1 or an IP address.`],
   ]).get(code);
 
+/** The same for the admin port. */
+export const adminListenAdvice: ListenAdvice = (code, host, port) =>
+  new Map([
+    [
+      "EADDRINUSE",
+      `port ${port} is taken, perhaps by another petstore: end it, or move this one with PORT_BASE=9080, or its admin port ` +
+        "alone with ADMIN_PORT (0 takes one that is free, off none).",
+    ],
+    ["EACCES", `port ${port} needs privileges that this user has not: choose another with ADMIN_PORT.`],
+    ["EADDRNOTAVAIL", `ADMIN_HOST=${host} is no address of this machine: use 127.0.0.1 or one that it has.`],
+    ["ENOTFOUND", `ADMIN_HOST=${host} is no name that this machine can find: use 127.0.0.1 or an IP address.`],
+  ]).get(code);
+
 /** What the launcher says of a port that it can't bind. */
 export const listenProblem = (code: string, host: string, port: number): string =>
   `Can't listen on ${hostAndPort(host, port)}: ${listenAdvice(code, host, port) ?? code}`;

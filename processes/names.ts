@@ -24,7 +24,20 @@ export const instanceOf = (name: ProcessName, replica: number, count: number): s
  * distribute their calls.
  */
 export const portOf = (name: ProcessName, portBase: number, replica = 1): number =>
-  portBase + processNames.indexOf(name) + (name === "gateway" ? 0 : (replica - 1) * processNames.length);
+  portBase + placeOf(name, name === "gateway" ? 1 : replica);
+
+const placeOf = (name: ProcessName, replica: number): number =>
+  processNames.indexOf(name) + (replica - 1) * processNames.length;
+
+/** How far above the port of a process its admin port is: 100, or more where the ports of all processes need more room. */
+export function adminDistance(replicas: Replicas): number {
+  const most = Math.max(...processNames.map((name) => replicasOf(replicas, name)));
+  return 100 * Math.ceil((most * processNames.length) / 100);
+}
+
+/** The admin port of a process. Gateways, which share their port, have one each. */
+export const adminPortOf = (name: ProcessName, portBase: number, replica: number, replicas: Replicas): number =>
+  portBase + placeOf(name, replica) + adminDistance(replicas);
 
 /** The addresses of services that are not at their default ports. */
 export const addressSettings = {

@@ -4,7 +4,6 @@ import { defaultLimits } from "@petstore/rpc/http/limits";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import { createHealth, type HealthState, healthService } from "@petstore/rpc/server/health";
 import { startRpcServer } from "@petstore/rpc/server/server";
-import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { NO_RESTART, onCommand, type Report, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { every } from "@petstore/runtime/workers";
@@ -32,19 +31,34 @@ export interface OpenService {
   readonly health: HealthState;
   /** Takes calls from outside, and starts the background work. Resolves to the address. */
   listen(): Promise<string>;
+  /** Starts the background work, for whom nobody calls from outside. */
+  start(): void;
+  /** Does what background work there is now. Resolves to how much it was. */
+  work(): Promise<number>;
 }
 
-export interface ServiceOptions extends Pick<Common, "log" | "authentication" | "tls"> {
+export interface ServiceOptions extends Pick<Common, "log" | "time" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
   readonly waitsFor: WaitsFor;
   /** By default a store of its own. */
   readonly openStore?: typeof openStore;
+  /** By default the one that CRASH_AT or the test that started the process names. */
+  readonly failpoint?: Deps["failpoint"];
 }
 
 /** Opens a service that does not listen yet; the stack closes it. */
 export async function openService(
   config: ServiceConfig,
-  { log, authentication, tls, pathTo, waitsFor, openStore: open = openStore }: ServiceOptions,
+  {
+    log,
+    time,
+    authentication,
+    tls,
+    pathTo,
+    waitsFor,
+    openStore: open = openStore,
+    failpoint = failpointOf(config),
+  }: ServiceOptions,
   stack: AsyncDisposableStack,
 ): Promise<OpenService> {
   const { name, host, port } = config;
@@ -54,10 +68,10 @@ export async function openService(
     log.fatal({ err }, isDisplaced ? err.message : "the store can't be trusted any more, the process ends");
     process.exit(isDisplaced ? NO_RESTART : 1);
   };
-  const store = await open({ ...config, service: name }, { ...realTime, log, onFatal, waitsFor }).catch(refuse);
+  const store = await open({ ...config, service: name }, { ...time, log, onFatal, waitsFor }).catch(refuse);
   stack.defer(() => store.close());
   const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };
-  const deps: Deps = { store, log, ...realTime, retention, failpoint: failpointOf(config) };
+  const deps: Deps = { store, log, ...time, retention, failpoint };
   const service = await createService(name, deps, pathTo);
   const health = createHealth(service.implementations.map(({ desc }) => desc.typeName));
   const dispatcher = createDispatcher([...service.implementations, healthService(health)], {
@@ -93,13 +107,22 @@ export async function openService(
     stack.use(server);
     // Workers first finish, at other services, what the last process left unfinished. So they wait until this process has its
     // port: if another process has it, the other services may belong to another petstore, with other data.
+    start(workers);
+    return server.url;
+  }
+
+  function start(workers = stack): void {
     for (const { name, everyMs, run } of service.workers)
       workers.use(every(everyMs, name, (stop) => run(BATCH, stop), deps));
     const followStore = async () => health.set(await canServe(store, deps));
     stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));
-    return server.url;
   }
-  return { dispatcher, health, listen };
+
+  async function work(): Promise<number> {
+    const done = await Promise.all(service.workers.map(({ run }) => run(BATCH)));
+    return done.reduce((sum, count) => sum + count, 0);
+  }
+  return { dispatcher, health, listen, start: () => start(), work };
 }
 
 /** Returns `openService` for several services of one process, whose stores share what they can. */

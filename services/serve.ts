@@ -9,5 +9,9 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
   const common = await openCommon(config, stack);
   const pathTo = pathsOverNetwork(config, common, stack);
   const service = await openService(config, { ...common, pathTo, waitsFor }, stack);
+  common.admin.routes.set("GET /readyz", () => {
+    const ready = service.health.isServing();
+    return { status: ready ? 200 : 503, body: { status: ready ? "ready" : "not ready" } };
+  });
   return { log: common.log, url: await service.listen() };
 }

@@ -8,7 +8,7 @@ import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { cors } from "../cors.ts";
 import { docs } from "../docs.ts";
 import { servedInProcess, startGateway, testLimits } from "../fixtures/gateway.ts";
-import { health } from "../health.ts";
+import { createReadiness, health } from "../health.ts";
 import { rpcEndpoint } from "../rpc-endpoint.ts";
 import { createRateLimits } from "./rate-limits.ts";
 
@@ -34,7 +34,7 @@ const start = (auth?: Parameters<typeof startGateway>[2]) => {
     cors: cors([ORIGIN]),
     plugins: [
       docs({ basePath: "", title: "Petstore", url: () => "", document: async () => "{}" }),
-      health({ basePath: "", services: [], isAccepting: () => true, clock }),
+      health("", createReadiness({ services: [], isAccepting: () => true, clock })),
       rpcEndpoint({
         basePath: "",
         services,

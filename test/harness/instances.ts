@@ -49,10 +49,15 @@ export function inTurn<T>(all: readonly T[]): () => T {
   return () => all[turn++ % all.length] as T;
 }
 
-/** The first of a row of free ports, one for each process, below those that systems use for outgoing connections. */
+/**
+ * The first of a row of free ports, one for each process, below those that systems use for outgoing connections. Every other
+ * hundred is left to admin ports.
+ */
 export async function freePorts(replicas = 1): Promise<number> {
   for (;;) {
-    const base = 10_000 + processNames.length * Math.floor(Math.random() * (20_000 / processNames.length));
+    const rows = 100 / processNames.length - replicas + 1;
+    const row = Math.floor(Math.random() * rows);
+    const base = 10_000 + 200 * Math.floor(Math.random() * 100) + processNames.length * row;
     const free = await Promise.all(instancesOf(base, replicas).map(({ port }) => isFree(port)));
     if (free.every(Boolean)) return base;
   }

@@ -70,6 +70,7 @@ export function createProcesses({ instances, store: { dataDir, mongodbUri }, env
     DATA_DIR: dataDir,
     ...(mongodbUri === undefined ? {} : { MONGODB_URI: mongodbUri }),
     INTERNAL_SECRET: SECRET,
+    ADMIN_PORT: "off",
     LOG_LEVEL: "debug",
     LOG_FORMAT: "json",
     ...addresses(instances, env?.TLS_CERT === undefined ? "http" : "https"),

@@ -1,0 +1,121 @@
+/**
+ * The admin port of a process, for whoever runs it: beside the API, without its limits, rates and credentials. Who may come
+ * there is said by ADMIN_HOST, this machine alone by default. Other machines may only read. What changes something is asked
+ * for by this machine, by no web page, and leaves a line in the log.
+ */
+import { createServer, type IncomingMessage } from "node:http";
+import { origin } from "@petstore/rpc/http/address";
+import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
+import { listen } from "@petstore/rpc/http/listen";
+import type { Logger } from "@petstore/runtime/log";
+import { splitTarget } from "connect-transcoder/request/target";
+import type { ProcessConfig } from "./config.ts";
+import { adminListenAdvice } from "./listen-advice.ts";
+
+export interface AdminAnswer {
+  readonly status: number;
+  /** Sent as JSON. */
+  readonly body?: object;
+}
+
+/** By method and path. A GET reads; all others change something, and are called one after the other. */
+export type AdminRoutes = Map<
+  `${"GET" | "POST" | "PUT"} /${string}`,
+  (body: string) => AdminAnswer | Promise<AdminAnswer>
+>;
+
+export interface Admin {
+  /** A process adds its own, also later on. */
+  readonly routes: AdminRoutes;
+  /** Undefined for a process without an admin port. */
+  readonly url: string | undefined;
+}
+
+const MAX_CONNECTIONS = 100;
+const MAX_BODY_BYTES = 64 * 1024;
+/** Of a body that is logged, in characters. */
+const MAX_LOGGED = 500;
+/** How long a request may take to arrive, in milliseconds. */
+const REQUEST_MS = 10_000;
+
+/** What a caller sent can't be used; the message says why. */
+export class Unusable extends Error {
+  override readonly name = "Unusable";
+}
+
+/** Opens the port; the stack closes it. Throws `ListenError`. */
+export async function openAdmin(
+  { admin, allowedHosts = [] }: Pick<ProcessConfig, "admin" | "allowedHosts">,
+  log: Logger,
+  stack: AsyncDisposableStack,
+): Promise<Admin> {
+  const routes: AdminRoutes = new Map([
+    ["GET /healthz", () => ({ status: 200, body: { status: "ok" } })],
+    ["GET /readyz", () => ({ status: 503, body: { status: "not ready" } })], // until the process can say
+  ]);
+  if (!admin) return { routes, url: undefined };
+  const checkHost = createHostCheck(allowedHosts);
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** Why a request that would change something is refused. */
+  function refusalOf(request: IncomingMessage): string | undefined {
+    if (!isLoopback(request.socket.remoteAddress ?? "")) return "This can be asked for on the machine itself alone.";
+    if (request.headers.origin !== undefined) return "No web page may ask for this: leave the header Origin out.";
+    const host = checkHost(request);
+    return host && `Host: ${host}`;
+  }
+
+  async function answer(request: IncomingMessage): Promise<AdminAnswer> {
+    const asked = `${request.method === "HEAD" ? "GET" : request.method} ${splitTarget(request.url ?? "").path}`;
+    const route = routes.get(asked as "GET /healthz");
+    if (!route) return problem(404, `Here are ${[...routes.keys()].join(", ")}.`);
+    if (asked.startsWith("GET ")) return route("");
+    const refusal = refusalOf(request);
+    const body = refusal === undefined ? await bodyOf(request) : "";
+    const call = () => (refusal === undefined ? route(body) : problem(403, refusal));
+    const turn = last.then(call).catch(failed);
+    last = turn;
+    const result = await turn;
+    const { status } = result;
+    log.info(
+      { admin: asked, from: request.socket.remoteAddress, body: body.slice(0, MAX_LOGGED), status },
+      "asked at the admin port",
+    );
+    return result;
+  }
+
+  function failed(err: unknown): AdminAnswer {
+    if (err instanceof Unusable) return problem(400, err.message);
+    log.error({ err }, "a request to the admin port failed");
+    return problem(500, "That failed. The log says why.");
+  }
+
+  const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, async (request, response) => {
+    const { status, body } = await answer(request).catch(failed);
+    const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+    if (!request.complete) response.setHeader("connection", "close");
+    if (body === undefined) return response.writeHead(status, headers).end();
+    response.writeHead(status, { ...headers, "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  const port = await listen(server, admin, adminListenAdvice);
+  stack.defer(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  log.info({ host: admin.host, port }, "the admin port is open");
+  return { routes, url: origin(admin.host, port) };
+}
+
+const problem = (status: number, message: string): AdminAnswer => ({ status, body: { message, status } });
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > MAX_BODY_BYTES) throw new Unusable(`The body may have ${MAX_BODY_BYTES} bytes at most.`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
+}
