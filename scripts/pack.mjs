@@ -7,8 +7,11 @@ import { dirname, join } from "node:path";
 const root = join(import.meta.dirname, "..");
 const kept = "package.json.kept";
 
-/** Runs the step that the command line names. `copies` are packed too: from a place in the repository to one in the package. */
-export function pack(copies) {
+/**
+ * Runs the step that the command line names. `copies` are packed too: from a place in the repository to one in the package.
+ * `build` makes more than the TypeScript compiler does, and `manifest` is put into the package.json.
+ */
+export async function pack(copies, { build = () => {}, manifest: more = {} } = {}) {
   const all = { ...copies, LICENSE: "LICENSE" };
   const clean = () => {
     for (const made of ["dist", ...Object.values(all).map((to) => to.split("/")[0])])
@@ -18,25 +21,26 @@ export function pack(copies) {
     renameSync(kept, "package.json");
     clean();
   };
-  const prepare = () => {
+  const prepare = async () => {
     if (existsSync(kept)) restore(); // an earlier run was cut off
     clean();
     execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.build.json"], {
       stdio: ["ignore", "inherit", "inherit"],
     });
+    await build();
     for (const [from, to] of Object.entries(all)) {
       mkdirSync(dirname(to), { recursive: true });
-      cpSync(join(root, from), to);
+      cpSync(join(root, from), to, { recursive: true });
     }
     const { scripts: _, ...manifest } = JSON.parse(readFileSync("package.json", "utf8"));
     renameSync("package.json", kept);
     const exported = Object.entries(manifest.exports).map(([name, source]) => [name, compiled(source)]);
     writeFileSync(
       "package.json",
-      `${JSON.stringify({ ...manifest, exports: Object.fromEntries(exported) }, null, 2)}\n`,
+      `${JSON.stringify({ ...manifest, exports: Object.fromEntries(exported), ...more }, null, 2)}\n`,
     );
   };
-  ({ prepare, restore })[process.argv[2]]();
+  await { prepare, restore }[process.argv[2]]();
 }
 
 const compiled = (source) => {

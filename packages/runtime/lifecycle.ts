@@ -18,13 +18,14 @@ export interface Running {
   readonly log: Logger;
   /** The address of the process. */
   readonly url: string;
+  readonly adminUrl?: string | undefined;
   /** STOP_LIMIT_MS by default. */
   readonly stopLimitMs?: number;
 }
 
 /** A message from a process to the launcher that started it. */
 export type Report =
-  | { readonly type: "ready"; readonly url: string }
+  | { readonly type: "ready"; readonly url: string; readonly adminUrl?: string | undefined }
   /** Its start waits for something else. */
   | { readonly type: "waiting"; readonly what: string }
   /** It can't start, and a restart won't help. */
@@ -119,7 +120,7 @@ export async function runProcess(
     ({ log, stopLimitMs = STOP_LIMIT_MS } = running);
     if (stopping) return;
     log.info(`ready at ${running.url}`);
-    await report({ type: "ready", url: running.url });
+    await report({ type: "ready", url: running.url, adminUrl: running.adminUrl });
     collectAfterStart();
   } catch (error) {
     if (stopping) return;

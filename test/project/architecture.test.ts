@@ -129,6 +129,7 @@ describe("storage", () => {
     const found = offenders(/^(?!packages\/store\/)/, (name) => inside.test(name));
     expect(found.toSorted()).toEqual([
       "launcher/config.ts -> packages/store/directory.ts",
+      "launcher/for-tests.ts -> packages/store/memory.ts",
       "services/open.ts -> packages/store/open.ts",
     ]);
   });

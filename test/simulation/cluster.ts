@@ -12,14 +12,14 @@ import type { Store } from "@petstore/store/port";
 import { pino } from "pino";
 import { errors } from "#errors";
 import { isReplayable } from "../../packages/rpc/client/retry.ts";
-import { type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
+import { copyData, type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
 import { isServiceName, processNames, type ServiceName } from "../../processes/names.ts";
 import { createService } from "../../services/create.ts";
 import type { Deps } from "../../services/resource/deps.ts";
 import type { ServiceModule } from "../../services/resource/module.ts";
 import { RETENTION, type Retention } from "../../services/resource/retention.ts";
 import { storeFailureOf } from "../../services/resource/store-failure.ts";
-import { copyOf, createDisk, fill, idsAhead, inSteps, type Stored } from "./disk.ts";
+import { createDisk, fill, idsAhead, inSteps, type Stored } from "./disk.ts";
 import { type FaultInjector, noFaults, type Sent } from "./fault-injector.ts";
 import { createScheduler, type Owner } from "./scheduler.ts";
 
@@ -204,7 +204,7 @@ export async function createCluster(
     kill,
     /** Copies the data of a service. Returns a function that restores it: then the service starts with what it had. */
     backup(name: ServiceName): () => void {
-      const copy = copyOf(disks.get(name) as MemoryData);
+      const copy = copyData(disks.get(name) as MemoryData);
       return () => {
         fill(disks.get(name) as MemoryData, copy);
         kill(name);

@@ -43,12 +43,6 @@ export const createDisk = (onWrite: OnWrite): MemoryData => ({
   changes: new Map(),
 });
 
-export const copyOf = ({ collections, sequences, changes }: MemoryData): MemoryData => ({
-  collections: new Map([...collections].map(([name, documents]) => [name, new Map(documents)])),
-  sequences: new Map(sequences),
-  changes: new Map([...changes].map(([name, entries]) => [name, [...entries]])),
-});
-
 /** Replaces what a disk holds. Nobody is told of it. */
 export function fill(disk: MemoryData, copy: MemoryData): void {
   for (const [name, documents] of disk.collections) {

@@ -18,6 +18,12 @@ export interface MemoryData {
 }
 export const emptyData = (): MemoryData => ({ collections: new Map(), sequences: new Map(), changes: new Map() });
 
+export const copyData = ({ collections, sequences, changes }: MemoryData): MemoryData => ({
+  collections: new Map([...collections].map(([name, documents]) => [name, new Map(documents)])),
+  sequences: new Map(sequences),
+  changes: new Map([...changes].map(([name, entries]) => [name, [...entries]])),
+});
+
 export interface MemoryOptions {
   readonly data?: MemoryData;
   /** Without one, no deadline ever passes. */

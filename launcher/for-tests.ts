@@ -1,0 +1,186 @@
+/**
+ * `node for-tests.js {"seed":1}` runs the petstore that somebody's tests start (packages/testing): all of it in this process and
+ * in memory, with records that can be reset and a clock that can be moved on, by the admin port. It ends with the process that
+ * started it.
+ */
+import { randomBytes } from "node:crypto";
+import { createPetstore } from "@petstore/client";
+import { ConfigError, duration, instant, type Kind } from "@petstore/runtime/environment";
+import { type Running, runProcess } from "@petstore/runtime/lifecycle";
+import { createMovableTime } from "@petstore/runtime/movable-time";
+import { copyData, emptyData, type MemoryData, openMemory } from "@petstore/store/memory";
+import { fill } from "../demo/fill.ts";
+import { MAX_PETS, planShop } from "../demo/shop.ts";
+import { gatewayConfig } from "../gateway/config.ts";
+import { openGateway } from "../gateway/serve.ts";
+import { publicServices } from "../gateway/services.ts";
+import { type AdminAnswer, Unusable } from "../processes/admin.ts";
+import { openCommon } from "../processes/common.ts";
+import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
+import { serviceConfig } from "../services/config.ts";
+import { type OpenService, openService } from "../services/open.ts";
+import { pathsInMemory } from "./paths-in-memory.ts";
+
+interface Options {
+  readonly seed?: number;
+  readonly pets?: number;
+  /** In milliseconds since 1970. */
+  readonly now?: number | undefined;
+}
+
+const MAX_SEED = 2 ** 32 - 1;
+
+type Services = ReadonlyMap<ServiceName, OpenService>;
+type Data = ReadonlyMap<ServiceName, MemoryData>;
+
+/** Records and the services that keep them. A reset begins another world. */
+interface World extends AsyncDisposable {
+  readonly services: Services;
+}
+
+const DONE: AdminAnswer = { status: 204 };
+const names = processNames.filter(isServiceName);
+/** The contract has no later times. */
+const LATEST = Date.parse("9999-01-01");
+/** Work that makes work comes to its end in two or three rounds. */
+const MAX_ROUNDS = 20;
+
+async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: AsyncDisposableStack): Promise<Running> {
+  // Nobody has to know the secret, for the services have no ports.
+  const secret = randomBytes(32).toString("hex");
+  const environment = { PORT: "0", ADMIN_PORT: "0", LAME_DUCK: "0s", INTERNAL_SECRET: secret, ...given };
+  const config = gatewayConfig(environment);
+  const time = createMovableTime(options.now);
+  const common = await openCommon({ ...config, instance: "petstore" }, stack, time);
+  const { log, admin } = common;
+
+  async function openWorld(data: Data): Promise<World> {
+    const world = new AsyncDisposableStack();
+    const services = new Map<ServiceName, OpenService>();
+    // Only to each other: what an old world is still doing must not reach the next one.
+    const none = () => {};
+    const parts = { ...common, pathTo: pathsInMemory(() => services, time), waitsFor: none, failpoint: none };
+    const open = async (name: ServiceName) => {
+      const store = async () => openMemory({ data: data.get(name) ?? emptyData(), clock: time.clock });
+      services.set(name, await openService(serviceConfig(environment, name), { ...parts, openStore: store }, world));
+    };
+    await Promise.all(names.map(open));
+    for (const { start } of services.values()) start();
+    world.defer(() => {
+      for (const { dispatcher } of services.values()) dispatcher.drain();
+    });
+    return { services, [Symbol.asyncDispose]: () => world.disposeAsync() };
+  }
+
+  /** What each seed begins with, made once. */
+  let known: { readonly seed: number; readonly data: Data } | undefined;
+  async function begin(seed: number): Promise<World> {
+    const fresh = new Map(names.map((name) => [name, emptyData()]));
+    if (!options.pets) return openWorld(fresh);
+    if (known?.seed !== seed) {
+      await using world = await openWorld(fresh);
+      await fillShop(world.services, seed, options.pets);
+      await settle(world.services);
+      known = { seed, data: copies(fresh) };
+    }
+    return openWorld(copies(known.data));
+  }
+
+  async function fillShop(services: Services, seed: number, pets: number): Promise<void> {
+    const serviceOf = new Map(publicServices.map(({ name, desc }) => [desc.typeName, name]));
+    const to = pathsInMemory(() => services, time);
+    const pathOf = (typeName: string) => to(serviceOf.get(typeName) as ServiceName);
+    const transport: Parameters<typeof createPetstore>[0] = {
+      transport: {
+        unary: (method, ...call) => pathOf(method.parent.typeName).unary(method, ...call),
+        stream: (method, ...call) => pathOf(method.parent.typeName).stream(method, ...call),
+      },
+    };
+    const silent = { step() {}, [Symbol.dispose]() {} };
+    const { signal } = new AbortController();
+    await fill(createPetstore(transport), { planned: planShop(seed, pets), signal, bar: () => silent });
+  }
+
+  let seed = options.seed ?? 1;
+  let world = await begin(seed);
+  stack.defer(() => world[Symbol.asyncDispose]());
+  const url = await openGateway(config, { ...common, pathTo: pathsInMemory(() => world.services, time) }, stack);
+
+  admin.routes.set("POST /reset", async (body) => {
+    const { seed: next = seed } = read(body, { seed: "number" });
+    if (!Number.isInteger(next) || next < 0 || next > MAX_SEED)
+      throw new Unusable(`seed must be a whole number from 0 to ${MAX_SEED}.`);
+    const old = world;
+    world = await begin(next);
+    seed = next;
+    await old[Symbol.asyncDispose]();
+    return DONE;
+  });
+  admin.routes.set("POST /clock", async (body) => {
+    const { advance, now } = read(body, { advance: "string", now: "string" });
+    if ((advance === undefined) === (now === undefined))
+      throw new Unusable('Say {"advance": "24h"} or {"now": "2030-01-01"}.');
+    const ms =
+      now === undefined
+        ? readAs(duration("0ms", "100000d"), "advance", advance)
+        : readAs(instant, "now", now) - time.clock();
+    if (ms < 0) throw new Unusable(`The clock can only be moved on: it is ${new Date(time.clock()).toISOString()}.`);
+    if (time.clock() + ms > LATEST) throw new Unusable("The clock can't be moved beyond the year 9998.");
+    time.advance(ms);
+    await settle(world.services);
+    return DONE;
+  });
+  return { log, url, adminUrl: admin.url };
+}
+
+/** Does all background work that is due. */
+async function settle(services: Services): Promise<void> {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const done = await Promise.all([...services.values()].map(({ work }) => work()));
+    if (done.every((count) => count === 0)) return;
+  }
+}
+
+const copies = (data: Data): Data => new Map([...data].map(([name, each]) => [name, copyData(each)]));
+
+/** The members of a JSON object, which may be left out. Throws `Unusable`. */
+function read<const M extends Readonly<Record<string, "string" | "number">>>(
+  body: string,
+  members: M,
+): { [N in keyof M]?: M[N] extends "number" ? number : string } {
+  let value: unknown;
+  try {
+    value = body.trim() === "" ? {} : JSON.parse(body);
+  } catch (error) {
+    throw new Unusable(`The body is no JSON: ${(error as Error).message}`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Unusable("The body must be a JSON object.");
+  for (const [name, member] of Object.entries(value)) {
+    if (!(name in members))
+      throw new Unusable(`${name} is not known here: there is ${Object.keys(members).join(", ")}.`);
+    if (typeof member !== members[name]) throw new Unusable(`${name} must be a ${members[name]}.`);
+  }
+  return value as never;
+}
+
+function readAs(kind: Kind<number>, name: string, text = ""): number {
+  const value = kind.read(text);
+  if (value === undefined) throw new Unusable(`${name} must be ${kind.description}.`);
+  return value;
+}
+
+/** The command line, which is JSON. Throws `ConfigError`. */
+function optionsIn(text = "{}"): Options {
+  const { seed = 1, pets = 0, now }: Options = JSON.parse(text);
+  const isWhole = (value: number, max: number) => Number.isInteger(value) && value >= 0 && value <= max;
+  const problems = [
+    isWhole(seed, MAX_SEED) ? [] : `The seed must be a whole number from 0 to ${MAX_SEED}, not ${seed}.`,
+    isWhole(pets, MAX_PETS) ? [] : `There can be 0 to ${MAX_PETS} pets, not ${pets}.`,
+    now === undefined || isWhole(now, LATEST) ? [] : "The clock can begin in the years from 1970 to 9998.",
+  ].flat();
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { seed, pets, now };
+}
+
+await runProcess(async (stack) => openForTests(optionsIn(process.argv[2]), process.env, stack), process.env);
