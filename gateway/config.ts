@@ -15,6 +15,7 @@ import {
   list,
   oneOf,
   optional,
+  path,
   readEnvironment,
   url,
   withDefault,
@@ -63,6 +64,7 @@ const settings = {
   // The services take no more, so a higher limit here would promise what they refuse.
   MAX_RPC_BYTES: withDefault(integer(1024, MAX_MESSAGE_BYTES), MAX_MESSAGE_BYTES),
   MAX_REQUEST_TIME: withDefault(duration("100ms", "10s"), 10_000),
+  FAULTS_FILE: optional(path),
   DEPRECATED_AT: optional(instant),
   SUNSET_AT: optional(instant),
   ...lameDuckSettings,
@@ -107,6 +109,8 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
     },
     /** How long it goes on serving after it was told to stop. */
     lameDuckMs: values.LAME_DUCK,
+    /** Names the faults that calls meet on demand. */
+    faultsFile: values.FAULTS_FILE,
     /** When deprecated operations end, where that differs from the contract. */
     deprecation: {
       deprecatedAt: values.DEPRECATED_AT,

@@ -1,5 +1,6 @@
 /** Puts the gateway together: transports, both endpoints, the console, the document, health. */
 import type { AddressInfo } from "node:net";
+import type { Transport } from "@connectrpc/connect";
 import { createAdmission } from "@petstore/rpc/admission/admission";
 import { withAdmission } from "@petstore/rpc/admission/transport";
 import { createSeen, withSeen } from "@petstore/rpc/client/seen";
@@ -24,6 +25,7 @@ import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { errorOptions } from "./errors.ts";
 import { eventTransport } from "./events/watch-events.ts";
+import { createFaults, type Faults, readFaultsFile } from "./faults.ts";
 import { createReadiness, health } from "./health.ts";
 import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
@@ -40,12 +42,14 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
 
 export interface GatewayParts extends Pick<Common, "log" | "time" | "admin" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
+  /** By default there are those of FAULTS_FILE. */
+  readonly faults?: Faults | undefined;
 }
 
 /** Opens the gateway, ready to take requests; the stack closes it. Resolves to its address. */
 export async function openGateway(
   config: GatewayConfig,
-  { log, time, admin, authentication, tls, pathTo }: GatewayParts,
+  { log, time, admin, authentication, tls, pathTo, ...parts }: GatewayParts,
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { basePath, limits, deprecation, lameDuckMs, rate } = config;
@@ -61,13 +65,21 @@ export async function openGateway(
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
   const watching = { transports, basePath, tellUnknown: logUnknownValues(log), log, ...time };
   const events = { desc: EventService, transport: eventTransport(watching) };
+  const faults = parts.faults ?? (config.faultsFile === undefined ? undefined : createFaults(time));
+  if (faults && config.faultsFile !== undefined) {
+    faults.set(await readFaultsFile(config.faultsFile));
+    log.warn({ path: config.faultsFile }, "calls fail on demand: FAULTS_FILE is set");
+  }
+  const struck = <S extends { readonly transport: Transport }>(service: S): S =>
+    faults ? { ...service, transport: faults.strike(service.transport) } : service;
+  const called = services.map(struck);
   const draining = new AbortController();
   const closing = createClosing({ lameDuckMs, endStreams: () => draining.abort(), ...time });
   const readiness = createReadiness({ services, isAccepting: closing.isAccepting, ...time });
   admin.routes.set("GET /readyz", readiness);
   let checkHost = config.allowedHosts && createHostCheck(config.allowedHosts);
   const app = await buildGateway({
-    services: [...services, events],
+    services: [...called, struck(events)],
     draining: draining.signal,
     errors: errorOptions,
     log,
@@ -93,7 +105,7 @@ export async function openGateway(
         document: () => documentOf({ ...config, publicUrl }),
       }),
       health(basePath, readiness),
-      rpcEndpoint({ basePath, services, limits, draining: draining.signal, ...time }),
+      rpcEndpoint({ basePath, services: called, limits, draining: draining.signal, ...time }),
     ],
   });
   stack.defer(() => closing.close(app));

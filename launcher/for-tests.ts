@@ -12,8 +12,10 @@ import { copyData, emptyData, type MemoryData, openMemory } from "@petstore/stor
 import { fill } from "../demo/fill.ts";
 import { MAX_PETS, planShop } from "../demo/shop.ts";
 import { gatewayConfig } from "../gateway/config.ts";
+import { createFaults, type Fault } from "../gateway/faults.ts";
 import { openGateway } from "../gateway/serve.ts";
 import { publicServices } from "../gateway/services.ts";
+import { seededRandom } from "../packages/runtime/fixtures/random.ts";
 import { type AdminAnswer, Unusable } from "../processes/admin.ts";
 import { openCommon } from "../processes/common.ts";
 import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
@@ -26,6 +28,7 @@ interface Options {
   readonly pets?: number;
   /** In milliseconds since 1970. */
   readonly now?: number | undefined;
+  readonly faults?: readonly Fault[] | undefined;
 }
 
 const MAX_SEED = 2 ** 32 - 1;
@@ -102,9 +105,15 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
   }
 
   let seed = options.seed ?? 1;
+  const faults = createFaults({ ...time, random: seededRandom(seed) });
+  faults.set(options.faults ?? []);
   let world = await begin(seed);
   stack.defer(() => world[Symbol.asyncDispose]());
-  const url = await openGateway(config, { ...common, pathTo: pathsInMemory(() => world.services, time) }, stack);
+  const url = await openGateway(
+    config,
+    { ...common, faults, pathTo: pathsInMemory(() => world.services, time) },
+    stack,
+  );
 
   admin.routes.set("POST /reset", async (body) => {
     const { seed: next = seed } = read(body, { seed: "number" });
@@ -113,6 +122,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
     const old = world;
     world = await begin(next);
     seed = next;
+    faults.restart(seededRandom(seed));
     await old[Symbol.asyncDispose]();
     return DONE;
   });
@@ -130,6 +140,10 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
     await settle(world.services);
     return DONE;
   });
+  admin.routes.set("PUT /faults", (body) => {
+    faults.set(parsed(body));
+    return DONE;
+  });
   return { log, url, adminUrl: admin.url };
 }
 
@@ -143,17 +157,21 @@ async function settle(services: Services): Promise<void> {
 
 const copies = (data: Data): Data => new Map([...data].map(([name, each]) => [name, copyData(each)]));
 
+/** Throws `Unusable`. */
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw new Unusable(`The body is no JSON: ${(error as Error).message}`);
+  }
+}
+
 /** The members of a JSON object, which may be left out. Throws `Unusable`. */
 function read<const M extends Readonly<Record<string, "string" | "number">>>(
   body: string,
   members: M,
 ): { [N in keyof M]?: M[N] extends "number" ? number : string } {
-  let value: unknown;
-  try {
-    value = body.trim() === "" ? {} : JSON.parse(body);
-  } catch (error) {
-    throw new Unusable(`The body is no JSON: ${(error as Error).message}`);
-  }
+  const value = parsed(body.trim() === "" ? "{}" : body);
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new Unusable("The body must be a JSON object.");
   for (const [name, member] of Object.entries(value)) {
@@ -172,7 +190,7 @@ function readAs(kind: Kind<number>, name: string, text = ""): number {
 
 /** The command line, which is JSON. Throws `ConfigError`. */
 function optionsIn(text = "{}"): Options {
-  const { seed = 1, pets = 0, now }: Options = JSON.parse(text);
+  const { seed = 1, pets = 0, now, faults }: Options = JSON.parse(text);
   const isWhole = (value: number, max: number) => Number.isInteger(value) && value >= 0 && value <= max;
   const problems = [
     isWhole(seed, MAX_SEED) ? [] : `The seed must be a whole number from 0 to ${MAX_SEED}, not ${seed}.`,
@@ -180,7 +198,7 @@ function optionsIn(text = "{}"): Options {
     now === undefined || isWhole(now, LATEST) ? [] : "The clock can begin in the years from 1970 to 9998.",
   ].flat();
   if (problems.length > 0) throw new ConfigError(problems);
-  return { seed, pets, now };
+  return { seed, pets, now, faults };
 }
 
 await runProcess(async (stack) => openForTests(optionsIn(process.argv[2]), process.env, stack), process.env);

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { origin } from "@petstore/rpc/http/address";
 import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { listen } from "@petstore/rpc/http/listen";
+import { ConfigError } from "@petstore/runtime/environment";
 import type { Logger } from "@petstore/runtime/log";
 import { splitTarget } from "connect-transcoder/request/target";
 import type { ProcessConfig } from "./config.ts";
@@ -85,7 +86,7 @@ export async function openAdmin(
   }
 
   function failed(err: unknown): AdminAnswer {
-    if (err instanceof Unusable) return problem(400, err.message);
+    if (err instanceof Unusable || err instanceof ConfigError) return problem(400, err.message);
     log.error({ err }, "a request to the admin port failed");
     return problem(500, "That failed. The log says why.");
   }

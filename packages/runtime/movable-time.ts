@@ -23,7 +23,7 @@ export function createMovableTime(now: number = realTime.clock()): MovableTime {
         try {
           return await realTime.sleep(Math.max(0, left), woken);
         } catch (error) {
-          if (signal?.aborted || !current.aborted) throw error;
+          if (!current.aborted) throw error;
         }
       }
     },

@@ -140,9 +140,33 @@ test("the admin port takes durations and moments, and says what is wrong", { tim
   expect(await ask("/reset", "")).toBe(204);
 });
 
+test("calls fail on demand: before, after, and streams that break", { timeout }, async () => {
+  const petstore = await started({ faults: [{ match: "POST /categories", rate: 1, times: 1, code: "UNAVAILABLE" }] });
+  const dogs = { name: "dogs" };
+  const create = () => post(petstore, "/categories", dogs, { "Idempotency-Key": "one" });
+  expect(await create()).toMatchObject({ status: 503, body: { code: "UNAVAILABLE", status: 503 } });
+  await petstore.setFaults([
+    { match: "POST /categories", rate: 1, times: 1, code: "DEADLINE_EXCEEDED", when: "after" },
+  ]);
+  expect(await create()).toMatchObject({ status: 504 });
+  const replayed = await create();
+  expect(replayed).toMatchObject({ status: 201, body: { id: 1 } });
+  expect(replayed.headers.get("idempotent-replayed")).toBe("true");
+
+  await petstore.setFaults([{ match: "GET /events", rate: 1, times: 1, cut: 1 }]);
+  const events = await (await fetch(`${petstore.url}/events?snapshot=true`)).text();
+  expect(events.match(/^event: .*$/gm)?.[0]).toContain("petstore.category");
+  expect(events).not.toContain("synced");
+  await petstore.setFaults([]);
+  await expect(petstore.setFaults([{ match: "*", rate: 2, code: "INTERNAL" }])).rejects.toThrow(
+    "Fault 1: rate must be",
+  );
+});
+
 test("what is configured wrongly is said", { timeout }, async () => {
   await expect(startPetstore({ env: { RATE_LIMIT: "often" } })).rejects.toThrow("RATE_LIMIT=often is wrong");
   await expect(startPetstore({ pets: 1e6 })).rejects.toThrow(/There can be 0 to \d+ pets, not 1000000\./);
+  await expect(startPetstore({ faults: [{ match: "*", rate: 1 }] })).rejects.toThrow("Fault 1: it has no effect");
   await expect(startPetstore({ seed: 0.5 })).rejects.toThrow("The seed must be a whole number");
 });
 

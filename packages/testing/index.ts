@@ -11,8 +11,27 @@ export interface StartOptions {
   readonly pets?: number;
   /** Where its clock begins; the real time by default. */
   readonly now?: Date;
+  /** Calls that fail, to test what your program does about it. */
+  readonly faults?: readonly Fault[];
   /** Its environment, such as { RATE_LIMIT: "10/s" }. Nothing is taken from this process's own. */
   readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Fault {
+  /** An operation such as "POST /store/orders", an RPC such as "petstore.order.v1.OrderService/CreateOrder", or "*". */
+  readonly match: string;
+  /** How many of the calls it strikes, from 0 to 1, drawn from the seed. */
+  readonly rate: number;
+  /** How many it strikes at most. */
+  readonly times?: number;
+  /** How long the call waits, such as "250ms". */
+  readonly delay?: string;
+  /** The code that the call is answered with, such as "UNAVAILABLE": one that it may have. */
+  readonly code?: string;
+  /** Whether it fails "before" anything has happened, which is the default, or "after" all has. */
+  readonly when?: "before" | "after";
+  /** A stream breaks after so many events. */
+  readonly cut?: number;
 }
 
 export interface TestPetstore extends AsyncDisposable {
@@ -26,6 +45,8 @@ export interface TestPetstore extends AsyncDisposable {
   reset(options?: { readonly seed?: number }): Promise<void>;
   /** Moves the clock on by so many milliseconds. Resolves when what fell due is done. */
   advance(ms: number): Promise<void>;
+  /** Replaces the faults; with [] nothing fails any more. */
+  setFaults(faults: readonly Fault[]): Promise<void>;
   /** Ends the process. */
   stop(): Promise<void>;
 }
@@ -60,8 +81,8 @@ export async function startPetstore({ env, now, ...options }: StartOptions = {})
   child.unref();
   child.channel?.unref();
 
-  async function ask(path: string, body: object): Promise<void> {
-    const answer = await fetch(adminUrl + path, { method: "POST", body: JSON.stringify(body) });
+  async function ask(method: "POST" | "PUT", path: string, body: object): Promise<void> {
+    const answer = await fetch(adminUrl + path, { method, body: JSON.stringify(body) });
     if (!answer.ok) throw new Error(((await answer.json()) as { message: string }).message);
   }
   async function stop(): Promise<void> {
@@ -75,8 +96,9 @@ export async function startPetstore({ env, now, ...options }: StartOptions = {})
     url,
     adminUrl,
     client: createPetstore({ baseUrl: url }),
-    reset: (options = {}) => ask("/reset", options),
-    advance: (ms) => ask("/clock", { advance: `${ms}ms` }),
+    reset: (options = {}) => ask("POST", "/reset", options),
+    advance: (ms) => ask("POST", "/clock", { advance: `${ms}ms` }),
+    setFaults: (faults) => ask("PUT", "/faults", faults),
     stop,
     [Symbol.asyncDispose]: stop,
   };

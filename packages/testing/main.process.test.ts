@@ -68,6 +68,7 @@ test.each([
   [["npm", "test"], 2, "Unexpected argument 'npm'"],
   [["--"], 2, "Say which command to run after --."],
   [["--pets", "999999"], 1, "There can be 0 to"],
+  [["--faults", "/no/such/file"], 1, "FAULTS_FILE=/no/such/file can't be used. ENOENT"],
 ])("%j ends with %i", { timeout }, async (args, code, why) => {
   await using it = petstoreTest(...args);
   expect(await it.ended).toBe(code);

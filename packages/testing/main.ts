@@ -16,6 +16,7 @@ options
   --seed N      draws the pets: the same seed, the same pets (1)
   --pets N      how many there are, with their categories and orders (0)
   --now T       where its clock begins, such as 2030-01-31 or 2030-01-31T12:00:00Z (now)
+  --faults FILE calls that fail, as JSON: docs/testing.md
   --help
 
 Its settings are those of every petstore, as variables such as RATE_LIMIT=10/s.
@@ -31,11 +32,19 @@ class UsageError extends Error {}
 
 function optionsIn(args: string[]): StartOptions | undefined {
   const text = { type: "string" } as const;
-  const { seed, pets, now, help } = parseArgs({
+  const { seed, pets, now, faults, help } = parseArgs({
     args,
-    options: { seed: text, pets: text, now: text, help: { type: "boolean" } },
+    options: { seed: text, pets: text, now: text, faults: text, help: { type: "boolean" } },
   }).values;
-  return help ? undefined : { seed: number("--seed", seed), pets: number("--pets", pets), now: time("--now", now) };
+  if (help) return undefined;
+  const env = { ...process.env, ...(faults && { FAULTS_FILE: faults }) };
+  const given = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return {
+    seed: number("--seed", seed),
+    pets: number("--pets", pets),
+    now: time("--now", now),
+    env: Object.fromEntries(given),
+  };
 }
 
 function number(name: string, text: string | undefined): number | undefined {
@@ -59,8 +68,7 @@ async function run(args: readonly string[], ended: Promise<void>): Promise<numbe
     process.stdout.write(help);
     return 0;
   }
-  const env = Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => !!entry[1]));
-  await using petstore = await startPetstore({ ...options, env });
+  await using petstore = await startPetstore(options);
   const addresses = { PETSTORE_URL: petstore.url, PETSTORE_ADMIN_URL: petstore.adminUrl };
   if (command === undefined) {
     for (const [name, address] of Object.entries(addresses)) process.stdout.write(`${name}=${address}\n`);
