@@ -9,7 +9,7 @@ import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { listen } from "@petstore/rpc/http/listen";
 import { ConfigError } from "@petstore/runtime/environment";
 import type { Logger } from "@petstore/runtime/log";
-import { splitTarget } from "connect-transcoder/request/target";
+import { splitTarget } from "connect-transcoder/request/head";
 import type { ProcessConfig } from "./config.ts";
 import { adminListenAdvice } from "./listen-advice.ts";
 

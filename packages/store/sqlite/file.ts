@@ -40,12 +40,12 @@ export function openFile(path: string): DatabaseSync {
  * ENOENT all the same, as in /proc.
  */
 export function makeDirectory(path: string): void {
-  if (existsSync(path)) return;
-  if (dirname(path) !== path) makeDirectory(dirname(path));
+  const parent = dirname(path);
+  if (parent !== path && !existsSync(parent)) makeDirectory(parent);
   try {
     mkdirSync(path);
   } catch (error) {
-    if (!existsSync(path)) throw error; // another process may have made it
+    if (!existsSync(`${path}/.`)) throw error;
   }
 }
 
