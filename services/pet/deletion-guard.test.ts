@@ -79,14 +79,13 @@ test("guards that a deletion left closed are opened, and don't keep others from 
   expect(await guards.get(OTHER)).toBeUndefined();
 });
 
-test("a category that was seen before the clock was set back is asked for again", async () => {
+test("a category that was seen before its guard was removed is asked for again", async () => {
   ofOther = CategoryState.ACTIVE;
   expect(await deletionGuard.check(OTHER, callContext())).toBe("open");
   await deletionGuard.close(OTHER, 1, callContext());
   ofOther = CategoryState.DELETED;
   time.advance(9 * DAY_MS);
   expect(await removeExpired()).toBe(1);
-  time.advance(-9 * DAY_MS);
   expect(await guards.get(OTHER)).toBeUndefined();
   expect(await deletionGuard.check(OTHER, callContext())).toBe("deleted");
 });

@@ -39,16 +39,7 @@ export function createDeletionGuard(context: GuardContext) {
   /** When each category was last seen to exist. Guards are kept for longer, and say if it was deleted since. */
   const seenAt = new Map<number, number>();
   const expiry = createExpiry(retention.tombstones, clock);
-  let lastTime = clock();
-
-  /** Reads the clock. After it was set back all is forgotten: the times say nothing, and guards may have been removed. */
-  function now(): number {
-    const time = clock();
-    if (time < lastTime) seenAt.clear();
-    lastTime = time;
-    return time;
-  }
-  const remembers = (id: number) => now() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
+  const remembers = (id: number) => clock() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
 
   const stateOf = async (id: number, callContext: CallContext, knownOp = 0) => {
     const asked = { categoryId: BigInt(id), knownOp: BigInt(knownOp) };
@@ -72,10 +63,10 @@ export function createDeletionGuard(context: GuardContext) {
 
   /** Asks whether the category exists, and remembers that it does. */
   async function ask(id: number, callContext: CallContext): Promise<GuardVerdict> {
-    const asked = now();
+    const asked = clock();
     if ((await stateOf(id, callContext)).state === CategoryState.DELETED) return "deleted";
     if (seenAt.size >= MAX_REMEMBERED) seenAt.clear();
-    if (asked <= now()) seenAt.set(id, asked);
+    seenAt.set(id, asked);
     return "open";
   }
 
@@ -150,9 +141,8 @@ export function createDeletionGuard(context: GuardContext) {
      * Removes at most `most` guards that were closed long ago and whose category is deleted, and reopens those that a
      * crash left closed. Resolves to the number removed.
      */
-    removeExpired(most: number, call: CallContext): Promise<number> {
-      now();
-      return removeExpired(
+    removeExpired: (most: number, call: CallContext): Promise<number> =>
+      removeExpired(
         expiry,
         most,
         (endedOn, limit) => guards.list({ where: { endedOn }, limit, order: "asc" }, call),
@@ -161,8 +151,7 @@ export function createDeletionGuard(context: GuardContext) {
           if ((await checkNow(_id, call)) !== "deleted" || (await hasMembers(_id, call))) return false;
           return guards.remove(_id, (guard) => guard.closed && expiry.isExpired(guard.endedOn), call);
         },
-      );
-    },
+      ),
   };
 }
 
