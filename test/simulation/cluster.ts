@@ -60,7 +60,9 @@ export async function createCluster(
   let faults: FaultInjector = noFaults;
   let writes = 0;
   const turns = createScheduler((waiting) => faults.pick(waiting));
-  const { clock } = turns;
+  /** How far the clock of a service is ahead. */
+  const lead = new Map<Caller["name"], number>();
+  const clockOf = (name: Caller["name"]) => () => turns.clock() + (lead.get(name) ?? 0);
   const outside: Caller = { name: "client", dead: false };
   const disks = new Map<ServiceName, MemoryData>();
   const stores = new Map<ServiceName, Store>();
@@ -70,12 +72,12 @@ export async function createCluster(
       checker(...write);
     };
     disks.set(name, createDisk(onWrite));
-    stores.set(name, openMemory({ data: disks.get(name) as MemoryData, clock }));
+    stores.set(name, openMemory({ data: disks.get(name) as MemoryData, clock: clockOf(name) }));
   }
   const processes = new Map<ServiceName, readonly Process[]>(serviceNames.map((name) => [name, []]));
   const processesOf = (name: ServiceName) => processes.get(name) ?? [];
-  const time = (owner: Owner) => ({
-    clock,
+  const time = (owner: Caller) => ({
+    clock: clockOf(owner.name),
     random: () => faults.random(),
     sleep: (ms: number, signal?: AbortSignal) => turns.sleep(ms, owner, signal),
   });
@@ -180,20 +182,26 @@ export async function createCluster(
 
   const transport = (from: Caller, to: ServiceName) => pipeline(wire(from, to), { ...time(from), errors });
 
-  async function runWorkers(name: ServiceName): Promise<void> {
+  async function runWorkers(name: ServiceName, only?: string): Promise<void> {
     for (const { module, died, restsUntil } of processesOf(name))
       for (const worker of module?.workers ?? []) {
+        if (only !== undefined && worker.name !== only) continue;
         // What rests for long looks for what has expired: sooner it would look in vain, and at some expense.
         const pause = Math.min(worker.everyMs, retention.tombstones.ageMs);
-        if (pause > OLD_MS && clock() < (restsUntil.get(worker.name) ?? 0)) continue;
-        restsUntil.set(worker.name, clock() + pause);
+        if (pause > OLD_MS && turns.clock() < (restsUntil.get(worker.name) ?? 0)) continue;
+        restsUntil.set(worker.name, turns.clock() + pause);
         await Promise.race([worker.run(100), died.promise]).catch(() => {});
       }
   }
 
   for (const name of serviceNames) for (let replica = 0; replica < replicas; replica++) await start(name);
   return {
+    clock: turns.clock,
     advance: turns.advance,
+    /** The clock of a service goes ahead of the others, as if their machines had slept for so long. */
+    goAhead(name: ServiceName, ms: number): void {
+      lead.set(name, (lead.get(name) ?? 0) + ms);
+    },
     /** Resolves when it is the test's turn. */
     turn: () => turns.wait(outside),
     /** A client of a service, as the gateway is one. */
@@ -215,7 +223,7 @@ export async function createCluster(
     /** The number of documents in the collections of that name. */
     stored: (collection: string): number =>
       [...disks.values()].reduce((all, { collections }) => all + (collections.get(collection)?.size ?? 0), 0),
-    /** Runs the service's workers once. */
+    /** Runs the service's workers once, or one of them. */
     runWorkers,
     /** Runs the cluster until the work is done. */
     until: turns.until,

@@ -1,6 +1,7 @@
 /** Counts what random histories came to. A run in which some fault never struck proves nothing about it. */
 import { type Fault, faultKinds } from "./fault-injector.ts";
-import { type Situation, situations, type Witness } from "./histories/history.ts";
+import type { Witness } from "./histories/history.ts";
+import { type Situation, situations } from "./histories/situations.ts";
 
 export interface Coverage {
   readonly operations: Record<string, number>;

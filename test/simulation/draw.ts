@@ -1,12 +1,20 @@
 /** The runs of `npm run simulate`: each has a history of its own, drawn from the seed and the number of the run. */
 import fc from "fast-check";
 import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
+import { earlyQuestions } from "./histories/early-questions.ts";
 import type { History, HistoryKind, Witness } from "./histories/history.ts";
+import { lastHours } from "./histories/last-hours.ts";
 import { manyDays } from "./histories/many-days.ts";
 import { meeting } from "./histories/meeting.ts";
 import { oneDay } from "./histories/one-day.ts";
 
-const kinds = { "one day": oneDay, "many days": manyDays, meeting } satisfies Record<string, HistoryKind>;
+const kinds = {
+  meeting,
+  "one day": oneDay,
+  "early questions": earlyQuestions,
+  "last hours": lastHours,
+  "many days": manyDays,
+} satisfies Record<string, HistoryKind>;
 export interface Run {
   readonly kind: keyof typeof kinds;
   readonly history: History;
@@ -14,8 +22,10 @@ export interface Run {
 
 /** Most histories are short, for races are found by the number of attempts. */
 function kindAt(share: number): Run["kind"] {
-  if (share < 0.6) return "meeting";
-  return share < 0.95 ? "one day" : "many days";
+  if (share < 0.4) return "meeting";
+  if (share < 0.6) return "one day";
+  if (share < 0.8) return "early questions";
+  return share < 0.96 ? "last hours" : "many days";
 }
 
 export function draw(seed: number, run: number): Run {

@@ -11,8 +11,9 @@ const help = `npm run simulate -- [options]
 
 Lets random histories happen to the four services in one process, on disks in memory, by a schedule that a seed decides:
 clients and watchers, processes that die at any step or stop in good order, calls that are lost, late, doubled or never
-answered, slow disks, clocks that jump. Each history is checked against the invariants of docs/reliability.md, and against
-what its clients and watchers were told. The first that fails ends the run: it is made as small as it gets and told.
+answered, slow disks, clocks that jump or run apart, keys that are sent again in their last hours. Each history is checked
+against the invariants of docs/reliability.md, and against what its clients and watchers were told. The first that fails
+ends the run: it is made as small as it gets and told.
 
   --runs N            how many (20000)
   --seed N            repeats them (another one each time)

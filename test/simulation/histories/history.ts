@@ -7,6 +7,7 @@ import { type Outcome, perform } from "../../workload/perform.ts";
 import { type ClusterOptions, createCluster, serviceNames } from "../cluster.ts";
 import type { Stored } from "../disk.ts";
 import type { Fault, FaultRates, Strikes } from "../fault-injector.ts";
+import { createNotices, type Situation } from "./situations.ts";
 
 /** All that decides what happens. */
 export interface History {
@@ -35,9 +36,6 @@ export type Event =
 /** Is told what happens. */
 export type Witness = (event: Event) => void;
 
-export const situations = ["jump of time", "resumed", "snapshot resumed"] as const;
-export type Situation = (typeof situations)[number];
-
 export interface HistoryKind {
   readonly arbitrary: fc.Arbitrary<History>;
   /** Lets a history happen. Resolves to what was wrong in it, in sentences. */
@@ -64,15 +62,17 @@ export const histories = (
 /** A petstore of its own, its checker, and clients that share what they know. */
 export async function openShop(witness: Witness = () => {}, options: ClusterOptions = {}) {
   const checker = createOnlineChecker();
+  const notice = createNotices((what) => witness({ is: "happened", what }));
   const cluster = await createCluster((collection, after, before) => {
     checker.written(collection, after);
     witness({ is: "wrote", collection, after, before });
+    notice(collection, after, before);
   }, options);
   const known = nobodyKnown();
   const clientOf = (number: number) =>
     createClient(async (operation) => {
       witness({ is: "asked", client: number, operation });
-      const outcome = await checker.follow(operation, () => perform(cluster, operation));
+      const outcome = await checker.follow(operation, () => perform(cluster, sent(operation)));
       witness({ is: "answered", client: number, operation, outcome });
       if (outcome.is === "refused" && outcome.reason === "VALIDATION_FAILED")
         throw new Error(`A history proves nothing by a request that is not valid: ${JSON.stringify(operation)}`);
@@ -101,6 +101,9 @@ export async function openShop(witness: Witness = () => {}, options: ClusterOpti
   };
 }
 export type Shop = Awaited<ReturnType<typeof openShop>>;
+
+/** One key may stand for one record after the other: of what the checker takes for two, what follows # is not sent. */
+const sent = (operation: Operation): Operation => ({ ...operation, key: operation.key?.replace(/#.*/, "") });
 
 /** Lets the faults strike that are not spared. */
 export function strikesOf({ spared = [] }: History, witness: Witness): Strikes {
