@@ -64,7 +64,7 @@ export const duration = (min: string, max: string): Kind<number> =>
   );
 
 function milliseconds(text: string): number {
-  const [, digits, unit] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) ?? [];
+  const [, digits, unit] = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text) ?? [];
   return unit === undefined ? Number.NaN : Number(digits) * unitMs[unit as keyof typeof unitMs];
 }
 
