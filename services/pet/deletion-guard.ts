@@ -147,8 +147,9 @@ export function createDeletionGuard(context: GuardContext) {
         most,
         (endedOn, limit) => guards.list({ where: { endedOn }, limit, order: "asc" }, call),
         async ({ _id }) => {
+          if ((await checkNow(_id, call)) !== "deleted") return false;
           // A pet that is still being created or moved must find the guard closed.
-          if ((await checkNow(_id, call)) !== "deleted" || (await hasMembers(_id, call))) return false;
+          if (await hasMembers(_id, call)) return false;
           return guards.remove(_id, (guard) => guard.closed && expiry.isExpired(guard.endedOn), call);
         },
       ),

@@ -92,7 +92,7 @@ export const deletionGuard: Guarded = {
     },
     {
       guard: "a category that is asked for and is gone lets nobody in",
-      after: "const asked = now();",
+      after: "const asked = clock();",
       find: 'if ((await stateOf(id, callContext)).state === CategoryState.DELETED) return "deleted";',
       put: "",
     },
