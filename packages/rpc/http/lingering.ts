@@ -16,7 +16,7 @@ const DROPPED_BYTES = 64 * 1024 * 1024;
  * the rest, as that of Go's server does. Clients such as connect-go stop sending when an answer begins, and then close the
  * connection, for a request cut short can't be followed by another: they lose the answer.
  */
-const KEPT_BYTES = 64 * 1024;
+const KEPT_BYTES = 256 * 1024;
 
 const answered = new WeakSet<IncomingMessage>();
 

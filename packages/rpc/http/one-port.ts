@@ -12,6 +12,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import type { Logger } from "@petstore/runtime/log";
 import { NO_PROXY } from "connect-transcoder/server/wire";
 import { mendHost } from "./allowed-hosts.ts";
@@ -158,6 +159,7 @@ export function createOnePortServer(
     : createHttp1({ ...http1Options, ServerResponse: LingeringResponse });
   const http2 = secured ? server : createHttp2(http2Options);
   secured?.follow(server as Http2SecureServer);
+  if (secured) server.on("secureConnection", readAsStream);
   for (const each of new Set([server, http2])) takeRequests(each as Server, serve);
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (server.listenerCount("clientError") === 1) behindAnswers(socket, () => refusePlainly(error, socket));
@@ -192,6 +194,15 @@ export function createOnePortServer(
 }
 
 const ignore = () => {};
+
+/**
+ * Lets Node's parser of HTTP/1.1 read from the stream of a TLS connection, as it does where "data" has a listener. From the
+ * handle, several TLS records come at once, and while an answer is still being written the parser is paused after the first:
+ * it takes the second for malformed (HPE_PAUSED).
+ */
+function readAsStream(socket: TLSSocket): void {
+  if (socket.alpnProtocol !== "h2") socket.on("data", ignore);
+}
 
 type Serve = (request: IncomingMessage & { readonly stream?: ServerHttp2Stream }, response: ServerResponse) => void;
 

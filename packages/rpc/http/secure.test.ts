@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { request as http1Request, type IncomingMessage } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
+import { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import tls, { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import { pino } from "pino";
@@ -124,6 +125,38 @@ describe("a handshake", () => {
       expect(error.code).toBe("ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION");
     }
   });
+});
+
+test("a request of several records is read while an earlier answer is still being written", async () => {
+  const large = 32 * 1024 * 1024; // more than the kernel's buffers hold, so that the client has to read it
+  const arrived: string[] = [];
+  const { port } = await start({
+    handler: async (request, response) => {
+      arrived.push(request.url ?? "");
+      await text(request).catch(() => "");
+      if (request.url === "/large") response.end(Buffer.alloc(large, "x"));
+      else response.end(`${arrived.length}`);
+    },
+    limits: { waitingBytes: never, writeMs: never },
+  });
+  const raw = tcp(port);
+  let records: Buffer[] | undefined;
+  const between = new Duplex({
+    read: () => void raw.resume(),
+    write: (chunk, _, done) => void (records ? done(void records.push(chunk)) : raw.write(chunk, done)),
+  });
+  raw.on("data", (bytes) => between.push(bytes) || raw.pause()).on("end", () => between.push(null));
+  const socket = open(port, { socket: between });
+  await once(socket, "secureConnect");
+  socket.write("GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  await expect.poll(() => arrived).toEqual(["/large"]);
+  records = [];
+  socket.write("POST /small HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 3\r\n\r\n");
+  socket.write("abc");
+  await expect.poll(() => records?.length).toBe(2);
+  raw.write(Buffer.concat(records));
+  await expect.poll(() => arrived).toEqual(["/large", "/small"]);
+  expect((await text(socket)).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
 });
 
 test("a client can't ask for another handshake on its connection", async () => {
