@@ -16,6 +16,7 @@ test("everything but the secret has a default", () => {
     streams: { streams: 1000, streamsPerCaller: 20 },
     link: true,
     port: 8083,
+    admin: { host: "127.0.0.1", port: 8183 },
     urls: {
       pet: ["http://127.0.0.1:8081"],
       category: ["http://127.0.0.1:8082"],

@@ -70,13 +70,13 @@ async function run(drawn: History, witness: Witness): Promise<readonly string[]>
   const { service, records, end } = create;
   const roll = seededRandom(seed + 1);
   const shop = await openShop(noticing, { replicas });
-  const { checker, cluster, run, live, client, runAllWorkers } = shop;
+  const { checker, cluster, run, live, runAllWorkers } = shop;
   let key: Stored | undefined;
   const record = () => checker.state[records].get(Number(key?.recordId)) as Stored | undefined;
   const hasEnded = () => ["DELETED", "CANCELLED", "ABORTED"].includes(String(record()?.state));
   /** Clients that asked before the hour passed, and are not answered. */
   const early = new Set<number>();
-  let hasPassed = false;
+  let [isDone, hasPassed] = [false, false];
 
   function noticing(event: Event): void {
     witness(event);
@@ -86,8 +86,8 @@ async function run(drawn: History, witness: Witness): Promise<readonly string[]>
     if (event.is === "asked" && event.operation.key && !hasPassed) early.add(event.client);
     if (event.is === "answered") {
       early.delete(event.client);
-      if (event.operation.key && event.outcome.is === "done" && hasEnded())
-        happened("asked again after its record's end");
+      isDone = event.outcome.is === "done";
+      if (event.operation.key && isDone && hasEnded()) happened("asked again after its record's end");
     }
     if (event.is !== "wrote" || event.collection !== "keys") return;
     if (key && !event.before && early.size > 0) happened("expired under an attempt");
@@ -103,10 +103,10 @@ async function run(drawn: History, witness: Witness): Promise<readonly string[]>
     // Nobody sends it again before the last hours.
     deliver: ({ from }) => (from === "client" && steps < 0 ? "lost" : "once"),
   });
-  const outcome = await cluster.until(client.once(first));
+  await cluster.until(live([[first]]));
   cluster.injectFaults(noFaults);
   await cluster.untilIdle();
-  if (outcome.is === "done" && roll() < 0.5) await run(end);
+  if (isDone && roll() < 0.5) await cluster.until(live([[end]]));
   if (roll() < 0.7) await cluster.settle();
 
   // While the record may still come of the first attempt, all make that one. One that is there answers until the key is over.
