@@ -1,10 +1,9 @@
 /**
- * Which host of a request counts, and which names a server answers to, against DNS rebinding: a web page can point its own
- * name at this machine and then call a server here as its own origin. The browser still sends the page's name as the host.
+ * Checks which host names a server answers to, against DNS rebinding: a web page can point its own name at this machine and
+ * then call a server here as its own origin. The browser still sends the page's name as the host.
  */
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv6 } from "node:net";
-import { hostInTarget, withBrackets } from "connect-transcoder/request/head";
 import { excerpt } from "connect-transcoder/validation/excerpt";
 import { hostInUrl, hostOfUrl } from "./address.ts";
 
@@ -51,13 +50,3 @@ loopback.addAddress("::1", "ipv6");
  */
 export const isLoopback = (host: string): boolean =>
   /(?:^|\.)localhost\.?$/i.test(host) || loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4");
-
-/**
- * Puts in place the host that counts: that of the target, if it names one (RFC 9112 section 3.2.2); one where HTTP/1.0 leaves
- * it out (section 3.3); and with the brackets that Node's HTTP/2 client leaves out of an IPv6 address.
- */
-export function mendHost({ httpVersionMajor, headers, url }: IncomingMessage): void {
-  const { ":authority": authority } = headers;
-  if (httpVersionMajor === 1) headers.host = hostInTarget(url) ?? headers.host ?? "localhost";
-  else if (typeof authority === "string") headers[":authority"] = withBrackets(authority);
-}
