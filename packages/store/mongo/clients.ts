@@ -15,7 +15,7 @@ export function openClients(uri: string) {
   let waiting: MongoClient | undefined;
   return {
     calls,
-    /** For change streams and builds of indexes, opened on first use. It has no socket timeout: the server answers in its own time. */
+    /** For change streams and builds of indexes, opened on first use: without a socket timeout. */
     patient(): MongoClient {
       waiting ??= createClient(uri, { socketTimeoutMS: 0 });
       return waiting;

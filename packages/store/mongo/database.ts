@@ -58,7 +58,7 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
     openSession,
     noteTime,
     seen: told,
-    /** Makes later sessions come after what another process has seen: one of these texts, or several with spaces between. */
+    /** Makes later sessions come after what others have seen: one of these texts, or several with spaces between. */
     follow(texts: string): void {
       if (texts === told()) return;
       const times = readSeen(servers, texts);

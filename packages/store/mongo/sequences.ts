@@ -147,7 +147,7 @@ export function createSequences(
       enter(sequence, { call, resolve, reject });
       return promise;
     },
-    /** Gives back what is at hand, unless others have taken numbers above it. No call may be under way, and none may follow. */
+    /** Gives back what is at hand, unless others have taken numbers above it. Must be the last call. */
     async close(): Promise<void> {
       isClosing = true;
       const all = Promise.all([...sequences.values()].map(giveBack));

@@ -37,7 +37,7 @@ export function holdIdentity(path: string) {
   };
   const db = run(() => new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS }));
   try {
-    /** The identity, unless there is none yet; and how often the file was opened here before, 0 if it was not made here. */
+    /** The identity, if there is one yet, and how often the file was opened here before: 0 if it was not made here. */
     const known = run(() => {
       // The file is complete on its own whenever nobody writes to it, and its directory entry is synced, too.
       db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN IMMEDIATE");
