@@ -220,7 +220,7 @@ describe("errors", () => {
           expect.stringContaining("A write may or may not have happened"),
         ]);
       }
-    const read = invoke(() => new Promise(() => {}), {}, { timeoutMs: 1 }, PetService.method.batchGetPets);
+    const read = invoke(() => new Promise(() => {}), {}, { timeoutMs: 200 }, PetService.method.batchGetPets);
     expect((await read.failure)?.rawMessage).toBe("The time for the request ran out. Try again.");
   });
 
