@@ -64,7 +64,8 @@ test.each([...inputs])("%s", (_, desc) => {
     for (const { ruleId } of expected) broken.add(ruleId);
   };
   compare(create(desc));
-  fc.assert(fc.property(messagesOf(desc, bordering), compare), { numRuns: 150 });
+  // Always the same messages, for every rule has to come up.
+  fc.assert(fc.property(messagesOf(desc, bordering), compare), { numRuns: 150, seed: 1 });
 });
 
 test("among them every rule of the contract was broken", () => {
