@@ -9,8 +9,6 @@ const MAX_BYTES = 4 * 1024 * 1024;
 /** Changes that are handed out at once. */
 const MAX_BATCH = 256;
 
-export type Tail<V> = ReturnType<typeof createTail<V>>;
-
 export function createTail<V>(start: Position) {
   let kept: { readonly change: Change<V>; readonly bytes: number }[] = [];
   /** How many entries at the beginning of `kept` are dropped already: they are cut off many at a time. */
