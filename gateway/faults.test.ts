@@ -3,11 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
+import type { Fault } from "@petstore/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { reasonOf } from "#errors";
 import { OrderService, WatchOrdersResponseSchema } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { seededRandom } from "../packages/runtime/fixtures/random.ts";
-import { createFaults, type Fault, readFaults, readFaultsFile } from "./faults.ts";
+import { createFaults, readFaults, readFaultsFile } from "./faults.ts";
 import { servedInProcess } from "./fixtures/gateway.ts";
 
 /** The service of orders behind faults, and how often it was called and how long they waited. */

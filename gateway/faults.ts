@@ -7,27 +7,10 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { ConfigError, duration } from "@petstore/runtime/environment";
+import type { Fault } from "@petstore/testing";
 import { operationsOf } from "connect-transcoder";
 import { type Reason, rpcError } from "#errors";
 import { httpServices } from "./services.ts";
-
-/** As it is written in JSON. */
-export interface Fault {
-  /** "POST /store/orders", "petstore.order.v1.OrderService/CreateOrder", or "*" for all. */
-  readonly match: string;
-  /** How many of the calls it strikes, from 0 to 1. */
-  readonly rate: number;
-  /** How many it strikes at most. */
-  readonly times?: number;
-  /** Such as "250ms". */
-  readonly delay?: string;
-  /** The code of the error that the call is answered with. */
-  readonly code?: string;
-  /** Whether it fails before anything has happened, which is the default, or after all has. */
-  readonly when?: "before" | "after";
-  /** A stream breaks after so many events. */
-  readonly cut?: number;
-}
 
 export interface Faults {
   /** Replaces all. Throws `ConfigError`, and changes nothing then. */

@@ -9,10 +9,11 @@ import { ConfigError, duration, instant, type Kind } from "@petstore/runtime/env
 import { type Running, runProcess } from "@petstore/runtime/lifecycle";
 import { createMovableTime } from "@petstore/runtime/movable-time";
 import { copyData, emptyData, type MemoryData, openMemory } from "@petstore/store/memory";
+import type { Fault } from "@petstore/testing";
 import { fill } from "../demo/fill.ts";
 import { MAX_PETS, planShop } from "../demo/shop.ts";
 import { gatewayConfig } from "../gateway/config.ts";
-import { createFaults, type Fault } from "../gateway/faults.ts";
+import { createFaults } from "../gateway/faults.ts";
 import { openGateway } from "../gateway/serve.ts";
 import { publicServices } from "../gateway/services.ts";
 import { seededRandom } from "../packages/runtime/fixtures/random.ts";
