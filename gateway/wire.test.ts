@@ -1,10 +1,11 @@
 /** What is hardly HTTP, over raw sockets: every answer is a record all the same. */
 import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { text as streamText } from "node:stream/consumers";
 import fc from "fast-check";
 import type { FastifyInstance } from "fastify";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { recordIn, sendRaw, startGateway, testLimits } from "./fixtures/gateway.ts";
 
@@ -94,6 +95,18 @@ test.each([
   },
   60_000,
 );
+
+test("a body that arrives too slowly over HTTP/2 is told so, too", async () => {
+  const session = connectHttp2(`http://127.0.0.1:${gateway.port}`);
+  onTestFinished(() => session.destroy());
+  const request = session.request({ ":method": "POST", ":path": "/pets", "content-type": "application/json" });
+  request.write('{"name":"Rex","categoryId":1}');
+  const [[headers], body] = await Promise.all([once(request, "response"), streamText(request)]);
+  expect(headers).toMatchObject({ ":status": 408, "api-version": expect.any(String), "cache-control": "no-store" });
+  expect(JSON.parse(body)).toMatchObject({ code: "REQUEST_TIMEOUT", status: 408 });
+  for (let i = 0; i < 10; i++) await gateway.call("/pets");
+  expect(creations).toBe(0);
+}, 60_000);
 
 test("nothing is done of a request that is complete after it was told so", async () => {
   const body = '{"name":"Rex","categoryId":1}';

@@ -6,6 +6,8 @@ import type { UnreadLimits } from "./unread.ts";
 export interface OnePortLimits extends ConnectionLimits, UnreadLimits, SessionLimits {
   /** Time for a connection to send the bytes that tell its protocol, or for its TLS handshake. */
   readonly sniffMs: number;
+  /** Time for a request to arrive completely. */
+  readonly requestMs: number;
   /** Time that an HTTP/1.1 connection is kept without a request. */
   readonly keptMs: number;
   /** All header fields of one request together. */

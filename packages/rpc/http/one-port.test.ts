@@ -19,7 +19,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { startOnePort } from "../fixtures/one-port.ts";
 import { announceClose, closePort, cutOff } from "./closing.ts";
 import type { OnePortLimits } from "./limits.ts";
@@ -211,14 +211,43 @@ describe("limits", () => {
     },
   );
 
-  test("an HTTP/2 request that never ends is reset, its neighbours live", async () => {
+  test("an HTTP/2 request that never ends is answered 408, its neighbours live", async () => {
     const { url } = await started(echo, { requestMs: 300 });
     const session = http2(url);
     const half = post(session);
     half.write("half");
+    const [[headers], body] = await Promise.all([once(half, "response"), text(half)]);
+    expect([headers[":status"], body]).toEqual([408, "The request did not arrive in time. Nothing was done.\n"]);
+    await closed(half);
+    expect(half.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
+    expect(await text(post(session).end("whole"))).toBe("2.0 5");
+  });
+
+  test("nothing is done of an HTTP/2 request that is complete after it was told so", async () => {
+    const done = vi.fn();
+    const { url } = await started(
+      async (request, response) => {
+        if (request.method === "POST") await text(request).then(done, () => {});
+        response.end("served");
+      },
+      { requestMs: 100 },
+    );
+    const session = http2(url);
+    const half = post(session);
+    half.write("half");
+    await once(half, "response");
+    half.end("whole");
+    await closed(half.resume());
+    expect(await text(session.request().end())).toBe("served");
+    expect(done).not.toHaveBeenCalled();
+  });
+
+  test.each(["application/grpc", "application/grpc+proto"])("one of %s is reset", async (type) => {
+    const { url } = await started(echo, { requestMs: 100 });
+    const half = http2(url).request({ ":method": "POST", "content-type": type });
+    half.write("half");
     await closed(half);
     expect(half.rstCode).toBe(constants.NGHTTP2_CANCEL);
-    expect(await text(post(session).end("whole"))).toBe("2.0 5");
   });
 
   test("an answer may take longer than its request", async () => {

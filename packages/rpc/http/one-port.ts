@@ -18,6 +18,7 @@ import { NO_PROXY } from "connect-transcoder/server/wire";
 import { type Port, ports } from "./closing.ts";
 import { connectionOf, createConnections } from "./connections.ts";
 import { mendHost } from "./host.ts";
+import { refuseLate } from "./late-requests.ts";
 import { defaultLimits, type OnePortLimits } from "./limits.ts";
 import { continueWhenRead, DroppingResponse, LingeringResponse } from "./lingering.ts";
 import { peek } from "./peek.ts";
@@ -111,6 +112,8 @@ export function createOnePortServer(
     if (connection.isPeer) allowPeer(stream?.session);
     const hold = connection.isPeer ? undefined : holdRequest(budget, request, limits.bodyBytes);
     const taken = follow(response, connection, stream?.session as ServerHttp2Session | undefined);
+    if (stream)
+      refuseLate(request, stream, limits.requestMs, (error) => void server.emit("clientError", error, stream));
     let giveUp = () => {};
     // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
     (stream ?? response).once("close", () => {

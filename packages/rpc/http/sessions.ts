@@ -1,9 +1,7 @@
 /** The HTTP/2 connections of a port: how long each may last, and how it ends. */
-import { constants, type Http2Session, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { Http2Session, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 
 export interface SessionLimits {
-  /** Time for a request to arrive completely. Then its stream is reset. */
-  readonly requestMs: number;
   /** A connection is closed after this time without traffic, unless it waits for responses. */
   readonly idleMs: number;
   /** Interval of the pings to a client that waits for responses. */
@@ -13,17 +11,13 @@ export interface SessionLimits {
 /** Pings in a row that may go unanswered: one may be delayed by a pause of either process. */
 const UNANSWERED = 2;
 
-/** Streams whose request goes on arriving while both sides are there, so that its time limit does not apply. */
-const keptOpen = new WeakSet<ServerHttp2Stream>();
-export const keepOpen = (stream: ServerHttp2Stream): void => void keptOpen.add(stream);
-
 export function createSessions(limits: SessionLimits) {
   const sessions = new Set<Http2Session>();
 
   /** `end` closes the connection below the session. */
   function add(session: ServerHttp2Session, end: () => void): void {
     sessions.add(session);
-    const open = countStreams(session, limits.requestMs);
+    const open = countStreams(session);
     const stops = [
       pingWhile(session, limits.keepAliveMs, () => open() > 0, end),
       endWhenIdle(session, limits.idleMs, open),
@@ -44,17 +38,12 @@ export function createSessions(limits: SessionLimits) {
   };
 }
 
-/** Returns how many streams are open. Resets those whose request does not arrive in time. */
-function countStreams(session: ServerHttp2Session, requestMs: number): () => number {
+/** Returns how many streams are open. */
+function countStreams(session: ServerHttp2Session): () => number {
   let open = 0;
-  const late = (stream: ServerHttp2Stream) => void (keptOpen.has(stream) || stream.close(constants.NGHTTP2_CANCEL));
   session.on("stream", (stream: ServerHttp2Stream) => {
     open++;
     stream.on("close", () => open--);
-    if (stream.endAfterHeaders) return; // it has arrived, and "end" is emitted only when it is read
-    const timer = setTimeout(late, requestMs, stream);
-    const arrived = () => clearTimeout(timer);
-    stream.once("end", arrived).once("close", arrived);
   });
   return () => open;
 }

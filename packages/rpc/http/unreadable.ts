@@ -1,4 +1,4 @@
-/** What a client is told that sends no HTTP/1.1 that can be read. There is no request yet, only a socket. */
+/** What a client is told whose request can't be read. There is only a socket, or a stream of HTTP/2. */
 import type { Socket } from "node:net";
 import { NO_PROXY, writeResponse } from "connect-transcoder/server/wire";
 import { connectionOn, owesAnswers } from "./connections.ts";

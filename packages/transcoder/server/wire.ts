@@ -1,6 +1,6 @@
 /** What node's server leaves to its users: what its parser gives up on, odd requests, and whether there is anybody to answer. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
-import type { Http2ServerResponse } from "node:http2";
+import type { Http2ServerResponse, ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
@@ -68,22 +68,30 @@ interface Message {
 const LINGER_MS = 5000;
 
 /**
- * Writes a response to a bare socket and closes it. What the client still sends is read and dropped first, for a connection
+ * Writes a response to a bare socket, or to a stream of HTTP/2, and closes it. What the client still sends is read and dropped first, for a connection
  * that is closed before is reset, and then the client may lose the response (RFC 9112, 9.6). Node reports each part of that
  * as an error of its own: only the first one is answered.
  */
 export function writeResponse(socket: Duplex, { status, headers, body }: Message): void {
   if (socket.writableEnded) return;
   if (!socket.writable) return void socket.destroy();
-  const fields = { ...headers, "content-length": String(Buffer.byteLength(body)), connection: "close" };
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`);
+  const fields = { ...headers, "content-length": String(Buffer.byteLength(body)) };
+  if (isStream(socket)) {
+    socket.respond({ ...fields, ":status": status });
+    socket.end(body);
+    socket.close(); // when the body is written
+  } else {
+    const lines = Object.entries({ ...fields, connection: "close" }).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`);
+  }
   // Of a request that was too slow nothing more is read: what has been refused must not be carried out after all.
   if (status === 408) socket.pause();
   else socket.resume();
   const close = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once("close", () => clearTimeout(close));
 }
+
+const isStream = (socket: Duplex): socket is ServerHttp2Stream => "respond" in socket;
 
 /** Whether there is nobody any more to answer: a listener to "close" would not be called. HTTP/2's API does not show it itself. */
 export function isGone(response: Pick<ServerResponse, "closed" | "destroyed">): boolean {
