@@ -14,6 +14,8 @@ export interface Surroundings {
   /** The process id of MongoDB. */
   readonly mongod: number;
   readonly machine: Results["machine"];
+  /** Makes MongoDB write what it still has to write for those who used it before: it would do so at the cost of the next. */
+  settle(): Promise<void>;
   /** Database, directory and free ports. The same name always gets the same database and directory. */
   place(name: string): Promise<Place>;
 }
@@ -24,7 +26,7 @@ export interface Surroundings {
 export async function openSurroundings(stack: AsyncDisposableStack, cacheGib = 0.25): Promise<Surroundings> {
   if (!findMongod()) throw new Error("There is no mongod: set MONGOD to its path, or run .ci/mongod.");
   const { uri } = stack.use(await startReplicaSet());
-  await using client = await new MongoClient(uri).connect();
+  const client = stack.use(await new MongoClient(uri).connect());
   const admin = client.db("admin");
   await admin.command({ setParameter: 1, wiredTigerEngineRuntimeConfig: `cache_size=${cacheGib * 1024}M` });
   const { pid, version } = await admin.command({ serverStatus: 1 });
@@ -35,6 +37,9 @@ export async function openSurroundings(stack: AsyncDisposableStack, cacheGib = 0
     generator,
     mongod: Number(pid),
     machine: { ...machine(), mongod: version, generator: generator.name },
+    async settle() {
+      await admin.command({ fsync: 1 });
+    },
     async place(name) {
       const dataDir = join(dir, name);
       mkdirSync(dataDir, { recursive: true });
