@@ -9,7 +9,7 @@
  * - Documents go in as copies and come out frozen: no caller can change a stored document, or one that other callers have,
  *   through an object that it holds.
  * - A document that can't be read affects only itself: `get`, `update` and `remove` of it reject with `Corrupt`; `getMany`
- *   and `list` leave it out, and it is logged.
+ *   and lists leave it out, and it is logged.
  * - `changes` delivers the changes of what a schema shows of its documents: every state that a `get` could have shown, at
  *   least once, in the order of the document's revisions, and never before it is on disk. No write waits for the readers.
  */
@@ -140,6 +140,25 @@ export interface ListQuery<W> {
   readonly strict?: boolean | undefined;
 }
 
+/** The fields that are an index by themselves, and hold strings. */
+export type StringField<T, I extends Indexes<T>> = {
+  [N in keyof I]: I[N] extends readonly [infer F extends keyof T & string]
+    ? Exclude<T[F], undefined> extends string
+      ? F
+      : never
+    : never;
+}[keyof I];
+
+/** Asks for the documents in which a field begins with a text, in the order of (that field, `_id`). */
+export interface PrefixQuery<F> {
+  readonly field: F;
+  /** Exactly these characters. With none, every string begins. */
+  readonly prefix: string;
+  /** Only documents beyond this place: a value of the field that begins with `prefix`, and an `_id`. */
+  readonly after?: { readonly key: string; readonly _id: Id } | undefined;
+  readonly limit: number;
+}
+
 /** A place between two changes of a collection, for all processes that share the data. Opaque: never parsed. */
 export type Position = string;
 
@@ -184,6 +203,7 @@ export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>, V 
   /** In the order of `ids`. A document that is missing or can't be read is absent; a repeated id is answered once. */
   getMany(ids: readonly Id[], options?: CallOptions): Promise<T[]>;
   list(query: ListQuery<Where<T, I>>, options?: CallOptions): Promise<T[]>;
+  listByPrefix(query: PrefixQuery<StringField<T, I>>, options?: CallOptions): Promise<T[]>;
   update<R>(id: Id, decide: Decide<T, R>, options?: CallOptions): Promise<R>;
   /**
    * Removes the document if there is one and `isOver` returns true. `isOver` is pure like a `Decide`. For what expires;

@@ -104,6 +104,7 @@ export function inSteps(store: Store, step: (label: string) => Promise<void>, de
         get: (...args) => read(name, () => inner.get(...args)),
         getMany: (...args) => read(name, () => inner.getMany(...args)),
         list: (...args) => read(name, () => inner.list(...args)),
+        listByPrefix: (...args) => read(name, () => inner.listByPrefix(...args)),
         update: (...args) => write(name, () => inner.update(...args)),
         remove: (...args) => write(name, () => inner.remove(...args)),
         changes: (options) => read(name, () => inner.changes(options)),

@@ -61,6 +61,9 @@ export function corruptDocuments(open: OpenSubject): void {
     expect(idsOf(await pets.list({ where, after: 4, limit: 2, order: "asc" }))).toEqual([5, 7]);
     expect(idsOf(await pets.list({ where, limit: 2, order: "desc" }))).toEqual([10, 9]);
     expect(idsOf(await pets.list({ where, after: 4, limit: 2, order: "desc" }))).toEqual([]);
+    const byName = { field: "name", prefix: "R", limit: 2 } as const;
+    expect(idsOf(await pets.listByPrefix(byName))).toEqual([4, 5]);
+    expect(idsOf(await pets.listByPrefix({ ...byName, after: { key: "Rex", _id: 5 } }))).toEqual([7, 8]);
   });
 
   it(open, "who asks strictly is told instead", async (bench) => {

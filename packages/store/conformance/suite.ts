@@ -6,6 +6,7 @@ import { corruptDocuments } from "./corrupt-documents.ts";
 import { documents } from "./documents.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { lists } from "./lists.ts";
+import { prefixes } from "./prefixes.ts";
 import type { OpenSubject } from "./subject.ts";
 import { updates } from "./updates.ts";
 import { values } from "./values.ts";
@@ -17,6 +18,7 @@ export function conformance(engine: string, open: OpenSubject): void {
     describe("values", () => values(open));
     describe("updates", () => updates(open));
     describe("lists", () => lists(open));
+    describe("prefixes", () => prefixes(open));
     describe("concurrency", () => concurrency(open));
     describe("changes", () => changes(open));
     describe("corrupt", () => corruptDocuments(open));

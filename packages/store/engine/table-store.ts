@@ -16,14 +16,24 @@ import {
   type Id,
   type Indexes,
   type ListQuery,
+  type PrefixQuery,
   type Store,
+  type StringField,
   Unavailable,
   type Where,
 } from "../port.ts";
 import { type Admission, createAdmission, type Queues } from "./admission.ts";
 import { createCollections } from "./collections.ts";
 import type { EngineContext } from "./context.ts";
-import { checkDeclaration, checkQuery, type Declaration, indexedFields, type Scan } from "./indexes.ts";
+import {
+  checkDeclaration,
+  checkPrefixQuery,
+  checkQuery,
+  type Declaration,
+  indexedFields,
+  type PrefixScan,
+  type Scan,
+} from "./indexes.ts";
 import { checkNextId } from "./next-id.ts";
 import { type ChangeLog, type TableChanges, tableChanges } from "./table-changes.ts";
 
@@ -40,8 +50,9 @@ export interface Table {
   /** Inserts, or replaces `before`. `doc` is the decoded document, for the indexes. */
   put(id: Id, bytes: Uint8Array, doc: Fields, before: Fields | undefined): void;
   delete(id: Id): void;
-  /** May return the same array again, as long as it is current. */
+  /** May return the same array again, as long as it is current. So may the next one. */
   list(scan: Scan): readonly Row[];
+  listByPrefix(scan: PrefixScan): readonly Row[];
 }
 
 /** Steps whose changes become durable together. */
@@ -171,11 +182,11 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     return docs;
   }
 
-  function page(scan: Scan, strict = false): T[] {
-    for (const limit of attemptsAt(scan.limit)) {
-      const rows = table.list({ ...scan, limit });
+  function page(wanted: number, read: (limit: number) => readonly Row[], strict = false): T[] {
+    for (const limit of attemptsAt(wanted)) {
+      const rows = read(limit);
       const found = strict ? rows.map(docOf) : docsOf(rows);
-      if (found.length >= scan.limit || rows.length < limit) return found.slice(0, scan.limit);
+      if (found.length >= wanted || rows.length < limit) return found.slice(0, wanted);
     }
     throw tooMany(declaration.name);
   }
@@ -216,7 +227,15 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     get: (id, options) => runs.read(options, () => find(id).map(docOf)[0]),
     getMany: (ids, options) => runs.read(options, () => readable([...new Set(ids)].flatMap(find), docOf, report)),
     list: (query: ListQuery<Where<T, I>>, options) =>
-      runs.read(options, () => page(checkQuery(declaration, query), query.strict)),
+      runs.read(options, () => {
+        const scan = checkQuery(declaration, query);
+        return page(scan.limit, (limit) => table.list({ ...scan, limit }), query.strict);
+      }),
+    listByPrefix: (query: PrefixQuery<StringField<T, I>>, options) =>
+      runs.read(options, () => {
+        const scan = checkPrefixQuery(declaration, query);
+        return page(scan.limit, (limit) => table.listByPrefix({ ...scan, limit }));
+      }),
     update: <R>(id: Id, decide: Decide<T, R>, options?: CallOptions) =>
       changing(id, options, (folded) => folded.update(decide)),
     remove: (id, isOver, options) => changing(id, options, (folded) => folded.remove(isOver)),

@@ -4,9 +4,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import { compareIds, peek } from "../document/codec.ts";
 import type { Report } from "../document/corrupt.ts";
 import type { Clock } from "../engine/context.ts";
-import type { Scan } from "../engine/indexes.ts";
+import type { PrefixScan, Scan } from "../engine/indexes.ts";
 import type { ChangeLog, LogEntry } from "../engine/table-changes.ts";
-import { type Table, type TableEngine, tableStore } from "../engine/table-store.ts";
+import { type Row, type Table, type TableEngine, tableStore } from "../engine/table-store.ts";
 import { type Id, type Key, type Store, Unavailable } from "../port.ts";
 
 /** What a disk would hold. A store that is opened on the data of an earlier one finds everything again. */
@@ -90,7 +90,22 @@ function memoryTable(documents: Map<Id, Uint8Array>): Table {
         .slice(0, limit)
         .map(([_id, doc]) => ({ _id, doc }));
     },
+    listByPrefix({ field, prefix, after, limit }: PrefixScan) {
+      const isBeyond = ({ key, _id }: Found) =>
+        !after || (compareIds(key, after.key) || compareIds(_id, after._id)) > 0;
+      return [...documents]
+        .flatMap(([_id, doc]): Found[] => {
+          const key = peek(doc)[field];
+          return typeof key === "string" && key.startsWith(prefix) ? [{ key, _id, doc }] : [];
+        })
+        .filter(isBeyond)
+        .sort((a, b) => compareIds(a.key, b.key) || compareIds(a._id, b._id))
+        .slice(0, limit);
+    },
   };
+}
+interface Found extends Row {
+  readonly key: string;
 }
 
 /** The numbers of the entries have no gaps. */

@@ -3,7 +3,14 @@ import { checkId } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import { tellingOf } from "../document/told.ts";
 import type { Admission, Queues } from "../engine/admission.ts";
-import { checkQuery, type Declaration, indexedFields } from "../engine/indexes.ts";
+import {
+  checkPrefixQuery,
+  checkQuery,
+  type Declaration,
+  indexedFields,
+  type PrefixScan,
+  type Scan,
+} from "../engine/indexes.ts";
 import { type CallOptions, type Changes, type Collection, Corrupt, type Doc, type Id, type Indexes } from "../port.ts";
 import { createChanges } from "./change.ts";
 import type { MongoChanges } from "./changes.ts";
@@ -62,6 +69,18 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   };
   const docOf = (bytes: Uint8Array): T => decoded(bytes).doc;
 
+  async function page(scan: Scan | PrefixScan, call: Call, strict = false): Promise<T[]> {
+    // Each size reads from the start again: the `_id` of a document that can't be read may be no place to continue from.
+    for (const limit of attemptsAt(scan.limit)) {
+      const found = await retryUntilDeadline(call, timing, () =>
+        indexes.withIndexes(() => list({ ...scan, limit }, call)),
+      );
+      const docs = strict ? found.map(docOf) : readable(found, docOf, report);
+      if (docs.length >= scan.limit || found.length < limit) return docs.slice(0, scan.limit);
+    }
+    throw tooMany(declaration.name);
+  }
+
   return {
     get: (id, options) =>
       read(options, async (call) => {
@@ -82,19 +101,8 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
           report,
         );
       }),
-    list: (query, options) =>
-      read(options, async (call) => {
-        const scan = checkQuery(declaration, query);
-        // Each size reads from the start again: the `_id` of a document that can't be read may be no place to continue from.
-        for (const size of attemptsAt(scan.limit)) {
-          const page = await retryUntilDeadline(call, timing, () =>
-            indexes.withIndexes(() => list({ ...scan, limit: size }, call)),
-          );
-          const found = query.strict ? page.map(docOf) : readable(page, docOf, report);
-          if (found.length >= scan.limit || page.length < size) return found.slice(0, scan.limit);
-        }
-        throw tooMany(declaration.name);
-      }),
+    list: (query, options) => read(options, async (call) => page(checkQuery(declaration, query), call, query.strict)),
+    listByPrefix: (query, options) => read(options, async (call) => page(checkPrefixQuery(declaration, query), call)),
     update: (id, decide, options) =>
       admission.change(queues, id, options, () =>
         run(options, async (call) => {

@@ -4,7 +4,7 @@ import { expect, test, vi } from "vitest";
 import { encode } from "../document/codec.ts";
 import type { Declaration, Match } from "../engine/indexes.ts";
 import { directoryForEach } from "../fixtures/directory.ts";
-import { embeddedTable, listSql, prepareTable } from "./table.ts";
+import { embeddedTable, listSql, prefixSql, prepareTable } from "./table.ts";
 
 const dir = directoryForEach();
 
@@ -53,6 +53,14 @@ test("a page is read off the index: no scan of the table, no sorting, however ma
       expect(everything[0]).toContain("USING INDEX sqlite_autoindex_pets_1");
     }
   }
+});
+
+test("so is a page of what begins alike, from any place in it", () => {
+  const db = new DatabaseSync(":memory:");
+  prepareTable(db, { name: "pets", indexes: { name: ["name"] } });
+  const search = "SEARCH pets USING INDEX pets(name)";
+  expect(plan(db, prefixSql("pets", "name", false))).toEqual([`${search} (key_name>? AND key_name<?)`]);
+  expect(plan(db, prefixSql("pets", "name", true))).toEqual([`${search} ((key_name,_id)>(?,?) AND key_name<?)`]);
 });
 
 test("a change writes the page of its document, and those of an index only where it moves in it", () => {

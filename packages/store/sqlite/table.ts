@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { compareIds, peek } from "../document/codec.ts";
-import { type Declaration, indexedFields, isKey, type Scan } from "../engine/indexes.ts";
+import { beyondPrefix, type Declaration, indexedFields, isKey, type PrefixScan, type Scan } from "../engine/indexes.ts";
 import type { Row, Table } from "../engine/table-store.ts";
 import type { Key } from "../port.ts";
 import { embeddedLog, prepareLog } from "./change-log.ts";
@@ -101,16 +101,19 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
       pages.clear();
       remove.run(id);
     },
-    list(scan) {
-      const question = JSON.stringify(scan);
-      const known = pages.get(question);
-      if (known) return known;
-      const page = read(scan);
-      if (pages.size >= MAX_PAGES) pages.clear();
-      if (page.reduce((bytes, { doc }) => bytes + doc.length, 0) <= MAX_PAGE_BYTES) pages.set(question, page);
-      return page;
-    },
+    list: (scan) => readOnce(scan, read),
+    listByPrefix: (scan) => readOnce(scan, readPrefix),
   };
+
+  function readOnce<S extends object>(scan: S, readPage: (scan: S) => Row[]): Row[] {
+    const question = JSON.stringify(scan);
+    const known = pages.get(question);
+    if (known) return known;
+    const page = readPage(scan);
+    if (pages.size >= MAX_PAGES) pages.clear();
+    if (page.reduce((bytes, { doc }) => bytes + doc.length, 0) <= MAX_PAGE_BYTES) pages.set(question, page);
+    return page;
+  }
 
   function read(scan: Scan): Row[] {
     const rows: Row[] = [];
@@ -129,6 +132,12 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
       rows.sort(scan.order === "asc" ? (a, b) => compareIds(a._id, b._id) : (a, b) => compareIds(b._id, a._id));
     }
     return rows.slice(0, scan.limit);
+  }
+
+  function readPrefix({ field, prefix, after, limit }: PrefixScan): Row[] {
+    const from = after ? [after.key, after._id] : [prefix];
+    const statement = prepared(prefixSql(declaration.name, field, after !== undefined));
+    return statement.all(...from, beyondPrefix(prefix) ?? BEYOND_ALL_TEXT, limit) as unknown as Row[];
   }
 }
 
@@ -156,6 +165,16 @@ export function listSql(name: string, { match, after, order }: Scan, rangeCount:
   const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
   const range = `SELECT _id, doc FROM ${quote(name)}${where}`;
   return `${Array<string>(rangeCount).fill(range).join(" UNION ALL ")} ORDER BY _id ${order} LIMIT ?`;
+}
+
+/** A blob, which comes after every text. */
+const BEYOND_ALL_TEXT = new Uint8Array();
+
+/** Selects a range of one index, in its order. */
+export function prefixSql(name: string, field: string, goesOn: boolean): string {
+  const key = quote(keyColumn(field));
+  const from = goesOn ? `(${key}, _id) > (?, ?)` : `${key} >= ?`;
+  return `SELECT _id, doc FROM ${quote(name)} WHERE ${from} AND ${key} < ? ORDER BY ${key}, _id LIMIT ?`;
 }
 
 const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
