@@ -32,10 +32,15 @@ export function enumChecks({ values }: DescEnum, rules: EnumRules, at: Path): Ch
 
 /** `file` is where the field stands, which knows the rules that its project predefines. */
 export function stringChecks(rules: StringRules, at: Path, file: DescFile): Checks<string> {
-  const { maxLen, in: allowed } = StringRulesSchema.field;
+  const { minLen, maxLen, in: allowed } = StringRulesSchema.field;
   const set = rulesIn(rules);
-  if (set.some((rule) => rule !== maxLen && rule !== allowed)) return undefined;
+  if (set.some((rule) => ![minLen, maxLen, allowed].includes(rule))) return undefined;
   const checks: Check<string>[] = [];
+  if (set.includes(minLen)) {
+    const words = `must be at least ${rules.minLen} characters`;
+    const least = Number(rules.minLen);
+    checks.push(unless((text) => !hasAtMost(text, least - 1), words, "string.min_len", [...at, minLen]));
+  }
   if (set.includes(maxLen)) {
     const words = `must be at most ${rules.maxLen} characters`;
     const most = Number(rules.maxLen);
