@@ -1,14 +1,14 @@
 /** The documents that the petstore's services store for the pets that every peer is filled with. */
-import type { CategoryDoc } from "../../services/category/model.ts";
+import { type CategoryDoc, nameOf as nameOfCategory } from "../../services/category/model.ts";
 import * as category from "../../services/category/rules.ts";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import * as inventory from "../../services/inventory/rules.ts";
 import type { OrderDoc } from "../../services/order/model.ts";
 import * as order from "../../services/order/rules.ts";
-import type { PetDoc } from "../../services/pet/model.ts";
+import { nameOf, type PetDoc } from "../../services/pet/model.ts";
 import * as pet from "../../services/pet/rules.ts";
 import { CATEGORIES, petOf } from "./pets.ts";
-import { history, type Written } from "./written.ts";
+import { history, marks, named, type Written } from "./written.ts";
 
 const TAG = "Xq3_f0aB";
 
@@ -23,12 +23,12 @@ export function documentsOf(id: number, isOrdered = false): Written[] {
   const kept = history<PetDoc>(pet.insert(id, params), pet.activate(entry.now()));
   entry.change(inventory.update(BigInt(id), { quantity }, {}));
   const written: Written[] = [
-    { service: "pet", collection: "pets", states: kept.states },
+    { service: "pet", collection: "pets", states: named(kept.states, nameOf) },
     { service: "inventory", collection: "inventory", states: entry.states },
   ];
   if (id <= CATEGORIES) {
     const { states } = history<CategoryDoc>(category.insert(id, { name: `category ${id}` }));
-    written.push({ service: "category", collection: "categories", states });
+    written.push({ service: "category", collection: "categories", states: named(states, nameOfCategory) });
   }
   if (isOrdered && status === "available") {
     entry.change(inventory.reserve(id, 1, TAG));
@@ -37,5 +37,5 @@ export function documentsOf(id: number, isOrdered = false): Written[] {
     const { states } = history<OrderDoc>(order.insert(id, placed, TAG));
     written.push({ service: "order", collection: "orders", states });
   }
-  return written;
+  return id === 1 ? [...written, ...marks] : written;
 }

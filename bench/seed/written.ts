@@ -4,13 +4,14 @@ import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
 import { ORDERS } from "../../services/order/model.ts";
 import { PETS } from "../../services/pet/model.ts";
+import { allFolded, foldedNameOf, MARKS, type NamedRecord, type NameOf } from "../../services/resource/folded-names.ts";
 import { KEYS } from "../../services/resource/key-transitions.ts";
 
 export const SCHEMAS = {
-  pet: { pets: PETS, keys: KEYS },
+  pet: { pets: PETS, keys: KEYS, marks: MARKS },
   inventory: { inventory: INVENTORY },
   order: { orders: ORDERS, keys: KEYS },
-  category: { categories: CATEGORIES },
+  category: { categories: CATEGORIES, marks: MARKS },
 } as const;
 export type Service = keyof typeof SCHEMAS;
 export const SERVICES = Object.keys(SCHEMAS) as Service[];
@@ -36,3 +37,14 @@ export function history<T extends Doc>(...first: readonly Change<T>[]) {
   for (const decide of first) change(decide);
   return { states, change, now: () => states.at(-1) as T };
 }
+
+/** The states with their folded names, as services store them. */
+export const named = <T extends NamedRecord>(states: readonly T[], nameOf: NameOf<T>): T[] =>
+  states.map((doc) => ({ ...doc, foldedName: foldedNameOf(doc, nameOf) }));
+
+/** They say that all records have their folded names. */
+export const marks: readonly Written[] = (["pet", "category"] as const).map((service) => ({
+  service,
+  collection: "marks",
+  states: [allFolded],
+}));

@@ -1,15 +1,15 @@
 /** What a petstore stores over time, pet by pet: made by the services' own rules, change by change. */
 import { createHash } from "node:crypto";
 import type { Doc } from "@petstore/store/port";
-import type { CategoryDoc } from "../../services/category/model.ts";
+import { type CategoryDoc, nameOf as nameOfCategory } from "../../services/category/model.ts";
 import * as category from "../../services/category/rules.ts";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import * as inventory from "../../services/inventory/rules.ts";
 import type { OrderDoc } from "../../services/order/model.ts";
 import * as order from "../../services/order/rules.ts";
-import type { PetDoc } from "../../services/pet/model.ts";
+import { nameOf, type PetDoc } from "../../services/pet/model.ts";
 import * as pet from "../../services/pet/rules.ts";
-import { type Change, history, type Written } from "../seed/written.ts";
+import { type Change, history, named, type Written } from "../seed/written.ts";
 
 const TAG = "Xq3_f0aB";
 /** Pets in a category. */
@@ -67,10 +67,12 @@ export function contents(id: number, now: number): Written[] {
   };
   const joined = history<CategoryDoc>(category.insert(categoryId, { name: `category ${categoryId}` }));
   return [
-    { service: "pet", collection: "pets", states: kept.states },
+    { service: "pet", collection: "pets", states: named(kept.states, nameOf) },
     { service: "inventory", collection: "inventory", states: entry.states },
     { service: "order", collection: "orders", states: ordered.states },
     ...(id % KEYED === 0 ? [key("pet", params), key("order", placed)] : []),
-    ...(id % CATEGORY === 1 ? [{ service: "category", collection: "categories", states: joined.states } as const] : []),
+    ...(id % CATEGORY === 1
+      ? [{ service: "category", collection: "categories", states: named(joined.states, nameOfCategory) } as const]
+      : []),
   ];
 }

@@ -1,5 +1,6 @@
 /** Every list query of the services, except those that find expired documents (`endedOn`), and MongoDB's plans for them. */
 import type { Db, Document } from "mongodb";
+import { prefixQueryOf } from "../../packages/store/mongo/lists.ts";
 
 interface Asked {
   readonly query: string;
@@ -77,16 +78,34 @@ function all(pets: number, now: number): Asked[] {
   ];
 }
 
-export async function* plans(db: (service: string) => Db, pets: number, now: number): AsyncGenerator<Plan> {
-  for (const { query, service, collection, where, limit = PAGE, order = -1 } of all(pets, now)) {
+/** Lists by name. */
+const byName = [
+  { query: "pets by name", after: undefined },
+  { query: "pets by name, in the middle", after: { key: "pet 5", _id: 5 } },
+];
+
+function queries(pets: number, now: number) {
+  const lists = all(pets, now).map(({ where, limit = PAGE, order = -1, ...asked }) => {
     const { _id: beyond, ...fields } = where;
     const anyOf = Object.entries(fields).map(([field, value]) => [field, { $in: [value].flat() }]);
+    const filter = { ...Object.fromEntries(anyOf), ...(beyond ? { _id: beyond } : {}) };
     const hint = Object.fromEntries([...Object.keys(fields), "_id"].map((field) => [field, 1]));
+    return { ...asked, limit, filter, hint, sort: { _id: order } };
+  });
+  const names = byName.map(({ query, after }) => ({
+    ...{ query, service: "pet", collection: "pets", limit: PAGE },
+    ...prefixQueryOf({ field: "foldedName", prefix: "pet ", after, limit: PAGE }),
+  }));
+  return [...lists, ...names];
+}
+
+export async function* plans(db: (service: string) => Db, pets: number, now: number): AsyncGenerator<Plan> {
+  for (const { query, service, collection, filter, hint, sort, limit } of queries(pets, now)) {
     const explained = await db(service)
       .collection<Document>(collection)
-      .find({ ...Object.fromEntries(anyOf), ...(beyond ? { _id: beyond } : {}) })
+      .find(filter)
       .hint(hint)
-      .sort({ _id: order })
+      .sort(sort as Readonly<Record<string, 1 | -1>>)
       .limit(limit)
       .explain("executionStats");
     const { totalKeysExamined: keys, totalDocsExamined: documents, nReturned: returned } = explained.executionStats;

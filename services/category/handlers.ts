@@ -12,7 +12,8 @@ import {
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { accepted } from "../resource/idempotency-keys.ts";
-import { maxPageSize, readPage, type Source } from "../resource/page.ts";
+import { readNamedPage } from "../resource/named-page.ts";
+import { maxPageSize, type Source } from "../resource/page.ts";
 import { storedId, storedIds } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import type { CategoryContext } from "./context.ts";
@@ -30,7 +31,7 @@ const MAX_ATTEMPTS = 3;
 const isVisible = (doc: CategoryDoc | undefined): doc is CategoryDoc => doc?.visible === true;
 
 export function createCategoryHandlers(context: CategoryContext): Implementation[] {
-  const { categories, keys, clock, sleep } = context;
+  const { categories, names, keys, clock, sleep } = context;
   const maxSize = maxPageSize(ListCategoriesRequestSchema);
   const toEvent = (attributes: EventAttributes, id: number, view: CategoryView) =>
     create(CategoryEventSchema, { ...attributes, category: toCategory(id, view, view.version) });
@@ -50,7 +51,7 @@ export function createCategoryHandlers(context: CategoryContext): Implementation
 
   const publicService = implement(CategoryService, {
     async listCategories(request, call) {
-      const { docs, nextPageToken } = await readPage(request, listed(request.id, call));
+      const { docs, nextPageToken } = await readNamedPage(request, listed(request.id, call), names, call);
       return { categories: docs.map(categoryOf), nextPageToken };
     },
 

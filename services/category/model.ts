@@ -1,9 +1,10 @@
 import * as s from "@petstore/store/document-schema";
 import { type Infer, schema } from "@petstore/store/port";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
+import { namedSchema } from "../resource/folded-names.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
-import { recordSchema, type StoredRecord, toEtag, whileVisible } from "../resource/record.ts";
+import { type StoredRecord, toEtag, whileVisible } from "../resource/record.ts";
 
 /** The members of a category that clients set. */
 export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});
@@ -21,7 +22,7 @@ export type CategoryView = CategoryParams & Pick<StoredRecord, "version">;
  * what the client sent.
  */
 const categoryDocSchema = s.object({
-  ...recordSchema.fields,
+  ...namedSchema.fields,
   ...input.fields,
   state: s.literal(["ACTIVE", "DELETING", "DELETED"]),
   /** Number of the latest deletion, 0 when there was none. */
@@ -31,12 +32,13 @@ export type CategoryDoc = Infer<typeof categoryDocSchema>;
 
 export const CATEGORIES = schema<CategoryDoc>()(
   "categories",
-  { visible: ["visible"], pending: ["pending"], endedOn: ["endedOn"] },
+  { visible: ["visible"], name: ["foldedName"], pending: ["pending"], endedOn: ["endedOn"] },
   categoryDocSchema,
   whileVisible((doc: CategoryDoc): CategoryView => ({ ...input.partOf(doc), version: doc.version })),
 );
 export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"], CategoryView>;
 
+export const nameOf = ({ name }: Pick<CategoryDoc, "name">): string => name;
 export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean => state === "DELETED";
 
 export const toCategory = (id: number, params: CategoryParams, version: number): Category =>

@@ -5,7 +5,7 @@ import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
 
 export function createCategoryWorkers(context: CategoryContext): Worker[] {
-  const { categories, keys } = context;
+  const { categories, names, keys } = context;
   return [
     recoveryWorker(
       {
@@ -16,6 +16,7 @@ export function createCategoryWorkers(context: CategoryContext): Worker[] {
       },
       context,
     ),
+    names.worker,
     expiryWorker("category.keys", keys.removeExpired, context),
     tombstonesWorker("category.tombstones", categories, context),
     changesWorker("category.changes", categories, context),

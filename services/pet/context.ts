@@ -4,10 +4,11 @@ import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../resource/deps.ts";
 import { DomainError } from "../resource/errors.ts";
 import type { Expiry } from "../resource/expiry.ts";
+import type { NameSearch } from "../resource/folded-names.ts";
 import type { Keys } from "../resource/idempotency-keys.ts";
 import { fromPetStatus } from "../resource/record.ts";
 import type { DeletionGuard } from "./deletion-guard.ts";
-import type { Pets } from "./model.ts";
+import type { PetDoc, Pets } from "./model.ts";
 import type { NumberedStatus } from "./rules.ts";
 
 export type PetPeers = PeersOf<"pet">;
@@ -17,6 +18,7 @@ export interface PetContext extends Deps, PetPeers {
   readonly expiry: Expiry;
   readonly deletionGuard: DeletionGuard;
   readonly keys: Keys;
+  readonly names: NameSearch<PetDoc>;
 }
 
 /** Most steps that one call takes in a saga; the rest is left to the recovery worker or to later calls. */

@@ -14,7 +14,8 @@ import {
 } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../resource/errors.ts";
 import { type FinishOnRead, finishOnRead } from "../resource/finish-on-read.ts";
-import { maxPageSize, readPage, type Source } from "../resource/page.ts";
+import { readNamedPage } from "../resource/named-page.ts";
+import { maxPageSize, type Source } from "../resource/page.ts";
 import { fromPetStatus, storedId, storedIds, toPetStatus } from "../resource/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
 import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./advance-intent.ts";
@@ -41,7 +42,7 @@ type Filters = Pick<ListPetsRequest, "id" | "categoryId" | "status">;
 type Begin = (category: CategoryCheck | undefined) => Decide<PetDoc, Begun>;
 
 export function createPetHandlers(context: PetContext): Implementation[] {
-  const { pets, keys, deletionGuard, clock } = context;
+  const { pets, names, keys, deletionGuard, clock } = context;
   const maxSize = maxPageSize(ListPetsRequestSchema);
   const finishing = finishOnRead<PetDoc>(
     { isUnderWay: isDeletionUnderWay, finish: (doc, callContext) => finishDeletion(context, doc, callContext) },
@@ -91,7 +92,12 @@ export function createPetHandlers(context: PetContext): Implementation[] {
 
   const publicService = implement(PetService, {
     async listPets(request, call) {
-      const { docs, nextPageToken } = await readPage(request, listed(request, call, finishing.read(call)));
+      const { docs, nextPageToken } = await readNamedPage(
+        request,
+        listed(request, call, finishing.read(call)),
+        names,
+        call,
+      );
       return { pets: docs.map(petOf), nextPageToken };
     },
 

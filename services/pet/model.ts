@@ -2,12 +2,12 @@ import * as s from "@petstore/store/document-schema";
 import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { namedSchema } from "../resource/folded-names.ts";
 import { members } from "../resource/members.ts";
 import type { Sagas } from "../resource/on-behalf.ts";
 import {
   fromPetStatus,
   idOr,
-  recordSchema,
   type Status,
   statusSchema,
   toEtag,
@@ -69,7 +69,7 @@ export type IntentEnd = Infer<typeof intentEndSchema>;
  * under a key: its category is gone. ABORTED and DELETED are tombstones.
  */
 const petDocSchema = s.object({
-  ...recordSchema.fields,
+  ...namedSchema.fields,
   ...viewSchema.fields,
   state: s.literal(["CREATING", "ACTIVE", "ABORTED", "DELETED"]),
   /** The category that the pet keeps from being deleted. */
@@ -96,6 +96,7 @@ export const PETS = schema<PetDoc>()(
     category: ["visible", "categoryId"],
     status: ["visible", "status"],
     categoryStatus: ["visible", "categoryId", "status"],
+    name: ["foldedName"],
     member: ["member"],
     joining: ["joining"],
     pending: ["pending"],
@@ -105,6 +106,7 @@ export const PETS = schema<PetDoc>()(
   whileVisible((doc: PetDoc) => viewOf(doc)),
   ["categoryId"],
 );
+export const nameOf = ({ facts }: Pick<PetDoc, "facts">): string => facts.name;
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";
 export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"], PetView>;
 

@@ -1,6 +1,7 @@
 /** Puts the pet service together. */
 import type { Deps } from "../resource/deps.ts";
 import { createExpiry, withExpiry } from "../resource/expiry.ts";
+import { createNameSearch, MARKS, withFoldedName } from "../resource/folded-names.ts";
 import { createKeys } from "../resource/idempotency-keys.ts";
 import { KEYS } from "../resource/key-transitions.ts";
 import type { ServiceModule } from "../resource/module.ts";
@@ -9,13 +10,14 @@ import { finishDeletion } from "./advance-intent.ts";
 import type { PetContext, PetPeers } from "./context.ts";
 import { createDeletionGuard } from "./deletion-guard.ts";
 import { createPetHandlers } from "./handlers.ts";
-import { DELETION_GUARDS, isTombstone, PETS } from "./model.ts";
+import { DELETION_GUARDS, isTombstone, nameOf, PETS } from "./model.ts";
 import { createPetWorkers } from "./workers.ts";
 
 export async function createPetService(deps: Deps, peers: PetPeers): Promise<ServiceModule> {
   const { store } = deps;
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
-  const pets = withCaller(withExpiry(await store.collection(PETS), isTombstone, expiry));
+  const pets = withCaller(withExpiry(withFoldedName(await store.collection(PETS), nameOf), isTombstone, expiry));
+  const names = createNameSearch("pet.names", pets, nameOf, await store.collection(MARKS), deps);
   const guards = withExpiry(await store.collection(DELETION_GUARDS), ({ closed }) => closed, expiry);
   const deletionGuard = createDeletionGuard({
     ...deps,
@@ -25,6 +27,6 @@ export async function createPetService(deps: Deps, peers: PetPeers): Promise<Ser
     finishDeletion: (doc, callContext) => finishDeletion(context, doc, callContext),
   });
   const keys = createKeys(await store.collection(KEYS), "pet", deps);
-  const context: PetContext = { ...deps, ...peers, pets, expiry, deletionGuard, keys };
+  const context: PetContext = { ...deps, ...peers, pets, expiry, deletionGuard, keys, names };
   return { implementations: createPetHandlers(context), workers: createPetWorkers(context) };
 }

@@ -6,7 +6,7 @@ import type { PetContext } from "./context.ts";
 import { advanceCreation } from "./create-pet.ts";
 
 export function createPetWorkers(context: PetContext): Worker[] {
-  const { pets, keys, deletionGuard } = context;
+  const { pets, names, keys, deletionGuard } = context;
   return [
     recoveryWorker(
       {
@@ -20,6 +20,7 @@ export function createPetWorkers(context: PetContext): Worker[] {
       },
       context,
     ),
+    names.worker,
     expiryWorker("pet.keys", keys.removeExpired, context),
     tombstonesWorker("pet.tombstones", pets, context),
     expiryWorker("pet.deletion-guards", deletionGuard.removeExpired, context),

@@ -7,7 +7,7 @@ import { DomainError } from "./errors.ts";
 import type { FinishOnRead } from "./finish-on-read.ts";
 import { type StoredRecord, storedIds } from "./record.ts";
 
-interface PageRequest {
+export interface PageRequest {
   readonly limit?: number | undefined;
   readonly pageToken: string;
   /** A field name, with "-" in front for descending order, which is the default. */
@@ -51,10 +51,10 @@ export async function readPage<T extends StoredRecord>(
   const size = Math.min(limit ?? source.maxSize, source.maxSize);
   const order = orderBy && !orderBy.startsWith("-") ? "asc" : "desc";
   const bound = boundTo(source, order);
-  const after = pageToken === "" ? undefined : readToken(pageToken, bound);
+  const after = pageToken === "" ? undefined : readToken(pageToken, bound, (key) => key === undefined)._id;
   const { docs, hasMore } = await readAfter({ after, limit: size, order }, source);
   const last = docs.at(-1);
-  return { docs, nextPageToken: last && hasMore ? writeToken(last._id, bound) : "" };
+  return { docs, nextPageToken: last && hasMore ? writeToken({ _id: last._id }, bound) : "" };
 }
 
 /** Reads the records after an id, and whether more follow. */
@@ -81,8 +81,10 @@ export async function readAfter<T extends StoredRecord>(
 }
 
 /** A fingerprint of the filters and the order of a list: a token of one list is not valid for another. */
-export const boundTo = ({ ids, filter }: Pick<Source<never>, "ids" | "filter">, order: "asc" | "desc"): string =>
-  fingerprint([order, ids.map(String).sort(), ...filter]);
+export const boundTo = (
+  { ids, filter }: Pick<Source<never>, "ids" | "filter">,
+  order: "asc" | "desc" | "name",
+): string => fingerprint([order, ids.map(String).sort(), ...filter]);
 
 function beyond(ids: readonly bigint[], order: "asc" | "desc", after: number | undefined): number[] {
   const sorted = [...new Set(storedIds(ids))].sort((a, b) => (order === "asc" ? a - b : b - a));
@@ -94,13 +96,22 @@ const fingerprint = (value: unknown): string => {
   return createHash("sha256").update(text).digest("base64url").slice(0, 12);
 };
 
-const writeToken = (after: number, bound: string): string => Buffer.from(`${after}.${bound}`).toString("base64url");
+/** Where a page ends: the last record, and what the list is ordered by if that is not the id. */
+export interface PageEnd {
+  readonly _id: number;
+  readonly key?: string | undefined;
+}
 
-function readToken(token: string, bound: string): number {
+export const writeToken = ({ _id, key }: PageEnd, bound: string): string =>
+  Buffer.from([_id, bound, ...(key === undefined ? [] : [key])].join(".")).toString("base64url");
+
+/** `fits`: whether a key can be one of this list. */
+export function readToken(token: string, bound: string, fits: (key: string | undefined) => boolean): PageEnd {
   const text = Buffer.from(token, "base64url").toString();
-  const [, after, given] = /^([1-9]\d{0,15})\.([\w-]{12})$/.exec(text) ?? [];
-  const id = Number(after);
-  if (given === bound && Number.isSafeInteger(id) && writeToken(id, bound) === token) return id;
+  const [, after, given, key] = /^([1-9]\d{0,15})\.([\w-]{12})(?:\.(.+))?$/s.exec(text) ?? [];
+  const end = { _id: Number(after), key };
+  const isWhole = Number.isSafeInteger(end._id) && writeToken(end, bound) === token;
+  if (given === bound && isWhole && fits(key)) return end;
   throw new DomainError(
     "INVALID_PAGE_TOKEN",
     given && given !== bound

@@ -10,6 +10,7 @@ import { inventory } from "./inventory.ts";
 import { keys } from "./keys.ts";
 import { listing } from "./listing.ts";
 import { lists } from "./lists.ts";
+import { names } from "./names.ts";
 import { oneListed } from "./one-listed.ts";
 import { orderChanges } from "./order-changes.ts";
 import { orders } from "./orders.ts";
@@ -27,6 +28,7 @@ export const cases: Readonly<Record<string, readonly Case[]>> = {
   inventory,
   lists,
   filters,
+  names,
   identifiers: ids,
   conditions,
   "one listed pet": oneListed,
