@@ -8,9 +8,9 @@ import * as category from "./category/model.ts";
 import * as inventory from "./inventory/model.ts";
 import * as order from "./order/model.ts";
 import * as pet from "./pet/model.ts";
-import { changesWorker } from "./resource/expiry.ts";
-import { FORMAT } from "./resource/record.ts";
-import { RETENTION } from "./resource/retention.ts";
+import { changesWorker } from "./records/expiry.ts";
+import { FORMAT } from "./records/record.ts";
+import { RETENTION } from "./records/retention.ts";
 
 const record = { _id: 7, version: 1, format: FORMAT } as const;
 const facts = { name: "Rex" };

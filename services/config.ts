@@ -9,7 +9,7 @@ import {
   storeWarnings,
 } from "../processes/config.ts";
 import type { ServiceName } from "../processes/names.ts";
-import { RETENTION } from "./resource/retention.ts";
+import { RETENTION } from "./records/retention.ts";
 
 export interface ServiceConfig extends ProcessConfig {
   readonly name: ServiceName;

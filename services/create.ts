@@ -2,8 +2,8 @@
 import type { Transport } from "@connectrpc/connect";
 import type { ServiceName } from "../processes/names.ts";
 import { openPeers, type PeersOf } from "./peers.ts";
-import type { Deps } from "./resource/deps.ts";
-import type { ServiceModule } from "./resource/module.ts";
+import type { Deps } from "./records/deps.ts";
+import type { ServiceModule } from "./records/module.ts";
 
 type Create<N extends ServiceName> = (deps: Deps, peers: PeersOf<N>) => Promise<ServiceModule>;
 

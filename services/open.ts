@@ -14,9 +14,9 @@ import type { Common, PathTo } from "../processes/common.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createService } from "./create.ts";
-import type { Deps } from "./resource/deps.ts";
-import { RETENTION } from "./resource/retention.ts";
-import { storeFailureOf } from "./resource/store-failure.ts";
+import type { Deps } from "./records/deps.ts";
+import { RETENTION } from "./records/retention.ts";
+import { storeFailureOf } from "./records/store-failure.ts";
 
 /** Documents that a worker lists at once. */
 const BATCH = 100;

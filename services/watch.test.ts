@@ -12,8 +12,8 @@ import { createInventoryService } from "./inventory/service.ts";
 import { startOrders } from "./order/fixtures/orders.ts";
 import type { PetPeers } from "./pet/context.ts";
 import { createPetService } from "./pet/service.ts";
-import { failure, startTestService } from "./resource/fixtures/service.ts";
-import { brief, watching } from "./resource/fixtures/watching.ts";
+import { failure, startTestService } from "./records/fixtures/service.ts";
+import { brief, watching } from "./records/fixtures/watching.ts";
 
 const { AVAILABLE, PENDING, SOLD } = PetStatus;
 

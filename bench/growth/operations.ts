@@ -40,7 +40,7 @@ export async function operations(url: string): Promise<readonly Workload[]> {
   ].map((workload) => ({ ...workload, connections: CONNECTIONS }));
 }
 
-/** Makes page tokens for a list, which start below a given id. Their format is that of `services/resource/page.ts`. */
+/** Makes page tokens for a list, which start below a given id. Their format is that of `services/records/page.ts`. */
 async function tokens(url: string, path: string): Promise<(below: number) => string> {
   const response = await fetch(url + path);
   const given = /pageToken=([\w-]+)/.exec(response.headers.get("link") ?? "")?.[1];

@@ -4,8 +4,8 @@ import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
 import { ORDERS } from "../../services/order/model.ts";
 import { PETS } from "../../services/pet/model.ts";
-import { allFolded, foldedNameOf, MARKS, type NamedRecord, type NameOf } from "../../services/resource/folded-names.ts";
-import { KEYS } from "../../services/resource/key-transitions.ts";
+import { allFolded, foldedNameOf, MARKS, type NamedRecord, type NameOf } from "../../services/records/folded-names.ts";
+import { KEYS } from "../../services/records/key-transitions.ts";
 
 export const SCHEMAS = {
   pet: { pets: PETS, keys: KEYS, marks: MARKS },

@@ -2,8 +2,8 @@ import type { Doc } from "@petstore/store/port";
 import { expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import { withReads } from "../resource/fixtures/reads.ts";
-import { startTestService } from "../resource/fixtures/service.ts";
+import { withReads } from "../records/fixtures/reads.ts";
+import { startTestService } from "../records/fixtures/service.ts";
 import type { CategoryPeers } from "./context.ts";
 import { createCategoryService } from "./service.ts";
 

@@ -1,9 +1,9 @@
 /** Dependencies shared by the category handlers, saga and workers. */
 import type { PeersOf } from "../peers.ts";
-import type { Deps } from "../resource/deps.ts";
-import type { Expiry } from "../resource/expiry.ts";
-import type { NameSearch } from "../resource/folded-names.ts";
-import type { Keys } from "../resource/idempotency-keys.ts";
+import type { Deps } from "../records/deps.ts";
+import type { Expiry } from "../records/expiry.ts";
+import type { NameSearch } from "../records/folded-names.ts";
+import type { Keys } from "../records/idempotency-keys.ts";
 import type { Categories, CategoryDoc } from "./model.ts";
 
 export type CategoryPeers = PeersOf<"category">;

@@ -10,12 +10,12 @@ import {
   WatchCategoriesResponseSchema,
 } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import { DomainError } from "../resource/errors.ts";
-import { accepted } from "../resource/idempotency-keys.ts";
-import { readNamedPage } from "../resource/named-page.ts";
-import { maxPageSize, type Source } from "../resource/page.ts";
-import { storedId, storedIds } from "../resource/record.ts";
-import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
+import { DomainError } from "../records/errors.ts";
+import { accepted } from "../records/idempotency-keys.ts";
+import { readNamedPage } from "../records/named-page.ts";
+import { maxPageSize, type Source } from "../records/page.ts";
+import { storedId, storedIds } from "../records/record.ts";
+import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
 import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
 import { type CategoryDoc, type CategoryView, categoryOf, input, toCategory } from "./model.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { FORMAT } from "../resource/record.ts";
+import { FORMAT } from "../records/record.ts";
 import type { CategoryDoc } from "./model.ts";
 import { beginDeletion, endDeletion, insert, knowDeletion, renumberDeletion, update } from "./rules.ts";
 

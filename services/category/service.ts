@@ -1,11 +1,11 @@
 /** Puts the category service together. */
-import type { Deps } from "../resource/deps.ts";
-import { createExpiry, withExpiry } from "../resource/expiry.ts";
-import { createNameSearch, MARKS, withFoldedName } from "../resource/folded-names.ts";
-import { createKeys } from "../resource/idempotency-keys.ts";
-import { KEYS } from "../resource/key-transitions.ts";
-import type { ServiceModule } from "../resource/module.ts";
-import { withCaller } from "../resource/on-behalf.ts";
+import type { Deps } from "../records/deps.ts";
+import { createExpiry, withExpiry } from "../records/expiry.ts";
+import { createNameSearch, MARKS, withFoldedName } from "../records/folded-names.ts";
+import { createKeys } from "../records/idempotency-keys.ts";
+import { KEYS } from "../records/key-transitions.ts";
+import type { ServiceModule } from "../records/module.ts";
+import { withCaller } from "../records/on-behalf.ts";
 import type { CategoryContext, CategoryPeers } from "./context.ts";
 import { createCategoryHandlers } from "./handlers.ts";
 import { CATEGORIES, isTombstone, nameOf } from "./model.ts";

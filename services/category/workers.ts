@@ -1,6 +1,6 @@
-import { changesWorker, expiryWorker, tombstonesWorker } from "../resource/expiry.ts";
-import type { Worker } from "../resource/module.ts";
-import { recoveryWorker } from "../resource/recovery-worker.ts";
+import { changesWorker, expiryWorker, tombstonesWorker } from "../records/expiry.ts";
+import type { Worker } from "../records/module.ts";
+import { recoveryWorker } from "../records/recovery-worker.ts";
 import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
 

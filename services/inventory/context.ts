@@ -2,8 +2,8 @@
 import type { CallContext } from "@petstore/rpc/call";
 import type { Decide } from "@petstore/store/port";
 import type { PeersOf } from "../peers.ts";
-import type { Deps } from "../resource/deps.ts";
-import type { Expiry } from "../resource/expiry.ts";
+import type { Deps } from "../records/deps.ts";
+import type { Expiry } from "../records/expiry.ts";
 import type { HighestOrder } from "./highest-order.ts";
 import type { Entries, InventoryDoc, OperationOutcome } from "./model.ts";
 import type { Publisher } from "./outbox-publisher.ts";

@@ -11,10 +11,10 @@ import {
   ListInventoryRequestSchema,
   WatchInventoryResponseSchema,
 } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { DomainError } from "../resource/errors.ts";
-import { maxPageSize, readPage, type Source } from "../resource/page.ts";
-import { fromPetStatus, storedId, storedIds, toPetStatus } from "../resource/record.ts";
-import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
+import { DomainError } from "../records/errors.ts";
+import { maxPageSize, readPage, type Source } from "../records/page.ts";
+import { fromPetStatus, storedId, storedIds, toPetStatus } from "../records/record.ts";
+import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
 import type { InventoryContext } from "./context.ts";
 import { type InventoryDoc, type InventoryView, input, toInventoryItem } from "./model.ts";
 import {

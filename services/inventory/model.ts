@@ -6,8 +6,8 @@ import {
   InventoryItemSchema,
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
-import { members } from "../resource/members.ts";
-import { recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../resource/record.ts";
+import { members } from "../records/members.ts";
+import { recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../records/record.ts";
 import { HELD_MAP, SETTLED_MAP } from "./order-map.ts";
 
 /** The members of an inventory entry that clients set. */

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { startTestService, type TestService, testClock } from "../resource/fixtures/service.ts";
+import { startTestService, type TestService, testClock } from "../records/fixtures/service.ts";
 import type { InventoryPeers } from "./context.ts";
 import { INVENTORY } from "./model.ts";
 import { createPublisher } from "./outbox-publisher.ts";

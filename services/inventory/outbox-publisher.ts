@@ -10,10 +10,10 @@
 import type { Client } from "@connectrpc/connect";
 import { background, type CallContext, outgoing } from "@petstore/rpc/call";
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { Deps } from "../resource/deps.ts";
-import type { Worker } from "../resource/module.ts";
-import { fromPetStatus, toPetStatus } from "../resource/record.ts";
-import { recoveryWorker } from "../resource/recovery-worker.ts";
+import type { Deps } from "../records/deps.ts";
+import type { Worker } from "../records/module.ts";
+import { fromPetStatus, toPetStatus } from "../records/record.ts";
+import { recoveryWorker } from "../records/recovery-worker.ts";
 import type { Entries, InventoryDoc } from "./model.ts";
 import { markPublished, overtakeStatus } from "./rules.ts";
 

@@ -8,8 +8,8 @@
  */
 import { background, type CallContext, outgoing } from "@petstore/rpc/call";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import type { Worker } from "../resource/module.ts";
-import { inTurn } from "../resource/recovery-worker.ts";
+import type { Worker } from "../records/module.ts";
+import { inTurn } from "../records/recovery-worker.ts";
 import type { InventoryContext } from "./context.ts";
 import { valueFor } from "./order-map.ts";
 import { type Reservation, reservationsIn } from "./rules.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Status } from "../resource/record.ts";
+import type { Status } from "../records/record.ts";
 import { fresh, held, listedAs, made, on, outcome, reserve, retired, sold, stocked, TAG } from "./fixtures/entries.ts";
 import { sizeOf } from "./order-map.ts";
 import {

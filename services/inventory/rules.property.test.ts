@@ -1,8 +1,8 @@
 import type { Decide } from "@petstore/store/port";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DomainError } from "../resource/errors.ts";
-import type { Status } from "../resource/record.ts";
+import { DomainError } from "../records/errors.ts";
+import type { Status } from "../records/record.ts";
 import { INVENTORY, type InventoryDoc } from "./model.ts";
 import { ordersIn, sizeOf, valueFor } from "./order-map.ts";
 import {

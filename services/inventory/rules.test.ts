@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Status } from "../resource/record.ts";
+import type { Status } from "../records/record.ts";
 import {
   fresh,
   held,

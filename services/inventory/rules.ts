@@ -1,8 +1,8 @@
 /** State transitions of an inventory entry. Each rule is a pure function from the stored document to a decision. */
 
 import { type Decision, keep, put } from "@petstore/store/port";
-import { DomainError } from "../resource/errors.ts";
-import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../resource/record.ts";
+import { DomainError } from "../records/errors.ts";
+import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../records/record.ts";
 import { type InventoryChange, type InventoryDoc, type OperationOutcome, toInventoryItem } from "./model.ts";
 import { entriesIn, highest, lastIn, NO_ORDERS, valueFor, withOrder, withoutOrder } from "./order-map.ts";
 

@@ -1,7 +1,7 @@
 /** Puts the inventory service together. */
-import type { Deps } from "../resource/deps.ts";
-import { createExpiry, withExpiry } from "../resource/expiry.ts";
-import type { ServiceModule } from "../resource/module.ts";
+import type { Deps } from "../records/deps.ts";
+import { createExpiry, withExpiry } from "../records/expiry.ts";
+import type { ServiceModule } from "../records/module.ts";
 import type { InventoryContext, InventoryPeers } from "./context.ts";
 import { createInventoryHandlers } from "./handlers.ts";
 import { createHighestOrder, MARKS } from "./highest-order.ts";

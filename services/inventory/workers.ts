@@ -1,5 +1,5 @@
-import { changesWorker, tombstonesWorker } from "../resource/expiry.ts";
-import type { Worker } from "../resource/module.ts";
+import { changesWorker, tombstonesWorker } from "../records/expiry.ts";
+import type { Worker } from "../records/module.ts";
 import type { InventoryContext } from "./context.ts";
 import { createReservationsWorker } from "./resolve-reservations.ts";
 

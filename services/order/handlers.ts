@@ -14,9 +14,9 @@ import {
   OrderService,
   WatchOrdersResponseSchema,
 } from "#proto/petstore/order/v1/order_service_pb.ts";
-import { maxPageSize, readPage, type Source } from "../resource/page.ts";
-import { storedId, storedIds } from "../resource/record.ts";
-import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
+import { maxPageSize, readPage, type Source } from "../records/page.ts";
+import { storedId, storedIds } from "../records/record.ts";
+import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
 import { releaseUnits } from "./cancel-order.ts";
 import { commitUnits } from "./complete-order.ts";
 import type { OrderContext } from "./context.ts";

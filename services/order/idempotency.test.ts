@@ -4,8 +4,8 @@ import { ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { CreateOrderRequestSchema } from "#proto/petstore/order/v1/order_service_pb.ts";
-import { failure } from "../resource/fixtures/service.ts";
-import { REPLAYED_HEADER } from "../resource/idempotency-keys.ts";
+import { failure } from "../records/fixtures/service.ts";
+import { REPLAYED_HEADER } from "../records/idempotency-keys.ts";
 import { forPet, startOrders } from "./fixtures/orders.ts";
 
 let shop: Awaited<ReturnType<typeof startOrders>>;

@@ -3,9 +3,9 @@ import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import * as s from "@petstore/store/document-schema";
 import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
-import { DomainError } from "../resource/errors.ts";
-import { members } from "../resource/members.ts";
-import { idOr, recordSchema, type StoredRecord, toEtag, whileVisible } from "../resource/record.ts";
+import { DomainError } from "../records/errors.ts";
+import { members } from "../records/members.ts";
+import { idOr, recordSchema, type StoredRecord, toEtag, whileVisible } from "../records/record.ts";
 
 /** A google.protobuf.Timestamp, in numbers that JSON and BSON hold exactly. */
 const momentSchema = s.object({

@@ -2,7 +2,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import { failure } from "../resource/fixtures/service.ts";
+import { failure } from "../records/fixtures/service.ts";
 import { forPet, startOrders } from "./fixtures/orders.ts";
 
 let shop: Awaited<ReturnType<typeof startOrders>>;

@@ -5,7 +5,7 @@
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
-import { type Attempt, abandoned, accepted, type Resolved, refused } from "../resource/idempotency-keys.ts";
+import { type Attempt, abandoned, accepted, type Resolved, refused } from "../records/idempotency-keys.ts";
 import { releaseUnits } from "./cancel-order.ts";
 import { commitUnits } from "./complete-order.ts";
 import type { OrderContext } from "./context.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FORMAT } from "../resource/record.ts";
+import { FORMAT } from "../records/record.ts";
 import { NO_PET, ORDERS, type OrderDoc, type OrderParams } from "./model.ts";
 import { asPlaced, cancel, insert, insertAborted, update } from "./rules.ts";
 

@@ -3,8 +3,8 @@ import { ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { reasonOf } from "#errors";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import { failure } from "../resource/fixtures/service.ts";
-import { watching } from "../resource/fixtures/watching.ts";
+import { failure } from "../records/fixtures/service.ts";
+import { watching } from "../records/fixtures/watching.ts";
 import { forPet, startOrders } from "./fixtures/orders.ts";
 
 let shop: Awaited<ReturnType<typeof startOrders>>;

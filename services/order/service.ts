@@ -1,9 +1,9 @@
 /** Puts the order service together. */
-import type { Deps } from "../resource/deps.ts";
-import { createExpiry, withExpiry } from "../resource/expiry.ts";
-import { createKeys } from "../resource/idempotency-keys.ts";
-import { KEYS } from "../resource/key-transitions.ts";
-import type { ServiceModule } from "../resource/module.ts";
+import type { Deps } from "../records/deps.ts";
+import { createExpiry, withExpiry } from "../records/expiry.ts";
+import { createKeys } from "../records/idempotency-keys.ts";
+import { KEYS } from "../records/key-transitions.ts";
+import type { ServiceModule } from "../records/module.ts";
 import type { OrderContext, OrderPeers } from "./context.ts";
 import { createOrderHandlers } from "./handlers.ts";
 import { isTombstone, ORDERS } from "./model.ts";

@@ -1,5 +1,5 @@
-import { changesWorker, expiryWorker, tombstonesWorker } from "../resource/expiry.ts";
-import type { Worker } from "../resource/module.ts";
+import { changesWorker, expiryWorker, tombstonesWorker } from "../records/expiry.ts";
+import type { Worker } from "../records/module.ts";
 import type { OrderContext } from "./context.ts";
 
 export function createOrderWorkers(context: OrderContext): Worker[] {

@@ -3,7 +3,7 @@
  * it is carried out. The request, the next write to the pet and the recovery worker all advance it.
  */
 import type { CallContext } from "@petstore/rpc/call";
-import { onBehalfOf } from "../resource/on-behalf.ts";
+import { onBehalfOf } from "../records/on-behalf.ts";
 import { MAX_STEPS, type PetContext, unfinished } from "./context.ts";
 import { carryOutDeletion } from "./delete-pet.ts";
 import type { IntentEnd, PetDoc } from "./model.ts";

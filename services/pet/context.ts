@@ -1,12 +1,12 @@
 /** Dependencies shared by the pet handlers, sagas and workers. */
 import type { StockStatus } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { PeersOf } from "../peers.ts";
-import type { Deps } from "../resource/deps.ts";
-import { DomainError } from "../resource/errors.ts";
-import type { Expiry } from "../resource/expiry.ts";
-import type { NameSearch } from "../resource/folded-names.ts";
-import type { Keys } from "../resource/idempotency-keys.ts";
-import { fromPetStatus } from "../resource/record.ts";
+import type { Deps } from "../records/deps.ts";
+import { DomainError } from "../records/errors.ts";
+import type { Expiry } from "../records/expiry.ts";
+import type { NameSearch } from "../records/folded-names.ts";
+import type { Keys } from "../records/idempotency-keys.ts";
+import { fromPetStatus } from "../records/record.ts";
 import type { DeletionGuard } from "./deletion-guard.ts";
 import type { PetDoc, Pets } from "./model.ts";
 import type { NumberedStatus } from "./rules.ts";

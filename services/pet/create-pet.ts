@@ -1,9 +1,9 @@
 /** Creating a pet: store it as CREATING, check its category's guard, open its inventory entry, store it as ACTIVE. */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { accepted, type Resolved, refused } from "../resource/idempotency-keys.ts";
-import { onBehalfOf } from "../resource/on-behalf.ts";
-import { documentAfter, toPetStatus } from "../resource/record.ts";
+import { accepted, type Resolved, refused } from "../records/idempotency-keys.ts";
+import { onBehalfOf } from "../records/on-behalf.ts";
+import { documentAfter, toPetStatus } from "../records/record.ts";
 import { MAX_STEPS, type PetContext, toNumberedStatus, unfinished } from "./context.ts";
 import { NO_CATEGORY, type PetDoc, type PetParams, type PetRefusal } from "./model.ts";
 import { abort, activate, insert, insertAborted, refusalError } from "./rules.ts";

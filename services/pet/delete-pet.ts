@@ -2,7 +2,7 @@
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import type { Decide } from "@petstore/store/port";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { documentAfter } from "../resource/record.ts";
+import { documentAfter } from "../records/record.ts";
 import type { PetContext } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
 import { applyDeletion, dropIntent, renumberIntent } from "./rules.ts";

@@ -12,12 +12,12 @@ import {
   PetService,
   WatchPetsResponseSchema,
 } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { DomainError } from "../resource/errors.ts";
-import { type FinishOnRead, finishOnRead } from "../resource/finish-on-read.ts";
-import { readNamedPage } from "../resource/named-page.ts";
-import { maxPageSize, type Source } from "../resource/page.ts";
-import { fromPetStatus, storedId, storedIds, toPetStatus } from "../resource/record.ts";
-import { createWatch, type EventAttributes, oneOf } from "../resource/watch.ts";
+import { DomainError } from "../records/errors.ts";
+import { type FinishOnRead, finishOnRead } from "../records/finish-on-read.ts";
+import { readNamedPage } from "../records/named-page.ts";
+import { maxPageSize, type Source } from "../records/page.ts";
+import { fromPetStatus, storedId, storedIds, toPetStatus } from "../records/record.ts";
+import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
 import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./advance-intent.ts";
 import { type PetContext, unfinished } from "./context.ts";
 import { advanceCreation, checkCategory, writePet } from "./create-pet.ts";

@@ -2,9 +2,9 @@ import * as s from "@petstore/store/document-schema";
 import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { namedSchema } from "../resource/folded-names.ts";
-import { members } from "../resource/members.ts";
-import type { Sagas } from "../resource/on-behalf.ts";
+import { namedSchema } from "../records/folded-names.ts";
+import { members } from "../records/members.ts";
+import type { Sagas } from "../records/on-behalf.ts";
 import {
   fromPetStatus,
   idOr,
@@ -13,7 +13,7 @@ import {
   toEtag,
   toPetStatus,
   whileVisible,
-} from "../resource/record.ts";
+} from "../records/record.ts";
 
 const factsSchema = s.object({ name: s.string });
 /** Fields that concern no other service: stored as the client sent them, under the names of the contract. */

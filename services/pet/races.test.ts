@@ -7,8 +7,8 @@ import { CategoryState } from "#proto/petstore/internal/v1/category_internal_ser
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import type { Deps } from "../resource/deps.ts";
-import { failure, startTestService, type TestService } from "../resource/fixtures/service.ts";
+import type { Deps } from "../records/deps.ts";
+import { failure, startTestService, type TestService } from "../records/fixtures/service.ts";
 import type { PetPeers } from "./context.ts";
 import { createPetService } from "./service.ts";
 

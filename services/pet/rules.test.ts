@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Status } from "../resource/record.ts";
-import { FORMAT } from "../resource/record.ts";
+import type { Status } from "../records/record.ts";
+import { FORMAT } from "../records/record.ts";
 import type { PetDoc } from "./model.ts";
 import {
   abort,

@@ -1,8 +1,8 @@
 /** State transitions of a pet. Each rule is a pure function from the stored document to a decision. */
 
 import { type Decision, keep, put } from "@petstore/store/port";
-import { DomainError } from "../resource/errors.ts";
-import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../resource/record.ts";
+import { DomainError } from "../records/errors.ts";
+import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../records/record.ts";
 import {
   type Intent,
   NO_FACTS,

@@ -2,7 +2,7 @@
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import type { Decide } from "@petstore/store/port";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { documentAfter, toPetStatus } from "../resource/record.ts";
+import { documentAfter, toPetStatus } from "../records/record.ts";
 import { type PetContext, toNumberedStatus, unfinished } from "./context.ts";
 import type { Intent, PetDoc } from "./model.ts";
 import { applyIntent, dropIntent, renumberIntent } from "./rules.ts";

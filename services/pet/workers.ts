@@ -1,6 +1,6 @@
-import { changesWorker, expiryWorker, tombstonesWorker } from "../resource/expiry.ts";
-import type { Worker } from "../resource/module.ts";
-import { recoveryWorker } from "../resource/recovery-worker.ts";
+import { changesWorker, expiryWorker, tombstonesWorker } from "../records/expiry.ts";
+import type { Worker } from "../records/module.ts";
+import { recoveryWorker } from "../records/recovery-worker.ts";
 import { advanceIntent } from "./advance-intent.ts";
 import type { PetContext } from "./context.ts";
 import { advanceCreation } from "./create-pet.ts";

@@ -23,10 +23,10 @@ import { rpcEndpoint } from "../../gateway/rpc-endpoint.ts";
 import { publicServices } from "../../gateway/services.ts";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { createService } from "../../services/create.ts";
-import type { Deps } from "../../services/resource/deps.ts";
-import type { ServiceModule } from "../../services/resource/module.ts";
-import { RETENTION } from "../../services/resource/retention.ts";
-import { storeFailureOf } from "../../services/resource/store-failure.ts";
+import type { Deps } from "../../services/records/deps.ts";
+import type { ServiceModule } from "../../services/records/module.ts";
+import { RETENTION } from "../../services/records/retention.ts";
+import { storeFailureOf } from "../../services/records/store-failure.ts";
 
 const SECRET = "a secret of the processes";
 const USER = "x-test-user";

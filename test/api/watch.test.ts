@@ -6,7 +6,7 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { EventType } from "#proto/petstore/common/v1/watch_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { brief, watching } from "../../services/resource/fixtures/watching.ts";
+import { brief, watching } from "../../services/records/fixtures/watching.ts";
 import { openGrpc } from "../harness/grpc.ts";
 import type { Which } from "../harness/instances.ts";
 import { mongodbMissing } from "../harness/mongodb.ts";

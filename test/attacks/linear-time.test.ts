@@ -24,7 +24,7 @@ import { formatQuery, parseQuery } from "../../packages/transcoder/request/query
 import { REQUEST_ID_PATTERN } from "../../packages/transcoder/request/request-id.ts";
 import { toInteger } from "../../packages/transcoder/request/scalars.ts";
 import { parseTimestamp } from "../../packages/transcoder/request/timestamp.ts";
-import { readPage } from "../../services/resource/page.ts";
+import { readPage } from "../../services/records/page.ts";
 import { countSteps } from "./step-counter.ts";
 
 describe("regular expressions", () => {

@@ -408,7 +408,7 @@ export const protections = {
       trial(
         "the same at a service",
         "packages/rpc/http/one-port.test.ts",
-        "an HTTP/2 request that never ends is reset, its neighbours live",
+        "an HTTP/2 request that never ends is answered 408, its neighbours live",
       ),
       trial(
         "an answer that the client does not read",

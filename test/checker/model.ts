@@ -1,5 +1,5 @@
 /** A model of the whole petstore by its rules, without services, crashes or concurrency. */
-import type { Status } from "../../services/resource/record.ts";
+import type { Status } from "../../services/records/record.ts";
 import { type Kind, kindOf, type Operation } from "../workload/operations.ts";
 import { nameOf, type Outcome, type Shown } from "../workload/perform.ts";
 

@@ -9,7 +9,7 @@ import { Code, ConnectError, createClient, type Transport } from "@connectrpc/co
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
-import { brief, watching } from "../../services/resource/fixtures/watching.ts";
+import { brief, watching } from "../../services/records/fixtures/watching.ts";
 import { BEHIND_PROXY, nginxMissing, type OpenProxy, startProxy } from "../harness/nginx.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 

@@ -48,18 +48,18 @@ test("the imports are really read", () => {
   expect(sources.length).toBeGreaterThan(40);
   expect(sources.find(({ path }) => path === "services/create.ts")?.imports).toContain("services/pet/service.ts");
   expect(sources.find(({ path }) => path === "services/pet/service.ts")?.imports).toContain(
-    "services/resource/idempotency-keys.ts",
+    "services/records/idempotency-keys.ts",
   );
 });
 
 describe("layers", () => {
-  const service = /^services\/(?!resource\/)\w+\//;
+  const service = /^services\/(?!records\/)\w+\//;
   test("a service knows no other service", () => {
     const own = (path: string) => service.exec(path)?.[0];
     expect(offenders(service, (name, { path }) => service.test(name) && own(name) !== own(path))).toEqual([]);
   });
-  test("what every resource has knows none of them", () => {
-    expect(offenders(/^services\/resource\//, (name) => service.test(name) || name.startsWith("gateway"))).toEqual([]);
+  test("what all records share knows none of them", () => {
+    expect(offenders(/^services\/records\//, (name) => service.test(name) || name.startsWith("gateway"))).toEqual([]);
   });
   test("the gateway knows no service and no store", () => {
     expect(offenders(/^gateway\//, (name) => /^(services|packages\/store)\//.test(name))).toEqual([]);
@@ -138,7 +138,7 @@ describe("storage", () => {
 describe("purity", () => {
   test("rules do no I/O and know no transport", () => {
     const pure =
-      /^(services\/resource\/(errors|record)\.ts|packages\/store\/port\.ts|services\/\w+\/(model|order-map)\.ts|proto\/gen\/petstore\/.*)$/;
+      /^(services\/records\/(errors|record)\.ts|packages\/store\/port\.ts|services\/\w+\/(model|order-map)\.ts|proto\/gen\/petstore\/.*)$/;
     expect(offenders(/^services\/.*rules\.ts$/, (name) => !pure.test(name))).toEqual([]);
   });
   test("RPC errors are made where calls come in and go out, and nowhere in a service", () => {

@@ -1,7 +1,7 @@
 /** What is over is removed at an age, and nothing that can still happen finds it missing. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Age, RETENTION } from "../../services/resource/retention.ts";
+import { type Age, RETENTION } from "../../services/records/retention.ts";
 import { type Operation, prelude } from "../workload/operations.ts";
 import { historyRuns, historySeed } from "../workload/runs.ts";
 import { oneLateCall } from "./fault-injector.ts";

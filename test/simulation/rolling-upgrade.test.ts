@@ -19,9 +19,9 @@ import {
   accepted,
   createKeys,
   type Resolved,
-} from "../../services/resource/idempotency-keys.ts";
-import { KEYS } from "../../services/resource/key-transitions.ts";
-import { RETENTION } from "../../services/resource/retention.ts";
+} from "../../services/records/idempotency-keys.ts";
+import { KEYS } from "../../services/records/key-transitions.ts";
+import { RETENTION } from "../../services/records/retention.ts";
 
 const NEWER = { text: "kept", list: [{ deep: 1 }] };
 

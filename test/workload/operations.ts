@@ -1,6 +1,6 @@
 /** Operations of clients as data, and how they are drawn. */
 import fc from "fast-check";
-import type { Status } from "../../services/resource/record.ts";
+import type { Status } from "../../services/records/record.ts";
 
 export type Kind = "category" | "pet" | "order" | "inventory";
 

@@ -5,7 +5,7 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { toPetStatus } from "../../services/resource/record.ts";
+import { toPetStatus } from "../../services/records/record.ts";
 import { isRead, type Kind, type Operation } from "./operations.ts";
 import { type Endpoint, present, read, shownCategory, shownItem, shownOrder, shownPet } from "./reading.ts";
 

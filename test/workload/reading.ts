@@ -9,7 +9,7 @@ import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import type { Pet } from "#proto/petstore/pet/v1/pet_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { fromPetStatus } from "../../services/resource/record.ts";
+import { fromPetStatus } from "../../services/records/record.ts";
 import { type Kind, kindOf, type Operation } from "./operations.ts";
 import { notFound, type Outcome, type Shown } from "./perform.ts";
 

@@ -5,7 +5,7 @@ import type { EventType } from "#proto/petstore/common/v1/watch_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { typeName } from "../../services/resource/fixtures/watching.ts";
+import { typeName } from "../../services/records/fixtures/watching.ts";
 import type { Told, Watch } from "../checker/events.ts";
 import { isUnavailable } from "./doors.ts";
 import type { Kind } from "./operations.ts";

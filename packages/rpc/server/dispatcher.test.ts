@@ -15,8 +15,8 @@ import { ErrorReasonSchema } from "../../../proto/gen/petstore/common/v1/error_r
 import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
 import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { DomainError } from "../../../services/resource/errors.ts";
-import { storeFailureOf } from "../../../services/resource/store-failure.ts";
+import { DomainError } from "../../../services/records/errors.ts";
+import { storeFailureOf } from "../../../services/records/store-failure.ts";
 import { compileLibrary, serviceOf } from "../../transcoder/fixtures/compile.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
 import { createErrorTranslation } from "../errors/translate.ts";

@@ -1,7 +1,7 @@
 /** A rule of the API as data: one call in its HTTP and its RPC form, and the answer of each endpoint. */
 import type { DescMethodUnary, JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
-import type { Reason } from "../../../services/resource/errors.ts";
+import type { Reason } from "../../../services/records/errors.ts";
 import type { Shop } from "./shop.ts";
 
 export interface HttpCall {

@@ -1,7 +1,7 @@
 import type { Guarded } from "../mutant.ts";
 
 const transitions: Guarded = {
-  file: "services/resource/key-transitions.ts",
+  file: "services/records/key-transitions.ts",
   mutants: [
     {
       guard: "a key is claimed only if it is absent",
@@ -27,7 +27,7 @@ const transitions: Guarded = {
 };
 
 const creating: Guarded = {
-  file: "services/resource/idempotency-keys.ts",
+  file: "services/records/idempotency-keys.ts",
   mutants: [
     {
       guard: "a key belongs to its caller",
@@ -153,7 +153,7 @@ const creating: Guarded = {
 };
 
 const retention: Guarded = {
-  file: "services/resource/retention.ts",
+  file: "services/records/retention.ts",
   mutants: [
     {
       guard: "tombstones are kept for longer than keys",
