@@ -1,4 +1,4 @@
-/** What the gateway serves in addition to the operations. Section 2. */
+/** What the gateway serves in addition to the operations. */
 import { expect } from "vitest";
 import { type Case, rule } from "./case.ts";
 

@@ -1,4 +1,4 @@
-/** Bodies as text: what counts as JSON, what is ignored, what is refused. Section 7. */
+/** Bodies as text: what counts as JSON, what is ignored, what is refused. */
 import { gzipSync } from "node:zlib";
 import { expect } from "vitest";
 import { type Case, ONLY_HTTP, rule } from "./case.ts";

@@ -1,4 +1,4 @@
-/** Categories: sections 2 and 4. */
+/** Categories. */
 
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";

@@ -1,4 +1,4 @@
-/** Entity tags and preconditions: sections 2 and 7. */
+/** Entity tags and preconditions. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";

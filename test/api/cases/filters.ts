@@ -1,4 +1,4 @@
-/** The filters of single lists, and batch reads: sections 2 and 7. */
+/** The filters of single lists, and batch reads. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";

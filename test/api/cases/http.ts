@@ -1,4 +1,4 @@
-/** Methods, headers and media types, and the order in which they are checked: sections 2, 3 and 7. */
+/** Methods, headers and media types, and the order in which they are checked. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";

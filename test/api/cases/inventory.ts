@@ -1,4 +1,4 @@
-/** Stock: sections 2, 4 and 7, which also say how it follows pets and orders. */
+/** Stock, and how it follows pets and orders. */
 import { expect } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";

@@ -1,4 +1,4 @@
-/** Idempotency keys in sequential calls: sections 2 and 7. Concurrent calls are in keys.test.ts. */
+/** Idempotency keys in sequential calls. Concurrent calls are in keys.test.ts. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";

@@ -1,4 +1,4 @@
-/** How a pet is listed, and the status that follows from it: section 4. */
+/** How a pet is listed, and the status that follows from it. */
 import { expect } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";

@@ -1,4 +1,4 @@
-/** A list that is asked for one pet by its id answers as the pet by itself does: sections 2 and 7. */
+/** A list that is asked for one pet by its id answers as the pet by itself does. */
 import { expect } from "vitest";
 import { type Case, ONLY_HTTP, rule } from "./case.ts";
 import type { Shop } from "./shop.ts";

@@ -1,4 +1,4 @@
-/** Changing, completing and cancelling orders: sections 4 and 7. */
+/** Changing, completing and cancelling orders. */
 
 import { create, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { expect } from "vitest";

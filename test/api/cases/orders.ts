@@ -1,4 +1,4 @@
-/** Placing and reading orders: sections 2, 4 and 7. */
+/** Placing and reading orders. */
 import { expect } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";

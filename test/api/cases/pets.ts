@@ -1,4 +1,4 @@
-/** Pets: sections 2, 4 and 7. */
+/** Pets. */
 import { expect } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";

@@ -1,4 +1,4 @@
-/** Allowed values: limits of section 2, numbers and strings of section 7. */
+/** Allowed values: limits, numbers and strings. */
 import { expect } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
