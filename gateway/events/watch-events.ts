@@ -15,9 +15,10 @@ import {
   type WatchEventsResponse,
   WatchEventsResponseSchema,
 } from "#proto/petstore/event/v1/event_service_pb.ts";
+import type { ServiceName } from "../../processes/names.ts";
 import { merge } from "./merge.ts";
-import { type Place, readId, writeId, wrongId } from "./place.ts";
-import { type Around, type Source, type SourceName, sourcesFor, type Told } from "./sources.ts";
+import { type Position, readId, writeId, wrongId } from "./position.ts";
+import { type Around, servicesFor, type WatchedService, type WatchMessage } from "./watched-services.ts";
 
 export interface EventOptions extends Around, Pick<Runtime, "clock" | "random" | "sleep" | "log"> {
   /** The transports to the services, by the services' type names. */
@@ -33,9 +34,9 @@ const RETRY_MS = 250;
 
 /** A service's stream with its first message, which shows that the stream has begun. */
 interface Opened {
-  readonly source: Source;
-  readonly first: Told;
-  readonly rest: AsyncIterator<Told>;
+  readonly service: WatchedService;
+  readonly first: WatchMessage;
+  readonly rest: AsyncIterator<WatchMessage>;
 }
 
 /**
@@ -48,8 +49,8 @@ async function* watchEvents(
   { transports, basePath, tellUnknown, clock, sleep }: EventOptions,
 ): AsyncGenerator<WatchEventsResponse, void> {
   const known = readId(lastEventId);
-  const asked = sourcesFor(types, petId.length > 0);
-  const places = new Map<SourceName, Place>(
+  const asked = servicesFor(types, petId.length > 0);
+  const positions = new Map<ServiceName, Position>(
     asked.map(({ name }) => [name, known.get(name) ?? { token: "", inSnapshot: snapshot }]),
   );
   const over = new AbortController();
@@ -57,22 +58,22 @@ async function* watchEvents(
   let hasBegun = false;
   try {
     const opened = await Promise.all(asked.map(openInTime));
-    for (const { source, first } of opened) if (first.kind === "heartbeat") note(source, first);
+    for (const { service, first } of opened) if (first.kind === "heartbeat") note(service, first);
     yield tell();
     hasBegun = true;
-    for (const { source, first } of opened) if (first.kind !== "heartbeat") yield* pass(source, first);
-    for await (const { source, told } of merge(opened.map(named))) yield* pass(source, told);
+    for (const { service, first } of opened) if (first.kind !== "heartbeat") yield* pass(service, first);
+    for await (const { service, message } of merge(opened.map(named))) yield* pass(service, message);
   } catch (error) {
     if (!hasBegun || !isAway(error)) throw inOurName(error);
   } finally {
     over.abort();
   }
 
-  async function openInTime(source: Source): Promise<Opened> {
+  async function openInTime(service: WatchedService): Promise<Opened> {
     const giveUpAt = clock() + PATIENCE_MS;
     for (;;) {
       try {
-        return await open(source);
+        return await open(service);
       } catch (error) {
         if (all.aborted || !isAway(error) || clock() >= giveUpAt) throw error;
         await sleep(RETRY_MS, all);
@@ -80,51 +81,54 @@ async function* watchEvents(
     }
   }
 
-  async function open(source: Source): Promise<Opened> {
-    const { name, method } = source;
+  async function open(service: WatchedService): Promise<Opened> {
+    const { name, method } = service;
     const transport = transports.get(method.parent.typeName);
     if (!transport) throw new Error(`there is no way to ${method.parent.typeName}`);
-    const { token, inSnapshot } = places.get(name) as Place;
+    const { token, inSnapshot } = positions.get(name) as Position;
     // Categories are about no pets: their request leaves that out.
     const init = { petId, resumeToken: token, snapshot: inSnapshot && token === "" };
     const input = createAsyncIterable([create(method.input, init) as never]);
     const { message } = await transport.stream(method, all, undefined, callHeaders({ id, caller }), input);
-    const rest = reading(source, message);
+    const rest = reading(service, message);
     const first = await rest.next();
     if (first.done) throw rpcError("UNAVAILABLE", `The ${name} service stops. Try again.`);
-    return { source, first: first.value, rest };
+    return { service, first: first.value, rest };
   }
 
-  async function* reading(source: Source, messages: AsyncIterable<Message>): AsyncGenerator<Told, void> {
-    for await (const message of messages) yield source.read(message, { basePath, tellUnknown });
+  async function* reading(
+    service: WatchedService,
+    messages: AsyncIterable<Message>,
+  ): AsyncGenerator<WatchMessage, void> {
+    for await (const message of messages) yield service.read(message, { basePath, tellUnknown });
   }
 
   /** Advances the position of a service to the message. */
-  function note({ name }: Source, { resumeToken, kind }: Told): void {
-    const { inSnapshot } = places.get(name) as Place;
-    places.set(name, { token: resumeToken, inSnapshot: inSnapshot && kind !== "synced" });
+  function note({ name }: WatchedService, { resumeToken, kind }: WatchMessage): void {
+    const { inSnapshot } = positions.get(name) as Position;
+    positions.set(name, { token: resumeToken, inSnapshot: inSnapshot && kind !== "synced" });
   }
 
-  function* pass(source: Source, told: Told): Generator<WatchEventsResponse> {
-    note(source, told);
-    if (told.kind !== "synced") yield tell(told.event);
-    else if (![...places.values()].some(({ inSnapshot }) => inSnapshot)) yield synced();
+  function* pass(service: WatchedService, message: WatchMessage): Generator<WatchEventsResponse> {
+    note(service, message);
+    if (message.kind !== "synced") yield tell(message.event);
+    else if (![...positions.values()].some(({ inSnapshot }) => inSnapshot)) yield synced();
   }
 
   function tell(event: WatchEventsResponse["event"] = { case: undefined }): WatchEventsResponse {
-    return create(WatchEventsResponseSchema, { id: writeId(places), event });
+    return create(WatchEventsResponseSchema, { id: writeId(positions), event });
   }
 
   function synced(): WatchEventsResponse {
-    const id = writeId(places);
+    const id = writeId(positions);
     const source = `${basePath}/events`;
     const value = create(SyncedCloudEventSchema, { specversion: "1.0", id, source, type: "petstore.synced.v1" });
     return tell({ case: "synced", value });
   }
 }
 
-async function* named({ source, rest }: Opened) {
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield { source, told: next.value };
+async function* named({ service, rest }: Opened) {
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield { service, message: next.value };
 }
 
 /** Whether the service or the connection to it is unavailable, so that the caller can only try again. */

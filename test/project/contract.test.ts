@@ -8,7 +8,7 @@ import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
-import { sources } from "../../gateway/events/sources.ts";
+import { watchedServices } from "../../gateway/events/watched-services.ts";
 import { httpServices } from "../../gateway/services.ts";
 import { limitOf, MAX_PATHS } from "../../packages/transcoder/validation/field-limits.ts";
 import { contractServices } from "./contract-services.ts";
@@ -62,8 +62,10 @@ describe.each(methods.map((method) => [method.name, method] as const))("%s", (na
 
 test("events are put together from every RPC that watches, each by the scope that it asks for itself", () => {
   const watching = methods.filter((method) => /^Watch/.test(method.name) && !isMerged(method));
-  expect(sources.map(({ method }) => `${method}`).toSorted()).toEqual(watching.map((method) => `${method}`).toSorted());
-  for (const { method } of sources) expect(getOption(method, scope)).toMatch(/:read$/);
+  expect(watchedServices.map(({ method }) => `${method}`).toSorted()).toEqual(
+    watching.map((method) => `${method}`).toSorted(),
+  );
+  for (const { method } of watchedServices) expect(getOption(method, scope)).toMatch(/:read$/);
   expect(methods.filter(isMerged).map(({ name }) => name)).toEqual(["WatchEvents"]);
 });
 

@@ -16,25 +16,23 @@ import {
 import { InventoryService, type WatchInventoryResponse } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService, type WatchOrdersResponse } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService, type WatchPetsResponse } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-
-/** The name as it appears in the types of events. */
-export type SourceName = "pet" | "category" | "order" | "inventory";
+import type { ServiceName } from "../../processes/names.ts";
 
 /** A message of a service's stream. */
-export interface Told {
+export interface WatchMessage {
   readonly resumeToken: string;
   readonly kind: "event" | "heartbeat" | "synced";
   /** Present if `kind` is "event". */
   readonly event?: WatchEventsResponse["event"];
 }
 
-export interface Source {
-  readonly name: SourceName;
+export interface WatchedService {
+  readonly name: ServiceName;
   readonly type: RecordType;
   readonly method: DescMethodServerStreaming;
   /** Whether its records belong to a pet, so that a request can select them by pet id. */
   readonly isAboutPets: boolean;
-  readonly read: (response: Message, around: Around) => Told;
+  readonly read: (response: Message, around: Around) => WatchMessage;
 }
 
 /** What events depend on besides the service's response. */
@@ -55,7 +53,7 @@ interface Change {
 }
 
 /** The attributes that all events have (CloudEvents 1.0.2, 2.3; `etag` is our extension). */
-const attributes = (name: SourceName, source: string, { id, type, time }: Change, subject: bigint, etag: string) => ({
+const attributes = (name: ServiceName, source: string, { id, type, time }: Change, subject: bigint, etag: string) => ({
   specversion: "1.0",
   id,
   source,
@@ -84,7 +82,7 @@ function present<T>(record: T | undefined): T {
 /** `eventOf` gets `path` behind the base path, as the event's source. */
 const reading =
   <R extends Response>(path: string, eventOf: (event: Event<R>, source: string) => WatchEventsResponse["event"]) =>
-  (message: Message, { basePath, tellUnknown }: Around): Told => {
+  (message: Message, { basePath, tellUnknown }: Around): WatchMessage => {
     const { resumeToken, response } = message as R;
     if (response.case === "event") {
       const { type } = response.value;
@@ -94,7 +92,7 @@ const reading =
     return { resumeToken, kind: response.case === "synced" ? "synced" : "heartbeat" };
   };
 
-export const sources: readonly Source[] = [
+export const watchedServices: readonly WatchedService[] = [
   {
     name: "pet",
     type: RecordType.PET,
@@ -142,7 +140,9 @@ export const sources: readonly Source[] = [
 ];
 
 /**
- * The sources that a request selects: those of its types. Without types it selects all, or with pet ids those about pets.
+ * The services that a request selects: those of its types. Without types it selects all, or with pet ids those about pets.
  */
-export const sourcesFor = (types: readonly RecordType[], hasPets: boolean): readonly Source[] =>
-  sources.filter(({ type, isAboutPets }) => (types.length > 0 ? types.includes(type) : isAboutPets || !hasPets));
+export const servicesFor = (types: readonly RecordType[], hasPets: boolean): readonly WatchedService[] =>
+  watchedServices.filter(({ type, isAboutPets }) =>
+    types.length > 0 ? types.includes(type) : isAboutPets || !hasPets,
+  );

@@ -1,18 +1,18 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Place, readId, writeId } from "./place.ts";
-import type { SourceName } from "./sources.ts";
+import type { ServiceName } from "../../processes/names.ts";
+import { type Position, readId, writeId } from "./position.ts";
 
-const NAMES: readonly SourceName[] = ["pet", "category", "order", "inventory"];
-const places = fc
+const NAMES: readonly ServiceName[] = ["pet", "category", "order", "inventory"];
+const positions = fc
   .uniqueArray(fc.tuple(fc.constantFrom(...NAMES), fc.record({ token: fc.string(), inSnapshot: fc.boolean() })), {
     selector: ([name]) => name,
   })
-  .map((entries) => new Map<SourceName, Place>(entries));
+  .map((entries) => new Map<ServiceName, Position>(entries));
 
 test("what was written is read again, and has nothing in it that a header or a query could not carry", () => {
   fc.assert(
-    fc.property(places, (written) => {
+    fc.property(positions, (written) => {
       const id = writeId(written);
       expect(id).toMatch(/^[\w-]*$/);
       expect(readId(id)).toEqual(written);
@@ -35,7 +35,7 @@ test.each([
   ["in other characters", `${id}=`],
   ["of another form", text({ pet: "place" })],
   ["of unknown records", text([["dog", "place"]])],
-  ["with a place that is none", text([["pet", 1]])],
+  ["with a position that is none", text([["pet", 1]])],
   ["with a mark that is none", text([["pet", "place", true]])],
   [
     "with the same twice",

@@ -4,40 +4,38 @@ import type { RpcError } from "@petstore/rpc/errors/catalogue";
 import { violationError } from "@petstore/rpc/errors/translate";
 import { errors } from "#errors";
 import { WatchEventsRequestSchema } from "#proto/petstore/event/v1/event_service_pb.ts";
-import type { SourceName } from "./sources.ts";
+import { isServiceName, type ServiceName } from "../../processes/names.ts";
 
 /** The position in one service's stream. */
-export interface Place {
+export interface Position {
   /** The resume token to continue with; empty before the first message. */
   readonly token: string;
   /** Whether the snapshot is still incomplete. */
   readonly inSnapshot: boolean;
 }
 
-export type Places = ReadonlyMap<SourceName, Place>;
+export type Positions = ReadonlyMap<ServiceName, Position>;
 
-const NAMES: ReadonlySet<string> = new Set<SourceName>(["pet", "category", "order", "inventory"]);
-
-export function writeId(places: Places): string {
-  const parts = [...places].map(([name, { token, inSnapshot }]) => [name, token, ...(inSnapshot ? [1] : [])]);
+export function writeId(positions: Positions): string {
+  const parts = [...positions].map(([name, { token, inSnapshot }]) => [name, token, ...(inSnapshot ? [1] : [])]);
   return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
 /** Throws VALIDATION_FAILED for a text that is not the id of an event. */
-export function readId(id: string): Places {
+export function readId(id: string): Positions {
   if (id === "") return new Map();
   const parts = parse(Buffer.from(id, "base64url").toString());
   if (!Array.isArray(parts)) throw invalid();
-  const places = parts.map((part): [SourceName, Place] => {
+  const positions = parts.map((part): [ServiceName, Position] => {
     if (!Array.isArray(part)) throw invalid();
     const [name, token, inSnapshot] = part;
-    if (!NAMES.has(name) || typeof token !== "string" || (inSnapshot !== undefined && inSnapshot !== 1))
+    if (!isServiceName(name) || typeof token !== "string" || (inSnapshot !== undefined && inSnapshot !== 1))
       throw invalid();
     return [name, { token, inSnapshot: inSnapshot === 1 }];
   });
   // A mangled id may still decode to a valid list: only the exact encoding is accepted.
-  if (writeId(new Map(places)) !== id) throw invalid();
-  return new Map(places);
+  if (writeId(new Map(positions)) !== id) throw invalid();
+  return new Map(positions);
 }
 
 function parse(text: string): unknown {
