@@ -8,10 +8,10 @@ import {
   ConfigError,
   duration,
   type Environment,
+  type Format,
+  format,
   instant,
   integer,
-  type Kind,
-  kind,
   list,
   oneOf,
   optional,
@@ -32,19 +32,20 @@ export interface GatewayLimits extends Limits {
 
 export type GatewayConfig = Readonly<ReturnType<typeof gatewayConfig>>;
 
-const basePath: Kind<string> = kind("a path such as /api or /petstore/v1, without a slash at the end", (text) => {
+const basePath: Format<string> = format("a path such as /api or /petstore/v1, without a slash at the end", (text) => {
   if (text === "/") return "";
   return /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(text) ? text : undefined;
 });
 
-const publicUrl: Kind<string> = kind("an http or https address such as https://shop.example", (text) => {
+const publicUrl: Format<string> = format("an http or https address such as https://shop.example", (text) => {
   const { protocol, href, origin, pathname } = URL.parse(text) ?? {};
   const isPlain = href === `${origin}${pathname}` && /^(\/[\w.~-]+)*\/?$/.test(`${pathname}`);
   return /^https?:$/.test(`${protocol}`) && isPlain ? href.replace(/\/$/, "") : undefined;
 });
 
-const corsOrigin: Kind<string> = kind("the origin of a web page such as https://shop.example, or * for all", (text) =>
-  text === "*" ? text : url.read(text),
+const corsOrigin: Format<string> = format(
+  "the origin of a web page such as https://shop.example, or * for all",
+  (text) => (text === "*" ? text : url.read(text)),
 );
 
 /** The first descriptor that a process is started with, by the convention of systemd's sd_listen_fds(3). */

@@ -27,7 +27,7 @@ const AFTER: readonly string[] = ["UNAVAILABLE", "DEADLINE_EXCEEDED"] satisfies 
 const ASKED_FOR = "A fault was asked for, and this is it.";
 const MAX_FAULTS = 100;
 const MAX_COUNT = 1_000_000_000;
-const delayKind = duration("0ms", "60s");
+const delayFormat = duration("0ms", "60s");
 
 const operations = httpServices.flatMap(operationsOf);
 const nameOf = ({ parent, name }: DescMethod) => `${parent.typeName}/${name}`;
@@ -55,7 +55,7 @@ function problemOf(fault: Fault): string | undefined {
     return `match must be an operation such as "POST /store/orders", an RPC such as "petstore.order.v1.OrderService/CreateOrder", or "*"`;
   if (typeof rate !== "number" || !(rate >= 0 && rate <= 1)) return "rate must be a number from 0 to 1";
   if (times !== undefined && !isCount(times, 1)) return "times must be a whole number, 1 or more";
-  if (delay !== undefined && delayKind.read(delay) === undefined) return `delay must be ${delayKind.description}`;
+  if (delay !== undefined && delayFormat.read(delay) === undefined) return `delay must be ${delayFormat.description}`;
   if (when !== "before" && when !== "after") return 'when must be "before" or "after"';
   const isStream = methods.every(({ methodKind }) => methodKind === "server_streaming");
   if (cut !== undefined && !isCount(cut, 0)) return "cut must be a whole number, 0 or more";
@@ -113,7 +113,7 @@ export function createFaults({ random, sleep }: Pick<Runtime, "random" | "sleep"
   }
   /** Resolves to the time that the call still has. */
   async function wait({ delay = "0ms" }: Fault, signal?: AbortSignal, timeoutMs = Number.POSITIVE_INFINITY) {
-    const ms = delayKind.read(delay) ?? 0;
+    const ms = delayFormat.read(delay) ?? 0;
     await sleep(Math.min(ms, timeoutMs), signal).catch((error) => {
       throw ConnectError.from(error, Code.Canceled);
     });

@@ -49,7 +49,7 @@ export function launcherWarnings(given: Environment = process.env): readonly War
 }
 
 const portBase = (port = "") =>
-  settings.PORT_BASE.kind.read(port.trim()) === undefined ? "PORT_BASE" : `PORT_BASE=${port.trim()}`;
+  settings.PORT_BASE.format.read(port.trim()) === undefined ? "PORT_BASE" : `PORT_BASE=${port.trim()}`;
 
 /**
  * Reads the configuration, and makes the environment of the processes: the given one, with a secret that they share

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { createPetstore } from "@petstore/client";
-import { ConfigError, duration, instant, type Kind } from "@petstore/runtime/environment";
+import { ConfigError, duration, type Format, instant } from "@petstore/runtime/environment";
 import { type Running, runProcess } from "@petstore/runtime/lifecycle";
 import { createMovableTime } from "@petstore/runtime/movable-time";
 import { copyData, emptyData, type MemoryData, openMemory } from "@petstore/store/memory";
@@ -84,7 +84,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
     if (known?.seed !== seed) {
       await using world = await openWorld(fresh);
       await fillShop(world.services, seed, options.pets);
-      await settle(world.services);
+      await finishWork(world.services);
       known = { seed, data: copies(fresh) };
     }
     return openWorld(copies(known.data));
@@ -138,7 +138,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
     if (ms < 0) throw new Unusable(`The clock can only be moved on: it is ${new Date(time.clock()).toISOString()}.`);
     if (time.clock() + ms > LATEST) throw new Unusable("The clock can't be moved beyond the year 9998.");
     time.advance(ms);
-    await settle(world.services);
+    await finishWork(world.services);
     return DONE;
   });
   admin.routes.set("PUT /faults", (body) => {
@@ -149,7 +149,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
 }
 
 /** Does all background work that is due. */
-async function settle(services: Services): Promise<void> {
+async function finishWork(services: Services): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const done = await Promise.all([...services.values()].map(({ work }) => work()));
     if (done.every((count) => count === 0)) return;
@@ -183,9 +183,9 @@ function read<const M extends Readonly<Record<string, "string" | "number">>>(
   return value as never;
 }
 
-function readAs(kind: Kind<number>, name: string, text = ""): number {
-  const value = kind.read(text);
-  if (value === undefined) throw new Unusable(`${name} must be ${kind.description}.`);
+function readAs(format: Format<number>, name: string, text = ""): number {
+  const value = format.read(text);
+  if (value === undefined) throw new Unusable(`${name} must be ${format.description}.`);
   return value;
 }
 

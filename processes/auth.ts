@@ -4,8 +4,8 @@ import { hostOfUrl } from "@petstore/rpc/http/address";
 import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import {
   ConfigError,
-  type Kind,
-  kind,
+  type Format,
+  format,
   list,
   type Needs,
   oneOf,
@@ -23,14 +23,14 @@ const SIGNATURES = [
 ] as const;
 
 // Whoever can change the keys on their way can sign any token, hence https.
-const keysPlace: Kind<string> = kind(
+const keysLocation: Format<string> = format(
   "the https address of the issuer's keys such as https://login.example/jwks.json (http on loopback alone), or " +
     path.description,
-  (place) => {
-    if (!/^\w+:\/\//.test(place)) return path.read(place);
-    const url = URL.parse(place);
+  (location) => {
+    if (!/^\w+:\/\//.test(location)) return path.read(location);
+    const url = URL.parse(location);
     const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(hostOfUrl(url)));
-    return isSafe ? place : undefined;
+    return isSafe ? location : undefined;
   },
 );
 
@@ -45,7 +45,7 @@ export const authSettings = {
   API_KEYS_FILE: optional(path, askedBy("keys")),
   JWT_ISSUER: optional(text, askedBy("jwt")),
   JWT_AUDIENCE: optional(text, askedBy("jwt")),
-  JWT_JWKS: optional(keysPlace, askedBy("jwt")),
+  JWT_JWKS: optional(keysLocation, askedBy("jwt")),
   JWT_ALGORITHMS: withDefault(list(oneOf(...SIGNATURES)), ["RS256", "ES256", "EdDSA"], askedBy("jwt")),
 };
 

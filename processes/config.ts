@@ -13,10 +13,10 @@ import {
   ConfigError,
   duration,
   type Environment,
+  type Format,
+  format,
   host,
   integer,
-  type Kind,
-  kind,
   list,
   mongodbUri,
   oneOf,
@@ -67,16 +67,16 @@ export function storeWarnings({ EVENTS_RETENTION, MONGODB_URI, MONGODB_URI_FILE 
 const MAX_REPLICAS = 64;
 const MAX_PORT = 65_535;
 
-const oneKind = oneOf(...processNames);
+const processName = oneOf(...processNames);
 const count = integer(1, MAX_REPLICAS);
-const replicas: Kind<Replicas> = kind(
+const replicas: Format<Replicas> = format(
   `processes with how many there are to be of each, such as gateway:4,pet:2 (of ${processNames.join(", ")}, ` +
     `each named once; 1 to ${MAX_REPLICAS})`,
   (text) => {
     const all = new Map<ProcessName, number>();
     for (const item of text.split(",")) {
       const [name = "", number = "", ...rest] = item.trim().split(":");
-      const [known, many] = [oneKind.read(name), count.read(number)];
+      const [known, many] = [processName.read(name), count.read(number)];
       if (!known || !many || rest.length > 0 || all.has(known)) return undefined;
       all.set(known, many);
     }
@@ -84,7 +84,7 @@ const replicas: Kind<Replicas> = kind(
   },
 );
 
-const network: Kind<Network> = kind("an IP address or a network such as 10.0.0.0/8", (text) => {
+const network: Format<Network> = format("an IP address or a network such as 10.0.0.0/8", (text) => {
   const [address = "", bits, more] = text.split("/");
   const most = isIPv6(address) ? 128 : 32;
   const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
@@ -93,10 +93,10 @@ const network: Kind<Network> = kind("an IP address or a network such as 10.0.0.0
 });
 
 /** Addresses and networks of the proxies that are trusted. */
-export const proxies: Kind<readonly Network[]> = list(network);
+export const proxies: Format<readonly Network[]> = list(network);
 
 const port = integer(0, MAX_PORT);
-const adminPort: Kind<number | "off"> = kind(
+const adminPort: Format<number | "off"> = format(
   `a port from 0 to ${MAX_PORT} (0 takes one that is free), or off for none`,
   (text) => (text === "off" ? text : port.read(text)),
 );

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as environment from "./environment.ts";
-import { type Kind, optional, readEnvironment, required, withDefault } from "./environment.ts";
+import { type Format, optional, readEnvironment, required, withDefault } from "./environment.ts";
 
 const { duration, host, instant, integer, list, mongodbUri, oneOf, path, secret, text, url } = environment;
-const reads = <T>(kind: Kind<T>, value: string) => readEnvironment({ X: value }, { X: optional(kind) }).X;
+const reads = <T>(format: Format<T>, value: string) => readEnvironment({ X: value }, { X: optional(format) }).X;
 
 describe("kinds", () => {
-  test.each<[string, string, Kind<unknown>, unknown]>([
+  test.each<[string, string, Format<unknown>, unknown]>([
     ["integer", "-5", integer(-5, 10), -5],
     ["integer", "10", integer(0, 10), 10],
     ["duration", "250ms", duration("1ms", "7d"), 250],
@@ -32,11 +32,11 @@ describe("kinds", () => {
     ["host", "fe80::1%eth0", host, "fe80::1%eth0"],
     ["host", "pets.example.org", host, "pets.example.org"],
     ["host", "pets.example.org.", host, "pets.example.org."],
-  ])("%s reads %s", (_, value, kind, expected) => {
-    expect(reads(kind, value)).toEqual(expected);
+  ])("%s reads %s", (_, value, format, expected) => {
+    expect(reads(format, value)).toEqual(expected);
   });
 
-  test.each<[string, string, Kind<unknown>]>([
+  test.each<[string, string, Format<unknown>]>([
     ["integer", "11", integer(0, 10)],
     ["integer", "-1", integer(0, 10)],
     ["integer", "1.5", integer(0, 10)],
@@ -76,8 +76,8 @@ describe("kinds", () => {
     ["secret", "abc", secret(4)],
     ["secret", "a b c", secret(4)],
     ["mongodbUri", "http://example.org", mongodbUri],
-  ])("%s refuses %s", (_, value, kind) => {
-    expect(() => reads(kind, value)).toThrow(/^X.* is wrong: it must be /);
+  ])("%s refuses %s", (_, value, format) => {
+    expect(() => reads(format, value)).toThrow(/^X.* is wrong: it must be /);
   });
 });
 
@@ -102,7 +102,8 @@ test("what is required must be set", () => {
 });
 
 test("a wrong secret is told without its text", () => {
-  for (const kind of [secret(99), mongodbUri]) expect(() => reads(kind, "hunter2")).toThrow(/^X is wrong(?!.*hunter2)/);
+  for (const format of [secret(99), mongodbUri])
+    expect(() => reads(format, "hunter2")).toThrow(/^X is wrong(?!.*hunter2)/);
 });
 
 describe("a secret in a file", () => {

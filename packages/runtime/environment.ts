@@ -1,5 +1,5 @@
 /**
- * Reading environment variables: kinds of value, and `readEnvironment`, which reports all invalid variables at once.
+ * Reading environment variables: formats of values, and `readEnvironment`, which reports all invalid variables at once.
  * Pure, except that secrets may be read from files. A variable that is empty or blank counts as not set.
  */
 import { readFileSync } from "node:fs";
@@ -35,8 +35,8 @@ export class Secret {
   }
 }
 
-/** A kind of value: how the text of a variable is read, and what is allowed. */
-export interface Kind<T> {
+/** The format of a value: how the text of a variable is read, and what is allowed. */
+export interface Format<T> {
   /** What is allowed, in words that complete "must be ...". */
   readonly description: string;
   /** Returns undefined for an invalid text. */
@@ -45,11 +45,11 @@ export interface Kind<T> {
   readonly isHidden?: boolean;
 }
 
-export const kind = <T>(description: string, read: Kind<T>["read"]): Kind<T> => ({ description, read });
+export const format = <T>(description: string, read: Format<T>["read"]): Format<T> => ({ description, read });
 
 /** A whole number in plain decimal digits; both ends are allowed. */
-export const integer = (min: number, max: number): Kind<number> =>
-  kind(`a whole number from ${min} to ${max}`, (value) =>
+export const integer = (min: number, max: number): Format<number> =>
+  format(`a whole number from ${min} to ${max}`, (value) =>
     /^-?\d{1,16}$/.test(value) ? within(min, Number(value), max) : undefined,
   );
 
@@ -58,8 +58,8 @@ const within = (min: number, value: number, max: number) => (value >= min && val
 const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** A time with its unit, such as `250ms`, `10s` or `24h`, in milliseconds; both ends are allowed. */
-export const duration = (min: string, max: string): Kind<number> =>
-  kind(`a time from ${min} to ${max}, written like 250ms, 10s, 5m, 24h or 7d`, (value) =>
+export const duration = (min: string, max: string): Format<number> =>
+  format(`a time from ${min} to ${max}, written like 250ms, 10s, 5m, 24h or 7d`, (value) =>
     within(milliseconds(min), milliseconds(value), milliseconds(max)),
   );
 
@@ -69,7 +69,7 @@ function milliseconds(text: string): number {
 }
 
 /** A moment in RFC 3339's notation, or a day (its first moment in UTC), in milliseconds since 1970. */
-export const instant: Kind<number> = kind(
+export const instant: Format<number> = format(
   "a moment such as 2027-12-31T23:59:59Z, or a day such as 2027-12-31",
   (value) => {
     const time = /T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
@@ -82,32 +82,32 @@ export const instant: Kind<number> = kind(
   },
 );
 
-export const oneOf = <const T extends string>(...values: readonly T[]): Kind<T> =>
-  kind(values.join(" or "), (value) => values.find((known) => known === value));
+export const oneOf = <const T extends string>(...values: readonly T[]): Format<T> =>
+  format(values.join(" or "), (value) => values.find((known) => known === value));
 
-export const text: Kind<string> = kind("a text", (value) => value);
+export const text: Format<string> = format("a text", (value) => value);
 
 /** A path as it stands: a shell would replace `~` and variables, and SQLite would read a URL as such. */
-export const path: Kind<string> = kind(
+export const path: Format<string> = format(
   "a path such as ./data or /srv/petstore, written out: nothing replaces ~ or $HOME here, and it is no URL",
   (value) => (/^([~$]|file:|\w+:\/\/)/i.test(value) ? undefined : value),
 );
 
 /** Values separated by commas. */
-export const list = <T>({ description, read }: Kind<T>): Kind<readonly T[]> =>
-  kind(`a comma-separated list, each of them ${description}`, (value) => {
+export const list = <T>({ description, read }: Format<T>): Format<readonly T[]> =>
+  format(`a comma-separated list, each of them ${description}`, (value) => {
     const all = value.split(",").map((item) => read(item.trim()));
     return all.every((item) => item !== undefined) ? all : undefined;
   });
 
 /** The address of a server: scheme, host and perhaps a port, no more. Returned without a slash at the end. */
-export const url: Kind<string> = kind("an http or https address such as http://127.0.0.1:8081", (value) => {
+export const url: Format<string> = format("an http or https address such as http://127.0.0.1:8081", (value) => {
   const { protocol, href, origin } = URL.parse(value) ?? {};
   return /^https?:$/.test(`${protocol}`) && href === `${origin}/` ? origin : undefined;
 });
 
 /** The addresses of the replicas of one service, each once. */
-export const urls: Kind<readonly string[]> = kind(
+export const urls: Format<readonly string[]> = format(
   `${url.description}, or several different ones separated by commas`,
   (value) => {
     const all = list(url).read(value);
@@ -116,44 +116,47 @@ export const urls: Kind<readonly string[]> = kind(
 );
 
 /** A name (RFC 1123, 2.1) or address to listen on. */
-export const host: Kind<string> = kind("an IP address or a host name, such as 127.0.0.1, ::1 or localhost", (value) => {
-  const name = value.replace(/\.$/, "");
-  const isName = name.length <= 253 && name.split(".").every((label) => /^(?!-)[A-Za-z\d-]{1,63}(?<!-)$/.test(label));
-  return isIP(value) !== 0 || (isName && /[^\d.]/.test(name)) ? value : undefined;
-});
+export const host: Format<string> = format(
+  "an IP address or a host name, such as 127.0.0.1, ::1 or localhost",
+  (value) => {
+    const name = value.replace(/\.$/, "");
+    const isName = name.length <= 253 && name.split(".").every((label) => /^(?!-)[A-Za-z\d-]{1,63}(?<!-)$/.test(label));
+    return isIP(value) !== 0 || (isName && /[^\d.]/.test(name)) ? value : undefined;
+  },
+);
 
-export const secret = (minLength: number): Kind<Secret> =>
+export const secret = (minLength: number): Format<Secret> =>
   hidden(
     `at least ${minLength} visible ASCII characters, such as \`openssl rand -hex 32\` prints`,
     (value) => value.length >= minLength && /^[!-~]+$/.test(value),
   );
 
 /** A MongoDB connection string. Secret, because it may hold a password. */
-export const mongodbUri: Kind<Secret> = hidden(
+export const mongodbUri: Format<Secret> = hidden(
   "a connection string that starts with mongodb:// or mongodb+srv://",
   (value) => /^mongodb(\+srv)?:\/\/\S+$/.test(value),
 );
 
-function hidden(description: string, isOne: (value: string) => boolean): Kind<Secret> {
+function hidden(description: string, isOne: (value: string) => boolean): Format<Secret> {
   return { description, isHidden: true, read: (value) => (isOne(value) ? new Secret(value) : undefined) };
 }
 
-/** A kind, and the value that is used when the variable is not set. */
+/** A format, and the value that is used when the variable is not set. */
 export interface Setting<T> {
-  readonly kind: Kind<T>;
+  readonly format: Format<T>;
   readonly absent: T | undefined;
   readonly required?: boolean;
   readonly needs?: Needs | undefined;
 }
 /** The variables without which a setting has no effect, and what to do where one is not set. */
 export type Needs = Readonly<Record<string, string>>;
-export const withDefault = <T>(kind: Kind<T>, absent: T, needs?: Needs): Setting<T> => ({ kind, absent, needs });
-export const optional = <T>(kind: Kind<T>, needs?: Needs): Setting<T | undefined> => ({
-  kind,
+export const withDefault = <T>(format: Format<T>, absent: T, needs?: Needs): Setting<T> => ({ format, absent, needs });
+export const optional = <T>(format: Format<T>, needs?: Needs): Setting<T | undefined> => ({
+  format,
   absent: undefined,
   needs,
 });
-export const required = <T>(kind: Kind<T>): Setting<T> => ({ kind, absent: undefined, required: true });
+export const required = <T>(format: Format<T>): Setting<T> => ({ format, absent: undefined, required: true });
 
 export type Values<S> = { readonly [Name in keyof S]: S[Name] extends Setting<infer T> ? T : never };
 
@@ -163,14 +166,14 @@ export function readEnvironment<S extends Readonly<Record<string, Setting<unknow
   settings: S,
 ): Values<S> {
   const problems: string[] = [];
-  const values = Object.entries(settings).map(([name, { kind, absent, required, needs = {} }]) => {
-    const { given, shown, problem } = kind.isHidden ? secretText(environment, name) : plainText(environment, name);
+  const values = Object.entries(settings).map(([name, { format, absent, required, needs = {} }]) => {
+    const { given, shown, problem } = format.isHidden ? secretText(environment, name) : plainText(environment, name);
     if (problem !== undefined) problems.push(problem);
     else if (given === undefined) {
-      if (required) problems.push(`${name} is not set: it must be ${kind.description}.`);
+      if (required) problems.push(`${name} is not set: it must be ${format.description}.`);
     } else {
-      const value = kind.read(given);
-      if (value === undefined) problems.push(`${shown} is wrong: it must be ${kind.description}.`);
+      const value = format.read(given);
+      if (value === undefined) problems.push(`${shown} is wrong: it must be ${format.description}.`);
       for (const [other, advice] of Object.entries(needs))
         if (plainText(environment, other).given === undefined)
           problems.push(`${other} is not set: ${name} has no effect without it. ${advice}.`);

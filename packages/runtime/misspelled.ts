@@ -18,8 +18,8 @@ export function misspelledIn(
   environment: Environment,
   settings: Readonly<Record<string, Setting<unknown>>>,
 ): readonly Warning[] {
-  const known = Object.entries(settings).flatMap(([name, { kind }]) =>
-    kind.isHidden ? [name, `${name}_FILE`] : [name],
+  const known = Object.entries(settings).flatMap(([name, { format }]) =>
+    format.isHidden ? [name, `${name}_FILE`] : [name],
   );
   const missing = known.filter((name) => !environment[name]?.trim());
   return Object.entries(environment)

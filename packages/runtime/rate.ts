@@ -2,7 +2,7 @@
  * Rate limits: the generic cell rate algorithm (GCRA, ITU-T I.371, annex A). All that has to be remembered of a caller is
  * how far it is ahead of one that sends evenly. Pure.
  */
-import { type Kind, kind } from "./environment.ts";
+import { type Format, format } from "./environment.ts";
 
 export interface Rate {
   /** Requests in each window, in the long run. */
@@ -16,7 +16,7 @@ const windows = { s: 1000, min: 60_000, h: 3_600_000 };
 const MAX_REQUESTS = 1_000_000;
 
 /** A rate such as `600/min` or `600/min;burst=100`; without a burst, all requests of a window may come at once. */
-export const rate: Kind<Rate> = kind(
+export const rate: Format<Rate> = format(
   `a rate such as 600/min or 600/min;burst=100 (of s, min or h; each number from 1 to ${MAX_REQUESTS})`,
   (text) => {
     const [, requests = "", window = "", burst = requests] =

@@ -6,14 +6,14 @@ import { problemOf, readText } from "@petstore/runtime/watched-files";
 const MAX_BYTES = 256 * 1024;
 const TIMEOUT_MS = 5_000;
 
-export const isAddress = (place: string): boolean => /^https?:\/\//.test(place);
+export const isAddress = (location: string): boolean => /^https?:\/\//.test(location);
 
 /**
  * The JSON document at an address, or in a file. Rejects if it is missing or not JSON, and at an address if it has more than
  * 256 KiB or takes more than 5 s. The message quotes neither the path nor the content.
  */
-export async function fetchKeys(place: string): Promise<unknown> {
-  const text = await (isAddress(place) ? download(new URL(place)) : read(place));
+export async function fetchKeys(location: string): Promise<unknown> {
+  const text = await (isAddress(location) ? download(new URL(location)) : read(location));
   try {
     return JSON.parse(text);
   } catch {
